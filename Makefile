@@ -1,0 +1,44 @@
+# Every target does its own set-up; all it needs is Python 3.11 or newer. `make demo PYTHON=python3.12` names another one.
+PYTHON ?= python3
+BIN := .venv/bin
+SETUP := @$(PYTHON) -m tools.bootstrap
+CODE := countersign bot evidence runtime policy receipts packs tools tests
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo up test check fmt lock clean
+
+help: ## Show these targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8
+
+demo: ## Play the main job end to end on this machine, and verify its evidence
+	$(SETUP) run
+	@$(BIN)/countersign demo $(ARGS)
+
+up: ## Start everything on this machine and leave it running for people to click
+	$(SETUP) run
+	@$(BIN)/countersign up $(ARGS)
+
+test: ## Run the tests, e.g. make test ARGS="tests/unit -k gate"
+	$(SETUP) test
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: ## Check format, lint, types, import order and policies
+	$(SETUP) check
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy $(CODE)
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/python tools/check_policies.py
+
+fmt: ## Format Python and Rego, and mend what lint can mend
+	$(SETUP) check
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/python -m tools.opa fmt --write rego
+
+lock: ## Resolve the packages of pyproject.toml anew and write the lock files
+	@$(PYTHON) -m tools.lock
+
+clean: ## Remove the environment and caches of this checkout; data and keys stay
+	@rm -rf .venv build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,75 @@
+"""The Web API client: no retries of its own, nothing of a payload in its logs, and errors in the runtime's terms."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from runtime.handlers import HandlerError, OutcomeUnknownError, RefusedError, TransientError
+
+# The type under our own name, for those above who hand the client around: slack_sdk is imported in bot/ alone.
+SlackClient = AsyncWebClient
+
+FAILURES = (SlackApiError, aiohttp.ClientError, TimeoutError)
+
+_TRANSIENT = frozenset(
+    {"ratelimited", "rate_limited", "message_limit_exceeded", "service_unavailable", "accesslimited"}
+)
+# Slack documents of these that some of the work may have been done.
+_UNKNOWN = frozenset({"fatal_error", "internal_error", "request_timeout"})
+_SERVER_ERROR, _UNAVAILABLE, _TOO_MANY = 500, 503, 429
+
+
+def slack_logger() -> logging.Logger:
+    """Return the logger for Bolt and the SDK. Both write whole payloads at DEBUG, whatever the root logger says."""
+    logger = logging.getLogger("bot.slack")
+    logger.setLevel(logging.INFO)
+    return logger
+
+
+def slack_client(token: str | None, base_url: str | None = None, timeout: int = 10) -> AsyncWebClient:
+    """Return a client. The SDK would repeat a request whose answer was lost, and so post a message twice."""
+    return AsyncWebClient(
+        token=token,
+        base_url=base_url or AsyncWebClient.BASE_URL,
+        timeout=timeout,
+        retry_handlers=[],
+        logger=slack_logger(),
+    )
+
+
+def error_data(error: SlackApiError) -> Mapping[str, Any]:
+    """Return the body of an error, empty when it is not Slack's JSON."""
+    data = getattr(error.response, "data", None)
+    return data if isinstance(data, dict) else {}
+
+
+def _status(error: SlackApiError) -> int:
+    """Return the HTTP status; where Slack's JSON was broken the SDK hands over the bare HTTP response."""
+    response = error.response
+    return int(response.status if isinstance(response, aiohttp.ClientResponse) else response.status_code)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    value = next((value for key, value in headers.items() if key.lower() == "retry-after"), "")
+    return float(value) if value.isdigit() else None
+
+
+def failure(error: Exception) -> HandlerError:
+    """Say what a failed call means for the side effect: not done, refused, or unknown."""
+    if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+        return TransientError("Slack cannot be reached")
+    if not isinstance(error, SlackApiError):
+        return OutcomeUnknownError(f"Slack did not answer: {type(error).__name__}")
+    data = error_data(error)
+    code = str(data.get("error", ""))
+    status = _status(error)
+    if status in (_UNAVAILABLE, _TOO_MANY) or code in _TRANSIENT:
+        return TransientError(f"Slack: {code or status}", _retry_after(error.response.headers))
+    if status >= _SERVER_ERROR or code in _UNKNOWN or not code:
+        return OutcomeUnknownError(f"Slack: {code or status}")
+    details = data.get("response_metadata", {}).get("messages", [])
+    return RefusedError("; ".join([f"Slack refused: {code}", *map(str, details)]))

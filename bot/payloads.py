@@ -1,0 +1,131 @@
+"""What Slack sends, as far as we read it.
+
+Members that we do not read are ignored, because Slack adds to its payloads at will; those that we read must be right.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+Id = Annotated[str, Field(pattern=r"^[A-Z0-9]{2,32}$")]
+Short = Annotated[str, Field(max_length=255)]
+
+
+class _Loose(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+
+class User(_Loose):
+    """Who acted, with their own team, which in a shared channel is not the channel's."""
+
+    id: Id
+    team_id: Id | None = None
+
+
+class Action(_Loose):
+    """The button."""
+
+    action_id: Short
+    action_ts: Short
+    value: Annotated[str, Field(max_length=2000)] = ""
+
+
+class Channel(_Loose):
+    """Where the button stood."""
+
+    id: Id
+
+
+class OpenView(_Loose):
+    """The modal or Home tab in which a button stood."""
+
+    id: Short
+    hash: Short
+
+
+class Actions(_Loose):
+    """A click on a button."""
+
+    type: Literal["block_actions"]
+    user: User
+    actions: Annotated[list[Action], Field(min_length=1, max_length=1)]
+    trigger_id: Short
+    channel: Channel | None = None
+    view: OpenView | None = None
+
+    @property
+    def action(self) -> Action:
+        """Return the one button."""
+        return self.actions[0]
+
+    @property
+    def place(self) -> str | None:
+        """Return the channel, or None for a click in a modal or Home tab."""
+        return self.channel.id if self.channel else None
+
+
+class Input(_Loose):
+    """What was typed."""
+
+    value: str | None = None
+
+
+class State(_Loose):
+    """All inputs of a modal, by block and action."""
+
+    values: dict[str, dict[str, Input]]
+
+
+class SubmittedView(_Loose):
+    """A modal that was submitted."""
+
+    id: Short
+    callback_id: Short
+    private_metadata: Annotated[str, Field(max_length=3000)] = ""
+    state: State
+
+
+class Submission(_Loose):
+    """A modal submission."""
+
+    type: Literal["view_submission"]
+    user: User
+    view: SubmittedView
+
+    @property
+    def reason(self) -> str:
+        """Return what was typed as the reason."""
+        typed = self.view.state.values.get("reason", {}).get("reason")
+        return (typed.value if typed else None) or ""
+
+
+class Event(_Loose):
+    """The inner event; only those of the Home tab name user and tab."""
+
+    type: Short
+    user: Id | None = None
+    tab: Short | None = None
+
+
+class EventCallback(_Loose):
+    """An event of the Events API."""
+
+    type: Literal["event_callback"]
+    team_id: Id
+    event: Event
+
+
+class UrlVerification(_Loose):
+    """Slack's question whether the request URL is ours."""
+
+    type: Literal["url_verification"]
+    challenge: str
+
+
+Payload = Actions | Submission | EventCallback | UrlVerification
+_PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discriminator="type")])
+
+
+def parse_payload(body: Any) -> Payload:
+    """Return a payload that we handle, or raise pydantic's ValidationError."""
+    return _PAYLOAD.validate_python(body)

@@ -1,0 +1,166 @@
+// Block Kit to elements.
+import { h } from "./dom.js";
+import { nodes, textObject, words } from "./text.js";
+
+/** Draw blocks. `act(element, block, chosen)` is called when something is pressed; `errors` go under inputs. */
+export function drawBlocks(blocks, act, errors = {}) {
+  return (blocks ?? []).map((block) => DRAW[block.type]?.(block, act, errors)).filter(Boolean);
+}
+
+const DRAW = {
+  header: (block) => textObject(block.text, "h3", "block block-header"),
+  divider: () => h("hr", { class: "block block-divider" }),
+  context: (block) => h("div", { class: "block block-context" }, block.elements.map((one) => textObject(one))),
+  actions: (block, act) =>
+    h("div", { class: "block block-actions" }, block.elements.map((one) => control(one, block, act))),
+  section: drawSection,
+  input: drawInput,
+  rich_text: (block) => h("div", { class: "block block-rich" }, block.elements.map(richPart)),
+};
+
+function drawSection(block, act) {
+  const fields = block.fields?.map((one) => textObject(one, "div", "field"));
+  return h(
+    "div",
+    { class: "block block-section" },
+    h(
+      "div",
+      { class: "section-text" },
+      block.text ? textObject(block.text, "div") : null,
+      fields ? h("div", { class: "fields" }, fields) : null,
+    ),
+    block.accessory ? h("div", { class: "accessory" }, control(block.accessory, block, act)) : null,
+  );
+}
+
+function richPart(part) {
+  const inside = () => part.elements.map((one) => richElement(one));
+  switch (part.type) {
+    case "rich_text_preformatted":
+      return h("pre", {}, inside());
+    case "rich_text_quote":
+      return h("blockquote", {}, inside());
+    case "rich_text_list":
+      return h(part.style === "ordered" ? "ol" : "ul", {}, part.elements.map((one) => h("li", {}, one.elements.map(richElement))));
+    default:
+      return h("div", { class: "text" }, inside());
+  }
+}
+
+function richElement(element) {
+  const tags = { bold: "strong", italic: "em", strike: "s", code: "code" };
+  const styles = Object.keys(element.style ?? {}).filter((name) => element.style[name] && tags[name]);
+  return styles.reduce((inner, name) => h(tags[name], {}, inner), h("span", {}, nodes(element.nodes)));
+}
+
+function keyOf(element, block) {
+  return `${block.block_id}/${element.action_id}`;
+}
+
+function control(element, block, act) {
+  return element.type === "button" ? button(element, block, act) : chooser(element, block, (value) => act(element, block, value));
+}
+
+function button(element, block, act) {
+  const style = element.style ? ` button-${element.style}` : "";
+  return h(
+    "button",
+    {
+      type: "button",
+      class: `button${style}`,
+      "aria-label": element.accessibility_label,
+      data: { key: keyOf(element, block) },
+      on: {
+        click: async (event) => {
+          const pressed = event.currentTarget;
+          if (element.url) window.open(element.url, "_blank", "noopener,noreferrer");
+          pressed.setAttribute("aria-busy", "true");
+          await act(element, block);
+          pressed.removeAttribute("aria-busy");
+        },
+      },
+    },
+    textObject(element.text),
+  );
+}
+
+function chooser(element, block, changed) {
+  const key = keyOf(element, block);
+  if (element.type === "static_select") return select(element, key, changed);
+  const kind = element.type === "checkboxes" ? "checkbox" : "radio";
+  const start = new Set([element.initial_option, ...(element.initial_options ?? [])].filter(Boolean).map((one) => one.value));
+  const group = h("div", { class: "choices", role: kind === "radio" ? "radiogroup" : "group", data: { field: key, kind } });
+  const report = () => {
+    const values = [...group.querySelectorAll("input:checked")].map((one) => one.value);
+    changed?.(kind === "checkbox" ? values : values[0]);
+  };
+  group.append(
+    ...element.options.map((option) =>
+      h(
+        "label",
+        { class: "choice" },
+        h("input", { type: kind, name: key, value: option.value, checked: start.has(option.value), on: { change: report } }),
+        h("span", {}, textObject(option.text), option.description ? textObject(option.description, "div", "hint") : null),
+      ),
+    ),
+  );
+  return group;
+}
+
+function select(element, key, changed) {
+  const placeholder = element.initial_option ? null : h("option", { value: "", text: words(element.placeholder) || "Choose…" });
+  const options = element.options.map((option) =>
+    h("option", { value: option.value, selected: option.value === element.initial_option?.value, text: words(option.text) }),
+  );
+  const report = (event) => event.target.value && changed?.(event.target.value);
+  return h("select", { class: "input", data: { field: key, kind: "select", key }, on: { change: report } }, placeholder, options);
+}
+
+function drawInput(block, act, errors) {
+  const { element } = block;
+  const id = `input-${block.block_id}`;
+  const error = errors[block.block_id];
+  const field = element.type === "plain_text_input" ? textInput(element, block) : chooser(element, block, null);
+  field.id = id;
+  if (field.dataset.kind === "radio" || field.dataset.kind === "checkbox") field.setAttribute("aria-label", words(block.label));
+  if (error) field.setAttribute("aria-invalid", "true");
+  field.setAttribute("aria-describedby", `${id}-notes`);
+  return h(
+    "div",
+    { class: `block block-input${error ? " has-error" : ""}` },
+    h("label", { class: "label", for: id }, textObject(block.label), block.optional ? h("span", { class: "optional", text: " (optional)" }) : null),
+    field,
+    h(
+      "div",
+      { id: `${id}-notes` },
+      error ? h("p", { class: "error", role: "alert", text: error }) : null,
+      block.hint ? textObject(block.hint, "p", "hint") : null,
+    ),
+  );
+}
+
+function textInput(element, block) {
+  const properties = {
+    class: "input",
+    placeholder: words(element.placeholder),
+    autofocus: element.focus_on_load,
+    data: { field: keyOf(element, block), kind: "text", key: keyOf(element, block) },
+  };
+  const field = element.multiline ? h("textarea", { ...properties, rows: 4 }) : h("input", { ...properties, type: "text", autocomplete: "off" });
+  field.value = element.initial_value ?? "";
+  return field;
+}
+
+/** Read what was entered, by block_id/action_id. */
+export function readValues(form) {
+  const values = {};
+  for (const field of form.querySelectorAll("[data-field]")) {
+    const { field: key, kind } = field.dataset;
+    const checked = () => [...field.querySelectorAll("input:checked")].map((one) => one.value);
+    if (kind === "text") values[key] = field.value;
+    else if (kind === "checkbox") values[key] = checked();
+    else if (kind === "radio" && checked().length) [values[key]] = checked();
+    else if (kind === "select" && field.value) values[key] = field.value;
+  }
+  return values;
+}

@@ -1,0 +1,5 @@
+"""``python -m countersign``."""
+
+from countersign.cli import main
+
+main()

@@ -1,0 +1,40 @@
+"""Calls the edge as a caller would: one signed request."""
+
+import json
+from typing import Any
+
+import aiohttp
+
+from countersign.edge.signing import headers
+from countersign.errors import CountersignError
+from runtime.clock import utc_now
+
+
+class EdgeError(CountersignError):
+    """The edge said no, or is not there; the message has its detail."""
+
+
+async def post(edge: str, path: str, body: Any, caller: str, secret: str) -> Any:
+    """Send a signed POST and return the answer's JSON."""
+    data = json.dumps(body).encode()
+    return await _send(edge, "POST", path, data, caller, secret)
+
+
+async def get(edge: str, path: str, caller: str, secret: str) -> Any:
+    """Send a signed GET and return the answer's JSON."""
+    return await _send(edge, "GET", path, b"", caller, secret)
+
+
+async def _send(edge: str, method: str, path: str, data: bytes, caller: str, secret: str) -> Any:
+    signed = headers(caller, secret, int(utc_now().timestamp()), method, path, data)
+    try:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.request(method, f"{edge}{path}", data=data or None, headers=signed) as response,
+        ):
+            answer = await response.json(content_type=None)
+    except (aiohttp.ClientError, ValueError) as error:
+        raise EdgeError(f"{edge}: {error}") from error
+    if not response.ok:
+        raise EdgeError(f"{response.status}: {answer.get('detail', answer)}")
+    return answer

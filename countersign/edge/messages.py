@@ -1,0 +1,78 @@
+"""What callers send and get, strictly: unknown members are refused."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+Word = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
+class Message(BaseModel):
+    """Frozen, and closed to unknown members."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TriggerIn(Message):
+    """A wish to start a run. `ref` names the event at its source: the same ref never starts a second run."""
+
+    ref: Word
+    payload: dict[str, Any]
+    on_behalf_of: Word | None = None
+
+
+class TriggerOut(Message):
+    """The run that the trigger started, now or before."""
+
+    run_id: str
+    is_new: bool
+
+
+class NotificationIn(Message):
+    """Word from the other side of a durable verb. `id` is the sender's own: the same id is applied once."""
+
+    id: Word
+    type: Literal["completed", "failed", "progress"]
+    correlation_key: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+    result: dict[str, Any] = Field(default_factory=dict)
+    error: Annotated[str, StringConstraints(max_length=2000)] = ""
+    message: Annotated[str, StringConstraints(max_length=2000)] = ""
+    token: Word | None = None
+
+
+class NotificationOut(Message):
+    """What became of the notification: applied, duplicate, stale or dead_letter, and why."""
+
+    notification_id: str
+    status: str
+    reason: str
+
+
+class StepOut(Message):
+    """A step of a run."""
+
+    path: str
+    verb: str
+    status: str
+    error: str
+
+
+class RunOut(Message):
+    """A run as a caller may see it."""
+
+    run_id: str
+    tenant: str
+    trigger_type: str
+    trigger_ref: str
+    definition_name: str
+    definition_version: int
+    status: str
+    error: str
+    requested_by: str
+    submitted_by: str
+    created_at: datetime
+    finished_at: datetime | None
+    sha256: str | None
+    location: str | None
+    steps: list[StepOut]

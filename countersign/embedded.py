@@ -1,0 +1,152 @@
+"""Embedded mode: PostgreSQL in a data folder, OPA as a child, a local evidence folder and the sandbox workspace.
+
+What it gives is an environment: the program itself runs in it as in production, as children of this process.
+"""
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import yaml
+
+from countersign import setup_work
+from countersign.children import Child, running
+from countersign.errors import CountersignError
+from countersign.postgres import embedded_postgres
+from countersign.servers import OPA, ensure
+from countersign.settings import Settings
+from policy.child import OpaChild, free_port
+from runtime.store.migrate import migrate
+
+FILES = Path(__file__).parent / "embedded_files"
+START_LIMIT = 40.0
+
+
+class EmbeddedError(CountersignError):
+    """A part of embedded mode did not start; the message names it and what it said last."""
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Everything around the program. `env` is what a `countersign serve` needs to run in it."""
+
+    home: Path
+    env: Mapping[str, str]
+    edge: str
+    sandbox: str
+    caller_secret: str
+
+    @property
+    def logs(self) -> Path:
+        """Return the folder of the children's logs."""
+        return self.home / "logs"
+
+    def serve(self, name: str, *roles: str, **env: str) -> Child:
+        """Return a child that serves the roles."""
+        arguments = ["-m", "countersign", "serve", *(f"--role={role}" for role in roles)]
+        return Child(name, arguments, {**self.env, **env}, self.logs)
+
+
+@asynccontextmanager
+async def embedded(
+    settings: Settings, *, port: int, sandbox_port: int, pack: Mapping[str, Mapping[str, str]]
+) -> AsyncIterator[Embedded]:
+    """Start what the program needs, on this machine alone; `pack` holds settings of packs; port 0 is any free one."""
+    home = settings.home.resolve()
+    for folder in ("data", "keys", "logs", "opa"):
+        (home / folder).mkdir(parents=True, exist_ok=True)
+    port, sandbox_port = port or free_port(), sandbox_port or free_port()
+    edge, sandbox = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{sandbox_port}"
+    workspace = _workspace(home, f"{edge}/slack/events")
+    opa = await asyncio.to_thread(ensure, OPA, setup_work.to_stderr)
+    async with AsyncExitStack() as stack:
+        chat = Child("sandbox", _sandbox_arguments(home, sandbox_port), {}, home / "logs")
+        await stack.enter_async_context(running(chat))
+        child = OpaChild(opa, settings.policies, home / "opa")
+        policy = asyncio.create_task(stack.enter_async_context(child))
+        dsn = await asyncio.to_thread(_database, stack, home / "data")
+        await policy
+        secret = _caller_secret(home / "keys" / "callers")
+        env = _environment(
+            settings, home, workspace, {"dsn": dsn, "opa": child.url, "secret": secret, **_urls(port, sandbox)}
+        )
+        env["COUNTERSIGN_PACK"] = json.dumps({name: dict(values) for name, values in pack.items()})
+        await until_answers(f"{sandbox}/", chat)
+        yield Embedded(home, env, edge, sandbox, secret)
+
+
+def _urls(port: int, sandbox: str) -> dict[str, str]:
+    return {"port": str(port), "sandbox": sandbox}
+
+
+def _database(stack: AsyncExitStack, folder: Path) -> str:
+    dsn = stack.enter_context(embedded_postgres(folder / "postgres"))
+    migrate(dsn)
+    return dsn
+
+
+def _environment(
+    settings: Settings, home: Path, workspace: Mapping[str, str], parts: Mapping[str, str]
+) -> dict[str, str]:
+    return {
+        "COUNTERSIGN_TENANT": settings.tenant,
+        "COUNTERSIGN_HOME": str(home),
+        "COUNTERSIGN_DATABASE_URL": parts["dsn"],
+        "COUNTERSIGN_OPA_URL": parts["opa"],
+        "COUNTERSIGN_PACKS": json.dumps([str(pack.resolve()) for pack in settings.packs]),
+        "COUNTERSIGN_DEFINITIONS": settings.definitions,
+        "COUNTERSIGN_DIRECTORY": str((settings.directory or FILES / "directory.yaml").resolve()),
+        "COUNTERSIGN_SLACK_BOT_TOKEN": workspace["bot_token"],
+        "COUNTERSIGN_SLACK_SIGNING_SECRETS": json.dumps([workspace["signing_secret"]]),
+        "COUNTERSIGN_SLACK_API_URL": f"{parts['sandbox']}/api/",
+        "COUNTERSIGN_SLACK_CHANNELS": json.dumps({"compliance": "C0COMPLIANCE", "incident-managers": "C0INCIDENTS"}),
+        "COUNTERSIGN_CALLERS": json.dumps({"onboarding-portal": parts["secret"], "servicenow": parts["secret"]}),
+        "COUNTERSIGN_PORT": parts["port"],
+        "COUNTERSIGN_LOG_LEVEL": settings.log_level,
+    }
+
+
+def _workspace(home: Path, request_url: str) -> dict[str, str]:
+    """Write the workspace with the URL that its callbacks go to; return its app's credentials."""
+    workspace = yaml.safe_load((FILES / "workspace.yaml").read_text(encoding="utf-8"))
+    workspace["app"]["request_url"] = request_url
+    (home / "workspace.yaml").write_text(yaml.safe_dump(workspace, sort_keys=False), encoding="utf-8")
+    return dict(workspace["app"])
+
+
+def _sandbox_arguments(home: Path, port: int) -> list[str]:
+    files = ["--workspace", str(home / "workspace.yaml"), "--state", str(home / "data" / "sandbox.json")]
+    return ["-m", "bot.sandbox", "--port", str(port), *files]
+
+
+def _caller_secret(path: Path) -> str:
+    """Return the secret that embedded callers sign with, made on first use and readable by its owner alone."""
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_hex(32), encoding="ascii")
+    return path.read_text(encoding="ascii")
+
+
+async def until_answers(url: str, child: Child) -> None:
+    """Wait until `url` answers with success; raise EmbeddedError with the child's last words if it does not."""
+    try:
+        async with asyncio.timeout(START_LIMIT), aiohttp.ClientSession() as session:
+            while not await _answers(session, url):
+                if not child.is_running:
+                    raise EmbeddedError(f"{child.name} ended at its start:\n{child.last_words()}")
+                await asyncio.sleep(0.05)
+    except TimeoutError as error:
+        raise EmbeddedError(f"{child.name} does not answer at {url}:\n{child.last_words()}") from error
+
+
+async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
+    try:
+        async with session.get(url) as response:
+            return response.ok
+    except aiohttp.ClientError:
+        return False

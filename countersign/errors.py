@@ -1,0 +1,5 @@
+"""The base of errors that a person at the command line can do something about: one sentence, not a traceback."""
+
+
+class CountersignError(Exception):
+    """Says what is wrong, and where it is known, what to do."""

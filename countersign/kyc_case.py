@@ -1,0 +1,72 @@
+"""One KYC case, driven from outside as the world would drive it: the portal's trigger, the client's upload."""
+
+import asyncio
+import json
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from countersign.edge import client
+from countersign.embedded import Embedded
+from countersign.settings import ROOT
+from countersign.standins import Standins
+
+PORTAL = "onboarding-portal"
+PATIENCE = 20.0
+_DOCUMENTS = ("certificate_of_incorporation", "shareholder_register")
+
+
+@dataclass(frozen=True)
+class KycCase:
+    """A case that the relationship manager Rita brought in through the onboarding portal."""
+
+    system: Embedded
+    standins: Standins
+    run_id: str
+
+    async def state(self) -> dict[str, Any]:
+        """Return the run as the edge tells it."""
+        found: dict[str, Any] = await client.get(
+            self.system.edge, f"/v1/runs/{self.run_id}", PORTAL, self.system.caller_secret
+        )
+        return found
+
+    async def until(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Wait until something holds of the run."""
+        async with asyncio.timeout(PATIENCE):
+            while not holds(state := await self.state()):
+                await asyncio.sleep(0.05)
+        return state
+
+    async def upload(self) -> None:
+        """Be the client: upload what was asked for; the portal reports it, signed."""
+        async with asyncio.timeout(PATIENCE):
+            while not (asked := await self._request()):
+                await asyncio.sleep(0.05)
+        documents = [{"type": kind, "name": f"{kind}.pdf", "sha256": "0" * 64} for kind in _DOCUMENTS]
+        word = {
+            "id": asked["request_id"],
+            "type": "completed",
+            "correlation_key": asked["correlation_key"],
+            "result": {"documents": documents},
+        }
+        await client.post(self.system.edge, "/v1/notifications", word, PORTAL, self.system.caller_secret)
+
+    async def _request(self) -> dict[str, Any] | None:
+        await self.until(lambda run: step(run, "documents") == "parked")
+        return next(iter(reversed(await self.standins.requests())), None)
+
+
+def step(run: dict[str, Any], path: str) -> str:
+    """Return a step's status."""
+    return str(next(one["status"] for one in run["steps"] if one["path"] == path))
+
+
+async def bring_in(system: Embedded, standins: Standins, ref: str) -> KycCase:
+    """Send the trigger of the example case, as a new case, on behalf of Rita."""
+    payload = json.loads((ROOT / "packs/kyc/example-trigger.json").read_text(encoding="utf-8"))
+    payload["case_id"] = str(uuid.uuid4())
+    body = {"ref": ref, "payload": payload, "on_behalf_of": "rita"}
+    answer = await client.post(system.edge, "/v1/triggers/kyc.onboarding", body, PORTAL, system.caller_secret)
+    return KycCase(system, standins, answer["run_id"])

@@ -1,0 +1,44 @@
+"""What an operator does to a running system from the command line."""
+
+import asyncio
+from pathlib import Path
+
+from countersign.compose import System
+from countersign.errors import CountersignError
+from runtime import inbox
+from runtime.store.inbox import Notification
+from runtime.store.runs import run_summary
+
+
+class OperateError(CountersignError):
+    """The wish cannot be fulfilled; the message says why."""
+
+
+async def cancel_run(system: System, run_id: str, reason: str) -> str:
+    """Ask for a run to stop, through the inbox like everything else; return what became of it."""
+    engine = system.engine
+    notification = Notification(
+        notification_id=engine.new_id("ntf"),
+        tenant=system.settings.tenant,
+        kind="cancel",
+        dedupe_key=engine.new_id("cancel"),
+        correlation_key=run_id,
+        payload={"run_id": run_id, "reason": reason},
+        actor={"id": "operator", "kind": "system"},
+        request_id=engine.new_id("req"),
+    )
+    facts = await inbox.apply(engine, await inbox.record(engine, notification))
+    if facts["status"] != "applied":
+        raise OperateError(f"{run_id} was not canceled: {facts['reason']}")
+    return f"{run_id} is canceled"
+
+
+async def fetch_bundle(system: System, run_id: str, to: Path) -> str:
+    """Write a run's bundle to a file and return its SHA-256."""
+    async with system.engine.pool.connection() as conn:
+        run = await run_summary(conn, system.settings.tenant, run_id)
+    if run is None or run["location"] is None:
+        raise OperateError(f"there is no stored bundle of run {run_id}")
+    data = await asyncio.to_thread(system.sealer.archive.get, run["location"])
+    to.write_bytes(data)
+    return str(run["sha256"])

@@ -1,0 +1,68 @@
+"""Where sealed bundles are kept: what every archive promises."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from evidence.errors import EvidenceError
+from evidence.names import is_safe_path
+
+
+class ArchiveError(EvidenceError):
+    """The archive did not do it: out of reach, refused or damaged. The message says what; trying again may help."""
+
+
+class ArchiveConflictError(ArchiveError):
+    """Something else already stands under the name, and nothing is ever overwritten."""
+
+
+class ArchiveNotFoundError(ArchiveError):
+    """Nothing stands at the location."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Where a bundle is. `version_id` and `retention_until` are None where the archive has no such thing."""
+
+    location: str
+    version_id: str | None
+    retention_until: datetime | None
+    sha256: str
+
+
+@dataclass(frozen=True)
+class ArchiveFact:
+    """One thing that a doctor wants to know about an archive."""
+
+    name: str
+    ok: bool
+    text: str
+
+
+class Archive(Protocol):
+    """Keeps bundles for good. All calls block; asynchronous callers run them in a thread."""
+
+    def put(self, name: str, data: bytes, sha256: str) -> Stored:
+        """Keep `data` under `name`. The same data again is the same object; other data raises ArchiveConflictError."""
+        ...
+
+    def get(self, location: str) -> bytes:
+        """Return what stands at a location that `put` returned, with its SHA-256 checked."""
+        ...
+
+    def head(self, location: str) -> Stored:
+        """Return what is known about it without fetching it."""
+        ...
+
+    def check(self) -> list[ArchiveFact]:
+        """Find out whether the archive can be written to, keeps versions, and is locked."""
+        ...
+
+
+def check_put(name: str, data: bytes, sha256: str) -> None:
+    """Raise unless the name is a plain relative path and the digest is that of the data."""
+    if not is_safe_path(name):
+        raise ArchiveError(f"{name!r} is not a plain relative path")
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise ArchiveError(f"{name}: the data does not have the SHA-256 {sha256}")

@@ -1,0 +1,115 @@
+"""A bundle's members as records, parsed strictly and no earlier than they are asked for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from evidence import names
+from evidence.errors import EvidenceError
+from evidence.records import ApprovalRecord, DecisionRecord, RequirementRecord, RunRecord
+from evidence.statement import Statement
+from receipts import canonical
+from receipts.chain import Leaf
+from receipts.model import Receipt
+
+Record = TypeVar("Record", bound=BaseModel)
+
+
+class BrokenError(EvidenceError):
+    """Something does not hold: in which member ("" for the whole), and what."""
+
+    def __init__(self, member: str, what: str) -> None:
+        super().__init__(f"{member}: {what}" if member else what)
+        self.member = member
+        self.what = what
+
+
+def parse(model: type[Record], member: str, data: bytes) -> Record:
+    """Return canonical JSON as a record, or say at which of its members it is not one."""
+    try:
+        return model.model_validate(canonical.loads(data))
+    except canonical.CanonicalError as error:
+        raise BrokenError(member, str(error)) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise BrokenError(member, f"{where or 'the record'}: {first['msg']}") from error
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The members, whose bytes are those that the statement names, and the statement."""
+
+    members: Mapping[str, bytes]
+    statement: Statement
+
+    def member(self, name: str) -> bytes:
+        """Return a member's bytes."""
+        if name not in self.members:
+            raise BrokenError(name, "is not in the bundle")
+        return self.members[name]
+
+    def folder(self, folder: str) -> list[str]:
+        """Return the names in a folder."""
+        return sorted(name for name in self.members if name.startswith(f"{folder}/"))
+
+    @cached_property
+    def run(self) -> RunRecord:
+        """Return the run."""
+        return parse(RunRecord, names.RUN, self.member(names.RUN))
+
+    @cached_property
+    def leaves(self) -> list[Leaf]:
+        """Return the audit leaves, in the order of their lines."""
+        *lines, rest = self.member(names.AUDIT).split(b"\n")
+        if rest:
+            raise BrokenError(names.AUDIT, "the last line is not ended")
+        return [parse(Leaf, f"{names.AUDIT} line {number}", line) for number, line in enumerate(lines, start=1)]
+
+    @cached_property
+    def decisions(self) -> dict[str, DecisionRecord]:
+        """Return the decisions by member name."""
+        return self._records(names.DECISIONS, DecisionRecord)
+
+    @cached_property
+    def receipts(self) -> dict[str, Receipt]:
+        """Return the receipts by member name."""
+        return self._records(names.RECEIPTS, Receipt)
+
+    @cached_property
+    def approvals(self) -> dict[str, ApprovalRecord]:
+        """Return the approvals by member name."""
+        return self._records(names.APPROVALS, ApprovalRecord)
+
+    @cached_property
+    def decision_of(self) -> dict[str, DecisionRecord]:
+        """Return the decisions by their own identifier."""
+        return {decision.id: decision for decision in self.decisions.values()}
+
+    @cached_property
+    def requirements(self) -> dict[tuple[str, str], list[RequirementRecord | None]]:
+        """Return what policy required of people for an effect, by the effect's identifier and digest."""
+        found: dict[tuple[str, str], list[RequirementRecord | None]] = {}
+        for decision in self.decisions.values():
+            if decision.outcome == "needs_approval":
+                key = (decision.effect_id, decision.input.effect.digest)
+                found.setdefault(key, []).append(decision.answer.requirement)
+        return found
+
+    @cached_property
+    def leaves_about(self) -> dict[str, list[Leaf]]:
+        """Return the leaves about each approval, in the chain's order."""
+        found: dict[str, list[Leaf]] = {}
+        for leaf in self.leaves:
+            found.setdefault(str(leaf.data.get("approval_id")), []).append(leaf)
+        return found
+
+    def leaves_of(self, event: str) -> list[Leaf]:
+        """Return the leaves of an event, in the chain's order."""
+        return [leaf for leaf in self.leaves if leaf.event == event]
+
+    def _records(self, folder: str, model: type[Record]) -> dict[str, Record]:
+        return {name: parse(model, name, self.members[name]) for name in self.folder(folder)}

@@ -1,0 +1,25 @@
+"""What a bundle is built from: everything on record about one finished run, as plain values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+JsonObject = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Dossier:
+    """One run's whole story up to the leaf at which it is sealed.
+
+    `run`, `decisions` and `approvals` have at least the members of `evidence.records`; `receipts` and `leaves` are
+    those of `receipts.model.Receipt` and `receipts.chain.Leaf`. `definition` is canonical JSON. `policies` maps the
+    digest of a policy to its files.
+    """
+
+    run: JsonObject
+    definition: bytes
+    decisions: Sequence[JsonObject]
+    policies: Mapping[str, Mapping[str, str]]
+    approvals: Sequence[JsonObject]
+    receipts: Sequence[JsonObject]
+    leaves: Sequence[JsonObject]

@@ -1,0 +1,5 @@
+"""The base of every error that this package raises."""
+
+
+class EvidenceError(Exception):
+    """Evidence cannot be sealed, kept or believed; the message says what and where."""

@@ -1,0 +1,39 @@
+"""Names of members and objects: made so that nothing from data can become a path."""
+
+import re
+
+_SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
+_PATH = re.compile(rf"{_SEGMENT}(/{_SEGMENT})*")
+_IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,128}")
+MAX_NAME = 255
+
+STATEMENT = "statement.dsse.json"
+RUN = "run.json"
+DEFINITION = "definition.json"
+AUDIT = "audit.jsonl"
+TIMELINE = "timeline.md"
+README = "README.md"
+DECISIONS = "decisions"
+RECEIPTS = "receipts"
+APPROVALS = "approvals"
+POLICIES = "policies"
+
+
+def is_safe_path(name: str) -> bool:
+    """Return whether `name` is a relative path of plain ASCII segments, none empty or starting with a dot."""
+    return len(name) <= MAX_NAME and _PATH.fullmatch(name) is not None
+
+
+def is_identifier(name: str) -> bool:
+    """Return whether `name` may stand in a member's name as it is."""
+    return _IDENTIFIER.fullmatch(name) is not None
+
+
+def numbered(folder: str, number: int, identifier: str) -> str:
+    """Return the name of the `number`th record in a folder whose order is the chain's."""
+    return f"{folder}/{number:05d}-{identifier}.json"
+
+
+def approval(identifier: str) -> str:
+    """Return the name of an approval's record."""
+    return f"{APPROVALS}/{identifier}.json"

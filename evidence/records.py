@@ -1,0 +1,113 @@
+"""The members of a bundle's records that the verifier relies on.
+
+Records may have more members than these: those are covered by the digests and the signature, and nothing rests on them.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from receipts.fields import Identifier, NonEmpty, Sha256Hex
+
+
+class Open(BaseModel):
+    """Frozen and strict in what it names. Other members are kept, and count when two records are compared."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+
+class DefinitionRef(Open):
+    """Which definition the run executed."""
+
+    name: NonEmpty
+    version: int
+    digest: Sha256Hex
+
+
+class RunRecord(Open):
+    """`run.json`."""
+
+    run_id: Identifier
+    tenant: NonEmpty
+    definition: DefinitionRef
+    requested_by: str
+    status: NonEmpty
+    sealed_seq: int = Field(ge=1)
+    audit_head: Sha256Hex
+
+
+class AskedActor(Open):
+    """Who wanted the effect, as policy was told."""
+
+    id: str
+
+
+class AskedEffect(Open):
+    """The effect, as policy was told."""
+
+    connector: str
+    operation: str
+    target: str
+    digest: Sha256Hex
+
+
+class AskedVote(Open):
+    """A counted vote, as policy was told."""
+
+    person: NonEmpty
+    groups: list[str]
+    verdict: Literal["approve", "reject"]
+
+
+class Asked(Open):
+    """The question that was put to policy."""
+
+    actor: AskedActor
+    effect: AskedEffect
+    votes: list[AskedVote]
+
+
+class RequirementRecord(Open):
+    """What a human authorization had to fulfil."""
+
+    quorum: int = Field(ge=1)
+    groups: list[str] = Field(min_length=1)
+    all_groups: bool
+    exclude: list[str]
+
+
+class Answered(Open):
+    """Policy's answer."""
+
+    outcome: Literal["allow", "deny", "needs_approval"]
+    requirement: RequirementRecord | None
+
+
+class DecisionRecord(Open):
+    """One file of `decisions/`."""
+
+    id: Identifier
+    effect_id: Identifier
+    outcome: Literal["allow", "deny", "needs_approval"]
+    input: Asked
+    answer: Answered
+    policy_digest: Sha256Hex
+
+
+class VoteRecord(Open):
+    """One counted vote of an approval."""
+
+    person: NonEmpty
+    verdict: Literal["approve", "reject"]
+
+
+class ApprovalRecord(Open):
+    """One file of `approvals/`. `digest` is what the approval is bound to: for an effect, the effect's digest."""
+
+    id: Identifier
+    effect_id: str | None
+    digest: str
+    requirement: RequirementRecord
+    status: Literal["requested", "approved", "rejected", "expired", "canceled"]
+    votes: list[VoteRecord]
+    cards: list[JsonValue]

@@ -1,0 +1,85 @@
+"""What is signed: an in-toto Statement v1 that names every other member of the bundle with its SHA-256."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from evidence import names
+from receipts import canonical
+from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex
+
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+
+
+class Digests(Closed):
+    """The digests of one subject."""
+
+    sha256: Sha256Hex
+
+
+class Subject(Closed):
+    """One member."""
+
+    name: NonEmpty
+    digest: Digests
+
+
+class Counts(Closed):
+    """How many files the folders hold."""
+
+    decisions: int
+    policies: int
+    approvals: int
+    receipts: int
+
+
+class Predicate(Closed):
+    """What the bundle is about, in the few facts that everything else hangs on."""
+
+    run_id: Identifier
+    tenant: NonEmpty
+    definition_digest: Sha256Hex
+    sealed_seq: int = Field(ge=1)
+    audit_head: Sha256Hex
+    counts: Counts
+    builder_version: Literal["1"]
+
+
+class Statement(Closed):
+    """The whole statement."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    statement_type: Literal["https://in-toto.io/Statement/v1"] = Field(alias="_type")
+    subject: list[Subject]
+    predicate_type: Literal["urn:countersign:evidence-bundle:v1"] = Field(alias="predicateType")
+    predicate: Predicate
+
+
+def sha256(data: bytes) -> str:
+    """Return the SHA-256 in lowercase hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def make_statement(members: Mapping[str, bytes], predicate: Predicate) -> bytes:
+    """Return the canonical statement about these members, in order of name."""
+    statement = Statement(
+        _type="https://in-toto.io/Statement/v1",
+        subject=[Subject(name=name, digest=Digests(sha256=sha256(data))) for name, data in sorted(members.items())],
+        predicateType="urn:countersign:evidence-bundle:v1",
+        predicate=predicate,
+    )
+    return canonical.dumps(statement.model_dump())
+
+
+def count(member_names: Iterable[str]) -> Counts:
+    """Count the files of each folder."""
+    folders = [name.partition("/")[0] for name in member_names if "/" in name]
+    return Counts(
+        decisions=folders.count(names.DECISIONS),
+        policies=folders.count(names.POLICIES),
+        approvals=folders.count(names.APPROVALS),
+        receipts=folders.count(names.RECEIPTS),
+    )

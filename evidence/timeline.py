@@ -1,0 +1,53 @@
+"""The run's story for a human reader, told from its audit leaves alone."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from receipts import canonical
+from receipts.chain import Leaf
+
+_LONGEST_VALUE = 500
+_ABOUT = ("step", "effect_id", "approval_id", "request_id")
+
+
+def timeline(run_id: str, leaves: Iterable[Leaf]) -> bytes:
+    """Return Markdown with one numbered entry for each leaf, under the day (UTC) on which it happened."""
+    lines = [f"# What happened in run {code(run_id)}", "", "Entry N is line N of `audit.jsonl`. Times are UTC.", ""]
+    for day, of_day in groupby(leaves, key=lambda leaf: leaf.at[:10]):
+        lines += [f"## {day}", ""]
+        for leaf in of_day:
+            lines += _entry(leaf)
+        lines.append("")
+    return "\n".join(lines).encode()
+
+
+def code(text: str) -> str:
+    """Return data as a Markdown code span that it cannot leave; what does not print is shown as an escape."""
+    if len(text) > _LONGEST_VALUE:
+        shown = code(text[:_LONGEST_VALUE])
+        return f"{shown} (the first {_LONGEST_VALUE} of {len(text)} characters; all are in `audit.jsonl`)"
+    shown = "".join(c if c.isprintable() and c not in "`\\" else _escape(c) for c in text)
+    return f"`{shown}`" if shown.strip() else f'`"{shown}"`'
+
+
+def _escape(character: str) -> str:
+    return "\\\\" if character == "\\" else f"\\u{ord(character):04x}"
+
+
+def _entry(leaf: Leaf) -> Iterator[str]:
+    """Say what happened, who did it, and the facts."""
+    what = leaf.event.replace(".", " ").replace("_", " ").capitalize()
+    about = [
+        f"{name.removesuffix('_id')} {code(value)}"
+        for name in _ABOUT
+        if (value := getattr(leaf.correlation, name)) is not None
+    ]
+    number = f"{leaf.seq}. "
+    yield f"{number}{leaf.at[11:23]} **{what}**, by {code(leaf.actor.id)} ({leaf.actor.kind})"
+    facts = [*about, *(f"{code(name)}: {code(_text(value))}" for name, value in sorted(leaf.data.items()))]
+    yield from (f"{' ' * len(number)}- {fact}" for fact in facts)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else canonical.dumps(value).decode()

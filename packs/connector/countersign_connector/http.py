@@ -1,0 +1,185 @@
+"""An HTTP client for connectors: bounded, follows no redirect, and says of every failure whether anything was done.
+
+The one question about a failed write is whether it may have happened. A request that never left, and an answer that
+refuses, did nothing. Everything else about a write is an unknown outcome.
+"""
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+import aiohttp
+from pydantic import BaseModel, ValidationError
+from yarl import URL
+
+from countersign_connector.models import faults
+from runtime.handlers import HandlerError, Json, JsonObject, OutcomeUnknownError, RefusedError, TransientError
+
+MAX_BODY = 4 * 1024 * 1024
+_MAX_MESSAGE = 300
+_CONNECT_TIMEOUT = 5.0
+_TRY_LATER = frozenset({408, 429, 503})
+_NOT_FOUND = 404
+_SUCCESS = range(200, 300)
+_SERVER_ERRORS = range(500, 600)
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class NotFoundError(RefusedError):
+    """The other side knows no such thing (404)."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """One HTTP service: its name for errors, where it is, the headers it wants, and how it words its own errors."""
+
+    name: str
+    base: str
+    headers: Mapping[str, str]
+    timeout: float
+    explain: Callable[[Json], str]
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator["Client"]:
+        """Open a client for one operation; a service without a base refuses, as its URL was not set."""
+        if not self.base:
+            raise RefusedError(f"{self.name} is not set up: its URL is missing in the settings")
+        timeout = aiohttp.ClientTimeout(total=self.timeout, sock_connect=min(self.timeout, _CONNECT_TIMEOUT))
+        # identity: a compressed body could grow past the cap in one read
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity", **self.headers}
+        async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
+            yield Client(self, session)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request. `path` is under the service's base, or an absolute URL of the same origin."""
+
+    method: Literal["GET", "POST", "PATCH"]  # aiohttp repeats a lost PUT or DELETE by itself
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: JsonObject | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def write(self) -> bool:
+        """Return whether the request may change something."""
+        return self.method != "GET"
+
+
+@dataclass(frozen=True)
+class _Reply:
+    status: int
+    retry_after: float | None
+    body: bytes | None  # None: larger than MAX_BODY
+
+
+class Client:
+    """Sends requests to one service and parses its answers."""
+
+    def __init__(self, service: Service, session: aiohttp.ClientSession) -> None:
+        self._service = service
+        self._session = session
+
+    async def get(self, model: type[M], path: str, query: Mapping[str, str] | None = None) -> M:
+        """Read `path` and parse the answer."""
+        return await self.send(model, Request("GET", path, query or {}))
+
+    async def send(self, model: type[M], request: Request) -> M:
+        """Send, and parse a 2xx answer as `model`; raise the HandlerError that any other outcome means."""
+        reply = await self._exchange(request)
+        if reply.status not in _SUCCESS:
+            raise failure(reply.status, reply.retry_after, self._message(reply), write=request.write)
+        try:
+            return model.model_validate(_decode(reply.body))
+        except ValidationError as error:
+            raise self._unusable(request, faults(error)) from None
+        except ValueError as error:
+            raise self._unusable(request, str(error)) from None
+
+    async def _exchange(self, request: Request) -> _Reply:
+        name = self._service.name
+        try:
+            async with self._session.request(
+                request.method,
+                self._url(request.path),
+                params=dict(request.query) or None,
+                json=request.body,
+                headers=request.headers,
+                allow_redirects=False,
+            ) as response:
+                return _Reply(response.status, _retry_after(response), await _body(response))
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise TransientError(f"{name} cannot be reached: {type(error).__name__}") from error
+        except (aiohttp.ClientError, TimeoutError) as error:
+            kind = OutcomeUnknownError if request.write else TransientError
+            raise kind(f"{name} gave no answer to {request.method}: {type(error).__name__}") from error
+
+    def _url(self, path: str) -> URL:
+        """Resolve `path`; an absolute one (a paging link) must stay on the service's own origin."""
+        base = URL(self._service.base)
+        if "://" not in path:
+            return URL(f"{self._service.base}{path}")
+        url = URL(path)
+        if url.origin() != base.origin():
+            raise RefusedError(f"{self._service.name} points to another host: {url.host}")
+        return url
+
+    def _message(self, reply: _Reply) -> str:
+        """Word an error answer, in the service's own words where it has any."""
+        try:
+            said = self._service.explain(_decode(reply.body))
+        except ValueError:
+            said = ""
+        return f"{self._service.name} answered {reply.status}" + (f": {said[:_MAX_MESSAGE]}" if said else "")
+
+    def _unusable(self, request: Request, why: str) -> HandlerError:
+        """Make the error of a success that cannot be read: for a write, it is not known what was done."""
+        kind = OutcomeUnknownError if request.write else RefusedError
+        return kind(f"{self._service.name} answered in an unexpected form: {why[:_MAX_MESSAGE]}")
+
+
+def failure(status: int, retry_after: float | None, message: str, *, write: bool) -> HandlerError:
+    """Map an answer that is not a success to what it means for the effect."""
+    if status in _TRY_LATER:
+        return TransientError(message, retry_after)
+    if status == _NOT_FOUND:
+        return NotFoundError(message)
+    if status in _SERVER_ERRORS:
+        return OutcomeUnknownError(message) if write else TransientError(message, retry_after)
+    return RefusedError(message)  # 4xx, and redirects, which are not followed
+
+
+def _retry_after(response: aiohttp.ClientResponse) -> float | None:
+    """Read Retry-After in seconds; its other form, a date, is left to the verb's own backoff."""
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isascii() and text.isdigit() else None
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes | None:
+    """Read the body, giving up as soon as it is larger than MAX_BODY."""
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > MAX_BODY:
+            return None
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _decode(body: bytes | None) -> Json:
+    """Parse strict JSON; ValueError says what is wrong with it."""
+    if body is None:
+        raise ValueError(f"the body is larger than {MAX_BODY} bytes")
+    try:
+        return json.loads(body, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("the body is nested too deeply") from None
+
+
+def _no_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not JSON")

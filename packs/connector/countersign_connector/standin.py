@@ -1,0 +1,132 @@
+"""The base of stand-ins for other systems: counts what they did, and fails the ways real ones do, on request.
+
+Stand-ins run under the demo and the tests only. `GET /__standin/actions` tells every side effect performed;
+`POST /__standin/faults` with `{"next": KIND, "on": "write" | "read", "skip": 0}` makes the next such request fail:
+`500`, `429` and `hang` before anything is done, `drop_reply_after_commit` after it was.
+"""
+
+import argparse
+import asyncio
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from aiohttp import web
+from pydantic import Field, ValidationError
+
+from countersign_connector.models import Params, faults
+from runtime.handlers import Json, JsonObject
+
+Handling = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_CONTROL = "/__standin/"
+_STATUSES: dict[int, type[web.HTTPException]] = {
+    400: web.HTTPBadRequest,
+    401: web.HTTPUnauthorized,
+    404: web.HTTPNotFound,
+    409: web.HTTPConflict,
+}
+
+
+class Fault(Params):
+    """A failure to come: the kind, and whether it waits for a write or a read."""
+
+    next: Literal["500", "429", "hang", "drop_reply_after_commit"]
+    on: Literal["read", "write"] = "write"
+    skip: int = Field(default=0, ge=0)  # how many such requests pass first
+
+
+@dataclass
+class Ledger:
+    """What a stand-in did, and how it is to fail next."""
+
+    actions: list[JsonObject] = field(default_factory=list)
+    faults: deque[Fault] = field(default_factory=deque)
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def act(self, operation: str, **details: Json) -> None:
+        """Count one side effect."""
+        self.actions.append({"operation": operation, **details})
+
+    def take(self, method: str) -> Fault | None:
+        """Remove and return the first fault that waits for such a request, once as many as it skips have passed."""
+        kind = "read" if method == "GET" else "write"
+        fault = next((one for one in self.faults if one.on == kind), None)
+        if fault is None:
+            return None
+        self.faults.remove(fault)
+        if fault.skip:
+            self.faults.appendleft(fault.model_copy(update={"skip": fault.skip - 1}))
+            return None
+        return fault
+
+
+LEDGER = web.AppKey("LEDGER", Ledger)
+
+
+def application(routes: Iterable[web.RouteDef], ledger: Ledger | None = None) -> web.Application:
+    """Build a stand-in from its routes, with the ledger's own ones."""
+    app = web.Application(middlewares=[_failing])
+    app[LEDGER] = ledger or Ledger()
+    app.add_routes([*routes, web.get(f"{_CONTROL}actions", _actions), web.post(f"{_CONTROL}faults", _faults)])
+    app.on_shutdown.append(_release)
+    return app
+
+
+def serve(app: web.Application, argv: list[str] | None = None) -> None:
+    """Serve a stand-in on this machine until interrupted, on the port of the command line, and say where."""
+    parser = argparse.ArgumentParser(description="Serve the pack's stand-ins, for demos and tests only.")
+    parser.add_argument("--port", type=int, required=True, help="port to listen on, on 127.0.0.1")
+    web.run_app(app, host="127.0.0.1", port=parser.parse_args(argv).port)
+
+
+def demand_token(request: web.Request, token: str) -> None:
+    """Answer 401 unless the request carries the token."""
+    if request.headers.get("Authorization") != f"Bearer {token}":
+        raise problem(401, "the bearer token is missing or wrong")
+
+
+def problem(status: int, detail: str) -> web.HTTPException:
+    """Make an error answer of the register's and the portal's form."""
+    answer = _STATUSES[status](content_type="application/problem+json")
+    answer.text = json.dumps({"status": status, "detail": detail})
+    return answer
+
+
+@web.middleware
+async def _failing(request: web.Request, handler: Handling) -> web.StreamResponse:
+    ledger = request.app[LEDGER]
+    fault = None if request.path.startswith(_CONTROL) else ledger.take(request.method)
+    match fault.next if fault else None:
+        case "500":
+            return web.json_response({"errors": [{"title": "stand-in was told to fail"}]}, status=500)
+        case "429":
+            return web.json_response({}, status=429, headers={"Retry-After": "1"})
+        case "hang":
+            await ledger.closing.wait()  # until the stand-in ends: the client's own timeout comes first
+            return web.json_response({}, status=503)
+        case "drop_reply_after_commit":
+            await handler(request)
+            if request.transport:
+                request.transport.abort()
+            return web.json_response({})
+    return await handler(request)
+
+
+async def _actions(request: web.Request) -> web.Response:
+    actions = request.app[LEDGER].actions
+    return web.json_response({"count": len(actions), "actions": actions})
+
+
+async def _faults(request: web.Request) -> web.Response:
+    try:
+        fault = Fault.model_validate_json(await request.text())
+    except ValidationError as error:
+        raise problem(400, faults(error)) from None
+    request.app[LEDGER].faults.append(fault)
+    return web.Response(status=204)
+
+
+async def _release(app: web.Application) -> None:
+    app[LEDGER].closing.set()

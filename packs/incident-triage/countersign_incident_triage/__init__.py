@@ -1,0 +1,1 @@
+"""Incident triage: classification by rules, and the ServiceNow Table API."""

@@ -1,0 +1,53 @@
+"""A client portal over REST and JSON, as docs/packs.md describes it: asks a client for something and calls back."""
+
+from countersign_connector.http import Request, Service
+from countersign_connector.models import Params, Remote, read_params
+
+from runtime.handlers import Call, Handler, JsonObject, RefusedError
+
+
+class DocumentsParams(Params):
+    """Which documents to ask whom for, and what to tell them."""
+
+    case_id: str
+    document_types: list[str]
+    contact_email: str
+    message: str
+
+
+class InformationParams(Params):
+    """Which gaps a client is asked to fill."""
+
+    case_id: str
+    gaps: list[JsonObject]
+    contact_email: str
+    message: str
+
+
+class _Started(Remote):
+    request_id: str
+
+
+def handlers(portal: Service, callback_url: str | None) -> dict[str, Handler]:
+    """Return the operations of the connector `portal`; completions are sent to `callback_url`."""
+
+    async def start(call: Call, kind: str, params: Params) -> JsonObject:
+        """Open a request at the portal; the portal opens one per idempotency key, however often it is asked."""
+        if not callback_url:
+            raise RefusedError("portal is not set up: callback_url is missing in the settings, so no answer would come")
+        body = {"kind": kind, "correlation_key": call.correlation_key, "callback_url": callback_url}
+        headers = {"Idempotency-Key": call.key}
+        request = Request("POST", "/requests", body={**body, **params.model_dump()}, headers=headers)
+        async with portal.connect() as client:
+            return (await client.send(_Started, request)).model_dump()
+
+    async def request_documents(call: Call) -> JsonObject:
+        return await start(call, "documents", read_params(DocumentsParams, call))
+
+    async def request_information(call: Call) -> JsonObject:
+        return await start(call, "information", read_params(InformationParams, call))
+
+    return {
+        "portal::request_documents": Handler(request_documents),
+        "portal::request_information": Handler(request_information),
+    }

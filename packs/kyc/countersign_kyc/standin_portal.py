@@ -1,0 +1,76 @@
+"""A stand-in for the client portal of docs/packs.md: keeps requests, and completes them when told what was uploaded.
+
+`GET /__standin/portal/requests` lists what was asked. `POST /__standin/portal/upload` with `{"request_id": ...,
+"result": {...}}` plays the client: the completion goes to the callback that the stand-in was built with.
+"""
+
+import secrets
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+from countersign_connector.models import Params, faults
+from countersign_connector.standin import LEDGER, demand_token, problem
+from pydantic import ValidationError
+
+from runtime.handlers import JsonObject
+
+PREFIX = "/portal"
+TOKEN = "portal-standin-token"  # noqa: S105 - of a stand-in
+
+# (callback URL of the request, correlation key, result): signs and delivers a completion
+Complete = Callable[[str, str, JsonObject], Awaitable[None]]
+
+
+class Upload(Params):
+    """What the client gives in answer to a request."""
+
+    request_id: str
+    result: JsonObject
+
+
+class Portal:
+    """The portal's endpoints and the requests made there."""
+
+    def __init__(self, complete: Complete | None) -> None:
+        self._complete = complete
+        self._requests: dict[str, JsonObject] = {}
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return the endpoint, and the ones that play the client."""
+        return [
+            web.post(f"{PREFIX}/requests", self._open),
+            web.get("/__standin/portal/requests", self._list),
+            web.post("/__standin/portal/upload", self._upload),
+        ]
+
+    async def _open(self, request: web.Request) -> web.Response:
+        """Open a request once per idempotency key."""
+        demand_token(request, TOKEN)
+        key = request.headers.get("Idempotency-Key", "")
+        if not key:
+            raise problem(400, "the header Idempotency-Key is missing")
+        known = next((one for one in self._requests.values() if one["key"] == key), None)
+        if known:
+            return web.json_response({"request_id": known["request_id"]})
+        request_id = f"REQ-{secrets.token_hex(6)}"
+        body = await request.json()
+        self._requests[request_id] = {**body, "request_id": request_id, "key": key}
+        request.app[LEDGER].act(f"portal::request_{body['kind']}", key=key, request_id=request_id)
+        return web.json_response({"request_id": request_id}, status=201)
+
+    async def _list(self, request: web.Request) -> web.Response:
+        del request
+        return web.json_response({"requests": list(self._requests.values())})
+
+    async def _upload(self, request: web.Request) -> web.Response:
+        try:
+            upload = Upload.model_validate_json(await request.text())
+        except ValidationError as error:
+            raise problem(400, faults(error)) from None
+        asked = self._requests.get(upload.request_id)
+        if asked is None:
+            raise problem(404, "no such request")
+        if self._complete is None:
+            raise problem(409, "this stand-in was started without a way to deliver completions")
+        await self._complete(asked["callback_url"], asked["correlation_key"], upload.result)
+        return web.Response(status=204)

@@ -1,0 +1,26 @@
+"""Write the bundle of a policy folder, for an OPA of your own: ``python -m policy FOLDER FILE``."""
+
+import sys
+from pathlib import Path
+
+from policy.bundle import build_bundle
+from policy.text import PolicyError
+
+
+def main(arguments: list[str]) -> str | None:
+    """Write the bundle and say its revision; return what went wrong."""
+    match arguments:
+        case [folder, file]:
+            try:
+                bundle = build_bundle(Path(folder))
+                Path(file).write_bytes(bundle.data)
+            except (PolicyError, OSError) as error:
+                return str(error)
+            sys.stdout.write(f"{bundle.revision}\n")
+            return None
+        case _:
+            return "usage: python -m policy FOLDER FILE"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,138 @@
+"""The policy contract (design, section 11): the question, the answer, and the engine that answers."""
+
+from enum import StrEnum
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Strict(BaseModel):
+    """Frozen, and closed to unknown members."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Outcome(StrEnum):
+    """Policy's verdict on one effect."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    NEEDS_APPROVAL = "needs_approval"
+
+
+class ActorInput(Strict):
+    """Who asks: the person behind the run, or the agent or system itself; `submitted_by` is the caller that sent it."""
+
+    id: str
+    kind: Literal["person", "agent", "system"]
+    groups: list[str]
+    submitted_by: str
+
+
+class RunInput(Strict):
+    """The run that wants the effect."""
+
+    id: str
+    definition: str
+    version: int
+    trigger_type: str
+
+
+class EffectInput(Strict):
+    """The effect itself; `fields` are what the connector will be given; `digest` is the canonical action's SHA-256."""
+
+    connector: str
+    operation: str
+    target: str
+    fields: dict[str, Any]
+    tier: Literal["low", "medium", "high"]
+    reversible: bool
+    digest: str
+
+
+class VoteInput(Strict):
+    """One person's counted verdict on the approval that is bound to this digest."""
+
+    person: str
+    groups: list[str]
+    verdict: Literal["approve", "reject"]
+
+
+class Counters(Strict):
+    """How much the run has done so far: effects performed on connectors other than the chat."""
+
+    writes: int
+
+
+class Question(Strict):
+    """The whole input document of one policy question; `time` is RFC 3339 UTC."""
+
+    time: str
+    tenant: str
+    actor: ActorInput
+    run: RunInput
+    step: str
+    effect: EffectInput
+    votes: list[VoteInput]
+    counters: Counters
+
+
+class Requirement(Strict):
+    """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration."""
+
+    quorum: int = Field(ge=1)
+    groups: list[str] = Field(min_length=1)
+    all_groups: bool
+    exclude: list[str]
+    expires_in: str
+    reason_required: bool
+    escalate_to: list[str]
+
+
+class Reason(Strict):
+    """Why: a stable code, and a sentence for people."""
+
+    code: str
+    msg: str
+
+
+class Answer(Strict):
+    """The decision document; `requirement` is null unless the outcome is needs_approval."""
+
+    outcome: Outcome
+    tier: Literal["low", "medium", "high"]
+    requirement: Requirement | None
+    reasons: list[Reason]
+    obligations: list[str]
+
+
+class Verdict(Strict):
+    """An answer with its provenance: OPA's decision id, the digest of the policy text, and the latency."""
+
+    answer: Answer
+    decision_id: str
+    policy_digest: str
+    latency_ms: float
+
+
+class PolicyText(Strict):
+    """The exact text of a policy: file name to content. Its digest is the SHA-256 of the RFC 8785 form of `files`."""
+
+    digest: str
+    files: dict[str, str]
+
+
+class PolicyUnavailableError(Exception):
+    """No usable answer: missing, late, undefined or malformed. Never an allow; the message says which."""
+
+
+class PolicyEngine(Protocol):
+    """Answers questions; `text` gives the exact policy text of a digest that `ask` returned."""
+
+    async def ask(self, question: Question) -> Verdict:
+        """Return the verdict, or raise PolicyUnavailableError."""
+        ...
+
+    def text(self, digest: str) -> PolicyText:
+        """Return the text whose digest a verdict carried."""
+        ...

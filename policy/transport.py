@@ -1,0 +1,97 @@
+"""opa-python-client with bounds: every response is read to a limit, parsed strictly, and never a redirect."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+from opa_client.opa_async import AsyncOpaClient
+from pydantic import BaseModel, ConfigDict
+
+from policy.model import PolicyText, PolicyUnavailableError
+from policy.text import CONFIG, policy_text, strict_json
+
+ANSWER_LIMIT = 256 * 1024
+TEXT_LIMIT = 16 * 1024 * 1024
+HTTP_OK = 200
+
+
+class _Module(BaseModel):
+    """A module as OPA lists it, beside its syntax tree."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    id: str
+    raw: str
+
+
+class _Modules(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    result: list[_Module]
+
+
+class _Config(BaseModel):
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    result: dict[str, Any]
+
+
+class _Whole:
+    """A response that was read to its end; the part of aiohttp's response that opa-python-client uses."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        self.status = status
+        self._body = body
+
+    def raise_for_status(self) -> None:
+        """Take 200 alone for success: redirects are not followed."""
+        if self.status != HTTP_OK:
+            raise PolicyUnavailableError(f"HTTP status {self.status}")
+
+    async def json(self) -> Any:
+        """Parse the body, whatever its declared type."""
+        return strict_json(self._body)
+
+
+class BoundedOpaClient(AsyncOpaClient):  # type: ignore[misc]  # the package has no type hints
+    """The package's client; `_request` is the one function through which all of its calls go."""
+
+    @asynccontextmanager
+    async def _request(self, method: str, url: str, **kwargs: Any) -> AsyncIterator[_Whole]:
+        limit = ANSWER_LIMIT if method == "POST" else TEXT_LIMIT
+        async with super()._request(method, url, allow_redirects=False, **kwargs) as response:
+            yield _Whole(response.status, await _read(response, limit))
+
+    async def policy(self, bundle: str) -> PolicyText:
+        """Return the text that the server holds now; names of modules start with their bundle's."""
+        modules = _Modules.model_validate(await self._document("policies"))
+        config = _Config.model_validate(await self._document(f"data/{CONFIG}"))
+        return policy_text(
+            {module.id.removeprefix(f"{bundle}/"): module.raw for module in modules.result}, config.result
+        )
+
+    async def _document(self, path: str) -> object:
+        async with self._request("GET", f"{self.root_url}/{path}") as response:
+            response.raise_for_status()
+            return await response.json()
+
+
+async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > limit:
+            raise PolicyUnavailableError(f"the answer is longer than {limit} bytes")
+    return bytes(body)
+
+
+def connect(url: str, timeout: float) -> BoundedOpaClient:
+    """Return a client, not yet open, for the server at this address."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
+        raise ValueError(f"OPA's address {url!r} is not http(s)://HOST:PORT")
+    tls = parts.scheme == "https"
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return BoundedOpaClient(host=host, port=parts.port or (443 if tls else 80), ssl=tls, retries=0, timeout=timeout)

@@ -1,0 +1,1 @@
+"""Canonical JSON, redaction, receipts, the hash chain of audit leaves, and signatures. Nothing here needs a network."""

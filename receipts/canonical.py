@@ -1,0 +1,87 @@
+"""Canonical JSON (RFC 8785) and its SHA-256: the one form in which anything is hashed, signed or compared."""
+
+import hashlib
+import json
+import math
+from typing import Any
+
+import rfc8785
+
+from receipts.errors import ReceiptsError
+
+MAX_DEPTH = 100
+_LARGEST_INTEGER = 2**53 - 1
+
+
+class CanonicalError(ReceiptsError):
+    """A value has no canonical form, or bytes are not in it; the message names the JSON path and the reason."""
+
+
+def dumps(value: Any) -> bytes:
+    """Return the canonical bytes of a JSON value; `loads` gives back a value with the same bytes."""
+    check(value)
+    return rfc8785.dumps(value)
+
+
+def digest(value: Any) -> str:
+    """Return the SHA-256, in lowercase hex, of the canonical bytes."""
+    return hashlib.sha256(dumps(value)).hexdigest()
+
+
+def loads(data: bytes) -> Any:
+    """Parse bytes that must be exactly canonical: no spaces, no repeated members, no other spelling of a number."""
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise CanonicalError(f"not JSON: {error}") from error
+    if dumps(value) != data:
+        raise CanonicalError("JSON, but not in canonical form (RFC 8785)")
+    return value
+
+
+def pointer(path: str, token: str) -> str:
+    """Return the JSON pointer (RFC 6901) of the member `token` of what stands at `path`."""
+    return f"{path}/{token.replace('~', '~0').replace('/', '~1')}"
+
+
+def check(value: Any) -> None:
+    """Raise CanonicalError unless the value has a canonical form."""
+    _check(value, "", 0)
+
+
+def _check(value: Any, path: str, depth: int) -> None:
+    """Raise at the first part of `value` that has no canonical form."""
+    if depth > MAX_DEPTH:
+        raise CanonicalError(f"{path}: nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, str):
+        _check_text(value, path)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise CanonicalError(f"{path or '(root)'}: member name {key!r} is not text")
+            _check_text(key, path)
+            _check(item, pointer(path, key), depth + 1)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            _check(item, f"{path}/{index}", depth + 1)
+    elif value is not None and not isinstance(value, bool):
+        _check_number(value, path)
+
+
+def _check_text(text: str, path: str) -> None:
+    """Raise if `text` holds half of a surrogate pair, which UTF-8 cannot carry."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise CanonicalError(f"{path or '(root)'}: text holds a lone surrogate at position {error.start}") from error
+
+
+def _check_number(value: Any, path: str) -> None:
+    """Raise unless `value` is a number that every JSON reader takes for the same one."""
+    if not isinstance(value, int | float):
+        raise CanonicalError(f"{path or '(root)'}: {type(value).__name__} is not a JSON type")
+    if not math.isfinite(value):
+        raise CanonicalError(f"{path or '(root)'}: {value} is not a JSON number")
+    # A float such as 1e20 is written like an integer and would be read back as one: the same limit holds for both.
+    if abs(value) > _LARGEST_INTEGER and value == int(value):
+        raise CanonicalError(f"{path or '(root)'}: whole number beyond 2**53 - 1; write it as text")

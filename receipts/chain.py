@@ -1,0 +1,127 @@
+"""The audit chain of a run: each leaf names the hash of the one before it, so that no change goes unseen.
+
+A leaf's hash is SHA-256 over a zero byte and the leaf's canonical JSON without `hash`: the leaf hash of RFC 6962, so
+that the same leaves can stand in a Merkle log. A chain alone cannot show that its end was cut off: for that, compare
+its head.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue, StringConstraints
+
+from receipts import canonical
+from receipts.errors import ReceiptsError
+from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp, timestamp
+
+LEAF_PREFIX = b"\x00"
+
+# The events that evidence relies on, and the members that their `data` must have.
+RECEIPT_WRITTEN = "receipt.written"  # receipt_id, digest (of the receipt's canonical form)
+DECISION_RECORDED = "decision.recorded"  # decision_id, digest (of the decision record's canonical form)
+APPROVAL_REQUESTED = "approval.requested"  # approval_id, digest (what it is bound to), requirement
+APPROVAL_ENDED = frozenset({"approval.approved", "approval.rejected", "approval.expired", "approval.canceled"})
+# ... each of those: approval_id
+VOTE_COUNTED = "vote.counted"  # approval_id, person, verdict
+
+
+class ChainError(ReceiptsError):
+    """The leaves are no unbroken chain; the message names the sequence number and what does not hold."""
+
+
+class Actor(Closed):
+    """Who is behind a state change."""
+
+    id: NonEmpty
+    kind: Literal["person", "agent", "schedule", "system"]
+
+
+class Correlation(Closed):
+    """What a leaf is about, beyond its run."""
+
+    request_id: str | None = None
+    run_id: str | None = None
+    step: str | None = None
+    approval_id: str | None = None
+    effect_id: str | None = None
+
+
+class Leaf(Closed):
+    """One state change of one run."""
+
+    run_id: Identifier
+    seq: int = Field(ge=1)
+    prev_hash: Sha256Hex
+    hash: Sha256Hex
+    at: Timestamp
+    event: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)+$", max_length=128)]
+    actor: Actor
+    correlation: Correlation
+    data: dict[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class Head:
+    """The last leaf of a chain."""
+
+    seq: int
+    hash: str
+
+
+GENESIS = Head(0, "0" * 64)
+
+
+def next_leaf(
+    head: Head,
+    *,
+    run_id: str,
+    at: datetime,
+    event: str,
+    actor: Actor,
+    correlation: Correlation,
+    data: Mapping[str, Any],
+) -> Leaf:
+    """Return the leaf that follows `head`."""
+    body = {
+        "run_id": run_id,
+        "seq": head.seq + 1,
+        "prev_hash": head.hash,
+        "at": timestamp(at),
+        "event": event,
+        "actor": actor.model_dump(),
+        "correlation": correlation.model_dump(),
+        "data": dict(data),
+    }
+    return Leaf.model_validate(body | {"hash": _hash(body)})
+
+
+def verify_chain(leaves: Iterable[Leaf], head: Head | None = None) -> Head:
+    """Return the end of one run's whole chain, or raise ChainError. `head` is where it must end, if that is known."""
+    last, run_id = GENESIS, None
+    for leaf in leaves:
+        run_id = run_id or leaf.run_id
+        _check_leaf(leaf, last, run_id)
+        last = Head(leaf.seq, leaf.hash)
+    if head is not None and last != head:
+        raise ChainError(f"the chain ends at leaf {last.seq} ({last.hash}), not at leaf {head.seq} ({head.hash})")
+    return last
+
+
+def _check_leaf(leaf: Leaf, last: Head, run_id: str) -> None:
+    """Raise unless `leaf` is sound in itself and follows `last` in the chain of `run_id`."""
+    if leaf.seq != last.seq + 1:
+        raise ChainError(f"leaf {last.seq + 1} is missing or out of place: leaf {leaf.seq} stands there")
+    if leaf.run_id != run_id or leaf.correlation.run_id not in (None, run_id):
+        raise ChainError(f"leaf {leaf.seq} belongs to another run than {run_id}")
+    if leaf.prev_hash != last.hash:
+        raise ChainError(f"leaf {leaf.seq}: prev_hash is not the hash of leaf {last.seq}")
+    if leaf.hash != _hash(leaf.model_dump(exclude={"hash"})):
+        raise ChainError(f"leaf {leaf.seq}: its content does not give its hash")
+
+
+def _hash(body: Mapping[str, Any]) -> str:
+    """Return the RFC 6962 leaf hash of a leaf without its `hash`."""
+    return hashlib.sha256(LEAF_PREFIX + canonical.dumps(body)).hexdigest()

@@ -1,0 +1,38 @@
+"""The shapes that fields of records share: identifiers, digests and moments."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
+
+
+class Closed(BaseModel):
+    """Frozen, strict, and closed to unknown members."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def timestamp(moment: datetime) -> str:
+    """Return an aware moment as RFC 3339 in UTC with microseconds, so that order of text is order of time."""
+    if moment.tzinfo is None:
+        raise ValueError("a moment without a time zone cannot be put on record")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _must_be_timestamp(text: str) -> str:
+    """Return `text` if `timestamp` could have written it."""
+    try:
+        written = timestamp(datetime.fromisoformat(text))
+    except (ValueError, OverflowError):
+        written = ""
+    if written != text:
+        raise ValueError("must be RFC 3339 in UTC with microseconds, such as 2026-01-31T09:00:00.000000Z")
+    return text
+
+
+Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
+"""An identifier of ours; it may stand in a file name as it is."""
+
+NonEmpty = Annotated[str, StringConstraints(min_length=1)]
+Sha256Hex = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Timestamp = Annotated[str, AfterValidator(_must_be_timestamp)]

@@ -1,0 +1,93 @@
+"""Hides values that must not be put on record. Always before a digest is taken, so that no digest can confirm a guess.
+
+A value is hidden where a declared JSON pointer (RFC 6901; a token `*` stands for every item of a list) leads to it,
+and where its member name looks like a secret's. A name is split into words at case changes and at everything but
+letters and digits; it looks secret if a word ends in one of `_WORDS` (singular, or the plural where that too means
+secrets), or if its words run together hold one of `_PHRASES`. So `dbPassword`, `X-Api-Key` and `accesstoken` are
+hidden; `secretary` and `max_tokens` not.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from receipts import canonical
+from receipts.errors import ReceiptsError
+
+MARKER = "[redacted]"
+
+_WORDS = (
+    *("password", "passwords", "passwd", "passphrase", "pwd", "secret", "secrets", "token", "authorization"),
+    *("cookie", "cookies", "credential", "credentials", "bearer", "jwt", "otp"),
+)
+_PHRASES = ("apikey", "privatekey", "accesskey", "signingkey", "encryptionkey", "sessionid")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_BAD_ESCAPE = re.compile(r"~(?![01])")
+
+Tokens = tuple[str, ...]
+
+
+class PointerError(ReceiptsError):
+    """A declared pointer is not a JSON pointer."""
+
+
+@dataclass(frozen=True)
+class Redacted:
+    """A copy with `MARKER` in place of what was hidden, and the sorted JSON pointers of those places."""
+
+    value: Any
+    paths: tuple[str, ...]
+
+
+def redact(value: Any, pointers: Iterable[str] = ()) -> Redacted:
+    """Hide what the pointers lead to and what is named like a secret. A pointer that leads nowhere hides nothing.
+
+    A value that has no canonical form is refused here already, so that nothing is left to fail later.
+    """
+    canonical.check(value)
+    paths: list[str] = []
+    hidden = _walk(value, "", [parse_pointer(text) for text in pointers], paths)
+    return Redacted(hidden, tuple(sorted(paths)))
+
+
+def parse_pointer(text: str) -> Tokens:
+    """Return the tokens of a JSON pointer, or raise PointerError."""
+    if (text and not text.startswith("/")) or _BAD_ESCAPE.search(text):
+        raise PointerError(f"{text!r} is not a JSON pointer")
+    return tuple(token.replace("~1", "/").replace("~0", "~") for token in text.split("/")[1:])
+
+
+@lru_cache(maxsize=4096)
+def is_secret_name(name: str) -> bool:
+    """Return whether a member of this name holds a secret, by the rule above."""
+    words = [word.lower() for word in _WORD.findall(unicodedata.normalize("NFKC", name))]
+    together = "".join(words)
+    return any(word.endswith(_WORDS) for word in words) or any(phrase in together for phrase in _PHRASES)
+
+
+def _walk(value: Any, path: str, pointers: list[Tokens], paths: list[str]) -> Any:
+    """Return `value` with the hidden parts replaced; `pointers` hold the tokens that are still to follow from here."""
+    if () in pointers:
+        paths.append(path)
+        return MARKER
+    if isinstance(value, dict):
+        return {
+            name: _walk(item, canonical.pointer(path, name), _into(pointers, name), paths)
+            for name, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_walk(item, f"{path}/{i}", _after(pointers, str(i), "*"), paths) for i, item in enumerate(value)]
+    return value
+
+
+def _into(pointers: list[Tokens], name: str) -> list[Tokens]:
+    """Return the pointers that hold below a member: the one that ends here, if its name looks like a secret's."""
+    return [()] if is_secret_name(name) else _after(pointers, name)
+
+
+def _after(pointers: list[Tokens], *tokens: str) -> list[Tokens]:
+    """Return the rests of the pointers whose next token is one of `tokens`."""
+    return [rest for first, *others in pointers if first in tokens for rest in (tuple(others),)]

@@ -1,0 +1,120 @@
+"""Ed25519 keys in PEM files: the private half readable by its owner alone, the public half beside it."""
+
+import hashlib
+import os
+import secrets
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from receipts.errors import ReceiptsError
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class KeyFileError(ReceiptsError):
+    """A key file cannot be used; the message names it and says why."""
+
+
+@dataclass(frozen=True)
+class PublicKey:
+    """Whom a signature is checked against. `key_id` is the SHA-256 (hex) of the DER SubjectPublicKeyInfo."""
+
+    key: Ed25519PublicKey
+
+    @property
+    def key_id(self) -> str:
+        """Name the key; a hint for people, never a reason to trust."""
+        return hashlib.sha256(self._encoded(serialization.Encoding.DER)).hexdigest()
+
+    def pem(self) -> bytes:
+        """Return the key as it stands in its file."""
+        return self._encoded(serialization.Encoding.PEM)
+
+    def _encoded(self, encoding: serialization.Encoding) -> bytes:
+        return self.key.public_bytes(encoding, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+@dataclass(frozen=True)
+class SigningKey:
+    """The private half."""
+
+    key: Ed25519PrivateKey
+
+    @property
+    def public(self) -> PublicKey:
+        """Return the public half."""
+        return PublicKey(self.key.public_key())
+
+
+def public_path(path: Path) -> Path:
+    """Return where the public half of the private key file `path` stands."""
+    return path.with_name(f"{path.stem}.pub.pem")
+
+
+def load_or_create(path: Path) -> SigningKey:
+    """Return the key in the PEM file `path`, made if absent, and see that its public half stands beside it.
+
+    The first of several processes to make the file wins, and all use its key.
+    """
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write_new(path, _private_pem(Ed25519PrivateKey.generate()), 0o600)
+    key = SigningKey(_load_private(path))
+    beside = public_path(path)
+    if not beside.exists():
+        _write_new(beside, key.public.pem(), 0o644)
+    if load_public(beside).key_id != key.public.key_id:
+        raise KeyFileError(f"{beside} is not the public half of {path}")
+    return key
+
+
+def load_public(path: Path) -> PublicKey:
+    """Return the Ed25519 public key in a PEM file."""
+    try:
+        key = serialization.load_pem_public_key(path.read_bytes())
+    except (OSError, ValueError, UnsupportedAlgorithm) as error:
+        raise KeyFileError(f"{path} cannot be read as a public key in PEM: {error}") from error
+    if not isinstance(key, Ed25519PublicKey):
+        raise KeyFileError(f"{path} is not an Ed25519 public key")
+    return PublicKey(key)
+
+
+def _private_pem(key: Ed25519PrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def _load_private(path: Path) -> Ed25519PrivateKey:
+    """Read the key from the very file whose permissions were looked at."""
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_mode & _OTHERS:
+                raise KeyFileError(f"{path} can be used by others than its owner; run: chmod 600 {path}")
+            key = serialization.load_pem_private_key(file.read(), password=None)
+    except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise KeyFileError(f"{path} cannot be read as an unencrypted private key in PEM: {error}") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise KeyFileError(f"{path} is not an Ed25519 private key")
+    return key
+
+
+def _write_new(path: Path, data: bytes, mode: int) -> None:
+    """Let `path` appear at once with all of `data`; where it already exists, leave it."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

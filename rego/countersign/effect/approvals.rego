@@ -1,0 +1,169 @@
+# METADATA
+# title: Approvals
+# description: When people must sign, who may, and whether the votes in the input fulfil that.
+# schemas:
+#   - input: schema.input
+package countersign.effect.approvals
+
+import data.countersign.effect.config
+import data.countersign.effect.duties
+import data.countersign.effect.reasons
+import data.countersign.effect.tiers
+
+# METADATA
+# title: Demand without signatures
+# description: Low-tier effects, and medium-tier ones that no rule asks about, need nobody's signature.
+demand := {"requirement": "none"} if tiers.effective == "low"
+
+demand := {"requirement": "none"} if {
+	tiers.effective == "medium"
+	routine
+}
+
+# METADATA
+# title: Urgent incident
+# description: Changing an urgent incident takes an incident manager.
+# custom:
+#   short_name: incidents.urgent
+#   failure_msg: A change to an incident of priority 1, or of unknown priority, needs an incident manager's signature
+demand := {"requirement": "urgent_incident", "reason": reasons.of(rego.metadata.rule())} if {
+	tiers.effective == "medium"
+	not routine
+}
+
+# METADATA
+# title: High tier
+# description: High-tier writes are signed by people.
+# custom:
+#   short_name: writes.high_tier
+#   failure_msg: A high-tier write needs people's signatures
+demand := {"requirement": "high", "reason": reasons.of(rego.metadata.rule())} if tiers.effective == "high"
+
+# METADATA
+# title: Routine
+# description: Not about an incident, or about one whose priority is known and below 1.
+routine if input.effect.connector != "servicenow"
+
+routine if input.effect.fields.priority in {2, 3, 4, 5, "2", "3", "4", "5"}
+
+# METADATA
+# title: Requirement
+# description: The tenant's requirement by the demand's name, with who is excluded and whether a reason is needed.
+requirement := object.union(
+	config.tenant.requirements[demand.requirement],
+	{"exclude": duties.excluded, "reason_required": reason_required},
+)
+
+# METADATA
+# title: Reason required
+# description: What cannot be undone is signed with a reason.
+default reason_required := true
+
+reason_required := false if input.effect.reversible == true
+
+# METADATA
+# title: Counted votes
+# description: Votes of people in one of the groups asked, without those who are excluded.
+counted contains vote if {
+	some vote in input.votes
+	is_string(vote.person)
+	not vote.person in duties.excluded
+	some group in vote.groups
+	group in requirement.groups
+}
+
+# METADATA
+# title: Approvers
+# description: The distinct people whose counted vote approves.
+approvers contains vote.person if {
+	some vote in counted
+	vote.verdict == "approve"
+}
+
+# METADATA
+# title: Groups met
+# description: One of the groups has approved or, where the requirement says so, each of them.
+groups_met if requirement.all_groups == false
+
+groups_met if {
+	requirement.all_groups == true
+	every group in requirement.groups {
+		some vote in counted
+		vote.verdict == "approve"
+		group in vote.groups
+	}
+}
+
+# METADATA
+# title: Unopposed
+# description: No counted vote says anything but approve.
+unopposed if {
+	every vote in counted {
+		vote.verdict == "approve"
+	}
+}
+
+# METADATA
+# title: Fulfilled
+# description: The quorum of distinct people has approved, and the groups are met.
+fulfilled if {
+	count(approvers) >= requirement.quorum
+	groups_met
+}
+
+# METADATA
+# title: Pending
+# description: Signatures are needed, and some are missing.
+pending if {
+	requirement
+	unopposed
+	not fulfilled
+}
+
+# METADATA
+# title: Granted
+# description: Nobody needs to sign, or everybody who must has signed.
+granted if demand.requirement == "none"
+
+granted if {
+	unopposed
+	fulfilled
+}
+
+# METADATA
+# title: Grounds
+# description: Why the effect is granted.
+default grounds := []
+
+grounds := [signed] if fulfilled
+
+# METADATA
+# title: Signed
+# description: Says that the signatures are there.
+# custom:
+#   short_name: approvals.fulfilled
+#   failure_msg: The required signatures are there
+signed := reasons.of(rego.metadata.rule())
+
+# METADATA
+# title: Rejected
+# description: Denies what someone entitled to sign has rejected.
+# custom:
+#   short_name: approvals.rejected
+#   failure_msg: Someone who may sign has rejected the effect
+deny contains reasons.of(rego.metadata.rule()) if {
+	requirement
+	not unopposed
+}
+
+# METADATA
+# title: Requirement missing
+# description: Denies what the tenant's configuration says nothing about who signs.
+# custom:
+#   short_name: approvals.requirement_missing
+#   failure_msg: The tenant's configuration does not say who signs this
+deny contains reasons.of(rego.metadata.rule()) if {
+	config.valid
+	demand.requirement != "none"
+	not requirement
+}

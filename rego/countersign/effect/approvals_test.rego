@@ -1,0 +1,99 @@
+package countersign.effect.approvals_test
+
+import data.countersign.effect
+import data.countersign.effect.approvals
+import data.countersign.effect.given_test as given
+
+decide(question, tenant) := decision if {
+	decision := effect.decision with input as question with data.countersign_config as {"t1": tenant}
+}
+
+outcome(question, tenant) := decide(question, tenant).outcome
+
+filed(votes) := outcome(given.filing(votes), given.tenant)
+
+incident(fields, votes) := given.asked(
+	{"connector": "servicenow", "operation": "assign", "target": "incident/1", "fields": fields},
+	votes,
+)
+
+either := json.patch(given.tenant, [{"op": "add", "path": "/requirements/high/groups/-", "value": "legal"}])
+
+each := json.patch(either, [{"op": "replace", "path": "/requirements/high/all_groups", "value": true}])
+
+by_legal(person) := object.union(given.approve(person), {"groups": ["legal"]})
+
+test_medium_tier_is_allowed_unless_a_rule_asks if {
+	outcome(given.asked({"operation": "sort"}, []), given.tenant) == "allow"
+	outcome(incident({"priority": "2"}, []), given.tenant) == "allow"
+	outcome(incident({"priority": 5}, []), given.tenant) == "allow"
+}
+
+test_urgent_incident_takes_an_incident_manager if {
+	manager := {"person": "dan", "groups": ["incident-managers"], "verdict": "approve"}
+	outcome(incident({"priority": 1}, []), given.tenant) == "needs_approval"
+	outcome(incident({"priority": "1"}, []), given.tenant) == "needs_approval"
+	outcome(incident({"priority": "1"}, [given.approve("bob")]), given.tenant) == "needs_approval"
+	outcome(incident({"priority": "1"}, [manager]), given.tenant) == "allow"
+}
+
+test_incident_of_unknown_priority_counts_as_urgent if {
+	every fields in [{}, {"priority": 0}, {"priority": null}, {"priority": "9"}, {"priority": ["2"]}] {
+		outcome(incident(fields, []), given.tenant) == "needs_approval"
+	}
+}
+
+test_demand_without_requirement_is_denied if {
+	tenant := json.patch(given.tenant, [{"op": "remove", "path": "/requirements/urgent_incident"}])
+	answer := decide(incident({"priority": "1"}, []), tenant)
+	answer.outcome == "deny"
+	answer.reasons[0].code == "approvals.requirement_missing"
+}
+
+test_quorum_counts_distinct_people if {
+	filed([given.approve("bob")]) == "needs_approval"
+	filed([given.approve("bob"), object.union(given.approve("bob"), {"groups": ["compliance", "x"]})]) == "needs_approval"
+	filed([given.approve("bob"), given.approve("cyd")]) == "allow"
+}
+
+test_requester_and_submitter_do_not_count if {
+	filed([given.approve("ann"), given.approve("bob")]) == "needs_approval"
+	filed([given.approve("hook"), given.approve("bob")]) == "needs_approval"
+	filed([given.approve("ann"), given.approve("bob"), given.approve("cyd")]) == "allow"
+}
+
+test_people_outside_the_groups_do_not_count if {
+	filed([by_legal("eve"), given.approve("bob")]) == "needs_approval"
+	filed([object.union(given.approve("eve"), {"groups": null}), given.approve("bob")]) == "needs_approval"
+}
+
+test_votes_without_person_or_verdict_do_not_count if {
+	filed([given.approve("bob"), given.approve(null)]) == "needs_approval"
+	filed([given.approve("bob"), json.remove(given.approve("cyd"), ["person"])]) == "needs_approval"
+	filed([given.approve("bob"), object.union(given.approve("cyd"), {"verdict": "APPROVE"})]) == "deny"
+	filed([given.approve("bob"), json.remove(given.approve("cyd"), ["verdict"])]) == "deny"
+}
+
+test_one_rejection_outweighs_every_approval if {
+	answer := decide(given.filing([given.reject("dan"), given.approve("bob"), given.approve("cyd")]), given.tenant)
+	answer.outcome == "deny"
+	answer.reasons[0].code == "approvals.rejected"
+}
+
+test_rejection_by_someone_who_may_not_sign_does_not_count if {
+	filed([given.reject("ann"), given.approve("bob"), given.approve("cyd")]) == "allow"
+}
+
+test_any_group_is_enough_unless_each_is_asked if {
+	votes := [given.approve("bob"), given.approve("cyd")]
+	outcome(given.filing(votes), either) == "allow"
+	outcome(given.filing(votes), each) == "needs_approval"
+	outcome(given.filing([given.approve("bob"), by_legal("eve")]), each) == "allow"
+}
+
+test_what_cannot_be_undone_is_signed_with_a_reason if {
+	approvals.reason_required == false with input as given.question
+	every reversible in [false, null, "true", 1] {
+		approvals.reason_required == true with input as given.asked({"reversible": reversible}, [])
+	}
+}

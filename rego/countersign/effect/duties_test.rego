@@ -1,0 +1,24 @@
+package countersign.effect.duties_test
+
+import data.countersign.effect.duties
+import data.countersign.effect.given_test as given
+
+codes(actor) := {reason.code | some reason in reasons} if {
+	reasons := duties.deny with input as object.union(given.question, {"actor": actor})
+}
+
+test_requester_and_submitter_are_excluded if {
+	duties.excluded == ["ann", "hook"] with input as given.question
+}
+
+test_one_person_in_both_roles_is_excluded_once if {
+	duties.excluded == ["ann"] with input as object.union(given.question, {"actor": {"submitted_by": "ann"}})
+}
+
+test_unknown_requester_is_denied if {
+	codes({}) == set()
+	codes({"id": ""}) == {"duties.requester_unknown"}
+	codes({"id": null}) == {"duties.requester_unknown"}
+	codes({"submitted_by": 7}) == {"duties.requester_unknown"}
+	codes(null) == {"duties.requester_unknown"}
+}

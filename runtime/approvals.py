@@ -1,0 +1,97 @@
+"""The rules of human authorization: who may vote, and what the votes add up to. Values in, values out.
+
+Votes count distinct people, never accounts. The requester never counts. Expiry is never consent.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from runtime.desk_model import ApprovalStatus, Person, Refusal, VoteVerdict
+
+REASON_MIN = 3
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What an authorization must fulfil; `groups` are any-of, or all-of with `all_groups`."""
+
+    quorum: int
+    groups: tuple[str, ...]
+    all_groups: bool
+    exclude: tuple[str, ...]
+    reason_required: bool
+    escalate_to: tuple[str, ...]
+    expires_in: str
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Requirement":
+        """Read a stored requirement."""
+        return cls(
+            quorum=document["quorum"],
+            groups=tuple(document["groups"]),
+            all_groups=document["all_groups"],
+            exclude=tuple(document["exclude"]),
+            reason_required=document["reason_required"],
+            escalate_to=tuple(document["escalate_to"]),
+            expires_in=document["expires_in"],
+        )
+
+    def electorate(self, *, escalated: bool) -> tuple[str, ...]:
+        """Return the groups whose members may vote; those next in line only once time has run short."""
+        return (*self.groups, *self.escalate_to) if escalated else self.groups
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """An approval as far as a vote's validity depends on it."""
+
+    status: ApprovalStatus
+    requirement: Requirement
+    requested_by: str
+    submitted_by: str
+    voted: frozenset[str]
+    escalated: bool
+    expires_at: datetime
+
+
+def refuse_vote(
+    ballot: Ballot, person: Person, verdict: VoteVerdict, reason: str | None, now: datetime
+) -> Refusal | None:
+    """Return why this vote does not count, or None. `reason` None means that it is not asked yet."""
+    if ballot.status is not ApprovalStatus.REQUESTED:
+        return Refusal("vote.closed", f"This request is closed already: it was {ballot.status}. Nothing has changed.")
+    if now >= ballot.expires_at:
+        return Refusal("vote.expired", "The time for this request has run out. Nothing has changed.")
+    if person.id in (ballot.requested_by, ballot.submitted_by):
+        return Refusal("vote.requester", "You asked for this yourself, so somebody else has to decide it.")
+    if person.id in ballot.requirement.exclude:
+        return Refusal("vote.excluded", "Policy excludes you from deciding this request.")
+    electorate = ballot.requirement.electorate(escalated=ballot.escalated)
+    if not set(person.groups) & set(electorate):
+        return Refusal("vote.not_in_group", f"This request is for members of: {', '.join(electorate)}.")
+    if person.id in ballot.voted:
+        return Refusal("vote.repeated", "You have voted on this request already. Your first vote stands.")
+    return _refuse_reason(ballot, verdict, reason)
+
+
+def _refuse_reason(ballot: Ballot, verdict: VoteVerdict, reason: str | None) -> Refusal | None:
+    if reason is None or len(reason.strip()) >= REASON_MIN:
+        return None
+    if verdict is VoteVerdict.REJECT or ballot.requirement.reason_required:
+        return Refusal("vote.reason_missing", "A reason is needed, in a few words.")
+    return None
+
+
+def tally(requirement: Requirement, votes: Sequence[tuple[VoteVerdict, str, Sequence[str]]]) -> ApprovalStatus:
+    """Return what votes of (verdict, person, groups) add up to: one rejection rejects; the quorum counts people."""
+    if any(verdict is VoteVerdict.REJECT for verdict, _, _ in votes):
+        return ApprovalStatus.REJECTED
+    approvers = {person: set(groups) for verdict, person, groups in votes if verdict is VoteVerdict.APPROVE}
+    if len(approvers) < max(requirement.quorum, 1):
+        return ApprovalStatus.REQUESTED
+    covered = set().union(*approvers.values())
+    if requirement.all_groups and not set(requirement.groups) <= covered:
+        return ApprovalStatus.REQUESTED
+    return ApprovalStatus.APPROVED

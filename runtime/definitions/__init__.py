@@ -1,0 +1,1 @@
+"""Verbs and runbooks: YAML that authors write, checked as a whole, and the canonical definitions that execute."""

@@ -1,0 +1,155 @@
+"""The canonical form of a definition: all that execution needs, in RFC 8785 JSON, readable without any YAML."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from receipts.canonical import CanonicalError, digest, dumps, loads
+from runtime.definitions.durations import format_duration, parse_duration
+from runtime.definitions.model import (
+    Definition,
+    Edge,
+    EdgeKind,
+    EffectClass,
+    Escalation,
+    InDoubt,
+    Kind,
+    Retry,
+    StepDefinition,
+    Tier,
+    Verb,
+)
+from runtime.definitions.problems import DefinitionError
+
+FORMAT = "countersign/definition/1"
+
+Document = Mapping[str, Any]
+
+
+class CanonicalDefinitionError(DefinitionError):
+    """Bytes are not a definition in canonical form."""
+
+
+def from_canonical(data: bytes) -> Definition:
+    """Return the definition that `data` says; what is not understood to the last member is refused."""
+    try:
+        document = loads(data)
+        definition = _definition(document, data)
+        same = dumps(definition_document(definition)) == data
+    except (CanonicalError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise CanonicalDefinitionError(f"not a canonical definition: {error}") from error
+    if not same:
+        raise CanonicalDefinitionError("not a canonical definition: it holds members that are not known")
+    return definition
+
+
+def definition_document(definition: Definition) -> dict[str, Any]:
+    """Return the JSON of everything in `definition` but its own bytes and digest."""
+    return {
+        "format": FORMAT,
+        "name": definition.name,
+        "version": definition.version,
+        "title": definition.title,
+        "description": definition.description,
+        "trigger": {"type": definition.trigger_type, "schema": definition.trigger_schema},
+        "steps": [
+            {"id": step.path, "verb": step.verb, "params": step.params, "when": step.when}
+            for step in definition.steps.values()
+        ],
+        "edges": [asdict(edge) for edge in definition.edges],
+        "verbs": {name: _verb_document(verb) for name, verb in definition.verbs.items()},
+    }
+
+
+def _verb_document(verb: Verb) -> dict[str, Any]:
+    return {
+        "name": verb.name,
+        "domain": verb.domain,
+        "description": verb.description,
+        "execution": {
+            "kind": verb.kind,
+            "handler": verb.handler,
+            "params": verb.static_params,
+            "timeout": format_duration(verb.timeout),
+            "retry": {
+                "max_attempts": verb.retry.max_attempts,
+                "backoff": verb.retry.backoff,
+                "base_delay": format_duration(verb.retry.base_delay),
+                "max_delay": format_duration(verb.retry.max_delay),
+            },
+            "escalation": _escalation_document(verb.escalation),
+            "correlation_field": verb.correlation_field,
+            "wait": verb.wait_type,
+        },
+        "effect": {
+            "class": verb.effect_class,
+            "tier": verb.tier,
+            "reversible_by": verb.reversible_by,
+            "target": verb.target,
+            "idempotency_key": verb.idempotency_key,
+            "in_doubt": verb.in_doubt,
+        },
+        "input_schema": verb.input_schema,
+        "output_schema": verb.output_schema,
+        "redact": list(verb.redact),
+    }
+
+
+def _escalation_document(escalation: Escalation | None) -> dict[str, Any] | None:
+    return {"after": format_duration(escalation.after), "to": list(escalation.to)} if escalation else None
+
+
+def _definition(document: Document, data: bytes) -> Definition:
+    if document["format"] != FORMAT:
+        raise ValueError(f"the format is {document['format']!r}, expected {FORMAT!r}")
+    return Definition(
+        name=document["name"],
+        version=document["version"],
+        title=document["title"],
+        trigger_type=document["trigger"]["type"],
+        trigger_schema=document["trigger"]["schema"],
+        steps={
+            step["id"]: StepDefinition(step["id"], step["verb"], step["params"], step["when"])
+            for step in document["steps"]
+        },
+        edges=tuple(Edge(edge["source"], edge["target"], EdgeKind(edge["kind"])) for edge in document["edges"]),
+        verbs={name: _verb(verb) for name, verb in document["verbs"].items()},
+        canonical=data,
+        digest=digest(document),
+        description=document["description"],
+    )
+
+
+def _verb(document: Document) -> Verb:
+    execution, effect, retry = document["execution"], document["effect"], document["execution"]["retry"]
+    return Verb(
+        name=document["name"],
+        domain=document["domain"],
+        description=document["description"],
+        kind=Kind(execution["kind"]),
+        handler=execution["handler"],
+        static_params=execution["params"],
+        input_schema=document["input_schema"],
+        output_schema=document["output_schema"],
+        timeout=parse_duration(execution["timeout"]),
+        retry=Retry(
+            retry["max_attempts"],
+            retry["backoff"],
+            parse_duration(retry["base_delay"]),
+            parse_duration(retry["max_delay"]),
+        ),
+        escalation=_escalation(execution["escalation"]),
+        effect_class=EffectClass(effect["class"]),
+        tier=Tier(effect["tier"]),
+        reversible_by=effect["reversible_by"],
+        target=effect["target"],
+        idempotency_key=effect["idempotency_key"],
+        in_doubt=InDoubt(effect["in_doubt"]),
+        correlation_field=execution["correlation_field"],
+        wait_type=execution["wait"],
+        redact=tuple(document["redact"]),
+    )
+
+
+def _escalation(document: Document | None) -> Escalation | None:
+    return Escalation(parse_duration(document["after"]), tuple(document["to"])) if document else None

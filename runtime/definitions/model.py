@@ -1,0 +1,132 @@
+"""What executes: verbs and definitions as immutable values, made by the loader and read by the planner."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+
+class Kind(StrEnum):
+    """How a verb executes (seed 1, section 2.1): there is no third kind."""
+
+    SYNC = "sync"
+    DURABLE = "durable"
+
+
+class EffectClass(StrEnum):
+    """Whether a verb changes the world outside."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+class Tier(StrEnum):
+    """The declared risk of a write; policy may raise it."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class InDoubt(StrEnum):
+    """What to do about an attempt without an outcome (design, section 9, step 9)."""
+
+    RETRY = "retry"
+    RECONCILE = "reconcile"
+    ASK = "ask"
+
+
+class EdgeKind(StrEnum):
+    """Why one step waits for another: it needs the result, or only the order."""
+
+    DATA = "data"
+    SEQUENCE = "sequence"
+
+
+@dataclass(frozen=True)
+class Retry:
+    """When to try again: `max_attempts` counts the first; delays double from `base_delay` up to `max_delay`."""
+
+    max_attempts: int
+    backoff: str
+    base_delay: timedelta
+    max_delay: timedelta
+
+
+@dataclass(frozen=True)
+class Escalation:
+    """Whom to ask when `after` has passed without an answer."""
+
+    after: timedelta
+    to: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A named operation. `static_params` are merged under the step's own; `redact` holds JSON pointers into params."""
+
+    name: str
+    domain: str
+    description: str
+    kind: Kind
+    handler: str
+    static_params: Mapping[str, Any]
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any]
+    timeout: timedelta
+    retry: Retry
+    escalation: Escalation | None
+    effect_class: EffectClass
+    tier: Tier
+    reversible_by: str | None
+    target: str
+    idempotency_key: str
+    in_doubt: InDoubt
+    correlation_field: str | None
+    wait_type: str | None
+    redact: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StepDefinition:
+    """One node: `params` may hold `${...}` CEL expressions, `when` is a CEL condition or None."""
+
+    path: str
+    verb: str
+    params: Mapping[str, Any]
+    when: str | None
+
+
+@dataclass(frozen=True)
+class Edge:
+    """`target` waits for `source`."""
+
+    source: str
+    target: str
+    kind: EdgeKind
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A runbook made canonical. `canonical` is the RFC 8785 text whose SHA-256 (hex) is `digest`."""
+
+    name: str
+    version: int
+    title: str
+    trigger_type: str
+    trigger_schema: Mapping[str, Any]
+    steps: Mapping[str, StepDefinition]
+    edges: tuple[Edge, ...]
+    verbs: Mapping[str, Verb]
+    canonical: bytes
+    digest: str
+    description: str = ""
+
+    def verb_of(self, path: str) -> Verb:
+        """Return the verb of the step at `path`."""
+        return self.verbs[self.steps[path].verb]
+
+    def needs(self, path: str) -> tuple[str, ...]:
+        """Return the paths that the step at `path` waits for, in order, each once."""
+        return tuple(dict.fromkeys(edge.source for edge in self.edges if edge.target == path))

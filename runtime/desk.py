@@ -1,0 +1,170 @@
+"""The runtime's counter, at which the bot stands: people, approvals as they are, and clicks."""
+
+from dataclasses import asdict
+from typing import Any
+
+from runtime import inbox
+from runtime.actions import make_action
+from runtime.approvals import refuse_vote
+from runtime.desk_model import (
+    ApprovalStatus,
+    ApprovalView,
+    AskKind,
+    Click,
+    ClickOutcome,
+    FieldView,
+    Person,
+    Refusal,
+    SlackAccount,
+    VoteVerdict,
+    VoteView,
+)
+from runtime.engine import Engine
+from runtime.store import approvals, directory
+from runtime.store.inbox import Notification
+from runtime.store.pool import Conn
+from runtime.votes import UNKNOWN_APPROVAL, ballot_of
+
+
+class EngineDesk:
+    """The desk of one tenant, over the engine."""
+
+    def __init__(self, engine: Engine, tenant: str) -> None:
+        self.engine = engine
+        self.tenant = tenant
+
+    async def people(self, account: SlackAccount) -> list[Person]:
+        """Return every person the directory maps the account to: exactly one may act."""
+        async with self.engine.pool.connection() as conn:
+            return await directory.people_of(conn, self.tenant, account.team, account.user)
+
+    async def approval(self, approval_id: str) -> ApprovalView | None:
+        """Return the approval as it is now."""
+        async with self.engine.pool.connection() as conn:
+            return await self._view(conn, approval_id)
+
+    async def _view(self, conn: Conn, approval_id: str) -> ApprovalView | None:
+        row = await approvals.approval_view_row(conn, approval_id)
+        if row is None or row["tenant"] != self.tenant:
+            return None
+        return view_of(row, await approvals.votes_of(conn, approval_id))
+
+    async def pending(self, person_id: str) -> list[ApprovalView]:
+        """Return the open approvals that the person may decide, most urgent first."""
+        async with self.engine.pool.connection() as conn:
+            ids = await approvals.open_approval_ids(conn, self.tenant)
+            views = [await self._view(conn, i) for i in ids if await self._refusal(conn, i, person_id) is None]
+        return [view for view in views if view is not None]
+
+    async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
+        """Return why the person may not decide this now, or None. Reads only."""
+        async with self.engine.pool.connection() as conn:
+            return await self._refusal(conn, approval_id, person_id)
+
+    async def _refusal(self, conn: Conn, approval_id: str, person_id: str) -> Refusal | None:
+        approval = await approvals.get_approval(conn, approval_id)
+        who = await directory.actor(conn, self.tenant, person_id)
+        row = await approvals.approval_view_row(conn, approval_id)
+        if approval is None or who is None or row is None or row["tenant"] != self.tenant:
+            return UNKNOWN_APPROVAL
+        ballot = await ballot_of(conn, approval, row["requested_by"], row["submitted_by"])
+        person = Person(who["actor_id"], who["name"], tuple(who["groups"]))
+        return refuse_vote(ballot, person, VoteVerdict.APPROVE, None, self.engine.clock())
+
+    async def record(self, click: Click) -> str:
+        """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
+        refusal = asdict(click.refusal) if click.refusal else None
+        unknown = {"code": "identity.unknown", "text": "The directory does not know you."}
+        actor_id = click.person_id or f"slack:{click.account.team}:{click.account.user}"
+        notification = Notification(
+            notification_id=self.engine.new_id("ntf"),
+            tenant=self.tenant,
+            kind="vote",
+            dedupe_key=f"vote:{click.dedupe_key}",
+            correlation_key=f"approval:{click.approval_id}",
+            payload={
+                "approval_id": click.approval_id,
+                "revision": click.revision,
+                "verdict": click.verdict,
+                "reason": click.reason,
+                "team": click.account.team,
+                "user": click.account.user,
+                "person_id": click.person_id,
+                "refusal": refusal or (None if click.person_id else unknown),
+            },
+            actor={"id": actor_id, "kind": "person"},
+            request_id=click.request_id,
+        )
+        return await inbox.record(self.engine, notification)
+
+    async def apply(self, notification_id: str) -> ClickOutcome:
+        """Apply a recorded click, at most once; a repeat returns the same outcome."""
+        facts = await inbox.apply(self.engine, notification_id)
+        refusal = None if facts["counted"] else Refusal(facts["code"], facts["text"])
+        status = ApprovalStatus(facts["approval"]) if facts["approval"] else None
+        return ClickOutcome(facts["counted"], refusal, status)
+
+
+def view_of(row: dict[str, Any], votes: list[approvals.Vote]) -> ApprovalView:
+    """Return what a card shows, from the rows: the effect's public form, never its secrets."""
+    requirement = row["requirement"]
+    return ApprovalView(
+        approval_id=row["approval_id"],
+        kind=AskKind(row["kind"]),
+        status=ApprovalStatus(row["status"]),
+        revision=row["revision"],
+        tenant=row["tenant"],
+        run_id=row["run_id"],
+        run_title=f"{row['definition_name']} v{row['definition_version']}",
+        step=row["step"],
+        connector=row["connector"],
+        operation=row["operation"],
+        target=row["target"],
+        fields=_fields(row),
+        tier=row["tier"],
+        reversible_by=row["reversible_by"],
+        digest=row["digest"],
+        requester=row["requester_name"] or row["requested_by"],
+        submitted_by=row["submitted_by"],
+        purpose=row["purpose"],
+        reasons=tuple((reason["code"], reason["msg"]) for reason in row["reasons"]),
+        quorum=requirement["quorum"],
+        groups=tuple(requirement["groups"]),
+        all_groups=requirement["all_groups"],
+        reason_required=requirement["reason_required"],
+        votes=tuple(VoteView(v.person_name, VoteVerdict(v.verdict), v.reason, v.at) for v in votes),
+        requested_at=row["requested_at"],
+        expires_at=row["expires_at"],
+        escalated=row["escalated"],
+        result=row["result"],
+        links=(("Trigger", f"{row['trigger_type']} {row['trigger_ref']}"),),
+    )
+
+
+def _fields(row: dict[str, Any]) -> tuple[FieldView, ...]:
+    action = make_action(
+        connector=row["connector"],
+        operation=row["operation"],
+        target=row["target"],
+        fields=row["fields"],
+        pointers=row["redact"],
+        salt=row["salt"],
+    )
+    return tuple(FieldView(name, row["before"].get(name), value) for name, value in action.fields.items())
+
+
+class StoredCards:
+    """Where cards are remembered: rows, so that they can be edited after a restart and shown in evidence."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    async def location(self, approval_id: str) -> tuple[str, str] | None:
+        """Return (channel, ts) of the approval's card, or None."""
+        async with self.engine.pool.connection() as conn:
+            return await approvals.card_location(conn, approval_id)
+
+    async def remember(self, approval_id: str, channel: str, ts: str, card: Any) -> None:
+        """Keep where the card stands and the exact JSON that was shown."""
+        async with self.engine.pool.connection() as conn:
+            await approvals.remember_card(conn, approval_id, channel, ts, card)

@@ -1,0 +1,93 @@
+"""What the shell of the runtime works with: one value, built in the composition root and handed down."""
+
+import asyncio
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from policy.model import PolicyEngine
+from runtime.clock import Clock
+from runtime.definitions.canonical import from_canonical
+from runtime.definitions.model import Definition
+from runtime.handlers import Handler
+from runtime.store import runs
+from runtime.store.pool import Conn, Pool
+
+
+def new_id(prefix: str) -> str:
+    """Return a fresh identifier such as ``run_3f9c…``: 96 random bits."""
+    return f"{prefix}_{secrets.token_hex(12)}"
+
+
+def jitter() -> float:
+    """Return a random number in [0, 1)."""
+    return secrets.randbelow(1 << 20) / (1 << 20)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long things may take."""
+
+    lease: timedelta = timedelta(seconds=30)
+    effect_deadline: timedelta = timedelta(days=1)
+    poll: timedelta = timedelta(seconds=1)
+    before: timedelta = timedelta(seconds=2)
+
+
+@dataclass(frozen=True)
+class Routing:
+    """Where cards go: a channel for each group, and one for all others; `doubt_groups` settle what is in doubt."""
+
+    default_channel: str
+    channels: Mapping[str, str] = field(default_factory=dict)
+    doubt_groups: tuple[str, ...] = ("operators",)
+
+    def channel(self, groups: tuple[str, ...]) -> str:
+        """Return the channel of the first group that has one."""
+        return next((self.channels[group] for group in groups if group in self.channels), self.default_channel)
+
+
+class Definitions:
+    """Definitions by name and version: from the store, parsed once, kept for good because they cannot change."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], Definition] = {}
+
+    async def get(self, conn: Conn, name: str, version: int) -> Definition:
+        """Return the definition that a run names."""
+        key = (name, version)
+        if key not in self._known:
+            self._known[key] = from_canonical(await runs.canonical_definition(conn, name, version))
+        return self._known[key]
+
+
+class Wakeup:
+    """Tells the workers of this process that there is work, and those of other processes through `announce`."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self.announce = asyncio.Event()
+
+    def poke(self) -> None:
+        """Say that something was committed which a worker should look at."""
+        self.event.set()
+        self.announce.set()
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Everything the runtime's shell needs; nothing in it is built by the runtime itself."""
+
+    dsn: str
+    pool: Pool
+    handlers: Mapping[str, Handler]
+    policy: PolicyEngine
+    clock: Clock
+    routing: Routing
+    worker: str
+    timing: Timing = field(default_factory=Timing)
+    definitions: Definitions = field(default_factory=Definitions)
+    wakeup: Wakeup = field(default_factory=Wakeup)
+    new_id: Callable[[str], str] = new_id
+    jitter: Callable[[], float] = jitter

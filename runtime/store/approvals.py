@@ -1,0 +1,231 @@
+"""Approvals and votes."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from runtime.store.pool import Conn
+
+
+@dataclass(frozen=True)
+class Approval:
+    """A row of approvals, as far as the rules need it."""
+
+    approval_id: str
+    run_id: str
+    effect_id: str
+    step: str
+    kind: str
+    digest: str
+    tier: str
+    requirement: Mapping[str, Any]
+    status: str
+    revision: int
+    escalated: bool
+    channel: str | None
+    card_ts: str | None
+    expires_at: datetime
+    consumed_at: datetime | None
+
+
+_COLUMNS = ", ".join(Approval.__dataclass_fields__)
+
+
+@dataclass(frozen=True)
+class Vote:
+    """One person's verdict."""
+
+    person: str
+    person_name: str
+    groups: Sequence[str]
+    verdict: str
+    reason: str
+    at: datetime
+
+
+async def insert_approval(conn: Conn, document: Mapping[str, Any]) -> None:
+    """Write a new approval; `document` has the columns that are not defaults."""
+    await conn.execute(
+        """
+        INSERT INTO approvals (approval_id, run_id, effect_id, step, kind, digest, tier, requirement, reasons, before,
+                               purpose, status, cards, requested_at, expires_at)
+        VALUES (%(approval_id)s, %(run_id)s, %(effect_id)s, %(step)s, %(kind)s, %(digest)s, %(tier)s,
+                %(requirement)s, %(reasons)s, %(before)s, %(purpose)s, 'requested', '[]', %(requested_at)s,
+                %(expires_at)s)
+        """,
+        {
+            **document,
+            "requirement": json.dumps(document["requirement"]),
+            "reasons": json.dumps(document["reasons"]),
+            "before": json.dumps(document["before"]),
+        },
+    )
+
+
+async def get_approval(conn: Conn, approval_id: str, *, lock: bool = False) -> Approval | None:
+    """Return an approval, locked in the caller's transaction if asked."""
+    row = await (
+        await conn.execute(
+            f"SELECT {_COLUMNS} FROM approvals WHERE approval_id = %s"  # noqa: S608 - our own columns
+            + (" FOR UPDATE" if lock else ""),
+            (approval_id,),
+        )
+    ).fetchone()
+    return Approval(**row) if row else None
+
+
+async def open_approval(conn: Conn, effect_id: str, kind: str) -> Approval | None:
+    """Return the open approval of this kind on an effect, or None."""
+    row = await (
+        await conn.execute(
+            f"SELECT {_COLUMNS} FROM approvals"  # noqa: S608 - our own columns
+            " WHERE effect_id = %s AND kind = %s AND status = 'requested'",
+            (effect_id, kind),
+        )
+    ).fetchone()
+    return Approval(**row) if row else None
+
+
+async def close_approval(conn: Conn, approval_id: str, status: str, now: datetime) -> bool:
+    """Compare and set: end an open approval. False if it had ended before."""
+    done = await conn.execute(
+        "UPDATE approvals SET status = %s, decided_at = %s, revision = revision + 1"
+        " WHERE approval_id = %s AND status = 'requested'",
+        (status, now, approval_id),
+    )
+    return done.rowcount == 1
+
+
+async def touch(conn: Conn, approval_id: str, *, escalated: bool = False, result: str = "") -> None:
+    """Raise the revision because what the card shows has changed."""
+    await conn.execute(
+        "UPDATE approvals SET revision = revision + 1, escalated = escalated OR %s,"
+        " result = CASE WHEN %s = '' THEN result ELSE %s END WHERE approval_id = %s",
+        (escalated, result, result, approval_id),
+    )
+
+
+async def consume(conn: Conn, approval_id: str, now: datetime) -> None:
+    """Use the approval up; the same effect's next attempt finds it used by itself."""
+    await conn.execute(
+        "UPDATE approvals SET consumed_at = coalesce(consumed_at, %s) WHERE approval_id = %s", (now, approval_id)
+    )
+
+
+async def cancel_open(conn: Conn, run_id: str, now: datetime) -> list[str]:
+    """Cancel what a finished run still asks people; return the ids."""
+    rows = await (
+        await conn.execute(
+            "UPDATE approvals SET status = 'canceled', decided_at = %s, revision = revision + 1 WHERE run_id = %s"
+            " AND status = 'requested' RETURNING approval_id",
+            (now, run_id),
+        )
+    ).fetchall()
+    return [row["approval_id"] for row in rows]
+
+
+async def insert_vote(
+    conn: Conn,
+    approval_id: str,
+    vote: Vote,
+    *,
+    account: tuple[str, str],
+    notification_id: str,
+) -> bool:
+    """Count one person's verdict; False if that person has voted on this approval before."""
+    done = await conn.execute(
+        "INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account,"
+        " notification_id, at) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+        (
+            approval_id,
+            vote.person,
+            vote.person_name,
+            json.dumps(list(vote.groups)),
+            vote.verdict,
+            vote.reason,
+            *account,
+            notification_id,
+            vote.at,
+        ),
+    )
+    return done.rowcount == 1
+
+
+async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
+    """Return the counted votes, oldest first."""
+    rows = await (
+        await conn.execute(
+            "SELECT person, person_name, groups, verdict, reason, at FROM votes WHERE approval_id = %s"
+            " ORDER BY at, person",
+            (approval_id,),
+        )
+    ).fetchall()
+    return [Vote(**row) for row in rows]
+
+
+async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | None:
+    """Return everything that a card shows of an approval, joined, or None."""
+    return await (
+        await conn.execute(
+            """
+            SELECT a.*, r.tenant, r.definition_name, r.definition_version, r.requested_by, r.submitted_by, r.salt,
+                   r.trigger_type, r.trigger_ref, e.connector, e.operation, e.target, e.fields, e.redact,
+                   e.reversible_by, e.status AS effect_status, e.error AS effect_error,
+                   who.name AS requester_name
+              FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
+              LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
+             WHERE a.approval_id = %s
+            """,
+            (approval_id,),
+        )
+    ).fetchone()
+
+
+async def open_approval_ids(conn: Conn, tenant: str) -> list[str]:
+    """Return the tenant's open approvals, the first to expire first."""
+    rows = await (
+        await conn.execute(
+            "SELECT a.approval_id FROM approvals a JOIN runs r USING (run_id)"
+            " WHERE r.tenant = %s AND a.status = 'requested' ORDER BY a.expires_at LIMIT 200",
+            (tenant,),
+        )
+    ).fetchall()
+    return [row["approval_id"] for row in rows]
+
+
+async def card_location(conn: Conn, approval_id: str) -> tuple[str, str] | None:
+    """Return (channel, ts) of the approval's card, or None before it is posted."""
+    row = await (
+        await conn.execute(
+            "SELECT channel, card_ts FROM approvals WHERE approval_id = %s AND card_ts IS NOT NULL", (approval_id,)
+        )
+    ).fetchone()
+    return (row["channel"], row["card_ts"]) if row else None
+
+
+async def remember_card(conn: Conn, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> None:
+    """Keep where the card stands, and what it showed, in order; the same card twice in a row is kept once."""
+    shown = json.dumps(card, sort_keys=True)
+    await conn.execute(
+        """
+        UPDATE approvals SET channel = %(channel)s, card_ts = %(ts)s,
+               cards = CASE WHEN (cards::jsonb -> -1) = %(card)s::jsonb THEN cards
+                            ELSE (cards::jsonb || jsonb_build_array(%(card)s::jsonb))::json END
+         WHERE approval_id = %(id)s
+        """,
+        {"channel": channel, "ts": ts, "card": shown, "id": approval_id},
+    )
+
+
+async def last_card_of_run(conn: Conn, run_id: str) -> str | None:
+    """Return the approval whose card was posted last in the run: the run's thread."""
+    row = await (
+        await conn.execute(
+            "SELECT approval_id FROM approvals WHERE run_id = %s AND card_ts IS NOT NULL"
+            " ORDER BY requested_at DESC LIMIT 1",
+            (run_id,),
+        )
+    ).fetchone()
+    return row["approval_id"] if row else None

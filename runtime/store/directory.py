@@ -1,0 +1,71 @@
+"""The directory of people and agents, as the database holds it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runtime.desk_model import Person
+from runtime.store.pool import Conn
+
+
+async def replace_directory(
+    conn: Conn, tenant: str, actors: Sequence[Mapping[str, Any]], accounts: Sequence[tuple[str, str, str]]
+) -> None:
+    """Replace the tenant's directory: actors {id, kind, name, groups, grants}, accounts (team, user, actor id)."""
+    async with conn.transaction(), conn.cursor() as cursor:
+        await cursor.execute("DELETE FROM actors WHERE tenant = %s", (tenant,))
+        await cursor.executemany(
+            "INSERT INTO actors (tenant, actor_id, kind, name, groups, grants) VALUES (%s, %s, %s, %s, %s, %s)",
+            [(tenant, a["id"], a["kind"], a["name"], json.dumps(a["groups"]), json.dumps(a["grants"])) for a in actors],
+        )
+        await cursor.executemany(
+            "INSERT INTO slack_accounts (tenant, team, account, actor_id) VALUES (%s, %s, %s, %s)",
+            [(tenant, team, user, actor) for team, user, actor in accounts],
+        )
+
+
+async def people_of(conn: Conn, tenant: str, team: str, account: str) -> list[Person]:
+    """Return every person behind a Slack account."""
+    rows = await (
+        await conn.execute(
+            "SELECT a.actor_id, a.name, a.groups FROM slack_accounts s JOIN actors a USING (tenant, actor_id)"
+            " WHERE s.tenant = %s AND s.team = %s AND s.account = %s AND a.kind = 'person'",
+            (tenant, team, account),
+        )
+    ).fetchall()
+    return [Person(row["actor_id"], row["name"], tuple(row["groups"])) for row in rows]
+
+
+async def actor(conn: Conn, tenant: str, actor_id: str) -> dict[str, Any] | None:
+    """Return {actor_id, kind, name, groups, grants} or None."""
+    return await (
+        await conn.execute(
+            "SELECT actor_id, kind, name, groups, grants FROM actors WHERE tenant = %s AND actor_id = %s",
+            (tenant, actor_id),
+        )
+    ).fetchone()
+
+
+async def accounts_of(conn: Conn, tenant: str, actor_id: str) -> list[tuple[str, str]]:
+    """Return the (team, user) accounts of one actor."""
+    rows = await (
+        await conn.execute(
+            "SELECT team, account FROM slack_accounts WHERE tenant = %s AND actor_id = %s ORDER BY team, account",
+            (tenant, actor_id),
+        )
+    ).fetchall()
+    return [(row["team"], row["account"]) for row in rows]
+
+
+async def accounts_in_groups(conn: Conn, tenant: str, groups: Sequence[str]) -> list[str]:
+    """Return the Slack users of every person in one of the groups."""
+    rows = await (
+        await conn.execute(
+            """
+            SELECT DISTINCT s.account FROM slack_accounts s JOIN actors a USING (tenant, actor_id)
+             WHERE a.tenant = %s AND a.kind = 'person' AND a.groups::jsonb ?| %s ORDER BY s.account
+            """,
+            (tenant, list(groups)),
+        )
+    ).fetchall()
+    return [row["account"] for row in rows]

@@ -1,0 +1,330 @@
+"""The outbox: effects and their leases. Every write by a worker names its lease and attempt."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg.errors import UniqueViolation
+
+from runtime.store.pool import Conn
+
+
+class LeaseLostError(Exception):
+    """Another worker took the effect, or a person settled it, while this one was busy; nothing is written."""
+
+
+class KeyInUseError(Exception):
+    """Another effect is acting, or has acted, under the same idempotency key."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A row of the outbox. `fields` are what the connector gets, secrets and all."""
+
+    effect_id: str
+    run_id: str
+    tenant: str
+    step: str
+    connector: str
+    operation: str
+    target: str
+    fields: Mapping[str, Any]
+    tier: str
+    reversible_by: str | None
+    redact: Sequence[str]
+    idempotency_key: str
+    in_doubt: str
+    digest: str
+    correlation_key: str
+    timeout_s: float
+    retry: Mapping[str, Any]
+    status: str
+    attempt: int
+    tries: int
+    postponed: int
+    lease_owner: str | None
+    give_up_at: datetime
+    started_at: datetime | None
+    approval_id: str | None
+    decision_id: str | None
+    created_at: datetime
+
+
+_COLUMNS = ", ".join(Effect.__dataclass_fields__)
+
+
+@dataclass(frozen=True)
+class NewEffect:
+    """What the planner, or the system, proposes."""
+
+    effect_id: str
+    dedupe_key: str
+    step: str
+    connector: str
+    operation: str
+    target: str
+    fields: Mapping[str, Any]
+    tier: str
+    reversible_by: str | None
+    redact: Sequence[str]
+    idempotency_key: str
+    in_doubt: str
+    digest: str
+    correlation_key: str
+    timeout_s: float
+    retry: Mapping[str, Any]
+
+
+async def insert_effects(
+    conn: Conn, run_id: str, tenant: str, effects: Sequence[NewEffect], now: datetime, give_up_at: datetime
+) -> None:
+    """Put effects into the outbox; one that is there already (same dedupe key) stays as it is."""
+    if not effects:
+        return
+    async with conn.cursor() as cursor:
+        await cursor.executemany(
+            """
+            INSERT INTO effects (effect_id, dedupe_key, run_id, tenant, step, connector, operation, target, fields,
+                tier, reversible_by, redact, idempotency_key, in_doubt, digest, correlation_key, timeout_s, retry,
+                status, next_try_at, give_up_at, created_at)
+            VALUES (%(effect_id)s, %(dedupe_key)s, %(run_id)s, %(tenant)s, %(step)s, %(connector)s, %(operation)s,
+                %(target)s, %(fields)s, %(tier)s, %(reversible_by)s, %(redact)s, %(idempotency_key)s, %(in_doubt)s,
+                %(digest)s, %(correlation_key)s, %(timeout_s)s, %(retry)s, 'pending', %(now)s, %(give_up_at)s,
+                %(now)s)
+            ON CONFLICT (dedupe_key) DO NOTHING
+            """,
+            [
+                {
+                    **vars(effect),
+                    "fields": json.dumps(effect.fields),
+                    "redact": json.dumps(list(effect.redact)),
+                    "retry": json.dumps(dict(effect.retry)),
+                    "run_id": run_id,
+                    "tenant": tenant,
+                    "now": now,
+                    "give_up_at": give_up_at,
+                }
+                for effect in effects
+            ],
+        )
+
+
+async def lease_effects(conn: Conn, worker: str, now: datetime, until: datetime, limit: int) -> list[Effect]:
+    """Lease effects that are due: pending ones, and those in doubt that need no person."""
+    rows = await (
+        await conn.execute(
+            f"""
+            WITH due AS MATERIALIZED (
+                SELECT effect_id FROM effects
+                 WHERE (status = 'pending' OR status = 'in_doubt' AND in_doubt <> 'ask') AND next_try_at <= %(now)s
+                 ORDER BY next_try_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+            )
+            UPDATE effects SET status = 'leased', attempt = attempt + 1, lease_owner = %(worker)s,
+                   lease_expires_at = %(until)s
+             WHERE effect_id IN (SELECT effect_id FROM due)
+            RETURNING {_COLUMNS}
+            """,  # noqa: S608 - the columns are this module's own
+            {"worker": worker, "now": now, "until": until, "limit": limit},
+        )
+    ).fetchall()
+    return [Effect(**row) for row in rows]
+
+
+async def passage_facts(conn: Conn, effect: Effect) -> dict[str, Any]:
+    """Return, in one read, what the gate has to know beside the effect: its run, requester, votes, task and receipt."""
+    row = await (
+        await conn.execute(
+            """
+            SELECT r.salt, r.status AS run_status, r.requested_by, r.requester_kind, r.submitted_by, r.writes,
+                   r.definition_name, r.definition_version, r.trigger_type,
+                   coalesce(who.groups, '[]'::json) AS requester_groups,
+                   (SELECT approval_id FROM approvals t WHERE t.effect_id = %(effect_id)s AND t.kind = 'task'
+                     ORDER BY requested_at DESC LIMIT 1) AS task_id,
+                   a.status AS approval_status, a.digest AS approval_digest,
+                   coalesce((SELECT json_agg(json_build_object('person', v.person, 'groups', v.groups,
+                                                               'verdict', v.verdict) ORDER BY v.at, v.person)
+                               FROM votes v WHERE v.approval_id = a.approval_id), '[]'::json) AS votes,
+                   done.fingerprint AS done_fingerprint, done.response AS done_response
+              FROM runs r
+              LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
+              LEFT JOIN approvals a ON a.approval_id = %(approval_id)s
+              LEFT JOIN receipts done ON done.tenant = r.tenant AND done.idempotency_key = %(key)s
+                                     AND done.outcome = 'success'
+             WHERE r.run_id = %(run_id)s
+            """,
+            {
+                "effect_id": effect.effect_id,
+                "approval_id": effect.approval_id,
+                "key": effect.idempotency_key,
+                "run_id": effect.run_id,
+            },
+        )
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"no run {effect.run_id}")
+    return row
+
+
+async def get_effect(conn: Conn, effect_id: str) -> Effect:
+    """Return an effect as it is, locking it in the caller's transaction."""
+    row = await (
+        await conn.execute(
+            f"SELECT {_COLUMNS} FROM effects WHERE effect_id = %s FOR UPDATE",  # noqa: S608 - our own columns
+            (effect_id,),
+        )
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"no effect {effect_id}")
+    return Effect(**row)
+
+
+async def begin_attempt(
+    conn: Conn, effect: Effect, *, now: datetime, until: datetime, decision_id: str, digest: str
+) -> None:
+    """Claim the idempotency key and note that an attempt begins; raise KeyInUseError or LeaseLostError."""
+    try:
+        async with conn.transaction():
+            done = await conn.execute(
+                """
+                UPDATE effects SET claimed = true, started_at = %s, tries = tries + 1, postponed = 0,
+                       lease_expires_at = %s, decision_id = %s, digest = %s
+                 WHERE effect_id = %s AND attempt = %s AND lease_owner = %s AND status = 'leased'
+                """,
+                (now, until, decision_id, digest, effect.effect_id, effect.attempt, effect.lease_owner),
+            )
+    except UniqueViolation as error:
+        raise KeyInUseError(effect.idempotency_key) from error
+    _fenced(done.rowcount, effect)
+
+
+async def settle(
+    conn: Conn,
+    effect: Effect,
+    status: str,
+    *,
+    error: str = "",
+    next_try_at: datetime | None = None,
+    approval_id: str | None = None,
+    digest: str | None = None,
+    postponed: bool = False,
+    in_doubt: str | None = None,
+) -> None:
+    """End this worker's lease with a new status; raise LeaseLostError if the lease is no longer ours.
+
+    Only `dispatched` and `in_doubt` keep the idempotency key: everything else says that nothing was done.
+    """
+    done = await conn.execute(
+        """
+        UPDATE effects SET status = %(status)s, error = %(error)s, lease_owner = NULL, lease_expires_at = NULL,
+               claimed = claimed AND %(claimed)s,
+               started_at = CASE WHEN %(status)s = 'in_doubt' THEN started_at END,
+               next_try_at = coalesce(%(next_try_at)s, next_try_at),
+               approval_id = coalesce(%(approval_id)s, approval_id), digest = coalesce(%(digest)s, digest),
+               postponed = CASE WHEN %(postponed)s THEN postponed + 1 ELSE 0 END,
+               in_doubt = coalesce(%(in_doubt)s, in_doubt)
+         WHERE effect_id = %(effect_id)s AND attempt = %(attempt)s AND lease_owner = %(owner)s AND status = 'leased'
+        """,
+        {
+            "status": status,
+            "error": error,
+            "claimed": status in ("dispatched", "in_doubt"),
+            "next_try_at": next_try_at,
+            "approval_id": approval_id,
+            "digest": digest,
+            "postponed": postponed,
+            "in_doubt": in_doubt,
+            "effect_id": effect.effect_id,
+            "attempt": effect.attempt,
+            "owner": effect.lease_owner,
+        },
+    )
+    _fenced(done.rowcount, effect)
+
+
+def _fenced(rowcount: int, effect: Effect) -> None:
+    if rowcount != 1:
+        raise LeaseLostError(effect.effect_id)
+
+
+async def release(
+    conn: Conn, effect_id: str, before: str, status: str, *, now: datetime, give_up_at: datetime, error: str = ""
+) -> None:
+    """Move an unleased effect on a person's word or a deadline: deferred or in_doubt to its next status."""
+    done = await conn.execute(
+        """
+        UPDATE effects SET status = %(status)s, error = %(error)s, next_try_at = %(now)s, give_up_at = %(give_up_at)s,
+               claimed = claimed AND %(status)s = 'dispatched',
+               started_at = NULL
+         WHERE effect_id = %(effect_id)s AND status = %(before)s
+        """,
+        {
+            "status": status,
+            "error": error,
+            "now": now,
+            "give_up_at": give_up_at,
+            "effect_id": effect_id,
+            "before": before,
+        },
+    )
+    if done.rowcount != 1:
+        raise LeaseLostError(effect_id)
+
+
+async def expired_leases(conn: Conn, now: datetime, limit: int) -> list[str]:
+    """Return ids of effects whose lease has run out."""
+    rows = await (
+        await conn.execute(
+            "SELECT effect_id FROM effects WHERE status = 'leased' AND lease_expires_at < %s LIMIT %s", (now, limit)
+        )
+    ).fetchall()
+    return [row["effect_id"] for row in rows]
+
+
+async def run_of(conn: Conn, effect_id: str) -> str:
+    """Return the run of an effect."""
+    row = await (await conn.execute("SELECT run_id FROM effects WHERE effect_id = %s", (effect_id,))).fetchone()
+    if row is None:
+        raise LookupError(f"no effect {effect_id}")
+    return str(row["run_id"])
+
+
+async def reclaim(conn: Conn, effect_id: str, now: datetime) -> Effect | None:
+    """Take back an expired lease: pending if no attempt had begun, else in doubt. None if it was settled meanwhile."""
+    row = await (
+        await conn.execute(
+            f"""
+            UPDATE effects SET status = CASE WHEN started_at IS NULL THEN 'pending' ELSE 'in_doubt' END,
+                   lease_owner = NULL, lease_expires_at = NULL, next_try_at = %(now)s
+             WHERE effect_id = %(effect_id)s AND status = 'leased' AND lease_expires_at < %(now)s
+            RETURNING {_COLUMNS}
+            """,  # noqa: S608 - our own columns
+            {"effect_id": effect_id, "now": now},
+        )
+    ).fetchone()
+    return Effect(**row) if row else None
+
+
+async def reject_open(conn: Conn, run_id: str, reason: str) -> list[str]:
+    """Reject what a finished run still had in its outbox for its steps; return the ids. Cards still go out."""
+    rows = await (
+        await conn.execute(
+            "UPDATE effects SET status = 'rejected', error = %s WHERE run_id = %s AND step <> ''"
+            " AND status IN ('pending', 'deferred') RETURNING effect_id",
+            (reason, run_id),
+        )
+    ).fetchall()
+    return [row["effect_id"] for row in rows]
+
+
+async def unsettled(conn: Conn, run_id: str) -> int:
+    """Return how many of the run's effects have not ended."""
+    row = await (
+        await conn.execute(
+            "SELECT count(*) AS n FROM effects WHERE run_id = %s"
+            " AND status IN ('pending', 'leased', 'deferred', 'in_doubt')",
+            (run_id,),
+        )
+    ).fetchone()
+    return int(row["n"]) if row else 0

@@ -1,0 +1,1 @@
+"""Numbered migrations; a test proves that migrating from zero gives the declared tables."""

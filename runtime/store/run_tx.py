@@ -1,0 +1,139 @@
+"""One transaction on one run: the row is locked, changes and audit leaves are gathered, one write ends it.
+
+A run's audit chain needs no lock of its own: whoever appends to it holds the run's row.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from receipts.chain import Actor, Correlation, Head, Leaf, next_leaf
+from runtime.states import RUN, RunStatus, is_final
+from runtime.store.pool import Conn
+
+SYSTEM = Actor(id="countersign", kind="system")
+
+
+class UnknownRunError(Exception):
+    """No run has that id."""
+
+
+@dataclass
+class RunTx:
+    """A locked run. `row` is the runs table's row; `status` and `error` are written back at the end."""
+
+    conn: Conn
+    now: datetime
+    request_id: str
+    row: dict[str, Any]
+    status: RunStatus
+    error: str
+    writes: int
+    head: Head
+    leaves: list[Leaf] = field(default_factory=list)
+
+    @property
+    def run_id(self) -> str:
+        """Return the run's id."""
+        return str(self.row["run_id"])
+
+    @property
+    def tenant(self) -> str:
+        """Return the run's tenant."""
+        return str(self.row["tenant"])
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether the run has ended."""
+        return is_final(RUN, self.status)
+
+    def leaf(
+        self,
+        event: str,
+        data: Mapping[str, Any],
+        *,
+        actor: Actor = SYSTEM,
+        step: str | None = None,
+        approval_id: str | None = None,
+        effect_id: str | None = None,
+    ) -> int:
+        """Append an audit leaf to the run's chain and return its sequence number."""
+        leaf = next_leaf(
+            self.head,
+            run_id=self.run_id,
+            at=self.now,
+            event=event,
+            actor=actor,
+            correlation=Correlation(
+                request_id=self.request_id or None,
+                run_id=self.run_id,
+                step=step or None,
+                approval_id=approval_id,
+                effect_id=effect_id,
+            ),
+            data=data,
+        )
+        self.leaves.append(leaf)
+        self.head = Head(leaf.seq, leaf.hash)
+        return leaf.seq
+
+    async def flush(self) -> None:
+        """Write the gathered leaves and the run's row; nothing, if nothing was said."""
+        if not self.leaves:
+            return
+        await self.conn.execute(
+            """
+            WITH leaves AS (
+                INSERT INTO audit_leaves (run_id, seq, prev_hash, hash, leaf)
+                SELECT %(run_id)s, * FROM unnest(%(seqs)s::int[], %(prevs)s::text[], %(hashes)s::text[],
+                                                 %(leaves)s::json[])
+            )
+            UPDATE runs SET status = %(status)s, error = %(error)s, writes = %(writes)s, version = version + 1,
+                   audit_seq = %(seq)s, audit_hash = %(hash)s, updated_at = %(now)s,
+                   finished_at = CASE WHEN %(over)s THEN coalesce(finished_at, %(now)s) END
+             WHERE run_id = %(run_id)s
+            """,
+            {
+                "run_id": self.run_id,
+                "seqs": [leaf.seq for leaf in self.leaves],
+                "prevs": [leaf.prev_hash for leaf in self.leaves],
+                "hashes": [leaf.hash for leaf in self.leaves],
+                "leaves": [leaf.model_dump_json() for leaf in self.leaves],
+                "status": self.status,
+                "error": self.error,
+                "writes": self.writes,
+                "seq": self.head.seq,
+                "hash": self.head.hash,
+                "now": self.now,
+                "over": self.is_over,
+            },
+        )
+        self.leaves.clear()
+
+
+@asynccontextmanager
+async def run_tx(conn: Conn, run_id: str, now: datetime, request_id: str = "") -> AsyncIterator[RunTx]:
+    """Lock the run in a transaction of its own and commit what is done to it; raise UnknownRunError."""
+    async with conn.transaction():
+        tx = await lock_run(conn, run_id, now, request_id)
+        yield tx
+        await tx.flush()
+
+
+async def lock_run(conn: Conn, run_id: str, now: datetime, request_id: str = "") -> RunTx:
+    """Lock the run's row in the caller's transaction; the caller flushes."""
+    row = await (await conn.execute("SELECT * FROM runs WHERE run_id = %s FOR UPDATE", (run_id,))).fetchone()
+    if row is None:
+        raise UnknownRunError(run_id)
+    return RunTx(
+        conn=conn,
+        now=now,
+        request_id=request_id or row["request_id"],
+        row=row,
+        status=RunStatus(row["status"]),
+        error=row["error"],
+        writes=row["writes"],
+        head=Head(row["audit_seq"], row["audit_hash"]),
+    )

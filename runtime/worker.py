@@ -1,0 +1,206 @@
+"""The worker: starts runs, does reads, takes effects through the gate, applies what the inbox holds.
+
+It keeps nothing in memory that matters. It is woken by LISTEN/NOTIFY, and polls as well: polling alone is enough.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from runtime import gate, inbox
+from runtime.definitions.model import Verb
+from runtime.engine import Engine
+from runtime.handlers import Call, HandlerError, JsonObject, TransientError
+from runtime.orchestrator import advance
+from runtime.planner import ParamsError, Started, StepMoved, fits
+from runtime.retry import delay
+from runtime.states import StepStatus
+from runtime.store import effects, runs, signals
+from runtime.store import inbox as inbox_store
+from runtime.store.run_tx import run_tx
+from runtime.store.runs import ReadLease
+
+log = logging.getLogger(__name__)
+
+Job = Callable[[], Awaitable[int]]
+
+
+class Worker:
+    """Runs until told to stop, then lets what it has begun come to an end. `jobs` are further work to poll."""
+
+    def __init__(self, engine: Engine, *, concurrency: int = 8, jobs: Sequence[Job] = ()) -> None:
+        self.engine = engine
+        self.concurrency = concurrency
+        self.jobs = jobs
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._applying: set[str] = set()
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Take no new work; `run` returns when what is under way has ended."""
+        self._stopping.set()
+        self.engine.wakeup.event.set()
+
+    async def run(self) -> None:
+        """Work until stopped."""
+        wakeup = self.engine.wakeup
+        async with signals.listening(self.engine.dsn, wakeup.event.set):
+            while not self._stopping.is_set():
+                wakeup.event.clear()
+                if not await self._safely(self.claim()):
+                    await self._rest()
+            while self._tasks:
+                await asyncio.wait(self._tasks)
+
+    async def _rest(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.engine.timing.poll.total_seconds()):
+                await self.engine.wakeup.event.wait()
+
+    async def _safely(self, work: Coroutine[Any, Any, int]) -> int:
+        """A fault of one round, such as a database that is away, must not end the worker: the rows stay."""
+        try:
+            return await work
+        except Exception:
+            log.exception("a round of work failed; it will be tried again")
+            await asyncio.sleep(self.engine.timing.poll.total_seconds())
+            return 0
+
+    async def drain(self) -> None:
+        """Do all that can be done now, then return: for tests and one-shot use."""
+        while await self.claim() or self._tasks:
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+
+    async def claim(self) -> int:
+        """Take on as much as there is room for; return how much was found."""
+        if not self._room:
+            return 0
+        return (
+            await self._apply_notifications()
+            + await self._start_runs()
+            + await self._lease_reads()
+            + await self._lease_effects()
+            + await self._do_jobs()
+        )
+
+    @property
+    def _room(self) -> int:
+        return max(self.concurrency - len(self._tasks), 0)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(self._guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self.engine.wakeup.event.set()
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        """The lease of what fails here runs out and is reclaimed: nothing is lost, and the worker goes on."""
+        try:
+            await work
+        except Exception:
+            log.exception("a piece of work failed; its lease will run out")
+
+    async def _apply_notifications(self) -> int:
+        async with self.engine.pool.connection() as conn:
+            found = await inbox_store.received(conn, self._room, tuple(self._applying))
+        for notification_id in found:
+            self._applying.add(notification_id)
+            self._spawn(self._apply(notification_id))
+        return len(found)
+
+    async def _apply(self, notification_id: str) -> None:
+        try:
+            await inbox.apply(self.engine, notification_id)
+        finally:
+            self._applying.discard(notification_id)
+
+    async def _start_runs(self) -> int:
+        count = 0
+        while count < self._room and await start_run(self.engine):
+            count += 1
+        return count
+
+    async def _lease_reads(self) -> int:
+        now = self.engine.clock()
+        until = now + self.engine.timing.lease
+        async with self.engine.pool.connection() as conn:
+            leases = await runs.lease_reads(conn, self.engine.worker, now, until, self._room)
+        for lease in leases:
+            self._spawn(do_read(self.engine, lease))
+        return len(leases)
+
+    async def _lease_effects(self) -> int:
+        now = self.engine.clock()
+        until = now + self.engine.timing.lease
+        async with self.engine.pool.connection() as conn:
+            leased = await effects.lease_effects(conn, self.engine.worker, now, until, self._room)
+        for effect in leased:
+            self._spawn(gate.perform(self.engine, effect))
+        return len(leased)
+
+    async def _do_jobs(self) -> int:
+        return sum([await job() for job in self.jobs])
+
+
+async def start_run(engine: Engine) -> bool:
+    """Start the oldest queued run; False if there is none."""
+    async with engine.pool.connection() as conn, conn.transaction():
+        run_id = await runs.next_queued(conn)
+        if run_id is None:
+            return False
+        async with run_tx(conn, run_id, engine.clock()) as tx:
+            tx.leaf("run.started", {"worker": engine.worker})
+            await advance(engine, tx, Started())
+    return True
+
+
+async def do_read(engine: Engine, lease: ReadLease) -> None:
+    """Do a leased read and move its run with the result; a lost lease writes nothing."""
+    async with engine.pool.connection() as conn:
+        definition = await engine.definitions.get(conn, lease.definition_name, lease.definition_version)
+        verb = definition.verb_of(lease.path)
+        if verb.timeout >= engine.timing.lease:
+            await runs.extend_read(conn, lease, engine.clock() + verb.timeout + engine.timing.lease)
+    moved, pause = after_read(verb, lease, await _read(engine, verb, lease), engine.jitter())
+    async with engine.pool.connection() as conn, run_tx(conn, lease.run_id, engine.clock()) as tx:
+        if await runs.holds_read(conn, lease, engine.worker):
+            await advance(engine, tx, moved)
+            if pause is not None:
+                await runs.postpone_read(conn, lease, tx.now + pause)
+
+
+async def _read(engine: Engine, verb: Verb, lease: ReadLease) -> JsonObject | Exception:
+    """Return the handler's result, or the exception that it ended with."""
+    handler = engine.handlers.get(verb.handler)
+    if handler is None:
+        return LookupError(f"no connector offers {verb.handler}")
+    call = Call(lease.tenant, lease.run_id, lease.path, verb.handler.split("::")[1], dict(lease.params))
+    try:
+        async with asyncio.timeout(verb.timeout.total_seconds()):
+            result = await handler.run(call)
+        fits(verb.output_schema, result, "result")
+    except Exception as error:  # noqa: BLE001 - a read has no side effect: whatever it raises is its outcome
+        return error
+    return result
+
+
+def after_read(
+    verb: Verb, lease: ReadLease, result: JsonObject | Exception, jitter: float
+) -> tuple[StepMoved, timedelta | None]:
+    """Return how the step moves, and the pause before the next try if there is one."""
+    if not isinstance(result, Exception):
+        return StepMoved(lease.path, StepStatus.SUCCEEDED, result), None
+    known = isinstance(result, HandlerError | ParamsError)
+    error = str(result) if known else f"{type(result).__name__}: {result}"
+    if not isinstance(result, TransientError | TimeoutError) or lease.attempt >= verb.retry.max_attempts:
+        return StepMoved(lease.path, StepStatus.FAILED_TERMINAL, error=error), None
+    after = result.retry_after if isinstance(result, TransientError) else None
+    pause = max(delay(verb.retry, lease.attempt, jitter), timedelta(seconds=after or 0))
+    return StepMoved(lease.path, StepStatus.FAILED_RETRYABLE, error=error), pause

@@ -1,0 +1,1 @@
+"""The tests: unit, integration, acceptance and faults, on real servers."""

@@ -1,0 +1,210 @@
+"""A whole runtime on a test bench: real database, real OPA, a clock moved by hand, connectors written by hand."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from policy.client import OpaEngine
+from policy.model import PolicyEngine
+from runtime import inbox, sweeps, triggers
+from runtime.definitions.catalog import load_catalog
+from runtime.definitions.model import Definition
+from runtime.desk import EngineDesk, StoredCards
+from runtime.desk_model import Click, ClickOutcome, SlackAccount, VoteVerdict
+from runtime.engine import Engine, Routing
+from runtime.handlers import Call, Handler, JsonObject
+from runtime.store import directory, runs
+from runtime.store.inbox import Notification
+from runtime.store.pool import make_pool
+from runtime.triggers import Claim, Trigger
+from runtime.worker import Worker
+
+TENANT = "acme"
+TEAM = "T0ACME"
+VERBS = ["request_client_documents", "request_additional_information", "await_answer"]
+PEOPLE = {
+    "rita": ["onboarding"],
+    "ann": ["compliance"],
+    "ben": ["compliance"],
+    "sue": ["senior-compliance"],
+    "omar": ["operators"],
+    "ivy": ["incident-managers"],
+}
+
+
+@dataclass
+class HandClock:
+    """A clock that stands still until it is moved."""
+
+    now: datetime = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def move(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+
+Answer = Callable[[Call], Awaitable[JsonObject]]
+
+
+@dataclass
+class Target:
+    """A connector's other side: counts what was done, answers what it is told to."""
+
+    calls: list[Call] = field(default_factory=list)
+    answers: list[JsonObject | Exception] = field(default_factory=list)
+    done: dict[str, JsonObject] = field(default_factory=dict)
+    default: JsonObject = field(default_factory=lambda: {"ok": True})
+
+    async def run(self, call: Call) -> JsonObject:
+        self.calls.append(call)
+        answer = self.answers.pop(0) if self.answers else dict(self.default)
+        if isinstance(answer, Exception):
+            raise answer
+        self.done[call.key] = answer
+        return answer
+
+    async def reconcile(self, call: Call) -> JsonObject | None:
+        return self.done.get(call.key)
+
+    def handler(self, **extra: Any) -> Handler:
+        return Handler(run=self.run, **extra)
+
+
+class ChatTarget(Target):
+    """The chat's other side, as far as the runtime sees it: gives each message a place."""
+
+    async def run(self, call: Call) -> JsonObject:
+        self.calls.append(call)
+        return {"channel": str(call.params.get("channel", "D1")), "ts": f"{len(self.calls)}.0"}
+
+    def said(self, operation: str) -> list[JsonObject]:
+        return [dict(call.params) for call in self.calls if call.operation == operation]
+
+
+CHAT_OPERATIONS = ("post_card", "update_card", "post_message", "direct_message", "post_task")
+
+
+@dataclass
+class Bench:
+    """The runtime and everything around it."""
+
+    engine: Engine
+    worker: Worker
+    clock: HandClock
+    chat: ChatTarget
+    desk: EngineDesk
+    definitions: Mapping[str, Definition]
+
+    async def start(self, trigger_type: str, payload: Mapping[str, Any], ref: str = "1", by: str = "rita") -> Claim:
+        trigger = Trigger(TENANT, trigger_type, ref, payload, by, "person", "portal-bot", "req-1")
+        return await triggers.claim(self.engine, self.definitions[trigger_type], trigger)
+
+    async def settle(self) -> None:
+        """Do all that can be done at this moment."""
+        await self.worker.drain()
+
+    async def later(self, **by: float) -> None:
+        """Move the clock, sweep, and do what follows."""
+        self.clock.move(**by)
+        await sweeps.sweep(self.engine)
+        await self.settle()
+
+    async def run(self, run_id: str) -> dict[str, Any]:
+        async with self.engine.pool.connection() as conn:
+            found = await runs.run_summary(conn, TENANT, run_id)
+        assert found is not None
+        return {**found, "steps": {step["path"]: step for step in found["steps"]}}
+
+    async def rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
+        async with self.engine.pool.connection() as conn:
+            return await (await conn.execute(query, values)).fetchall()  # type: ignore[call-overload, no-any-return]
+
+    async def approval_id(self, kind: str = "effect", status: str = "requested") -> str:
+        found = await self.rows(
+            "SELECT approval_id FROM approvals WHERE kind = %s AND status = %s ORDER BY requested_at DESC", kind, status
+        )
+        return str(found[0]["approval_id"])
+
+    async def click(
+        self, person: str, approval_id: str, verdict: str = "approve", reason: str = "seen and checked", nonce: str = ""
+    ) -> ClickOutcome:
+        click = Click(
+            dedupe_key=f"{approval_id}:{person}:{verdict}:{nonce}",
+            approval_id=approval_id,
+            revision=1,
+            verdict=VoteVerdict(verdict),
+            reason=reason,
+            account=SlackAccount(TEAM, f"U{person.upper()}"),
+            person_id=person,
+            refusal=None,
+            request_id="req-click",
+        )
+        return await self.desk.apply(await self.desk.record(click))
+
+    async def complete(self, key: str, result: Any, dedupe: str = "c1", **payload: Any) -> Mapping[str, Any]:
+        body = {"outcome": "succeeded", "result": result, "error": "", "token": None, "verbs": VERBS, **payload}
+        notification = Notification(
+            notification_id=self.engine.new_id("ntf"),
+            tenant=TENANT,
+            kind="completion",
+            dedupe_key=dedupe,
+            correlation_key=key,
+            payload=body,
+            actor={"id": "portal-bot", "kind": "agent"},
+            request_id="req-done",
+        )
+        return await inbox.apply(self.engine, await inbox.record(self.engine, notification))
+
+
+@asynccontextmanager
+async def open_bench(
+    dsn: str,
+    policy: PolicyEngine,
+    packs: list[Path],
+    handlers: Mapping[str, Handler],
+    *,
+    clock: HandClock | None = None,
+) -> AsyncIterator[Bench]:
+    """Open a runtime over `dsn` with the given packs and handlers; chat operations are counted by hand."""
+    chat = ChatTarget()
+    every = {**{f"slack::{name}": chat.handler(reconcile=chat.reconcile) for name in CHAT_OPERATIONS}, **handlers}
+    catalog = load_catalog(packs, every)
+    catalog.require("strict")
+    clock = clock or HandClock()
+    async with make_pool(dsn, size=8) as pool:
+        engine = Engine(
+            dsn=dsn,
+            pool=pool,
+            handlers=every,
+            policy=policy,
+            clock=clock,
+            routing=Routing("C0APPROVALS", {"compliance": "C0COMPLIANCE"}),
+            worker="bench",
+            jitter=lambda: 0.0,
+        )
+        definitions = {}
+        async with pool.connection() as conn:
+            for definition in catalog.definitions.values():
+                await runs.keep_definition(conn, definition, clock())
+                definitions[definition.trigger_type] = definition
+            people = [
+                {"id": i, "kind": "person", "name": i.title(), "groups": g, "grants": {}} for i, g in PEOPLE.items()
+            ]
+            agent = {"id": "portal-bot", "kind": "agent", "name": "Portal", "groups": [], "grants": {}}
+            accounts = [(TEAM, f"U{i.upper()}", i) for i in PEOPLE]
+            await directory.replace_directory(conn, TENANT, [*people, agent], accounts)
+        yield Bench(engine, Worker(engine), clock, chat, EngineDesk(engine, TENANT), definitions)
+
+
+def with_handlers(bench: Bench, handlers: Mapping[str, Handler]) -> Bench:
+    """Return the bench with other connectors, as after a restart of the worker."""
+    engine = replace(bench.engine, handlers={**bench.engine.handlers, **handlers})
+    return replace(bench, engine=engine, worker=Worker(engine), desk=EngineDesk(engine, TENANT))
+
+
+__all__ = ["Bench", "HandClock", "OpaEngine", "StoredCards", "Target", "open_bench", "with_handlers"]

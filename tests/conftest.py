@@ -1,0 +1,48 @@
+"""Real servers for tests: PostgreSQL from its package and OPA with the repository's policies; a database per test."""
+
+from collections.abc import AsyncIterator, Iterator
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+import pytest
+
+from countersign.postgres import embedded_postgres
+from policy.child import OpaChild
+from runtime.store.migrate import migrate
+from tests.opa_server import POLICIES, start_opa
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """A PostgreSQL server with a migrated template database; gives the server's DSN."""
+    with TemporaryDirectory(prefix="countersign-") as folder, embedded_postgres(Path(folder) / "data") as dsn:
+        with psycopg.connect(dsn, autocommit=True) as conn:
+            conn.execute("CREATE DATABASE template_countersign")
+        migrate(_database(dsn, "template_countersign"))
+        yield dsn
+
+
+@pytest.fixture
+def dsn(postgres: str) -> Iterator[str]:
+    """The DSN of a fresh, migrated database."""
+    name = f"test_{next(_numbers)}"
+    with psycopg.connect(postgres, autocommit=True) as conn:
+        conn.execute(f"CREATE DATABASE {name} TEMPLATE template_countersign STRATEGY file_copy")
+        yield _database(postgres, name)
+        conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _database(dsn: str, name: str) -> str:
+    return dsn.replace("/postgres?", f"/{name}?", 1)
+
+
+@pytest.fixture(scope="session")
+async def opa(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OpaChild]:
+    """An OPA server with the repository's policies, shared by tests that change nothing in it."""
+    work: Path = tmp_path_factory.mktemp("opa")
+    async with start_opa(POLICIES, work) as child:
+        yield child

@@ -1,0 +1,311 @@
+"""The bot on a stage: a stand-in Slack over real HTTP and WebSocket, and a desk that keeps its rules in memory."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import uvicorn
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.app import BotSettings, build_bot
+from bot.client import slack_client
+from bot.connector import slack_handlers
+from bot.sandbox.client import SandboxUser
+from bot.sandbox.harness import HandClock, served
+from bot.sandbox.limits import Limits
+from bot.sandbox.server import create_app
+from bot.sandbox.workspace import parse_workspace
+from runtime.desk_model import (
+    ApprovalStatus,
+    ApprovalView,
+    AskKind,
+    Click,
+    ClickOutcome,
+    FieldView,
+    Person,
+    Refusal,
+    SlackAccount,
+    VoteVerdict,
+    VoteView,
+)
+from runtime.handlers import Call, Handler, JsonObject
+
+CHANNEL = "C0APPROVALS"
+SECRET = "sandbox-signing-secret"
+START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+WORKSPACE: dict[str, Any] = {
+    "team": {"id": "T0HOST", "name": "Meridian Bank", "domain": "meridian"},
+    "users": [
+        {"id": "U0ANNA", "name": "anna", "real_name": "Anna Berg"},
+        {"id": "U0ANNA2", "name": "anna2", "real_name": "Anna Berg (phone)"},
+        {"id": "U0BORIS", "name": "boris", "real_name": "Boris Lind"},
+        {"id": "U0CARLA", "name": "carla", "real_name": "Carla Mota"},
+        {"id": "U0TWIN", "name": "twin", "real_name": "Two People"},
+        {"id": "U0NEW", "name": "new", "real_name": "Nobody Knows"},
+        {"id": "U0GUEST", "name": "gil", "real_name": "Gil Ortega", "is_restricted": True},
+        {"id": "U0GONE", "name": "dora", "real_name": "Dora Falk", "deleted": True},
+        {"id": "U0EXT", "name": "eve", "real_name": "Eve Stone", "team_id": "T0OTHER"},
+        {"id": "U0ROBOT", "name": "robot", "real_name": "Robot", "is_bot": True},
+        {"id": "U0BOT", "name": "countersign", "real_name": "Countersign", "is_bot": True},
+    ],
+    "channels": [],
+    "app": {
+        "id": "A0COUNTERSIGN",
+        "bot_user_id": "U0BOT",
+        "bot_token": "xoxb-sandbox-bot-token",
+        "app_token": "xapp-sandbox-app-token",
+        "signing_secret": SECRET,
+    },
+}
+WORKSPACE["channels"] = [{"id": CHANNEL, "name": "approvals", "members": [user["id"] for user in WORKSPACE["users"]]}]
+PEOPLE = {
+    "U0ANNA": [Person("p-anna", "Anna Berg", ("compliance",))],
+    "U0ANNA2": [Person("p-anna", "Anna Berg", ("compliance",))],
+    "U0BORIS": [Person("p-boris", "Boris Lind", ("compliance",))],
+    "U0CARLA": [Person("p-carla", "Carla Mota", ("compliance",))],
+    "U0TWIN": [Person("p-1", "One", ("compliance",)), Person("p-2", "Two", ("compliance",))],
+    "U0EXT": [Person("p-eve", "Eve Stone", ("compliance",))],
+    "U0GUEST": [Person("p-gil", "Gil Ortega", ("compliance",))],
+    "U0GONE": [Person("p-dora", "Dora Falk", ("compliance",))],
+    "U0ROBOT": [Person("p-robot", "Robot", ("compliance",))],
+}
+
+
+def ask(approval_id: str = "apr-1", **changes: Any) -> ApprovalView:
+    """Return a request of Carla's that wants two people of compliance."""
+    view = ApprovalView(
+        approval_id=approval_id,
+        kind=AskKind.EFFECT,
+        status=ApprovalStatus.REQUESTED,
+        revision=1,
+        tenant="meridian",
+        run_id="run-1",
+        run_title="Onboarding of Halden Shipping",
+        step="file",
+        connector="register",
+        operation="register::file_ubo_report",
+        target="LEI 5493001KJTIIGC8Y1R12",
+        fields=(FieldView("share", 25, 51),),
+        tier="high",
+        reversible_by=None,
+        digest="ab" * 32,
+        requester="Carla Mota",
+        submitted_by="kyc-agent",
+        purpose="The client asked for an account",
+        reasons=(("writes.high_tier", "High-tier writes need two signatures"),),
+        quorum=2,
+        groups=("compliance",),
+        all_groups=False,
+        reason_required=False,
+        votes=(),
+        requested_at=START,
+        expires_at=START + timedelta(hours=8),
+        escalated=False,
+        result="",
+        links=(),
+    )
+    return replace(view, **changes)
+
+
+class DatabaseDownError(Exception):
+    """What a store raises when it cannot be reached; its text quotes what it was given, as drivers do."""
+
+
+@dataclass
+class MemoryDesk:
+    """A desk and a ledger with the runtime's rules: one row per dedupe key, applied once, distinct people."""
+
+    requester: str = "p-carla"
+    approvals: dict[str, ApprovalView] = field(default_factory=dict)
+    inbox: dict[str, Click] = field(default_factory=dict)
+    outcomes: dict[str, ClickOutcome] = field(default_factory=dict)
+    voters: dict[str, set[str]] = field(default_factory=dict)
+    cards: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = field(default_factory=dict)
+    down: set[str] = field(default_factory=set)
+    applied: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    def _reach(self, what: str, detail: object = "") -> None:
+        if what in self.down:
+            raise DatabaseDownError(f"cannot {what} {detail}")
+
+    async def people(self, account: SlackAccount) -> list[Person]:
+        self._reach("people", account)
+        known = PEOPLE.get(account.user, [])
+        return known if account.team == "T0HOST" else []
+
+    async def approval(self, approval_id: str) -> ApprovalView | None:
+        self._reach("approval", approval_id)
+        return self.approvals.get(approval_id)
+
+    async def pending(self, person_id: str) -> list[ApprovalView]:
+        open_ = [one for one in self.approvals.values() if one.status is ApprovalStatus.REQUESTED]
+        return [one for one in open_ if await self.may_decide(one.approval_id, person_id) is None]
+
+    async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
+        if person_id == self.requester:
+            return Refusal("approval.requester", "You asked for this, so you cannot decide it.")
+        if person_id in self.voters.get(approval_id, set()):
+            return Refusal("approval.voted", "You have already decided this.")
+        return None
+
+    async def record(self, click: Click) -> str:
+        self._reach("record", click)
+        self.inbox.setdefault(click.dedupe_key, click)
+        return click.dedupe_key
+
+    async def apply(self, notification_id: str) -> ClickOutcome:
+        async with self.applied:
+            self._reach("apply", notification_id)
+            if notification_id not in self.outcomes:
+                self.outcomes[notification_id] = await self._decide(self.inbox[notification_id])
+                self.applied.notify_all()
+            return self.outcomes[notification_id]
+
+    async def settled(self, count: int = 1) -> None:
+        """Wait until that many different clicks have been applied."""
+        async with asyncio.timeout(10), self.applied:
+            await self.applied.wait_for(lambda: len(self.outcomes) >= count)
+
+    async def _decide(self, click: Click) -> ClickOutcome:
+        view = self.approvals.get(click.approval_id)
+        refusal = click.refusal
+        if refusal is None and view and (view.status, view.revision) != (ApprovalStatus.REQUESTED, click.revision):
+            refusal = Refusal("approval.stale", "The card has changed. Please look again.")
+        if refusal is None and view and click.person_id:
+            refusal = await self.may_decide(click.approval_id, click.person_id)
+        if refusal or view is None or click.person_id is None:
+            return ClickOutcome(counted=False, refusal=refusal, status=view.status if view else None)
+        return ClickOutcome(counted=True, refusal=None, status=self._count(view, click, click.person_id))
+
+    def _count(self, view: ApprovalView, click: Click, person: str) -> ApprovalStatus:
+        self.voters.setdefault(view.approval_id, set()).add(person)
+        name = PEOPLE[click.account.user][0].name
+        votes = (*view.votes, VoteView(name, click.verdict, click.reason, START))
+        yes = sum(vote.verdict is VoteVerdict.APPROVE for vote in votes)
+        status = ApprovalStatus.APPROVED if yes >= view.quorum else view.status
+        status = ApprovalStatus.REJECTED if click.verdict is VoteVerdict.REJECT else status
+        result = "" if status is ApprovalStatus.REQUESTED else "performed"
+        self.approvals[view.approval_id] = replace(
+            view, votes=votes, status=status, revision=view.revision + 1, result=result
+        )
+        return status
+
+    async def location(self, approval_id: str) -> tuple[str, str] | None:
+        known = self.cards.get(approval_id)
+        return known[-1][:2] if known else None
+
+    async def remember(self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> None:
+        self._reach("remember", approval_id)
+        self.cards.setdefault(approval_id, []).append((channel, ts, card))
+
+
+@dataclass
+class Stage:
+    """Everything a test needs: the desk, people at their screens, and the connector."""
+
+    url: str
+    bot_url: str
+    clock: HandClock
+    desk: MemoryDesk
+    handlers: dict[str, Handler]
+    raw: AsyncWebClient
+    _stack: AsyncExitStack
+
+    async def person(self, user: str) -> SandboxUser:
+        return await self._stack.enter_async_context(SandboxUser(self.url, user))
+
+    async def run(self, operation: str, key: str = "", **params: Any) -> JsonObject:
+        return await self.handlers[operation].run(call(operation, key, **params))
+
+    async def post(self, view: ApprovalView) -> None:
+        self.desk.approvals[view.approval_id] = view
+        key = f"card:{view.approval_id}"
+        await self.run("slack::post_card", key, approval_id=view.approval_id, channel=CHANNEL)
+
+    async def refresh(self, approval_id: str = "apr-1") -> None:
+        revision = self.desk.approvals[approval_id].revision
+        await self.run("slack::update_card", approval_id=approval_id, revision=revision)
+
+
+def call(operation: str, key: str = "", **params: Any) -> Call:
+    """Return an invocation of one of the chat's operations."""
+    return Call(tenant="meridian", run_id="run-1", step="card", operation=operation, params=params, key=key)
+
+
+def card_of(state: dict[str, Any], ts: str) -> dict[str, Any]:
+    """Return a message that a person sees, with its channel."""
+    for channel in state["channels"]:
+        for message in channel["messages"]:
+            if message["ts"] == ts:
+                return {**message, "channel": channel["id"]}
+    raise AssertionError(f"no message {ts}")
+
+
+async def the_card(user: SandboxUser, stage: Stage, approval_id: str = "apr-1") -> dict[str, Any]:
+    """Return the card as the person sees it now."""
+    location = await stage.desk.location(approval_id)
+    assert location
+    return card_of(await user.see(), location[1])
+
+
+def whispers(state: dict[str, Any]) -> list[str]:
+    """Return the private answers that a person has got."""
+    return [m["text"] for channel in state["channels"] for m in channel["messages"] if m.get("is_ephemeral")]
+
+
+async def whispered(user: SandboxUser, words: str) -> str:
+    """Wait for a private answer that contains these words."""
+
+    def look(state: dict[str, Any]) -> str | None:
+        return next((text for text in whispers(state) if words in text), None)
+
+    found: str = await user.wait_for(look)
+    return found
+
+
+@asynccontextmanager
+async def _http(app: Any, listener: socket.socket) -> AsyncIterator[None]:
+    config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task
+
+
+@asynccontextmanager
+async def _socket_mode(bot: Any) -> AsyncIterator[None]:
+    connected = asyncio.Event()
+    task = asyncio.create_task(bot.run_socket_mode(connected))
+    try:
+        await asyncio.wait_for(connected.wait(), 10)
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@asynccontextmanager
+async def staged(*, transport: str = "http", limits: Limits | None = None) -> AsyncIterator[Stage]:
+    """Run the sandbox and the bot over one transport until the block ends."""
+    clock, desk = HandClock(START), MemoryDesk()
+    async with AsyncExitStack() as stack:
+        listener = socket.create_server(("127.0.0.1", 0))
+        stack.callback(listener.close)
+        bot_url = f"http://127.0.0.1:{listener.getsockname()[1]}/slack/events"
+        app = {**WORKSPACE["app"], **({"request_url": bot_url} if transport == "http" else {})}
+        workspace = parse_workspace({**WORKSPACE, "app": app}, "the stage")
+        sandbox = create_app(workspace, clock=clock, sleep=clock.sleep, limits=limits)
+        url = await stack.enter_async_context(served(sandbox))
+        settings = BotSettings(app["bot_token"], (SECRET,), app["app_token"], f"{url}/api/")
+        bot = build_bot(settings, desk, desk, clock)
+        running = _http(bot.asgi, listener) if transport == "http" else _socket_mode(bot)
+        await stack.enter_async_context(running)
+        client = slack_client(app["bot_token"], f"{url}/api/")
+        yield Stage(url, bot_url, clock, desk, slack_handlers(client, desk, desk, clock), client, stack)

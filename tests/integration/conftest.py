@@ -1,0 +1,42 @@
+"""A bench with the bench pack: handlers are targets written by hand, everything else is real."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from policy.child import OpaChild
+from policy.client import OpaEngine
+from tests.bench import Bench, Target, open_bench
+
+PACK = Path(__file__).parents[1] / "packs/bench"
+
+
+@dataclass
+class Targets:
+    """The other sides of the bench pack's verbs."""
+
+    look: Target
+    note: Target
+    file: Target
+    portal: Target
+
+    def handlers(self) -> dict[str, object]:
+        return {
+            "bench::look": self.look.handler(),
+            "servicenow::add_work_note": self.note.handler(reconcile=self.note.reconcile),
+            "register::file_report": self.file.handler(),
+            "portal::request_documents": self.portal.handler(),
+        }
+
+
+@pytest.fixture
+def targets() -> Targets:
+    return Targets(Target(default={"value": 3}), Target(), Target(), Target())
+
+
+@pytest.fixture
+async def bench(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Bench]:
+    async with OpaEngine(opa.url) as policy, open_bench(dsn, policy, [PACK], targets.handlers()) as found:  # type: ignore[arg-type]
+        yield found

@@ -1,0 +1,262 @@
+"""One contract for every archive, held against a folder and a real MinIO; then what is particular to each."""
+
+import hashlib
+import itertools
+import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from botocore.exceptions import ClientError
+
+from evidence.archive import Archive, ArchiveConflictError, ArchiveError, ArchiveFact, ArchiveNotFoundError, Stored
+from evidence.archive_local import LocalArchive
+from evidence.archive_s3 import Retention, S3Archive
+from runtime.clock import utc_now
+from tests.integration.minio_server import MinioServer, minio_server
+
+DATA = b"PK a bundle"
+DIGEST = hashlib.sha256(DATA).hexdigest()
+OTHER = b"PK another bundle"
+NAME = "acme/run-1.zip"
+NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MinioServer]:
+    with minio_server(tmp_path_factory.mktemp("minio")) as server:
+        yield server
+
+
+def s3(server: MinioServer, bucket: str, retention: Retention | None = None, password: str | None = None) -> S3Archive:
+    client = server.client(password) if password else server.client()
+    return S3Archive(client, bucket, "evidence/", retention, utc_now)
+
+
+@pytest.fixture
+def locked(server: MinioServer) -> str:
+    return server.make_bucket(f"locked-{next(NUMBERS)}")
+
+
+@pytest.fixture
+def plain(server: MinioServer) -> str:
+    return server.make_bucket(f"plain-{next(NUMBERS)}", locked=False)
+
+
+@pytest.fixture(params=["folder", "bucket with lock", "bucket without lock"])
+def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Archive:
+    if request.param == "folder":
+        return LocalArchive(tmp_path / "evidence")
+    server, has_lock = request.getfixturevalue("server"), request.param == "bucket with lock"
+    bucket = request.getfixturevalue("locked" if has_lock else "plain")
+    return s3(server, bucket, Retention("GOVERNANCE", 1))
+
+
+def facts(archive: Archive) -> dict[str, bool]:
+    return {fact.name: fact.ok for fact in archive.check()}
+
+
+# The contract
+
+
+def test_what_was_put_can_be_got_and_is_described(archive: Archive) -> None:
+    stored = archive.put(NAME, DATA, DIGEST)
+    assert stored.sha256 == DIGEST
+    assert archive.get(stored.location) == DATA
+    assert archive.head(stored.location) == stored
+
+
+def test_same_data_again_is_the_same_object(archive: Archive) -> None:
+    assert archive.put(NAME, DATA, DIGEST) == archive.put(NAME, DATA, DIGEST)
+
+
+def test_nothing_is_ever_overwritten(archive: Archive) -> None:
+    stored = archive.put(NAME, DATA, DIGEST)
+    with pytest.raises(ArchiveConflictError):
+        archive.put(NAME, OTHER, hashlib.sha256(OTHER).hexdigest())
+    assert archive.get(stored.location) == DATA
+
+
+def test_of_many_that_put_at_once_one_wins_and_none_is_lost(archive: Archive) -> None:
+    def put(number: int) -> Stored | None:
+        data = b"%d" % (number % 2)
+        try:
+            return archive.put(NAME, data, hashlib.sha256(data).hexdigest())
+        except ArchiveConflictError:
+            return None
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(put, range(8)))
+    won = {stored for stored in results if stored}
+    assert len(won) == 1
+    assert results.count(None) == 4
+
+
+def test_data_without_its_digest_is_refused(archive: Archive) -> None:
+    with pytest.raises(ArchiveError, match="does not have the SHA-256"):
+        archive.put(NAME, OTHER, DIGEST)
+    assert archive.put(NAME, DATA, DIGEST).sha256 == DIGEST
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a//b", "a/../../x", "", "a\\b", ".x", "a b", "x?versionId=1"])
+def test_name_that_is_no_plain_relative_path_is_refused(archive: Archive, name: str) -> None:
+    with pytest.raises(ArchiveError, match="plain relative path"):
+        archive.put(name, DATA, DIGEST)
+
+
+def test_what_is_not_there_is_not_found(archive: Archive) -> None:
+    location = archive.put(NAME, DATA, DIGEST).location.partition("?")[0]
+    for ask in (archive.get, archive.head):
+        with pytest.raises(ArchiveNotFoundError):
+            ask(location.replace("run-1", "run-2"))
+
+
+def test_location_outside_the_archive_is_refused(archive: Archive) -> None:
+    location = archive.put(NAME, DATA, DIGEST).location
+    for outside in (
+        "/etc/passwd",
+        "s3://other/evidence/x",
+        location.replace("/evidence/", "/other/"),
+        f"{location}/../x",
+    ):
+        with pytest.raises(ArchiveError):
+            archive.get(outside)
+
+
+def test_check_writes_as_often_as_wanted_and_leaves_the_archive_usable(archive: Archive) -> None:
+    assert facts(archive)["writable"]
+    assert facts(archive) == facts(archive)
+    assert archive.put(NAME, DATA, DIGEST).sha256 == DIGEST
+
+
+# A folder
+
+
+def test_file_is_read_only_and_its_sidecar_stands_beside_it(tmp_path: Path) -> None:
+    stored = LocalArchive(tmp_path).put(NAME, DATA, DIGEST)
+    path = Path(stored.location)
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (DATA, 0o444)
+    assert path.with_name("run-1.zip.json").read_text() == f'{{"sha256":"{DIGEST}","size":{len(DATA)}}}'
+    assert len(list(path.parent.iterdir())) == 2
+
+
+def test_put_that_was_cut_off_before_the_sidecar_is_finished_by_the_next(tmp_path: Path) -> None:
+    archive = LocalArchive(tmp_path)
+    stored = archive.put(NAME, DATA, DIGEST)
+    Path(f"{stored.location}.json").unlink()
+    with pytest.raises(ArchiveNotFoundError):
+        archive.head(stored.location)
+    assert archive.put(NAME, DATA, DIGEST) == stored
+
+
+def test_file_that_was_changed_on_disk_is_not_given_out(tmp_path: Path) -> None:
+    archive = LocalArchive(tmp_path)
+    stored = archive.put(NAME, DATA, DIGEST)
+    Path(stored.location).unlink()
+    Path(stored.location).write_bytes(OTHER)
+    with pytest.raises(ArchiveError, match="is not what was stored"):
+        archive.get(stored.location)
+    Path(f"{stored.location}.json").unlink()
+    Path(f"{stored.location}.json").write_bytes(b"{}")
+    with pytest.raises(ArchiveError, match="is damaged"):
+        archive.head(stored.location)
+
+
+def test_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    archive = LocalArchive(tmp_path / "file" / "evidence")
+    assert facts(archive) == {"writable": False}
+    with pytest.raises(ArchiveError, match="cannot be written"):
+        archive.put(NAME, DATA, DIGEST)
+
+
+# A bucket
+
+
+def test_object_carries_its_digest_and_the_checksum_of_the_server(server: MinioServer, locked: str) -> None:
+    stored = s3(server, locked).put(NAME, DATA, DIGEST)
+    answer = server.client().head_object(Bucket=locked, Key=f"evidence/{NAME}", ChecksumMode="ENABLED")
+    assert answer["Metadata"] == {"sha256": DIGEST}
+    assert answer["ChecksumSHA256"]
+    assert (stored.version_id, stored.location) == (
+        answer["VersionId"],
+        f"s3://{locked}/evidence/{NAME}?versionId={answer['VersionId']}",
+    )
+
+
+def test_bundle_in_a_bucket_with_lock_cannot_be_deleted_before_its_time(server: MinioServer, locked: str) -> None:
+    stored = s3(server, locked, Retention("COMPLIANCE", 7)).put(NAME, DATA, DIGEST)
+    assert stored.version_id is not None
+    assert stored.retention_until is not None
+    assert timedelta(days=6, hours=23) < stored.retention_until - datetime.now(UTC) <= timedelta(days=7)  # noqa: TID251
+    with pytest.raises(ClientError, match="WORM protected"):
+        server.client().delete_object(
+            Bucket=locked, Key=f"evidence/{NAME}", VersionId=stored.version_id, BypassGovernanceRetention=True
+        )
+
+
+def test_default_retention_of_the_bucket_is_recorded(server: MinioServer, locked: str) -> None:
+    server.client().put_object_lock_configuration(
+        Bucket=locked,
+        ObjectLockConfiguration={
+            "ObjectLockEnabled": "Enabled",
+            "Rule": {"DefaultRetention": {"Mode": "GOVERNANCE", "Days": 3}},
+        },
+    )
+    assert s3(server, locked).put(NAME, DATA, DIGEST).retention_until is not None
+
+
+def test_version_that_was_stored_is_found_behind_a_delete_marker_and_a_later_version(
+    server: MinioServer, locked: str
+) -> None:
+    archive = s3(server, locked, Retention("GOVERNANCE", 1))
+    stored = archive.put(NAME, DATA, DIGEST)
+    server.client().delete_object(Bucket=locked, Key=f"evidence/{NAME}")
+    assert archive.get(stored.location) == DATA
+    server.client().put_object(Bucket=locked, Key=f"evidence/{NAME}", Body=OTHER)
+    assert archive.get(stored.location) == DATA
+    with pytest.raises(ArchiveConflictError):
+        archive.put(NAME, DATA, DIGEST)
+
+
+def test_object_that_others_put_under_the_name_is_a_conflict_even_if_it_claims_the_digest(
+    server: MinioServer, plain: str
+) -> None:
+    server.client().put_object(Bucket=plain, Key=f"evidence/{NAME}", Body=OTHER, Metadata={"sha256": DIGEST})
+    archive = s3(server, plain)
+    with pytest.raises(ArchiveConflictError):
+        archive.put(NAME, DATA, DIGEST)
+    with pytest.raises(ArchiveError, match="is not what was stored"):
+        archive.get(f"s3://{plain}/evidence/{NAME}")
+
+
+def test_object_without_our_digest_is_not_taken_for_a_bundle(server: MinioServer, plain: str) -> None:
+    server.client().put_object(Bucket=plain, Key=f"evidence/{NAME}", Body=DATA, Metadata={"sha256": "x"})
+    with pytest.raises(ArchiveError, match="have no SHA-256"):
+        s3(server, plain).put(NAME, DATA, DIGEST)
+
+
+def test_check_says_whether_the_bucket_keeps_versions_and_is_locked(
+    server: MinioServer, locked: str, plain: str
+) -> None:
+    archive = s3(server, locked, Retention("COMPLIANCE", 7))
+    assert facts(archive) == {"writable": True, "versioned": True, "locked": True}
+    assert archive.check()[2].text.endswith("bundles stay for 7 days (COMPLIANCE)")
+    assert facts(s3(server, plain)) == {"writable": True, "versioned": False, "locked": False}
+
+
+def test_check_says_why_a_bucket_cannot_be_written_to(server: MinioServer, plain: str) -> None:
+    assert facts(s3(server, "absent")) == {"writable": False}
+    [fact] = s3(server, plain, password="wrong-password").check()
+    assert isinstance(fact, ArchiveFact)
+    assert "SignatureDoesNotMatch" in fact.text
+    with pytest.raises(ArchiveError, match="NoSuchBucket"):
+        s3(server, "absent").put(NAME, DATA, DIGEST)
+
+
+def test_server_out_of_reach_is_said(plain: str) -> None:
+    nowhere = MinioServer("http://127.0.0.1:1")
+    with pytest.raises(ArchiveError, match="Could not connect"):
+        s3(nowhere, plain).put(NAME, DATA, DIGEST)

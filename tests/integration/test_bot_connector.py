@@ -1,0 +1,248 @@
+"""Slack as a connector: what is posted once is found again, edited in place, and data stays data."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from aiohttp import web
+from bot_stage import CHANNEL, MemoryDesk, Stage, ask, call, staged, the_card
+
+from bot.client import slack_client
+from bot.connector import slack_handlers
+from bot.doctor import check_slack
+from bot.sandbox.client import messages
+from bot.sandbox.harness import HandClock, served
+from bot.sandbox.limits import Limits
+from runtime.desk_model import ApprovalStatus, AskKind, FieldView
+from runtime.handlers import OutcomeUnknownError, RefusedError, TransientError
+
+EVIL = "<!channel> <https://evil.example|ok> *bold* :tada: `x`\n> \u202eeno\u200b"
+
+
+@pytest.fixture
+async def stage() -> AsyncIterator[Stage]:
+    async with staged() as running:
+        yield running
+
+
+async def test_a_card_is_posted_with_its_key_and_remembered_as_shown(stage: Stage) -> None:
+    await stage.post(ask())
+    [(channel, ts, shown)] = stage.desk.cards["apr-1"]
+    history = await stage.raw.conversations_history(channel=channel, include_all_metadata=True)
+    message = history["messages"][0]
+    assert message["ts"] == ts
+    assert message["metadata"]["event_type"] == "countersign_card"
+    assert message["metadata"]["event_payload"] == {"approval_id": "apr-1", "key": "card:apr-1"}
+    assert message["text"] == shown["text"]
+
+
+async def test_a_card_that_is_remembered_is_not_posted_again(stage: Stage) -> None:
+    anna = await stage.person("U0ANNA")
+    await stage.post(ask())
+    await stage.post(ask())
+    assert len(messages(await anna.see())) == 1
+
+
+async def test_a_review_is_posted_with_whatever_else_its_verb_was_given(stage: Stage) -> None:
+    stage.desk.approvals["apr-1"] = ask(kind=AskKind.TASK)
+    place = await stage.run("slack::post_task", approval_id="apr-1", channel=CHANNEL, question="Complete?")
+    assert place["channel"] == CHANNEL
+
+
+async def test_a_card_posted_without_an_answer_is_found_and_remembered(stage: Stage) -> None:
+    stage.desk.approvals["apr-1"] = ask()
+    stage.desk.down.add("remember")
+    posted = call("slack::post_card", "k-1", approval_id="apr-1", channel=CHANNEL)
+    with pytest.raises(Exception, match="remember"):
+        await stage.handlers["slack::post_card"].run(posted)
+    stage.desk.down.clear()
+    reconcile = stage.handlers["slack::post_card"].reconcile
+    assert reconcile
+    found = await reconcile(posted)
+    assert found
+    assert await stage.desk.location("apr-1") == (found["channel"], found["ts"])
+    assert await reconcile(replace(posted, key="k-2")) is None
+
+
+async def test_a_message_posted_without_an_answer_is_found_anywhere(stage: Stage) -> None:
+    await stage.post(ask())
+    for operation, params in (
+        ("slack::post_message", {"channel": CHANNEL, "text": "hello", "thread_of": None}),
+        ("slack::post_message", {"channel": CHANNEL, "text": "hello", "thread_of": "apr-1"}),
+        ("slack::direct_message", {"user": "U0CARLA", "text": "hello"}),
+    ):
+        made = call(operation, f"k-{operation}-{params.get('thread_of')}", **params)
+        handler = stage.handlers[operation]
+        assert handler.reconcile
+        assert await handler.reconcile(made) is None
+        place = await handler.run(made)
+        assert await handler.reconcile(made) == place
+
+
+async def test_a_message_is_found_on_a_later_page(stage: Stage) -> None:
+    async with staged(limits=Limits(channel_per_second=10_000, channel_burst=10_000, burst=10_000)) as fast:
+        made = call("slack::post_message", "first", channel=CHANNEL, text="first", thread_of=None)
+        handler = fast.handlers["slack::post_message"]
+        place = await handler.run(made)
+        for n in range(210):
+            await fast.raw.chat_postMessage(channel=CHANNEL, text=str(n))
+        assert handler.reconcile
+        assert await handler.reconcile(made) == place
+
+
+async def test_a_card_follows_the_newest_truth_whoever_writes_last(stage: Stage) -> None:
+    anna = await stage.person("U0ANNA")
+    await stage.post(ask())
+    stage.desk.approvals["apr-1"] = ask(revision=2, purpose="two")
+    first = asyncio.create_task(stage.refresh())
+    stage.desk.approvals["apr-1"] = ask(revision=3, status=ApprovalStatus.APPROVED)
+    await asyncio.gather(first, stage.refresh(), stage.refresh())
+    assert (await the_card(anna, stage))["text"].startswith("Approved:")
+
+
+async def test_a_card_that_is_gone_or_not_posted_cannot_be_edited(stage: Stage) -> None:
+    stage.desk.approvals["apr-1"] = ask()
+    with pytest.raises(TransientError, match="not posted"):
+        await stage.refresh()
+    stage.desk.cards["apr-1"] = [(CHANNEL, "1.2", {})]
+    with pytest.raises(RefusedError, match="message_not_found"):
+        await stage.refresh()
+
+
+@pytest.mark.parametrize("text", [EVIL, EVIL * 400, "Ω" * 10_000, "\u202e" * 10_000])
+async def test_hostile_text_is_data_everywhere(stage: Stage, text: str) -> None:
+    anna = await stage.person("U0ANNA")
+    fields = tuple(FieldView(text, text, [text]) for _ in range(8))
+    await stage.post(ask(fields=fields, purpose=text, target=text, requester=text, reasons=((text, text),)))
+    await stage.run("slack::post_message", "k", channel=CHANNEL, text=text, thread_of="apr-1")
+    await stage.run("slack::direct_message", "d", user="U0ANNA", text=text)
+    seen = messages(await anna.see())
+    assert len(seen) == 3
+    for message in seen:
+        assert message["mentions"] == message["links"] == message["unfurls"] == []
+        assert '"emoji"' not in json.dumps([node for node in nodes(message) if node["t"] != "text"])
+
+
+def nodes(value: Any) -> list[dict[str, Any]]:
+    if isinstance(value, list):
+        return [one for member in value for one in nodes(member)]
+    if not isinstance(value, dict):
+        return []
+    return [*([value] if "t" in value else []), *(one for member in value.values() for one in nodes(member))]
+
+
+async def test_a_long_message_says_how_much_is_left_out(stage: Stage) -> None:
+    anna = await stage.person("U0ANNA")
+    await stage.run("slack::direct_message", "d", user="U0ANNA", text="x" * 30_000)
+    [message] = messages(await anna.see())
+    assert message["blocks"][-1]["text"]["text"] == "… 20,000 more characters"
+
+
+@pytest.mark.parametrize(
+    ("operation", "params", "words"),
+    [
+        ("slack::post_card", {"approval_id": "apr-9", "channel": CHANNEL}, "no approval"),
+        ("slack::post_card", {"approval_id": "apr-1", "channel": "C0NOWHERE"}, "channel_not_found"),
+        ("slack::post_card", {"approval_id": "apr-1"}, "params.channel: Field required"),
+        ("slack::post_card", {"approval_id": "apr-1", "channel": CHANNEL, "as": "x"}, "params.as: Extra"),
+        ("slack::update_card", {"approval_id": "apr-1", "revision": "2"}, "params.revision"),
+        ("slack::post_message", {"channel": "C0NOWHERE", "text": "x", "thread_of": None}, "channel_not_found"),
+        ("slack::direct_message", {"user": "U0GONE", "text": "x"}, "user_disabled"),
+        ("slack::direct_message", {"user": "U0ROBOT", "text": "x"}, "cannot_dm_bot"),
+    ],
+)
+async def test_a_refusal_of_slacks_is_final_and_named(
+    stage: Stage, operation: str, params: dict[str, Any], words: str
+) -> None:
+    stage.desk.approvals["apr-1"] = ask()
+    with pytest.raises(RefusedError, match=words.replace(".", r"\.")):
+        await stage.run(operation, "k", **params)
+
+
+async def test_too_many_posts_are_tried_again_when_slack_says() -> None:
+    async with staged(limits=Limits(channel_burst=1)) as stage:
+        await stage.run("slack::post_message", "1", channel=CHANNEL, text="x", thread_of=None)
+        with pytest.raises(TransientError) as caught:
+            await stage.run("slack::post_message", "2", channel=CHANNEL, text="x", thread_of=None)
+        assert caught.value.retry_after == 1
+
+
+@asynccontextmanager
+async def answering(response: Any) -> AsyncIterator[tuple[str, list[str]]]:
+    """Serve one answer to every method, and count the calls; None hangs up without an answer."""
+    calls: list[str] = []
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        await request.read()
+        calls.append(request.path)
+        if response is None:
+            assert request.transport
+            request.transport.close()
+            return web.Response()
+        status, body, kind = response
+        return web.Response(status=status, text=body, content_type=kind)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", handle)
+    async with served(app) as url:
+        yield f"{url}/api/", calls
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        (None, OutcomeUnknownError),
+        ((500, "oops", "text/plain"), OutcomeUnknownError),
+        ((502, "<html>", "text/html"), OutcomeUnknownError),
+        ((503, "later", "text/plain"), TransientError),
+        ((200, '{"ok": false, "error": "fatal_error"}', "application/json"), OutcomeUnknownError),
+        ((200, '{"ok": false, "error": "service_unavailable"}', "application/json"), TransientError),
+        ((200, '{"ok": false, "error": "invalid_auth"}', "application/json"), RefusedError),
+        ((200, '{"ok": false}', "application/json"), OutcomeUnknownError),
+        ((200, "{", "application/json"), OutcomeUnknownError),
+        ((200, '{"ok": true}', "application/json"), OutcomeUnknownError),
+    ],
+)
+async def test_an_answer_says_whether_anything_was_done_and_is_asked_for_once(
+    response: Any, expected: type[Exception]
+) -> None:
+    async with answering(response) as (url, calls):
+        desk = MemoryDesk()
+        handlers = slack_handlers(slack_client("xoxb-1", url), desk, desk, HandClock())
+        with pytest.raises(expected):
+            await handlers["slack::post_message"].run(
+                call("slack::post_message", "k", channel=CHANNEL, text="x", thread_of=None)
+            )
+        assert calls == ["/api/chat.postMessage"]
+
+
+async def test_a_slack_that_cannot_be_reached_did_nothing() -> None:
+    async with answering(None) as (url, _):
+        pass
+    desk = MemoryDesk()
+    handlers = slack_handlers(slack_client("xoxb-1", url), desk, desk, HandClock())
+    with pytest.raises(TransientError):
+        await handlers["slack::direct_message"].run(call("slack::direct_message", "k", user="U1", text="x"))
+
+
+async def test_the_doctor_finds_token_scopes_and_socket_mode_in_order(stage: Stage) -> None:
+    facts = await check_slack(stage.raw, "xapp-sandbox-app-token")
+    assert [(fact.name, fact.ok) for fact in facts] == [
+        ("slack token", True),
+        ("slack scopes", True),
+        ("slack socket mode", True),
+    ]
+
+
+async def test_the_doctor_says_what_is_wrong_and_what_to_do(stage: Stage) -> None:
+    wrong = slack_client("xoxb-wrong", stage.raw.base_url)
+    facts = await check_slack(wrong, "xapp-wrong")
+    assert [(fact.name, fact.ok, fact.detail) for fact in facts] == [
+        ("slack token", False, "invalid_auth"),
+        ("slack socket mode", False, "invalid_auth"),
+    ]
+    assert all(fact.remedy for fact in facts)

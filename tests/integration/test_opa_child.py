@@ -1,0 +1,233 @@
+"""The supervised OPA: it follows its folder, keeps the old policy when the new one is bad, and comes back."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from policy.child import OpaChild
+from policy.client import OpaEngine
+from policy.model import Outcome, PolicyUnavailableError, Verdict
+from policy.text import PolicyError, read_policy
+from tests.opa_server import POLICIES, copy_policies, opa_program, question, start_opa
+
+PATIENCE = 15
+
+
+class Heard(logging.Handler):
+    """Hands over what the supervisor says, as it says it."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.said: asyncio.Queue[str] = asyncio.Queue()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.put_nowait(record.getMessage())
+
+    async def until(self, words: str) -> list[str]:
+        """Return what was said up to the first line with these words."""
+        lines: list[str] = []
+        async with asyncio.timeout(PATIENCE):
+            while not lines or words not in lines[-1]:
+                lines.append(await self.said.get())
+        return lines
+
+
+@pytest.fixture
+def heard() -> Iterator[Heard]:
+    handler, logger = Heard(), logging.getLogger("policy.child")
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    yield handler
+    logger.setLevel(level)
+    logger.removeHandler(handler)
+
+
+@pytest.fixture
+def policies(tmp_path: Path) -> Path:
+    return copy_policies(tmp_path / "rego")
+
+
+@asynccontextmanager
+async def running(policies: Path, tmp_path: Path) -> AsyncIterator[tuple[OpaChild, OpaEngine]]:
+    async with start_opa(policies, tmp_path / "work") as child, OpaEngine(child.url) as engine:
+        yield child, engine
+
+
+async def verdict_of(engine: OpaEngine, digest: str) -> Verdict:
+    """Ask until the policy with this digest answers."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                verdict = await engine.ask(question())
+            except PolicyUnavailableError:
+                continue
+            if verdict.policy_digest == digest:
+                return verdict
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def configuration(policies: Path) -> Path:
+    return policies / "countersign_config" / "acme" / "data.json"
+
+
+async def test_edited_configuration_takes_effect(policies: Path, tmp_path: Path) -> None:
+    async with running(policies, tmp_path) as (_, engine):
+        before = await engine.ask(question())
+        edit(configuration(policies), '"quorum": 2', '"quorum": 3')
+        after = await verdict_of(engine, read_policy(policies).digest)
+        assert after.answer.requirement is not None
+        assert after.answer.requirement.quorum == 3
+        assert after.policy_digest != before.policy_digest
+        assert '"quorum":2' in engine.text(before.policy_digest).files["countersign_config/data.json"]
+
+
+async def test_edited_rule_takes_effect(policies: Path, tmp_path: Path) -> None:
+    async with running(policies, tmp_path) as (_, engine):
+        edit(policies / "countersign/effect/limits.rego", "permitted if {", "permitted if {\n\tfalse")
+        after = await verdict_of(engine, read_policy(policies).digest)
+        assert after.answer.outcome is Outcome.DENY
+        assert [reason.code for reason in after.answer.reasons] == ["limits.writes_per_run"]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("countersign/effect/tiers.rego", "default effective :=", "default effective {", "rego_parse_error"),
+        ("countersign/effect/tiers.rego", "input.effect.tier", "input.effect.teer", "rego_type_error"),
+        ("countersign/effect/decision.rego", "decision := {", "decided := {", "answers an empty question"),
+        ("countersign_config/acme/data.json", '"quorum": 2', '"quorum": 0', "acme: requirements.high.quorum"),
+        ("countersign_config/acme/data.json", '"quorum": 2', '"quorum" 2', "acme/data.json: Expecting"),
+    ],
+)
+async def test_bad_edit_keeps_the_old_policy_and_is_told_once(
+    policies: Path, tmp_path: Path, heard: Heard, name: str, old: str, new: str, said: str
+) -> None:
+    async with running(policies, tmp_path) as (child, engine):
+        before = await engine.ask(question())
+        edit(policies / name, old, new)
+        assert said in (await heard.until("the old one stays"))[-1]
+        os.kill(child.pid or 0, signal.SIGKILL)
+        again = await verdict_of(engine, before.policy_digest)
+        assert again.answer == before.answer
+        edit(policies / name, new, old)
+        told = await heard.until("serving policy")
+        assert not [line for line in told if "the old one stays" in line]
+
+
+async def test_killed_server_comes_back_at_the_same_address(policies: Path, tmp_path: Path) -> None:
+    async with running(policies, tmp_path) as (child, engine):
+        first, url = child.pid or 0, child.url
+        before = await engine.ask(question())
+        os.kill(first, signal.SIGKILL)
+        after = await verdict_of(engine, before.policy_digest)
+        assert after.answer == before.answer
+        assert child.pid != first
+        assert child.url == url
+
+
+async def test_stopped_server_leaves_no_process_and_no_answer(policies: Path, tmp_path: Path) -> None:
+    async with running(policies, tmp_path) as (child, engine):
+        await child.stop()
+        with pytest.raises(ProcessLookupError):
+            os.kill(child.pid or 0, 0)
+        with pytest.raises(PolicyUnavailableError):
+            await engine.ask(question())
+
+
+async def test_nothing_can_be_pushed_beside_the_bundle(tmp_path: Path) -> None:
+    async with start_opa(POLICIES, tmp_path) as child, aiohttp.ClientSession(child.url) as session:
+        for path, body in (("/v1/data/added", "{}"), ("/v1/policies/added", "package added")):
+            async with session.put(path, data=body) as response:
+                assert response.status == 400
+                assert "owned by bundle" in await response.text()
+
+
+async def test_questions_are_not_logged_by_the_server(tmp_path: Path) -> None:
+    async with running(POLICIES, tmp_path):
+        pass
+    async with running(POLICIES, tmp_path) as (_, engine):
+        await engine.ask(question(fields={"secret": "canary"}))
+    assert "canary" not in (tmp_path / "work" / "opa.log").read_text()
+
+
+@pytest.mark.parametrize("name", ["quorum", "rule"])
+async def test_bad_policy_at_the_start_is_an_error(policies: Path, tmp_path: Path, name: str) -> None:
+    if name == "quorum":
+        edit(configuration(policies), '"quorum": 2', '"quorum": -1')
+    else:
+        edit(policies / "countersign/effect/duties.rego", "sort(", "sorted(")
+    with pytest.raises(PolicyError, match=r"requirements\.high.quorum|undefined function sorted"):
+        await OpaChild(opa_program(), policies, tmp_path / "work").start()
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo 'Version: 1.3.0'", "need OPA 1.4.0 or later"),
+        ("echo hello", "need OPA 1.4.0 or later"),
+        ("exit 3", "opa version exits with 3"),
+    ],
+)
+async def test_program_that_is_no_recent_opa_is_refused(tmp_path: Path, script: str, said: str) -> None:
+    program = tmp_path / "opa"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o700)
+    with pytest.raises(PolicyError, match=said):
+        await OpaChild(program, POLICIES, tmp_path / "work").start()
+
+
+async def test_missing_program_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="none/opa: No such file"):
+        await OpaChild(tmp_path / "none" / "opa", POLICIES, tmp_path / "work").start()
+
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from tests.opa_server import POLICIES, start_opa
+
+async def main():
+    async with start_opa(POLICIES, Path(sys.argv[1])) as child:
+        print(child.url, flush=True)
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def answers(engine: OpaEngine) -> bool:
+    try:
+        await engine.ask(question())
+    except PolicyUnavailableError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent died")
+async def test_server_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PARENT, str(tmp_path), stdout=asyncio.subprocess.PIPE, cwd=POLICIES.parent
+    )
+    assert parent.stdout is not None
+    url = (await parent.stdout.readline()).decode().strip()
+    async with OpaEngine(url) as engine:
+        assert (await engine.ask(question())).answer.outcome is Outcome.NEEDS_APPROVAL
+        parent.kill()
+        await parent.wait()
+        async with asyncio.timeout(PATIENCE):
+            while await answers(engine):
+                pass

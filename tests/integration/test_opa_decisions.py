@@ -1,0 +1,156 @@
+"""The policies of this repository, asked through the client on a real OPA."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+import rfc8785
+
+from policy.client import OpaEngine
+from policy.model import Answer, Outcome, PolicyEngine, Question
+from policy.text import read_policy
+from tests.opa_server import POLICIES, question, start_opa, vote
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def engine(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OpaEngine]:
+    async with start_opa(POLICIES, tmp_path_factory.mktemp("opa")) as child, OpaEngine(child.url) as engine:
+        yield engine
+
+
+async def answer(engine: PolicyEngine, asked: Question) -> Answer:
+    return (await engine.ask(asked)).answer
+
+
+def codes(answer: Answer) -> list[str]:
+    return [reason.code for reason in answer.reasons]
+
+
+async def test_irreversible_high_tier_write_needs_two_signatures_with_reasons(engine: OpaEngine) -> None:
+    got = await answer(engine, question())
+    assert got.outcome is Outcome.NEEDS_APPROVAL
+    assert codes(got) == ["writes.high_tier"]
+    assert got.requirement is not None
+    assert got.requirement.model_dump() == {
+        "quorum": 2,
+        "groups": ["compliance"],
+        "all_groups": False,
+        "exclude": ["ann", "hook"],
+        "expires_in": "PT8H",
+        "reason_required": True,
+        "escalate_to": ["senior-compliance"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("votes", "outcome"),
+    [
+        ([vote("bob")], Outcome.NEEDS_APPROVAL),
+        ([vote("bob"), vote("ann")], Outcome.NEEDS_APPROVAL),
+        ([vote("bob"), vote("hook")], Outcome.NEEDS_APPROVAL),
+        ([vote("bob"), vote("bob")], Outcome.NEEDS_APPROVAL),
+        ([vote("bob"), vote("eve", group="sales")], Outcome.NEEDS_APPROVAL),
+        ([vote("bob"), vote("cyd")], Outcome.ALLOW),
+        ([vote("bob"), vote("cyd"), vote("dan", "reject")], Outcome.DENY),
+    ],
+)
+async def test_votes_count_by_distinct_entitled_people(
+    engine: OpaEngine, votes: list[dict[str, Any]], outcome: Outcome
+) -> None:
+    assert (await answer(engine, question(votes))).outcome is outcome
+
+
+async def test_policy_has_the_last_word_after_the_votes(engine: OpaEngine) -> None:
+    got = await answer(engine, question([vote("bob"), vote("cyd")], writes=20))
+    assert (got.outcome, codes(got)) == (Outcome.DENY, ["limits.writes_per_run"])
+
+
+@pytest.mark.parametrize(
+    ("effect", "code"),
+    [
+        ({"connector": "mail"}, "connectors.connector"),
+        ({"operation": "delete_report"}, "connectors.operation"),
+        ({"target": "elsewhere:1"}, "connectors.target"),
+        ({"target": "register:1/../2"}, "connectors.target"),
+    ],
+)
+async def test_what_the_tenant_does_not_list_is_denied(engine: OpaEngine, effect: dict[str, Any], code: str) -> None:
+    got = await answer(engine, question(**effect))
+    assert (got.outcome, codes(got)) == (Outcome.DENY, [code])
+
+
+async def test_unknown_tenant_is_denied(engine: OpaEngine) -> None:
+    got = await answer(engine, question().model_copy(update={"tenant": "nobody"}))
+    assert (got.outcome, codes(got)) == (Outcome.DENY, ["config.tenant_unknown"])
+
+
+SLACK: dict[str, Any] = {"connector": "slack", "tier": "low", "target": "C0COMPLIANCE"}
+PORTAL: dict[str, Any] = {"connector": "portal", "tier": "low", "target": "portal:case-1"}
+INCIDENT: dict[str, Any] = {
+    "connector": "servicenow",
+    "tier": "medium",
+    "target": "incident:" + "a" * 32,
+    "reversible": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("effect", "outcome"),
+    [
+        ({**SLACK, "operation": "post_card"}, Outcome.ALLOW),
+        ({**SLACK, "operation": "update_card"}, Outcome.ALLOW),
+        ({**SLACK, "operation": "post_task"}, Outcome.ALLOW),
+        ({**SLACK, "operation": "post_message", "target": "#general"}, Outcome.DENY),
+        ({**PORTAL, "operation": "request_documents"}, Outcome.ALLOW),
+        ({**INCIDENT, "operation": "add_work_note", "tier": "low", "fields": {"priority": 1}}, Outcome.ALLOW),
+        ({**INCIDENT, "operation": "assign", "fields": {"priority": 3}}, Outcome.ALLOW),
+        ({**INCIDENT, "operation": "assign", "fields": {"priority": "1"}}, Outcome.NEEDS_APPROVAL),
+        ({**INCIDENT, "operation": "add_labels", "fields": {"priority": 1}}, Outcome.NEEDS_APPROVAL),
+        ({**INCIDENT, "operation": "add_labels", "fields": {}}, Outcome.NEEDS_APPROVAL),
+        ({**INCIDENT, "operation": "add_labels", "tier": "high", "fields": {"priority": 5}}, Outcome.NEEDS_APPROVAL),
+    ],
+)
+async def test_packs_effects_get_the_outcome_of_their_tier(
+    engine: OpaEngine, effect: dict[str, Any], outcome: Outcome
+) -> None:
+    assert (await answer(engine, question(**effect))).outcome is outcome
+
+
+async def test_urgent_incident_is_signed_by_one_incident_manager(engine: OpaEngine) -> None:
+    urgent: dict[str, Any] = {**INCIDENT, "operation": "assign", "fields": {"priority": 1}}
+    got = await answer(engine, question(**urgent))
+    assert got.requirement is not None
+    assert (got.requirement.quorum, got.requirement.groups) == (1, ["incident-managers"])
+    signed = question([vote("max", group="incident-managers")], **urgent)
+    assert (await answer(engine, signed)).outcome is Outcome.ALLOW
+
+
+async def test_run_at_its_limit_may_still_post_its_card(engine: OpaEngine) -> None:
+    got = await answer(engine, question(writes=99, operation="post_card", **SLACK))
+    assert got.outcome is Outcome.ALLOW
+
+
+@pytest.mark.parametrize("value", [None, [], {}, "x", 1e300, -0.0, "\x00\u202e", {"a": [{"b": None}]}])
+async def test_odd_fields_change_no_outcome(engine: OpaEngine, value: Any) -> None:
+    got = await answer(engine, question(fields={"priority": value, "lei": value}))
+    assert got.outcome is Outcome.NEEDS_APPROVAL
+
+
+async def test_verdict_carries_the_digest_of_the_text_that_gave_it(engine: OpaEngine) -> None:
+    verdict = await engine.ask(question())
+    text = engine.text(verdict.policy_digest)
+    assert text == read_policy(POLICIES)
+    assert hashlib.sha256(rfc8785.dumps(dict(text.files))).hexdigest() == verdict.policy_digest
+
+
+async def test_each_verdict_has_its_own_decision_id_and_latency(engine: OpaEngine) -> None:
+    verdicts = [await engine.ask(question()) for _ in range(3)]
+    assert len({verdict.decision_id for verdict in verdicts}) == 3
+    assert all(0 < verdict.latency_ms < 500 for verdict in verdicts)
+
+
+async def test_text_of_a_digest_never_seen_is_a_lookup_error(engine: OpaEngine) -> None:
+    with pytest.raises(LookupError):
+        engine.text("00" * 32)

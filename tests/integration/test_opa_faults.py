@@ -1,0 +1,237 @@
+"""Whatever is wrong with the policy server, the question is unavailable, in time, and nothing is allowed."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+
+from policy.client import OpaEngine
+from policy.model import Outcome, PolicyUnavailableError
+from policy.text import policy_text
+from tests.opa_server import question
+
+ANSWER: dict[str, Any] = {
+    "outcome": "allow",
+    "tier": "low",
+    "requirement": None,
+    "reasons": [],
+    "obligations": [],
+}
+ASK: dict[str, Any] = {
+    **ANSWER,
+    "outcome": "needs_approval",
+    "requirement": {
+        "quorum": 2,
+        "groups": ["compliance"],
+        "all_groups": False,
+        "exclude": [],
+        "expires_in": "PT8H",
+        "reason_required": True,
+        "escalate_to": [],
+    },
+}
+MODULES = {"countersign/effect/decision.rego": "package countersign.effect\n"}
+CONFIG = {"acme": {"writes_per_run": 1}}
+TEXT = policy_text(MODULES, CONFIG)
+
+Respond = Callable[[asyncio.StreamWriter, str], Awaitable[None]]
+
+
+def reply(result: Any, **envelope: Any) -> dict[str, Any]:
+    provenance = {"version": "1.22.0", "bundles": {"b": {"revision": TEXT.digest}}}
+    return {"decision_id": "d1", "provenance": provenance, "result": result, **envelope}
+
+
+def http(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
+    lines = (f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers)
+    return "\r\n".join((*lines, "", "")).encode() + body
+
+
+def listing(path: str) -> dict[str, Any] | None:
+    """Return what OPA says about its own policies and data."""
+    if path == "/v1/policies":
+        return {"result": [{"id": f"b/{name}", "raw": raw, "ast": {}} for name, raw in MODULES.items()]}
+    if path == "/v1/data/countersign_config":
+        return {"result": CONFIG}
+    return None
+
+
+def answering(body: Any, status: str = "200 OK") -> Respond:
+    """Answer the question with this body, and everything else as OPA does."""
+
+    async def respond(writer: asyncio.StreamWriter, path: str) -> None:
+        document = listing(path)
+        raw = body if isinstance(body, bytes) and document is None else json.dumps(document or body).encode()
+        writer.write(http(raw, "200 OK" if document else status))
+
+    return respond
+
+
+@asynccontextmanager
+async def serving(respond: Respond) -> AsyncIterator[str]:
+    """Serve one request per connection over real TCP; yield the address."""
+    open_now: set[asyncio.Task[None]] = set()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_now.add(cast("asyncio.Task[None]", asyncio.current_task()))
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            await respond(writer, head.split()[1].partition("?")[0])
+            await writer.drain()
+        except ConnectionError:
+            pass  # the client gave up, as it should
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    async with server:
+        host, port = server.sockets[0].getsockname()
+        yield f"http://{host}:{port}"
+    for task in open_now:
+        task.cancel()
+    await asyncio.gather(*open_now, return_exceptions=True)
+
+
+async def fails(respond: Respond, said: str) -> None:
+    async with serving(respond) as url, OpaEngine(url) as engine:
+        with pytest.raises(PolicyUnavailableError, match=said) as caught:
+            await engine.ask(question())
+        assert url in str(caught.value)
+
+
+async def test_sound_server_is_understood() -> None:
+    async with serving(answering(reply(ANSWER))) as url, OpaEngine(url) as engine:
+        verdict = await engine.ask(question())
+        assert verdict.answer.outcome is Outcome.ALLOW
+        assert engine.text(verdict.policy_digest) == TEXT
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({}, "decision_id: Field required"),
+        ({"result": None}, "decision_id: Field required"),
+        ({"result": True}, "decision_id: Field required"),
+        ({"result": ANSWER}, "decision_id: Field required"),
+        (reply(None), "result: "),
+        (reply(1), "result: "),
+        (reply({"outcome": "allow"}), "result.tier: Field required"),
+        (reply({**ANSWER, "outcome": "perhaps"}), "result.outcome: "),
+        (reply({**ANSWER, "extra": 1}), "result.extra: "),
+        (reply({**ASK, "requirement": {**ASK["requirement"], "quorum": 0}}), "result.requirement.quorum: "),
+        (reply({**ASK, "requirement": {**ASK["requirement"], "quorum": -1}}), "result.requirement.quorum: "),
+        (reply({**ASK, "requirement": {**ASK["requirement"], "expires_in": "soon"}}), "'soon' is no duration"),
+        (reply(ANSWER, decision_id=None), "decision_id: "),
+        (reply(ANSWER, provenance={}), "provenance.version: Field required"),
+        ([], "reply: "),
+        (b"", "Expecting value"),
+        (b"allow", "Expecting value"),
+        (b'{"result": NaN}', "NaN is no JSON number"),
+        (b'{"result": 1, "result": 2}', "member 'result' stands twice"),
+        (b'{"result": "\xff"}', "codec can't decode"),
+        (b"[" * 100_000, "recursion|nested"),
+        (b'"' + b"x" * 300_000 + b'"', "longer than 262144 bytes"),
+    ],
+)
+async def test_malformed_reply_is_unavailable_and_says_where(body: Any, said: str) -> None:
+    await fails(answering(body), said)
+
+
+@pytest.mark.parametrize("status", ["500 Internal Server Error", "404 Not Found", "201 Created", "302 Found"])
+async def test_any_status_but_200_is_unavailable(status: str) -> None:
+    await fails(answering(reply(ANSWER), status), f"HTTP status {status[:3]}")
+
+
+async def test_redirect_is_not_followed() -> None:
+    async with serving(answering(reply(ANSWER))) as elsewhere:
+
+        async def respond(writer: asyncio.StreamWriter, path: str) -> None:
+            writer.write(http(b"", "307 Temporary Redirect", f"Location: {elsewhere}{path}"))
+
+        await fails(respond, "HTTP status 307")
+
+
+async def test_truncated_reply_is_unavailable() -> None:
+    async def respond(writer: asyncio.StreamWriter, _path: str) -> None:
+        writer.write(http(json.dumps(reply(ANSWER)).encode())[:-5])
+
+    await fails(respond, "Response payload is not completed")
+
+
+async def test_closed_connection_is_unavailable() -> None:
+    async def respond(writer: asyncio.StreamWriter, _path: str) -> None:
+        writer.transport.abort()
+
+    await fails(respond, "Server disconnected|reset")
+
+
+async def test_refused_connection_is_unavailable() -> None:
+    async with serving(answering(reply(ANSWER))) as url:
+        pass
+    async with OpaEngine(url) as engine:
+        with pytest.raises(PolicyUnavailableError, match="Cannot connect"):
+            await engine.ask(question())
+
+
+async def hang(_writer: asyncio.StreamWriter, _path: str) -> None:
+    await asyncio.Event().wait()
+
+
+async def drip(writer: asyncio.StreamWriter, _path: str) -> None:
+    for byte in http(json.dumps(reply(ANSWER)).encode()):
+        writer.write(bytes([byte]))
+        await writer.drain()
+        await asyncio.sleep(0.01)  # the fault itself: some byte always comes soon
+
+
+async def hang_on_the_text(writer: asyncio.StreamWriter, path: str) -> None:
+    if listing(path):
+        await asyncio.Event().wait()
+    writer.write(http(json.dumps(reply(ANSWER)).encode()))
+
+
+@pytest.mark.parametrize("respond", [hang, drip, hang_on_the_text])
+async def test_slow_server_is_unavailable_after_half_a_second(respond: Respond) -> None:
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    await fails(respond, "no answer within 500 ms")
+    assert 0.4 < loop.time() - started < 1.0
+
+
+@pytest.mark.parametrize(
+    ("revision", "said"),
+    [("abc", "revision abc is not the digest of its text"), ("", "provenance.bundles.b.revision: ")],
+)
+async def test_revision_that_is_not_the_digest_of_the_text_is_unavailable(revision: str, said: str) -> None:
+    provenance = {"version": "1.22.0", "bundles": {"b": {"revision": revision}}}
+    await fails(answering(reply(ANSWER, provenance=provenance)), said)
+
+
+@pytest.mark.parametrize("listed", [{"result": [{"id": "b/x"}]}, {"result": None}, {}, []])
+async def test_malformed_listing_of_the_policies_is_unavailable(listed: Any) -> None:
+    async def respond(writer: asyncio.StreamWriter, path: str) -> None:
+        writer.write(http(json.dumps(listed if path == "/v1/policies" else reply(ANSWER)).encode()))
+
+    await fails(respond, r"result|valid dictionary")
+
+
+async def test_server_that_recovers_answers_again() -> None:
+    broken = True
+
+    async def respond(writer: asyncio.StreamWriter, path: str) -> None:
+        await answering({} if broken else reply(ANSWER))(writer, path)
+
+    async with serving(respond) as url, OpaEngine(url) as engine:
+        with pytest.raises(PolicyUnavailableError):
+            await engine.ask(question())
+        broken = False
+        assert (await engine.ask(question())).answer.outcome is Outcome.ALLOW
+
+
+@pytest.mark.parametrize("url", ["", "opa:8181", "ftp://opa:8181", "http://opa:8181/v1", "http://", "http://opa:x"])
+def test_address_that_is_no_address_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ValueError, match=r"address|[Pp]ort"):
+        OpaEngine(url)

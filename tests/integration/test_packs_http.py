@@ -1,0 +1,159 @@
+"""The connectors' HTTP client against a server that misbehaves: what each outcome means for a write and for a read."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from typing import Literal
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from countersign_connector import http
+from countersign_connector.http import NotFoundError, Request, Service
+from countersign_connector.models import Remote
+
+from runtime.handlers import HandlerError, Json, OutcomeUnknownError, RefusedError, TransientError
+
+
+class Answer(Remote):
+    """What the client expects back."""
+
+    ok: bool
+
+
+def service(base: str, timeout: float) -> Service:
+    def explain(body: Json) -> str:
+        return str(body.get("why", "")) if isinstance(body, dict) else ""
+
+    return Service("Thing", base, {"X-Token": "t"}, timeout, explain)
+
+
+async def send(base: str, request: Request, patience: float = 5.0) -> Answer:
+    async with service(base, patience).connect() as client:
+        return await client.send(Answer, request)
+
+
+@pytest.fixture
+async def base() -> AsyncIterator[str]:
+    """Serve whatever `/status/N` and `/body/NAME` ask for."""
+    released = asyncio.Event()
+
+    async def status(request: web.Request) -> web.Response:
+        code = int(request.match_info["code"])
+        headers = {"Retry-After": request.query["after"]} if "after" in request.query else {}
+        if code in {301, 302, 307, 308}:
+            headers["Location"] = "/body/good"
+        return web.json_response({"why": "because"}, status=code, headers=headers)
+
+    async def body(request: web.Request) -> web.Response:
+        return web.Response(body=BODIES[request.match_info["name"]], content_type="application/json")
+
+    async def hang(request: web.Request) -> web.Response:
+        await released.wait()
+        return web.Response()
+
+    async def drop(request: web.Request) -> web.Response:
+        assert request.transport
+        request.transport.abort()
+        return web.Response()
+
+    app = web.Application()
+    routes = {"/status/{code}": status, "/body/{name}": body, "/hang": hang, "/drop": drop}
+    app.add_routes([web.route("*", path, handler) for path, handler in routes.items()])
+
+    async def release(_: web.Application) -> None:
+        released.set()
+
+    app.on_shutdown.append(release)
+    async with TestServer(app) as server:
+        yield str(server.make_url("")).rstrip("/")
+
+
+BODIES = {
+    "good": b'{"ok": true, "more": 1}',
+    "html": b"<html>",
+    "nan": b'{"ok": NaN}',
+    "shape": b'{"ok": "yes"}',
+    "latin": b'{"ok": "\xe9"}',
+    "deep": b"[" * 200_000,
+    "huge": b" " * (http.MAX_BODY + 1),
+}
+READ: Literal["GET"] = "GET"
+WRITE: Literal["POST"] = "POST"
+
+
+async def test_success_is_parsed_and_members_not_used_are_ignored(base: str) -> None:
+    assert (await send(base, Request(READ, "/body/good"))).ok
+
+
+@pytest.mark.parametrize(
+    ("code", "read", "write"),
+    [
+        (301, RefusedError, RefusedError),
+        (307, RefusedError, RefusedError),
+        (400, RefusedError, RefusedError),
+        (401, RefusedError, RefusedError),
+        (403, RefusedError, RefusedError),
+        (404, NotFoundError, NotFoundError),
+        (408, TransientError, TransientError),
+        (409, RefusedError, RefusedError),
+        (422, RefusedError, RefusedError),
+        (429, TransientError, TransientError),
+        (500, TransientError, OutcomeUnknownError),
+        (502, TransientError, OutcomeUnknownError),
+        (503, TransientError, TransientError),
+        (504, TransientError, OutcomeUnknownError),
+    ],
+)
+async def test_status_says_whether_anything_was_done(
+    base: str, code: int, read: type[HandlerError], write: type[HandlerError]
+) -> None:
+    for request, expected in ((Request(READ, f"/status/{code}"), read), (Request(WRITE, f"/status/{code}"), write)):
+        with pytest.raises(HandlerError) as caught:
+            await send(base, request)
+        assert type(caught.value) is expected
+        assert str(caught.value) == f"Thing answered {code}: because"
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("7", 7.0), ("Wed, 21 Oct 2015 07:28:00 GMT", None), ("-1", None)])
+async def test_retry_after_is_passed_on_in_seconds(base: str, text: str, seconds: float | None) -> None:
+    with pytest.raises(TransientError) as caught:
+        await send(base, Request(WRITE, "/status/429", {"after": text}))
+    assert caught.value.retry_after == seconds
+
+
+@pytest.mark.parametrize("name", ["html", "nan", "shape", "latin", "deep", "huge"])
+async def test_success_that_cannot_be_read_refuses_a_read_and_leaves_a_write_unknown(base: str, name: str) -> None:
+    with pytest.raises(RefusedError, match="unexpected form"):
+        await send(base, Request(READ, f"/body/{name}"))
+    with pytest.raises(OutcomeUnknownError, match="unexpected form"):
+        await send(base, Request(WRITE, f"/body/{name}"))
+
+
+@pytest.mark.parametrize("path", ["/hang", "/drop"])
+async def test_lost_reply_is_transient_for_a_read_and_unknown_for_a_write(base: str, path: str) -> None:
+    with pytest.raises(TransientError):
+        await send(base, Request(READ, path), patience=0.3)
+    with pytest.raises(OutcomeUnknownError):
+        await send(base, Request(WRITE, path), patience=0.3)
+
+
+async def test_refused_connection_did_nothing() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
+        with pytest.raises(TransientError, match="cannot be reached"):
+            await send(f"http://127.0.0.1:{taken.getsockname()[1]}", Request(WRITE, "/"))
+
+
+async def test_link_to_another_host_is_not_followed(base: str) -> None:
+    with pytest.raises(RefusedError, match=r"another host: evil\.example"):
+        await send(base, Request(READ, "http://evil.example/body/good"))
+
+
+async def test_link_to_the_same_host_is_followed(base: str) -> None:
+    assert (await send(base, Request(READ, f"{base}/body/good"))).ok
+
+
+async def test_service_without_url_refuses_and_names_itself() -> None:
+    with pytest.raises(RefusedError, match="Thing is not set up"):
+        await send("", Request(WRITE, "/"))

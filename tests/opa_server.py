@@ -1,0 +1,63 @@
+"""A real OPA for tests: the pinned program, a copy of the policies that a test may change, and a question to ask."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from countersign.servers import OPA, find
+from policy.child import OpaChild
+from policy.model import Question
+
+POLICIES = Path(__file__).resolve().parents[1] / "rego"
+
+
+def opa_program() -> Path:
+    """Return the program that COUNTERSIGN_OPA names, else the pinned one."""
+    program = os.environ.get("COUNTERSIGN_OPA") or find(OPA)
+    assert program, "opa is missing: `make test` sets it up"
+    return Path(program)
+
+
+def copy_policies(folder: Path) -> Path:
+    """Copy the policies of this repository into a folder that is not there yet."""
+    return shutil.copytree(POLICIES, folder)
+
+
+@asynccontextmanager
+async def start_opa(policies: Path, work: Path) -> AsyncIterator[OpaChild]:
+    """Serve a policy folder, following its changes quickly, until the context ends."""
+    async with OpaChild(opa_program(), policies, work, poll=0.05) as child:
+        yield child
+
+
+def question(votes: list[dict[str, Any]] | None = None, writes: int = 0, **effect: Any) -> Question:
+    """Return a question about filing a report for the tenant that the repository's policies know."""
+    return Question.model_validate(
+        {
+            "time": "2026-01-05T10:00:00Z",
+            "tenant": "acme",
+            "actor": {"id": "ann", "kind": "person", "groups": ["compliance"], "submitted_by": "hook"},
+            "run": {"id": "r1", "definition": "kyc", "version": 1, "trigger_type": "case"},
+            "step": "file",
+            "effect": {
+                "connector": "register",
+                "operation": "file_report",
+                "target": "register:5493001KJTIIGC8Y1R12",
+                "fields": {"lei": "5493001KJTIIGC8Y1R12"},
+                "tier": "high",
+                "reversible": False,
+                "digest": "00" * 32,
+                **effect,
+            },
+            "votes": votes or [],
+            "counters": {"writes": writes},
+        }
+    )
+
+
+def vote(person: str, verdict: str = "approve", group: str = "compliance") -> dict[str, Any]:
+    """Return one vote of the input."""
+    return {"person": person, "groups": [group], "verdict": verdict}

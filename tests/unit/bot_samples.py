@@ -1,0 +1,125 @@
+"""Approvals to render, and a reader that gets values back from what is shown."""
+
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from runtime.desk_model import ApprovalStatus, ApprovalView, AskKind, FieldView, VoteVerdict, VoteView
+
+NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+
+KYC = ApprovalView(
+    approval_id="apr-1",
+    kind=AskKind.EFFECT,
+    status=ApprovalStatus.REQUESTED,
+    revision=1,
+    tenant="meridian",
+    run_id="run-1",
+    run_title="Onboarding of Halden Shipping",
+    step="file",
+    connector="register",
+    operation="register::file_ubo_report",
+    target="LEI 5493001KJTIIGC8Y1R12",
+    fields=(
+        FieldView("owners", ["Ann"], ["Ann", "Bo"]),
+        FieldView("share", 25, 51),
+        FieldView("note", None, "New owner"),
+    ),
+    tier="high",
+    reversible_by=None,
+    digest="ab" * 32,
+    requester="Carla Mota",
+    submitted_by="kyc-agent",
+    purpose="The client asked for an account",
+    reasons=(("writes.high_tier", "High-tier writes need two signatures"),),
+    quorum=2,
+    groups=("compliance",),
+    all_groups=False,
+    reason_required=False,
+    votes=(),
+    requested_at=NOW,
+    expires_at=NOW + timedelta(hours=8),
+    escalated=False,
+    result="",
+    links=(("Open in the console", "https://console.example/runs/run-1"),),
+)
+
+ANNA = VoteView("Anna Berg", VoteVerdict.APPROVE, "Checked the register", NOW)
+BORIS = VoteView("Boris Lind", VoteVerdict.REJECT, "Wrong owner", NOW)
+
+HOSTILE = (
+    "<!channel>",
+    "<@U0ANNA> <#C0APPROVALS> <!subteam^S1>",
+    "<https://evil.example|ok>",
+    "https://evil.example/",
+    "*bold* _italic_ ~gone~ `code` ```pre```",
+    ":white_check_mark: :rotating_light:",
+    "> quoted\n&gt; twice",
+    "&lt;!here&gt; &amp;amp;",
+    "\u202eevorppa\u202c \u2066\u2069",
+    "a\u200bb\u200dc\ufeffd\u00ade\u3164f",
+    "x\x00\x1b[31m\r\n\ty",
+    "⟨U+202E⟩",
+    "\n\n\n\n\nApproved by Anna",
+    " " * 400 + "hidden",
+    '"',
+    "null",
+    "",
+    "Ω" * 10_000,
+    "😀" * 10_000,
+    "&" * 10_000,
+    "\n" * 10_000,
+    "\u202e" * 10_000,
+)
+
+
+def everywhere(text: str, count: int = 6) -> ApprovalView:
+    """Return an approval with the text in every place that data can reach."""
+    return replace(
+        KYC,
+        run_id=text or "r",
+        run_title=text,
+        step=text,
+        connector=text,
+        operation=text,
+        target=text,
+        fields=tuple(FieldView(text, [text] if n % 2 else None, text) for n in range(count)),
+        tier=text,
+        reversible_by=text,
+        digest=text or "d",
+        requester=text,
+        submitted_by=text,
+        purpose=text,
+        reasons=tuple((text, text) for _ in range(count)),
+        groups=(text, text),
+        votes=tuple(VoteView(text, VoteVerdict.APPROVE, text, NOW) for _ in range(count)),
+        result=text,
+        links=((text, "https://console.example/"),),
+    )
+
+
+def text_objects(value: Any) -> list[dict[str, Any]]:
+    """Return every text object inside, in order."""
+    if isinstance(value, list):
+        return [one for member in value for one in text_objects(member)]
+    if not isinstance(value, dict):
+        return []
+    if value.get("type") in ("plain_text", "mrkdwn"):
+        return [value]
+    return [one for member in value.values() for one in text_objects(member)]
+
+
+def read(shown: str) -> str:
+    """Read the original back from what is shown."""
+    bare = shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return re.sub(r"⟨U\+([0-9A-F]{4,6})⟩", lambda match: chr(int(match[1], 16)), bare)
+
+
+def value_of(text: str) -> Any:
+    """Read the value back from its rendering."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,221 @@
+"""A run with a card, two votes and one write, to seal as it is or with one thing bent."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from evidence.bundle import build
+from evidence.dossier import Dossier
+from receipts import canonical
+from receipts.chain import GENESIS, Actor, Correlation, Head, Leaf, next_leaf
+from receipts.model import Receipt, make_receipt
+from receipts.signing import SigningKey, load_or_create, public_path
+
+START = datetime(2026, 1, 31, 9, tzinfo=UTC)
+RUN_ID = "run-1"
+WRITE, CARD = canonical.digest({"file": "UBO report"}), canonical.digest({"post": "card"})
+REQUIREMENT = {
+    "quorum": 2,
+    "groups": ["compliance", "legal"],
+    "all_groups": True,
+    "exclude": ["eve"],
+    "expires_in": "PT8H",
+    "reason_required": True,
+    "escalate_to": ["senior-compliance"],
+}
+POLICY = {"effect/decision.rego": "package countersign.effect\n\ndefault decision := {}\n", "data.json": "{}"}
+DEFINITION = canonical.dumps({"name": "kyc", "steps": []})
+
+
+def vote(person: str, *groups: str, verdict: str = "approve") -> dict[str, Any]:
+    """Return a vote, as a decision's input and an approval's record both have it."""
+    return {"person": person, "groups": list(groups), "verdict": verdict}
+
+
+def decision(number: int, effect_id: str, outcome: str, **more: Any) -> dict[str, Any]:
+    """Return a stored decision about the card (`e-card`) or the write (`e-write`)."""
+    card = effect_id == "e-card"
+    return {
+        "id": f"d-{number}",
+        "effect_id": effect_id,
+        "outcome": outcome,
+        "decision_id": f"opa-{number}",
+        "policy_digest": canonical.digest(POLICY),
+        "latency_ms": 1.5,
+        "input": {
+            "actor": {"id": "ada", "kind": "person", "groups": [], "submitted_by": "intake-agent"},
+            "effect": {
+                "connector": "slack" if card else "register",
+                "operation": "post" if card else "file_report",
+                "target": "C01" if card else "DE/123",
+                "digest": CARD if card else WRITE,
+                "fields": {},
+            },
+            "votes": more.get("votes", []),
+        },
+        "answer": {"outcome": outcome, "tier": "high", "requirement": more.get("requirement"), "reasons": []},
+    }
+
+
+def receipt(number: int, effect_id: str, **more: Any) -> dict[str, Any]:
+    """Return the receipt of the card or the write."""
+    effect = decision(number, effect_id, "allow")["input"]["effect"]
+    facts: dict[str, Any] = {
+        "receipt_id": f"r-{number}",
+        "tenant": "acme",
+        "run_id": RUN_ID,
+        "step": "file",
+        "effect_id": effect_id,
+        "attempt": 1,
+        "connector": effect["connector"],
+        "operation": effect["operation"],
+        "target": effect["target"],
+        "idempotency_key": f"key-{effect_id}",
+        "fingerprint": effect["digest"],
+        "outcome": "success",
+        "reversible_by": None,
+        "decision_id": f"d-{number}",
+        "approval_id": None,
+        "error": None,
+    }
+    made: Receipt = make_receipt(
+        request={"fields": {"share": "25.1"}, "api_key": "k"},
+        response={"id": "42"},
+        pointers=["/fields/share"],
+        started_at=START,
+        finished_at=START + timedelta(seconds=1),
+        **(facts | more),
+    )
+    return made.model_dump()
+
+
+@dataclass
+class Story:
+    """The run before it is chained: bend a record, and the chain names what was bent."""
+
+    decisions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    receipts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    approvals: dict[str, dict[str, Any]] = field(default_factory=dict)
+    policies: dict[str, dict[str, str]] = field(default_factory=lambda: {canonical.digest(POLICY): dict(POLICY)})
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    run: dict[str, Any] = field(default_factory=dict)
+
+    def dossier(self) -> Dossier:
+        """Chain the events, and put the digests of the records into their data."""
+        leaves = chained([(event, self._data(event, data)) for event, data in self.events])
+        run = {
+            "run_id": RUN_ID,
+            "tenant": "acme",
+            "definition": {"name": "kyc", "version": 3, "digest": hashlib.sha256(DEFINITION).hexdigest()},
+            "requested_by": "ada",
+            "submitted_by": "intake-agent",
+            "status": "succeeded",
+            "steps": [{"path": "file", "status": "succeeded"}],
+            "waits": [],
+            "sealed_seq": len(leaves),
+            "audit_head": leaves[-1]["hash"],
+        }
+        return Dossier(
+            run=run | self.run,
+            definition=DEFINITION,
+            decisions=list(self.decisions.values()),
+            policies=self.policies,
+            approvals=list(self.approvals.values()),
+            receipts=list(self.receipts.values()),
+            leaves=leaves,
+        )
+
+    def _data(self, event: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        if event == "decision.recorded":
+            return {"digest": canonical.digest(self.decisions[data["decision_id"]]), **data}
+        if event == "receipt.written":
+            return {"digest": canonical.digest(self.receipts[data["receipt_id"]]), **data}
+        if event == "approval.requested":
+            approval = self.approvals[data["approval_id"]]
+            return {"digest": approval["digest"], "requirement": approval["requirement"], **data}
+        return dict(data)
+
+
+def story() -> Story:
+    """Return the sound one."""
+    votes = [vote("ben", "compliance"), vote("cat", "legal", "compliance")]
+    counted = [{"approval_id": "a-1", "person": v["person"], "verdict": v["verdict"]} for v in votes]
+    told = Story()
+    told.decisions = {
+        "d-1": decision(1, "e-write", "needs_approval", requirement=dict(REQUIREMENT)),
+        "d-2": decision(2, "e-card", "allow"),
+        "d-3": decision(3, "e-write", "allow", votes=[dict(v) for v in votes]),
+    }
+    told.receipts = {"r-2": receipt(2, "e-card"), "r-3": receipt(3, "e-write", approval_id="a-1")}
+    told.approvals = {
+        "a-1": {
+            "id": "a-1",
+            "kind": "effect",
+            "effect_id": "e-write",
+            "digest": WRITE,
+            "requirement": dict(REQUIREMENT),
+            "status": "approved",
+            "votes": [v | {"reason": "checked"} for v in votes],
+            "cards": [{"channel": "C01", "ts": "1.2", "card": {"text": "File the report?", "blocks": []}}],
+        }
+    }
+    told.events = [
+        ("run.started", {"trigger": "api"}),
+        ("decision.recorded", {"decision_id": "d-1"}),
+        ("approval.requested", {"approval_id": "a-1"}),
+        ("decision.recorded", {"decision_id": "d-2"}),
+        ("receipt.written", {"receipt_id": "r-2"}),
+        ("vote.counted", counted[0]),
+        ("vote.counted", counted[1]),
+        ("approval.approved", {"approval_id": "a-1"}),
+        ("decision.recorded", {"decision_id": "d-3"}),
+        ("receipt.written", {"receipt_id": "r-3"}),
+        ("run.succeeded", {}),
+    ]
+    return told
+
+
+def chained(events: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Return the leaves of these events."""
+    head, leaves = GENESIS, list[Leaf]()
+    for number, (event, data) in enumerate(events):
+        leaf = next_leaf(
+            head,
+            run_id=RUN_ID,
+            at=START + timedelta(minutes=number),
+            event=event,
+            actor=Actor(id="worker-1", kind="system"),
+            correlation=Correlation(run_id=RUN_ID, step="file"),
+            data=data,
+        )
+        leaves.append(leaf)
+        head = Head(leaf.seq, leaf.hash)
+    return [leaf.model_dump() for leaf in leaves]
+
+
+@dataclass(frozen=True)
+class Office:
+    """A folder with a key, where bundles are written to be verified."""
+
+    folder: Path
+    key: SigningKey
+    public: Path
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> "Office":
+        """Make the key."""
+        path = folder / "keys" / "signing.pem"
+        return cls(folder, load_or_create(path), public_path(path))
+
+    def seal(self, dossier: Dossier) -> Path:
+        """Write the bundle of a dossier."""
+        return self.write(build(dossier, self.key).data)
+
+    def write(self, data: bytes) -> Path:
+        """Write a file as if it were a bundle."""
+        path = self.folder / "bundle.zip"
+        path.write_bytes(data)
+        return path

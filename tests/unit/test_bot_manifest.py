@@ -1,0 +1,34 @@
+"""The manifest asks for what the code uses, and for nothing else."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+import bot
+from bot.doctor import SCOPES
+
+ROOT = Path(bot.__file__).parent
+# Which scopes a method that we call needs; methods that need none are not named.
+NEEDS = {
+    "chat_postMessage": {"chat:write"},
+    "chat_update": {"chat:write"},
+    "chat_postEphemeral": {"chat:write"},
+    "conversations_history": {"channels:history", "groups:history", "im:history"},
+    "conversations_replies": {"channels:history", "groups:history", "im:history"},
+    "conversations_open": {"im:write"},
+    "users_info": {"users:read"},
+}
+NEED_NONE = {"auth_test", "apps_connections_open", "chat_getPermalink", "views_open", "views_update", "views_publish"}
+
+
+def called() -> set[str]:
+    source = "".join(path.read_text() for path in ROOT.glob("*.py"))
+    return set(re.findall(r"client\.([a-z]+_[A-Za-z_]+)\(", source))
+
+
+def test_the_manifest_asks_for_exactly_the_scopes_that_the_methods_need() -> None:
+    assert called() == set(NEEDS) | NEED_NONE
+    manifest = yaml.safe_load((ROOT / "manifest.yaml").read_text())
+    asked = set(manifest["oauth_config"]["scopes"]["bot"])
+    assert asked == set().union(*NEEDS.values()) == SCOPES

@@ -1,0 +1,202 @@
+"""The canonical form: the same for every way of writing a runbook, and enough to execute it."""
+
+import json
+import random
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from receipts.canonical import digest, dumps, loads
+from runtime.definitions.canonical import CanonicalDefinitionError, definition_document, from_canonical
+from runtime.definitions.graph import edges_between, order
+from runtime.definitions.model import Definition, Verb
+from runtime.definitions.runbooks import load_runbook
+from runtime.definitions.verbs import load_verbs
+from runtime.definitions.yaml_source import parse_source
+
+VERB = {
+    "name": "link",
+    "domain": "test",
+    "description": "Takes anything and gives anything",
+    "execution": {
+        "kind": "durable",
+        "handler": "timer::wait",
+        "wait": "timer",
+        "timeout": "P2W",
+        "escalation": {"after": "PT36H", "to": ["compliance"]},
+        "retry": {"max_attempts": 3, "backoff": "exponential", "base_delay": "PT0.5S", "max_delay": "PT60S"},
+    },
+    "effect": {"class": "read"},
+    "input_schema": {"properties": {"on": {}}, "additionalProperties": {}},
+}
+
+
+def verbs() -> dict[str, Verb | None]:
+    loaded, problems = load_verbs(parse_source(json.dumps({"verbs": [VERB]}).encode(), "verbs.yaml"), {})
+    assert not problems
+    assert [problem for verb in loaded for problem in verb.problems] == []
+    return {verb.name: verb.verb for verb in loaded}
+
+
+VERBS = verbs()
+
+
+TEXTS = st.text(alphabet="ab 1ä漢🙂-:#{}'\"\\", max_size=8)
+
+
+@st.composite
+def runbooks(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a runbook whose steps need only steps with a smaller number, by reference, by condition or by `needs`."""
+    steps = []
+    for number in range(draw(st.integers(1, 7))):
+        step: dict[str, Any] = {
+            "id": f"s{number}",
+            "verb": "link",
+            "params": {"on": draw(TEXTS)},
+        }
+        for earlier in range(number):
+            how = draw(st.sampled_from(["no", "no", "needs", "param", "when"]))
+            if how == "needs":
+                step.setdefault("needs", []).append(f"s{earlier}")
+            elif how == "param":
+                step["params"][f"p{earlier}"] = f"${{steps.s{earlier}.result}}"
+            elif how == "when":
+                step["when"] = f"steps.s{earlier}.status == 'succeeded'"
+        steps.append(step)
+    trigger = {"type": "test.go", "schema": {"properties": {"x": {"type": "uuid"}}}}
+    return {"name": "probe", "version": 3, "title": "Probe", "trigger": trigger, "steps": steps}
+
+
+def load(document: dict[str, Any]) -> Definition:
+    loaded = load_runbook(parse_source(json.dumps(document, ensure_ascii=False).encode(), "r.yaml"), VERBS)
+    assert [str(problem) for problem in loaded.problems] == []
+    assert loaded.definition is not None
+    return loaded.definition
+
+
+def shuffled(value: Any, chance: random.Random) -> Any:
+    """Return the same document with its keys, steps and needs written in another order."""
+    if isinstance(value, dict):
+        names = chance.sample(list(value), len(value))
+        return {name: shuffled(value[name], chance) for name in names}
+    if isinstance(value, list):
+        return [shuffled(member, chance) for member in chance.sample(value, len(value))]
+    return value
+
+
+@given(runbooks(), st.randoms(use_true_random=False))
+def test_canonical_form_does_not_depend_on_the_order_of_writing(
+    document: dict[str, Any], chance: random.Random
+) -> None:
+    assert load(shuffled(document, chance)).canonical == load(document).canonical
+
+
+@given(runbooks())
+def test_definition_reads_back_from_its_canonical_form(document: dict[str, Any]) -> None:
+    definition = load(document)
+    again = from_canonical(definition.canonical)
+    assert again == definition
+    assert dumps(definition_document(again)) == definition.canonical
+    assert definition.digest == digest(loads(definition.canonical))
+
+
+@given(runbooks())
+def test_needs_are_acyclic_and_come_before_what_needs_them(document: dict[str, Any]) -> None:
+    definition = load(document)
+    seen: set[str] = set()
+    for path in definition.steps:
+        assert seen.issuperset(definition.needs(path))
+        seen.add(path)
+    assert len(seen) == len(document["steps"])
+
+
+def test_durations_have_one_spelling() -> None:
+    verb = load({**minimal(), "steps": [step("a")]}).verbs["link"]
+    document = json.loads(load(minimal()).canonical)["verbs"]["link"]["execution"]
+    assert (document["timeout"], document["escalation"]["after"]) == ("P14D", "P1DT12H")
+    assert document["retry"] == {
+        "backoff": "exponential",
+        "base_delay": "PT0.5S",
+        "max_attempts": 3,
+        "max_delay": "PT1M",
+    }
+    assert verb == VERBS["link"]
+
+
+def minimal() -> dict[str, Any]:
+    trigger: dict[str, Any] = {"type": "test.go", "schema": {}}
+    return {"name": "probe", "version": 1, "title": "Probe", "trigger": trigger, "steps": [step("a")]}
+
+
+def step(name: str) -> dict[str, Any]:
+    return {"id": name, "verb": "link", "params": {}}
+
+
+def test_any_change_in_meaning_changes_the_digest() -> None:
+    digests = {
+        load(minimal()).digest,
+        load({**minimal(), "version": 2}).digest,
+        load({**minimal(), "title": "Other"}).digest,
+        load({**minimal(), "steps": [step("b")]}).digest,
+        load({**minimal(), "steps": [{**step("a"), "when": "true"}]}).digest,
+    }
+    assert len(digests) == 5
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"{}", "'format'"),
+        (b"[]", "list indices must be integers or slices, not str"),
+        (b"{ }", "JSON, but not in canonical form (RFC 8785)"),
+        (b"{", "not JSON"),
+    ],
+)
+def test_bytes_that_are_no_definition_are_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(CanonicalDefinitionError, match="not a canonical definition") as refused:
+        from_canonical(data)
+    assert reason in str(refused.value)
+
+
+def test_unknown_member_and_unknown_format_are_refused() -> None:
+    document = loads(load(minimal()).canonical)
+    with pytest.raises(CanonicalDefinitionError, match="members that are not known"):
+        from_canonical(dumps({**document, "extra": 1}))
+    with pytest.raises(CanonicalDefinitionError, match="the format is 'other'"):
+        from_canonical(dumps({**document, "format": "other"}))
+
+
+@given(st.data())
+def test_changed_bytes_are_refused_or_are_another_definition(data: st.DataObject) -> None:
+    good = load(minimal()).canonical
+    place = data.draw(st.integers(0, len(good) - 1))
+    changed = good[:place] + bytes([data.draw(st.integers(0, 255))]) + good[place + 1 :]
+    try:
+        definition = from_canonical(changed)
+    except CanonicalDefinitionError:
+        return
+    assert (definition.canonical, definition.digest == load(minimal()).digest) == (changed, changed == good)
+
+
+def test_data_edge_wins_over_sequence() -> None:
+    edges = edges_between({"b": {"a"}}, {"b": {"a"}, "c": {"a"}})
+    assert [(edge.source, edge.target, str(edge.kind)) for edge in edges] == [
+        ("a", "b", "data"),
+        ("a", "c", "sequence"),
+    ]
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.sets(st.sampled_from("abcdef"))))
+def test_every_step_is_ordered_or_every_cycle_is_real(needs: dict[str, set[str]]) -> None:
+    edges = edges_between({}, needs)
+    ordered, cycles = order("abcdef", edges)
+    assert sorted(ordered) == list("abcdef")
+    pairs = {(edge.source, edge.target) for edge in edges}
+    for cycle in cycles:
+        assert cycle[0] == cycle[-1] == min(cycle)
+        assert pairs.issuperset(pairwise(cycle))
+    if not cycles:
+        assert all(ordered.index(source) < ordered.index(target) for source, target in pairs)

@@ -1,0 +1,210 @@
+"""The catalog over packs on disk: each small file under ``definitions/bad`` says which problems it has to cause."""
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from runtime.definitions.catalog import Catalog, load_catalog
+from runtime.definitions.model import EdgeKind
+from runtime.definitions.problems import InvalidDefinitionsError
+from runtime.handlers import Call, Handler, JsonObject
+
+HERE = Path(__file__).parent / "definitions"
+GOOD = HERE / "good"
+BAD = sorted((HERE / "bad").glob("*/*.yaml"))
+MARK = "# => "
+
+
+async def act(call: Call) -> JsonObject:
+    return call.params
+
+
+HANDLERS = {
+    "register::look_up": Handler(act),
+    "tasks::open": Handler(act),
+    "tasks::close": Handler(act, reconcile=act),
+}
+
+
+def load(*folders: Path) -> Catalog:
+    return load_catalog(folders, HANDLERS)
+
+
+def pack(folder: Path, **files: str) -> Path:
+    """Write a pack: `verbs_x` becomes ``verbs/x.yaml``."""
+    for name, text in files.items():
+        kind, _, stem = name.partition("_")
+        path = folder / kind / f"{stem}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return folder
+
+
+def runbook(name: str = "probe", version: int = 1, trigger: str = "desk.probe", verb: str = "look_up") -> str:
+    return (
+        f"name: {name}\nversion: {version}\ntitle: T\ntrigger: {{type: {trigger}, schema: {{}}}}\n"
+        f"steps:\n  - {{id: only, verb: {verb}, params: {{lei: LEI40000000000000000}}}}\n"
+    )
+
+
+@pytest.mark.parametrize("path", BAD, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_small_mistake_gives_exactly_the_message_that_its_file_expects(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / path.parent.name / path.name
+    copy.parent.mkdir()
+    shutil.copy(path, copy)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    expected = [line.removeprefix(MARK) for line in lines if line.startswith(MARK)]
+    problems = load(GOOD, tmp_path).problems
+    assert expected
+    assert [f"[{each.code}] {str(each).replace(f'{copy}:', 'line ')}" for each in problems] == expected
+
+
+def test_sound_pack_has_no_problems_and_keeps_its_edges() -> None:
+    catalog = load(GOOD)
+    assert catalog.problems == ()
+    definition = catalog.for_trigger("desk.onboard")
+    assert definition is not None
+    assert list(definition.steps) == ["look", "pause", "ask"]
+    assert {(edge.source, edge.target): edge.kind for edge in definition.edges} == {
+        ("look", "ask"): EdgeKind.DATA,
+        ("pause", "ask"): EdgeKind.SEQUENCE,
+    }
+
+
+def test_uuid_shorthand_is_written_out() -> None:
+    definition = load(GOOD).latest("onboard")
+    assert definition is not None
+    assert definition.trigger_schema["properties"]["case_id"] == {"type": "string", "format": "uuid"}
+
+
+def test_verb_carries_the_definitions_that_it_needs_and_no_others() -> None:
+    definition = load(GOOD).latest("onboard")
+    assert definition is not None
+    assert list(definition.verbs["look_up"].output_schema["definitions"]) == ["Node"]
+    assert "definitions" not in definition.verbs["ask_client"].input_schema
+
+
+def test_strict_start_refuses_and_lists_every_problem(tmp_path: Path) -> None:
+    pack(tmp_path, runbooks_a=runbook("a", trigger="t.a", verb="nope"), runbooks_b=runbook("b", version=0))
+    catalog = load(GOOD, tmp_path)
+    with pytest.raises(InvalidDefinitionsError) as refused:
+        catalog.require("strict")
+    assert [problem.code for problem in refused.value.problems] == ["unknown_verb", "shape"]
+    assert str(refused.value).count("\n") == 1
+
+
+def test_warn_start_marks_the_invalid_one_unavailable_and_the_rest_runs(tmp_path: Path) -> None:
+    catalog = load(GOOD, pack(tmp_path, runbooks_probe=runbook(verb="nope")))
+    catalog.require("warn")
+    assert catalog.unavailable == {"probe"}
+    assert catalog.latest("probe") is None
+    assert catalog.for_trigger("desk.probe") is None
+    assert catalog.latest("onboard") is not None
+
+
+def test_sound_catalog_passes_a_strict_start() -> None:
+    load(GOOD).require("strict")
+
+
+def test_runbook_whose_verb_has_a_problem_is_unavailable_without_a_problem_of_its_own(tmp_path: Path) -> None:
+    verb = (HERE / "bad/verbs/unknown_handler.yaml").read_text(encoding="utf-8")
+    catalog = load(GOOD, pack(tmp_path, verbs_v=verb, runbooks_r=runbook(verb="probe")))
+    assert [problem.code for problem in catalog.problems] == ["unknown_handler"]
+    assert catalog.unavailable == {"probe"}
+
+
+def test_latest_version_is_the_one_that_starts_and_older_ones_stay(tmp_path: Path) -> None:
+    catalog = load(GOOD, pack(tmp_path, runbooks_one=runbook(version=9), runbooks_two=runbook(version=10)))
+    started = catalog.for_trigger("desk.probe")
+    assert started is not None
+    assert started.version == 10
+    assert {("probe", 9), ("probe", 10)} < catalog.definitions.keys()
+
+
+def test_trigger_of_an_older_version_starts_nothing(tmp_path: Path) -> None:
+    pack(tmp_path, runbooks_one=runbook(trigger="old.type"), runbooks_two=runbook(version=2, trigger="new.type"))
+    catalog = load(GOOD, tmp_path)
+    assert catalog.for_trigger("old.type") is None
+    assert catalog.for_trigger("new.type") is not None
+
+
+def test_nothing_starts_while_the_newest_version_is_invalid(tmp_path: Path) -> None:
+    pack(tmp_path, runbooks_one=runbook(), runbooks_two=runbook(version=2, verb="nope"))
+    catalog = load(GOOD, tmp_path)
+    assert catalog.latest("probe") is None
+    assert ("probe", 1) in catalog.definitions
+
+
+def test_two_names_cannot_claim_one_trigger_type(tmp_path: Path) -> None:
+    pack(tmp_path, runbooks_a=runbook("a"), runbooks_b=runbook("b"))
+    catalog = load(GOOD, tmp_path)
+    assert [str(problem) for problem in catalog.problems] == [
+        f"{tmp_path}/runbooks/{name}.yaml:4: trigger.type: the trigger type 'desk.probe' is claimed by a and b"
+        for name in "ab"
+    ]
+    assert catalog.unavailable == {"a", "b"}
+
+
+def test_one_version_cannot_stand_in_two_files(tmp_path: Path) -> None:
+    pack(tmp_path, runbooks_a=runbook(), runbooks_b=runbook())
+    catalog = load(GOOD, tmp_path)
+    first, second = (f"{tmp_path}/runbooks/{name}.yaml" for name in "ab")
+    message = f"{second}:2: version: version 1 of 'probe' stands already in {first}"
+    assert [str(problem) for problem in catalog.problems] == [message]
+    assert ("probe", 1) not in catalog.definitions
+
+
+def test_verb_declared_in_two_packs_is_a_problem_and_neither_counts(tmp_path: Path) -> None:
+    verbs = (GOOD / "verbs/desk.yaml").read_text(encoding="utf-8")
+    catalog = load(GOOD, pack(tmp_path, verbs_again=verbs))
+    place = f"{tmp_path}/verbs/again.yaml:9: verbs[0].name"
+    message = f"{place}: the verb 'look_up' is declared already in {GOOD}/verbs/desk.yaml:9"
+    assert message in [str(problem) for problem in catalog.problems]
+    assert catalog.unavailable == {"onboard"}
+
+
+def test_builtin_verb_cannot_be_declared_again(tmp_path: Path) -> None:
+    verb = (HERE / "bad/verbs/unknown_handler.yaml").read_text(encoding="utf-8").replace("probe", "wait_for")
+    catalog = load(GOOD, pack(tmp_path, verbs_v=verb))
+    assert "the verb 'wait_for' is declared already in builtin.yaml:2" in [each.message for each in catalog.problems]
+
+
+def test_unreadable_runbook_is_unavailable_under_the_name_of_its_file(tmp_path: Path) -> None:
+    catalog = load(GOOD, pack(tmp_path, runbooks_broken="name: [\n"))
+    assert catalog.unavailable == {"broken"}
+    assert [problem.code for problem in catalog.problems] == ["yaml"]
+
+
+def test_file_that_would_be_passed_over_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "verbs").mkdir()
+    stray = tmp_path / "verbs" / "desk.yml"
+    stray.touch()
+    problems = load(GOOD, tmp_path, tmp_path / "none").problems
+    assert [str(problem) for problem in problems] == [
+        f"{tmp_path}/none:1: $: there is no such folder",
+        f"{stray}:1: $: only files that end in .yaml are read",
+    ]
+
+
+def test_problems_come_sorted_by_file_and_line(tmp_path: Path) -> None:
+    for path in BAD[::9]:
+        target = tmp_path / path.parent.name / path.name
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy(path, target)
+    problems = load(tmp_path, GOOD).problems
+    places = [(problem.file, problem.line) for problem in problems]
+    assert len(places) > 10
+    assert places == sorted(places)
+
+
+def test_twenty_files_load_well_under_300_milliseconds(tmp_path: Path) -> None:
+    source = (GOOD / "runbooks/onboard.yaml").read_text(encoding="utf-8")
+    for number in range(20):
+        text = source.replace("onboard", f"onboard{number}")
+        pack(tmp_path, **{f"runbooks_r{number}": text})
+    begin = time.process_time()
+    catalog = load(GOOD, tmp_path)
+    assert time.process_time() - begin < 0.3
+    assert len(catalog.definitions) == 21

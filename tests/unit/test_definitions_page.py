@@ -1,0 +1,39 @@
+"""The reference page: its examples load, its sample problems are the real ones, and its lists are complete."""
+
+import re
+from pathlib import Path
+
+from runtime.definitions.catalog import load_catalog
+from runtime.definitions.expressions import FUNCTIONS
+from runtime.definitions.schemas import FORMATS
+from runtime.handlers import Call, Handler, JsonObject
+
+PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text(encoding="utf-8")
+VERBS, RUNBOOK = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+
+
+async def act(call: Call) -> JsonObject:
+    return call.params
+
+
+def problems(folder: Path, verbs: str, runbook: str) -> list[str]:
+    for kind, name, text in (("verbs", "desk", verbs), ("runbooks", "onboard", runbook)):
+        (folder / kind).mkdir()
+        (folder / kind / f"{name}.yaml").write_text(text, encoding="utf-8")
+    handlers = dict.fromkeys(["register::look_up", "portal::request_documents"], Handler(act))
+    return [str(problem).replace(str(folder), "packs/desk") for problem in load_catalog([folder], handlers).problems]
+
+
+def test_examples_have_no_problems(tmp_path: Path) -> None:
+    assert problems(tmp_path, VERBS, RUNBOOK) == []
+
+
+def test_sample_problems_are_what_the_mistake_gives(tmp_path: Path) -> None:
+    found = problems(tmp_path, VERBS, RUNBOOK.replace("documents: [", "documnets: ["))
+    assert "\n".join(found) in PAGE
+    assert len(found) == 2
+
+
+def test_functions_and_formats_are_all_named() -> None:
+    for name in FUNCTIONS | FORMATS.checkers.keys():
+        assert f"`{name}`" in PAGE

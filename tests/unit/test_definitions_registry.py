@@ -1,0 +1,117 @@
+"""Handlers found in installed distributions; each test installs some into a folder of its own."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pytest
+
+from runtime.definitions.registry import HandlerRegistryError, collect, discover
+from runtime.handlers import ENTRY_POINT_GROUP, Call, Handler
+
+MODULE = """
+from runtime.handlers import Handler
+async def act(call):
+    return {{"url": SETTINGS["url"], "operation": call.operation}}
+def handlers(settings):
+    global SETTINGS
+    SETTINGS = settings
+    {body}
+"""
+
+
+class Site:
+    """A folder of installed distributions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def install(self, distribution: str, pack: str, body: str) -> None:
+        """Install a distribution with one pack whose factory has `body`."""
+        module = f"site_{self.folder.name}_{distribution}".replace("-", "_")
+        (self.folder / f"{module}.py").write_text(MODULE.format(body=body), encoding="utf-8")
+        info = self.folder / f"{distribution}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n", encoding="utf-8")
+        points = f"[{ENTRY_POINT_GROUP}]\n{pack} = {module}:handlers\n"
+        (info / "entry_points.txt").write_text(points, encoding="utf-8")
+
+    def collect(self, settings: Mapping[str, Mapping[str, str]] | None = None) -> dict[str, Handler]:
+        """Return the handlers of what is installed here."""
+        found = distributions(path=[str(self.folder)])
+        points = [point for each in found for point in each.entry_points if point.group == ENTRY_POINT_GROUP]
+        return collect(points, settings or {})
+
+    def refusal(self, settings: Mapping[str, Mapping[str, str]] | None = None) -> str:
+        """Return why what is installed here is refused."""
+        with pytest.raises(HandlerRegistryError) as refused:
+            self.collect(settings)
+        return str(refused.value)
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    sys.path.insert(0, str(tmp_path))
+    yield Site(tmp_path)
+    sys.path.remove(str(tmp_path))
+
+
+async def test_each_pack_is_made_with_its_own_settings(site: Site) -> None:
+    site.install("crm-pack", "crm", 'return {"crm::find": Handler(act)}')
+    site.install("mail-pack", "mail", 'return {"mail::send": Handler(act)}')
+    handlers = site.collect({"crm": {"url": "http://crm"}, "mail": {"url": "http://mail"}})
+    assert sorted(handlers) == ["crm::find", "mail::send"]
+    call = Call("acme", "r1", "s1", "find", {})
+    assert await handlers["crm::find"].run(call) == {"url": "http://crm", "operation": "find"}
+
+
+def test_namespace_belongs_to_one_pack(site: Site) -> None:
+    site.install("first", "one", 'return {"crm::find": Handler(act)}')
+    site.install("second", "two", 'return {"crm::save": Handler(act)}')
+    assert site.refusal() == "pack 'two' of second: the namespace 'crm' is pack 'one' of first's"
+
+
+def test_namespace_of_the_runtime_cannot_be_taken(site: Site) -> None:
+    site.install("clock", "clock", 'return {"timer::wait": Handler(act)}')
+    assert site.refusal() == "pack 'clock' of clock: the namespace 'timer' is the runtime's"
+
+
+def test_pack_name_belongs_to_one_distribution(site: Site) -> None:
+    site.install("first", "crm", 'return {"a::find": Handler(act)}')
+    site.install("second", "crm", 'return {"b::find": Handler(act)}')
+    assert site.refusal() == "pack 'crm' of second is offered by pack 'crm' of first too"
+
+
+def test_broken_pack_is_named_with_its_distribution(site: Site) -> None:
+    site.install("crm-pack", "crm", 'raise KeyError("url")')
+    assert site.refusal() == "pack 'crm' of crm-pack is broken: KeyError: 'url'"
+
+
+def test_pack_whose_module_is_gone_is_named_with_its_distribution(site: Site) -> None:
+    site.install("crm-pack", "crm", "return {}")
+    next(site.folder.glob("*.py")).unlink()
+    assert "pack 'crm' of crm-pack is broken: ModuleNotFoundError" in site.refusal()
+
+
+@pytest.mark.parametrize("name", ["find", "crm:find", "crm::", "CRM::find", "crm::find::all"])
+def test_handler_name_has_a_namespace_and_an_operation(site: Site, name: str) -> None:
+    site.install("crm-pack", "crm", f'return {{"{name}": Handler(act)}}')
+    assert site.refusal() == f"pack 'crm' of crm-pack: '{name}' is not of the form namespace::operation"
+
+
+def test_what_is_not_a_handler_is_refused(site: Site) -> None:
+    site.install("crm-pack", "crm", 'return {"crm::find": act}')
+    assert site.refusal() == "pack 'crm' of crm-pack: 'crm::find' is not a Handler but a function"
+
+
+def test_settings_for_a_pack_that_is_not_installed_are_refused(site: Site) -> None:
+    site.install("crm-pack", "crm", "return {}")
+    message = "settings for 'crn', but no such pack is installed (did you mean 'crm'?)"
+    assert site.refusal({"crn": {"url": "x"}}) == message
+
+
+def test_discovery_looks_at_the_installed_entry_points(site: Site) -> None:
+    site.install("crm-pack", "crm", 'raise RuntimeError("reached")')
+    with pytest.raises(HandlerRegistryError, match="reached"):
+        discover({})

@@ -1,0 +1,329 @@
+"""Steps 7 to 10 of the verifier: a sealer with the right key cannot pass off what the records themselves contradict."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evidence.dossier import Dossier
+from evidence.verify import VerificationError, verify
+from receipts import canonical
+from tests.unit.evidence_sample import CARD, POLICY, REQUIREMENT, WRITE, Office, Story, receipt, story, vote
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
+    return Office.in_folder(tmp_path_factory.mktemp("office"))
+
+
+Bend = Callable[[Story], object]
+
+
+def unchained(part: str, number: int, **change: Any) -> Dossier:
+    """Return a dossier one of whose records was changed after the chain had named it."""
+    dossier = story().dossier()
+    records: Any = list(getattr(dossier, part))
+    records[number] = records[number] | change
+    changed: dict[str, Any] = {part: records}
+    return dataclasses.replace(dossier, **changed)
+
+
+def told_with(*bends: Bend) -> Dossier:
+    """Return the dossier of a story that was changed before the chain named its records."""
+    told = story()
+    for bend in bends:
+        bend(told)
+    return told.dossier()
+
+
+def drop(told: Story, event: str, **data: str) -> None:
+    told.events = [
+        (name, facts) for name, facts in told.events if not (name == event and data.items() <= facts.items())
+    ]
+
+
+def move(told: Story, event: str, before: str, **data: str) -> None:
+    """Let an event happen before the first of another kind."""
+    [moved] = [(name, facts) for name, facts in told.events if name == event and data.items() <= facts.items()]
+    told.events.remove(moved)
+    told.events.insert([name for name, _ in told.events].index(before), moved)
+
+
+Change = tuple[int, str, str, Callable[[], Dossier]]
+
+ON_RECORD: dict[str, Change] = {
+    "receipt changed": (
+        *(7, "receipts/00002-r-3.json", "its SHA-256 is not the digest in audit.jsonl line 10"),
+        lambda: unchained("receipts", 1, error="none"),
+    ),
+    "decision changed": (
+        *(7, "decisions/00001-d-1.json", "its SHA-256 is not the digest in audit.jsonl line 2"),
+        lambda: unchained("decisions", 0, latency_ms=0),
+    ),
+    "receipt left out": (
+        *(7, "receipts/00002-r-3.json", "is not in the bundle"),
+        lambda: dataclasses.replace(story().dossier(), receipts=story().dossier().receipts[:1]),
+    ),
+    "receipt not named": (
+        *(7, "receipts/00002-r-3.json", "no line of audit.jsonl names it"),
+        lambda: told_with(lambda s: drop(s, "receipt.written", receipt_id="r-3")),
+    ),
+    "decision not named": (
+        *(7, "decisions/00003-d-2.json", "no line of audit.jsonl names it"),
+        lambda: told_with(lambda s: drop(s, "decision.recorded", decision_id="d-2")),
+    ),
+    "approval left out": (
+        *(7, "approvals/a-1.json", "is not in the bundle"),
+        lambda: dataclasses.replace(story().dossier(), approvals=[]),
+    ),
+    "approval not named": (
+        *(7, "approvals/a-1.json", "no line of audit.jsonl names it"),
+        lambda: told_with(lambda s: drop(s, "approval.requested")),
+    ),
+    "approval bound anew": (
+        *(7, "approvals/a-1.json", "digest: the file says"),
+        lambda: unchained("approvals", 0, digest=CARD),
+    ),
+    "requirement lowered": (
+        *(7, "approvals/a-1.json", "requirement: the file says"),
+        lambda: unchained("approvals", 0, requirement=REQUIREMENT | {"quorum": 1}),
+    ),
+    "vote invented": (
+        *(7, "approvals/a-1.json", "votes: the file says"),
+        lambda: told_with(lambda s: s.approvals["a-1"]["votes"].append(vote("dan", "legal"))),
+    ),
+    "vote suppressed": (
+        *(7, "approvals/a-1.json", "votes: the file says"),
+        lambda: told_with(lambda s: s.approvals["a-1"]["votes"].pop()),
+    ),
+    "verdict turned": (
+        *(7, "approvals/a-1.json", "votes: the file says"),
+        lambda: told_with(lambda s: s.approvals["a-1"]["votes"][0].update(verdict="reject")),
+    ),
+    "status turned": (
+        *(7, "approvals/a-1.json", "status: the file says ['rejected']"),
+        lambda: told_with(lambda s: s.approvals["a-1"].update(status="rejected")),
+    ),
+    "ended twice": (
+        *(7, "approvals/a-1.json", "status: the file says ['approved']"),
+        lambda: told_with(lambda s: s.events.append(("approval.expired", {"approval_id": "a-1"}))),
+    ),
+    "outcome turned": (
+        *(7, "decisions/00001-d-1.json", "outcome is allow, and its answer says needs_approval"),
+        lambda: told_with(lambda s: s.decisions["d-1"].update(outcome="allow")),
+    ),
+}
+
+
+def revote(told: Story, *votes: dict[str, Any]) -> None:
+    """Let other votes be counted, everywhere."""
+    drop(told, "vote.counted")
+    place = [name for name, _ in told.events].index("approval.approved")
+    told.events[place:place] = [
+        ("vote.counted", {"approval_id": "a-1", "person": v["person"], "verdict": v["verdict"]}) for v in votes
+    ]
+    told.approvals["a-1"]["votes"] = list(votes)
+    told.decisions["d-3"]["input"]["votes"] = list(votes)
+
+
+BEN, CAT = vote("ben", "compliance"), vote("cat", "legal", "compliance")
+
+
+def require(told: Story, **members: Any) -> None:
+    """Let policy have required something else, everywhere."""
+    requirement = REQUIREMENT | members
+    told.decisions["d-1"]["answer"]["requirement"] = requirement
+    told.approvals["a-1"]["requirement"] = requirement
+
+
+def outcome(told: Story, decision_id: str, value: str) -> None:
+    told.decisions[decision_id]["outcome"] = told.decisions[decision_id]["answer"]["outcome"] = value
+
+
+WRITE_FILE, APPROVAL = "receipts/00002-r-3.json", "approvals/a-1.json"
+AUTHORITY: dict[str, Change] = {
+    "no decision": (
+        *(8, WRITE_FILE, "acted, and its decision None is not in the bundle"),
+        lambda: told_with(lambda s: s.receipts["r-3"].update(decision_id=None)),
+    ),
+    "decision not in the bundle": (
+        *(8, WRITE_FILE, "acted, and its decision d-7 is not in the bundle"),
+        lambda: told_with(lambda s: s.receipts["r-3"].update(decision_id="d-7")),
+    ),
+    "denied": (
+        *(8, WRITE_FILE, "acted, though its decision d-3 says deny"),
+        lambda: told_with(lambda s: outcome(s, "d-3", "deny")),
+    ),
+    "denied, and in doubt": (
+        *(8, WRITE_FILE, "acted, though its decision d-3 says deny"),
+        lambda: told_with(
+            lambda s: outcome(s, "d-3", "deny"),
+            lambda s: s.receipts["r-3"].update(outcome="in_doubt"),
+        ),
+    ),
+    "decision that only asked for approval": (
+        *(8, WRITE_FILE, "acted, though its decision d-1 says needs_approval"),
+        lambda: told_with(lambda s: s.receipts["r-3"].update(decision_id="d-1")),
+    ),
+    "decision about another effect": (
+        *(8, WRITE_FILE, "its decision d-2 is about another effect"),
+        lambda: told_with(lambda s: s.receipts["r-3"].update(decision_id="d-2")),
+    ),
+    "another digest": (
+        *(8, WRITE_FILE, "its decision d-3 is about another effect"),
+        lambda: told_with(lambda s: s.receipts["r-3"].update(fingerprint=CARD)),
+    ),
+    "another target": (
+        *(8, WRITE_FILE, "its decision d-3 is about another effect"),
+        lambda: told_with(lambda s: s.receipts["r-3"].update(target="DE/999")),
+    ),
+    "approval passed over": (
+        *(8, WRITE_FILE, "policy asked for approval, and the receipt names none"),
+        lambda: told_with(lambda s: s.receipts["r-3"].update(approval_id=None)),
+    ),
+    "approval not in the bundle": (
+        *(8, "approvals/a-9.json", "is not in the bundle, and receipt r-3 rests on it"),
+        lambda: told_with(lambda s: s.receipts["r-3"].update(approval_id="a-9")),
+    ),
+    "approval expired": (
+        *(8, APPROVAL, "is expired, and receipt r-3 rests on it"),
+        lambda: told_with(
+            lambda s: drop(s, "approval.approved"),
+            lambda s: s.events.append(("approval.expired", {"approval_id": "a-1"})),
+            lambda s: s.approvals["a-1"].update(status="expired"),
+        ),
+    ),
+    "approval bound to another effect": (
+        *(8, APPROVAL, "is bound to another effect"),
+        lambda: told_with(lambda s: s.approvals["a-1"].update(digest=CARD)),
+    ),
+    "requirement that policy did not state": (
+        *(8, APPROVAL, "its requirement is not one that policy asked for"),
+        lambda: told_with(lambda s: s.approvals["a-1"].update(requirement=REQUIREMENT | {"expires_in": "P9D"})),
+    ),
+    "policy told of other votes": (
+        *(8, APPROVAL, "its votes are not those that policy was told in decision d-3"),
+        lambda: told_with(lambda s: s.decisions["d-3"]["input"]["votes"].append(vote("dan", "legal"))),
+    ),
+    "too few": (*(8, APPROVAL, "1 approved, where 2 had to"), lambda: told_with(lambda s: revote(s, CAT))),
+    "too few, as one rejected": (
+        *(8, APPROVAL, "1 approved, where 2 had to"),
+        lambda: told_with(lambda s: revote(s, CAT, BEN | {"verdict": "reject"})),
+    ),
+    "one person twice": (*(8, APPROVAL, "counts a person twice"), lambda: told_with(lambda s: revote(s, CAT, CAT))),
+    "requester": (
+        *(8, APPROVAL, "counts the vote of the requester, ada"),
+        lambda: told_with(lambda s: revote(s, CAT, vote("ada", "compliance"))),
+    ),
+    "requester of the run, where an agent asked": (
+        *(8, APPROVAL, "counts the vote of the requester, ben"),
+        lambda: told_with(lambda s: s.run.update(requested_by="ben")),
+    ),
+    "excluded person": (
+        *(8, APPROVAL, "counts the vote of eve, who was excluded"),
+        lambda: told_with(lambda s: revote(s, CAT, vote("eve", "compliance"))),
+    ),
+    "stranger": (
+        *(8, APPROVAL, "counts the vote of sam, who is in none of the groups"),
+        lambda: told_with(lambda s: revote(s, CAT, vote("sam", "sales"))),
+    ),
+    "one of all groups missing": (
+        *(8, APPROVAL, "nobody of legal approved"),
+        lambda: told_with(lambda s: revote(s, BEN, vote("dan", "compliance"))),
+    ),
+    "quorum of three": (
+        *(8, APPROVAL, "2 approved, where 3 had to"),
+        lambda: told_with(lambda s: require(s, quorum=3)),
+    ),
+}
+
+POLICY_DIGEST = canonical.digest(POLICY)
+POLICIES: dict[str, Change] = {
+    "text changed": (
+        *(9, f"policies/{POLICY_DIGEST}", "its files do not give the digest"),
+        lambda: told_with(lambda s: s.policies[POLICY_DIGEST].update({"data.json": "{ }"})),
+    ),
+    "file added": (
+        *(9, f"policies/{POLICY_DIGEST}", "its files do not give the digest"),
+        lambda: told_with(lambda s: s.policies[POLICY_DIGEST].update({"more.rego": ""})),
+    ),
+    "policy left out": (
+        *(9, "decisions/00001-d-1.json", f"its policy {POLICY_DIGEST} is not in the bundle"),
+        lambda: told_with(lambda s: s.policies.clear()),
+    ),
+    "policy that decided nothing": (
+        *(9, f"policies/{canonical.digest({'a.rego': ''})}", "no decision was made by it"),
+        lambda: told_with(lambda s: s.policies.update({canonical.digest({"a.rego": ""}): {"a.rego": ""}})),
+    ),
+}
+
+
+def again(told: Story, **change: Any) -> None:
+    """Let the card's effect act once more."""
+    told.receipts["r-4"] = receipt(2, "e-card", receipt_id="r-4", **change)
+    told.events.append(("receipt.written", {"receipt_id": "r-4"}))
+
+
+ORDER: dict[str, Change] = {
+    "finished before it started": (
+        *(10, "receipts/00001-r-2.json", "finished before it started"),
+        lambda: told_with(lambda s: s.receipts["r-2"].update(finished_at="2025-01-01T00:00:00.000000Z")),
+    ),
+    "acted before the decision": (
+        *(10, "receipts/00001-r-2.json", "stands in the chain before its decision d-2"),
+        lambda: told_with(lambda s: move(s, "receipt.written", "decision.recorded", receipt_id="r-2")),
+    ),
+    "voted after the decision": (
+        *(10, WRITE_FILE, "vote.counted (leaf 10) came after its decision d-3"),
+        lambda: told_with(lambda s: move(s, "vote.counted", "run.succeeded", person="ben")),
+    ),
+    "approved after the decision": (
+        *(10, WRITE_FILE, "approval.approved (leaf 10) came after its decision d-3"),
+        lambda: told_with(lambda s: move(s, "approval.approved", "run.succeeded")),
+    ),
+    "acted twice": (
+        *(10, "receipts/00003-r-4.json", "acted again after the success in receipt r-2"),
+        lambda: told_with(again),
+    ),
+    "key of another effect": (
+        *(10, WRITE_FILE, "its idempotency key had served another effect, in receipt r-2"),
+        lambda: told_with(lambda s: s.receipts["r-3"].update(idempotency_key="key-e-card")),
+    ),
+}
+
+CHANGES = ON_RECORD | AUTHORITY | POLICIES | ORDER
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_does_not_hold_is_named_at_its_step(office: Office, name: str) -> None:
+    step, member, what, make = CHANGES[name]
+    with pytest.raises(VerificationError) as caught:
+        verify(office.seal(make()), office.public)
+    assert (caught.value.step, caught.value.member) == (step, member), caught.value
+    assert what in caught.value.what
+
+
+SOUND: dict[str, list[Bend]] = {
+    "refused without any decision": [lambda s: s.receipts["r-3"].update(outcome="refusal", decision_id=None)],
+    "denied and refused": [
+        lambda s: outcome(s, "d-3", "deny"),
+        lambda s: s.receipts["r-3"].update(outcome="refusal"),
+    ],
+    "in doubt first, then known to have happened": [lambda s: s.receipts["r-2"].update(outcome="in_doubt"), again],
+    "same key refused for another effect": [lambda s: again(s, outcome="refusal", fingerprint=WRITE)],
+    "one rejected, and two approved": [lambda s: revote(s, BEN, CAT, vote("dan", "legal", verdict="reject"))],
+    "one of two groups is enough": [
+        lambda s: require(s, all_groups=False),
+        lambda s: revote(s, BEN, vote("dan", "compliance")),
+    ],
+    "nothing but a start": [
+        *(lambda s, part=part: getattr(s, part).clear() for part in ("decisions", "receipts", "approvals", "policies")),
+        lambda s: s.events.__delitem__(slice(1, None)),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_what_holds_is_not_faulted(office: Office, name: str) -> None:
+    assert len(verify(office.seal(told_with(*SOUND[name])), office.public).steps) == 10

@@ -1,0 +1,313 @@
+"""The offline verifier: sound bundles pass, and the first thing that does not hold is named, at its step."""
+
+import base64
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evidence.bundle import build
+from evidence.dossier import Dossier
+from evidence.statement import Predicate, count, make_statement
+from evidence.verify import VerificationError, verify
+from evidence.zipform import pack, unpack
+from receipts import canonical
+from receipts.envelope import sign_envelope
+from receipts.signing import KeyFileError
+from tests.unit.evidence_sample import (
+    DEFINITION,
+    POLICY,
+    Office,
+    Story,
+    chained,
+    story,
+)
+
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
+    return Office.in_folder(tmp_path_factory.mktemp("office"))
+
+
+def failure(office: Office, path: Path) -> VerificationError:
+    with pytest.raises(VerificationError) as caught:
+        verify(path, office.public)
+    return caught.value
+
+
+def unpacked(office: Office) -> dict[str, bytes]:
+    with office.seal(story().dossier()).open("rb") as stream:
+        return unpack(stream).members
+
+
+def test_sound_bundle_passes_all_ten_steps(office: Office) -> None:
+    sealed = build(story().dossier(), office.key)
+    report = verify(office.write(sealed.data), office.public)
+    assert report.sha256 == sealed.sha256
+    assert (report.run_id, report.tenant, report.key_id) == ("run-1", "acme", office.key.public.key_id)
+    assert [passed.step for passed in report.steps] == list(range(1, 11))
+    assert all(passed.fact for passed in report.steps)
+
+
+def test_docstring_numbers_the_steps_of_the_code() -> None:
+    assert re.findall(r"^    (\d+)\. ", verify.__doc__ or "", re.MULTILINE) == [str(step) for step in range(1, 11)]
+
+
+# Whatever is changed after sealing
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_changed_byte_of_the_file_is_found(office: Office, data: st.DataObject) -> None:
+    sealed = bytearray(build(story().dossier(), office.key).data)
+    place = data.draw(st.integers(0, len(sealed) - 1))
+    sealed[place] ^= data.draw(st.integers(1, 255))
+    failure(office, office.write(bytes(sealed)))
+
+
+def names_of_members() -> list[str]:
+    policy = f"policies/{canonical.digest(POLICY)}"
+    return [
+        *("README.md", "approvals/a-1.json", "audit.jsonl", "decisions/00001-d-1.json", "definition.json"),
+        *(f"{policy}/data.json", "receipts/00002-r-3.json", "run.json", "timeline.md"),
+    ]
+
+
+@pytest.mark.parametrize("name", names_of_members())
+def test_changed_removed_renamed_or_added_member_is_found_and_named(office: Office, name: str) -> None:
+    members = unpacked(office)
+    rest = {other: data for other, data in members.items() if other != name}
+    for bent, culprit, what in (
+        (rest | {name: members[name] + b" "}, name, "its SHA-256 is not the one that was signed"),
+        (rest, name, "was signed, and is not in the bundle"),
+        (rest | {f"{name}.old": members[name]}, name, "was signed, and is not in the bundle"),
+        (members | {f"{name}.new": b""}, f"{name}.new", "is in the bundle, and was not signed"),
+    ):
+        error = failure(office, office.write(pack(bent)))
+        assert (error.step, error.member) == (4, culprit)
+        assert what in error.what
+        assert str(error).startswith(f"step 4: {culprit}: ")
+
+
+def test_exchanged_members_are_found(office: Office) -> None:
+    members = unpacked(office)
+    first, second = "receipts/00001-r-2.json", "receipts/00002-r-3.json"
+    bent = members | {first: members[second], second: members[first]}
+    assert failure(office, office.write(pack(bent))).step == 4
+
+
+# Step 1
+
+
+@pytest.mark.parametrize("data", [b"", b"PK", b"%PDF-1.7", b"PK\x05\x06" + bytes(18) + b"x"])
+def test_file_that_is_no_bundle_fails_step_1(office: Office, data: bytes) -> None:
+    assert failure(office, office.write(data)).step == 1
+
+
+def test_folder_pipe_and_absent_file_fail_step_1(office: Office, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", tmp_path / "absent"):
+        assert failure(office, path).step == 1
+
+
+# Steps 2 and 3
+
+
+def test_bundle_without_statement_fails_step_2(office: Office) -> None:
+    members = unpacked(office)
+    del members["statement.dsse.json"]
+    error = failure(office, office.write(pack(members)))
+    assert (error.step, error.member, error.what) == (2, "statement.dsse.json", "is not in the bundle")
+
+
+def test_bundle_sealed_with_another_key_fails_step_2(office: Office, tmp_path: Path) -> None:
+    error = failure(office, Office.in_folder(tmp_path).seal(story().dossier()))
+    assert error.step == 2
+    assert "the signature is not by the key" in error.what
+
+
+def test_private_or_unreadable_key_is_no_key_to_verify_with(office: Office) -> None:
+    path = office.seal(story().dossier())
+    for key in (office.folder / "keys" / "signing.pem", office.folder / "absent.pem"):
+        with pytest.raises(KeyFileError):
+            verify(path, key)
+
+
+def signed(office: Office, change: Callable[[dict[str, Any]], object], kind: str = PAYLOAD_TYPE) -> Path:
+    """Return a bundle whose statement was changed and then signed with the right key."""
+    members = unpacked(office)
+    payload = canonical.loads(base64.b64decode(json.loads(members["statement.dsse.json"])["payload"]))
+    change(payload)
+    members["statement.dsse.json"] = sign_envelope(kind, canonical.dumps(payload), office.key)
+    return office.write(pack(members))
+
+
+def test_signature_over_another_type_fails_step_2(office: Office) -> None:
+    error = failure(office, signed(office, lambda _: None, kind="text/plain"))
+    assert (error.step, error.what) == (2, f"carries 'text/plain', not {PAYLOAD_TYPE}")
+
+
+STATEMENTS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "another type": lambda s: s.update(_type="https://in-toto.io/Statement/v0.1"),
+    "no type": lambda s: s.pop("_type"),
+    "another predicate": lambda s: s.update(predicateType="urn:other"),
+    "unknown member": lambda s: s.update(more=1),
+    "unknown builder": lambda s: s["predicate"].update(builder_version="2"),
+    "subject without digest": lambda s: s["subject"][0].update(digest={}),
+    "subject with two digests": lambda s: s["subject"][0]["digest"].update(md5="0"),
+    "subject twice": lambda s: s["subject"].insert(0, s["subject"][0]),
+    "subjects out of order": lambda s: s["subject"].reverse(),
+    "wrong counts": lambda s: s["predicate"]["counts"].update(receipts=3),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_statement_in_another_form_fails_step_3(office: Office, name: str) -> None:
+    error = failure(office, signed(office, STATEMENTS[name]))
+    assert (error.step, error.member) == (3, "statement.dsse.json")
+
+
+# Steps 5, 6 and 9: what a sealer with the right key may have sealed, and must not get away with
+
+
+def bent(office: Office, told: Story) -> VerificationError:
+    return failure(office, office.seal(told.dossier()))
+
+
+@pytest.mark.parametrize("member", ["run_id", "tenant", "sealed_seq", "audit_head", "definition.digest"])
+def test_statement_about_another_run_fails_step_5(office: Office, member: str) -> None:
+    def change(statement: dict[str, Any]) -> None:
+        predicate = statement["predicate"]
+        name = member.replace(".", "_")
+        predicate[name] = 99 if name == "sealed_seq" else "f" * 64
+
+    error = failure(office, signed(office, change))
+    assert (error.step, error.member) == (5, "run.json")
+    assert error.what.startswith(f"{member} is ")
+
+
+def test_another_definition_fails_step_5(office: Office) -> None:
+    dossier = dataclasses.replace(story().dossier(), definition=DEFINITION + b" ")
+    error = failure(office, office.seal(dossier))
+    assert (error.step, error.member) == (5, "definition.json")
+
+
+def with_leaves(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> Dossier:
+    dossier = story().dossier()
+    return dataclasses.replace(dossier, leaves=change([dict(leaf) for leaf in dossier.leaves]))
+
+
+CHAINS: dict[str, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {
+    "edited": lambda leaves: [leaves[0] | {"event": "run.resumed"}, *leaves[1:]],
+    "cut at the end": lambda leaves: leaves[:-1],
+    "cut at the start": lambda leaves: leaves[1:],
+    "without the middle": lambda leaves: leaves[:4] + leaves[5:],
+    "reordered": lambda leaves: [leaves[1], leaves[0], *leaves[2:]],
+    "empty": lambda _: [],
+    "written anew": lambda leaves: chained([("run.started", {})] * len(leaves)),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_chain_that_is_not_whole_fails_step_6(office: Office, name: str) -> None:
+    error = failure(office, office.seal(with_leaves(CHAINS[name])))
+    assert (error.step, error.member) == (6, "audit.jsonl")
+
+
+def test_chain_of_another_run_fails_step_6(office: Office) -> None:
+    told = story()
+    told.run["run_id"] = "run-2"
+    error = bent(office, told)
+    assert (error.step, error.what) == (6, "is the chain of run run-1")
+
+
+def test_line_that_is_no_leaf_fails_step_6(office: Office) -> None:
+    for bad, what in ((b"{}\n", "run_id: Field required"), (b"{ }\n", "not in canonical form"), (b"{", "is not ended")):
+        members = unpacked(office)
+        members["audit.jsonl"] += bad
+        error = failure(office, resealed(office, members))
+        assert error.step == 6
+        assert what in error.what
+
+
+def resealed(office: Office, members: dict[str, bytes]) -> Path:
+    """Return these members with a statement that names them as they are."""
+    rest = {name: data for name, data in members.items() if name != "statement.dsse.json"}
+    run = json.loads(rest["run.json"])
+    predicate = Predicate(
+        run_id=run["run_id"],
+        tenant=run["tenant"],
+        definition_digest=run["definition"]["digest"],
+        sealed_seq=run["sealed_seq"],
+        audit_head=run["audit_head"],
+        counts=count(rest),
+        builder_version="1",
+    )
+    statement = sign_envelope(PAYLOAD_TYPE, make_statement(rest, predicate), office.key)
+    return office.write(pack(rest | {"statement.dsse.json": statement}))
+
+
+def test_policy_text_that_is_not_utf8_fails_step_9(office: Office) -> None:
+    members = unpacked(office)
+    name = f"policies/{canonical.digest(POLICY)}/data.json"
+    error = failure(office, resealed(office, members | {name: b"\xff"}))
+    assert (error.step, error.member, error.what) == (9, name, "is not UTF-8 text")
+
+
+def test_file_among_the_policies_outside_their_folders_fails_step_9(office: Office) -> None:
+    error = failure(office, resealed(office, unpacked(office) | {"policies/stray.rego": b""}))
+    assert error.step == 9
+
+
+# Offline
+
+
+OFFLINE = """
+import sys
+from pathlib import Path
+
+def forbid(event, args):
+    if event.startswith(("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.fork")):
+        raise RuntimeError(event)
+
+sys.addaudithook(forbid)
+from evidence.statement import Predicate, count, make_statement
+from evidence.verify import verify
+bundle, key = map(Path, sys.argv[1:])
+print(verify(bundle, key).sha256)
+ours = {"bot", "countersign", "policy", "runtime", "evidence.archive_s3", "evidence.archive_local", "evidence.bundle"}
+theirs = {"boto3", "botocore", "psycopg", "sqlalchemy", "aiohttp", "slack_sdk", "slack_bolt", "urllib3", "http.client"}
+print(sorted((ours | theirs) & set(sys.modules)))
+"""
+
+
+def offline_prefix() -> list[str]:
+    """Return what takes the network away from a command, where the kernel lets users do that."""
+    command = ["unshare", "-r", "-n"]
+    try:
+        subprocess.run([*command, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    return command
+
+
+def test_verifier_needs_no_network_no_database_and_no_private_key(office: Office, tmp_path: Path) -> None:
+    sealed = build(story().dossier(), office.key)
+    bundle, key = tmp_path / "bundle.zip", tmp_path / "key.pem"
+    bundle.write_bytes(sealed.data)
+    key.write_bytes(office.key.public.pem())
+    command = [*offline_prefix(), sys.executable, "-c", OFFLINE, str(bundle), str(key)]
+    done = subprocess.run(command, cwd=ROOT, env={}, capture_output=True, text=True, check=False)
+    assert (done.stderr, done.stdout.split("\n")[:2]) == ("", [sealed.sha256, "[]"])

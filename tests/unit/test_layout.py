@@ -1,0 +1,105 @@
+"""The rules of the house hold for the whole tree, and each rule finds what breaks it."""
+
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tools import layout
+from tools.layout import Source
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = layout.python_sources(ROOT)
+
+Rule = Callable[[Source], Iterator[str]]
+
+PYTHON_RULES: list[Rule] = [
+    layout.imports_only_where_allowed,
+    layout.sql_only_in_store,
+    layout.clock_read_in_one_place,
+    layout.sizes_within_limits,
+]
+
+BREACHES: list[tuple[Rule, str, str]] = [
+    (layout.imports_only_where_allowed, "runtime/gate.py", "import slack_sdk"),
+    (layout.imports_only_where_allowed, "evidence/seal.py", "from slack_sdk.web import client"),
+    (layout.imports_only_where_allowed, "bot/cards.py", "from bot import sandbox"),
+    (layout.imports_only_where_allowed, "bot/cards.py", "from bot.sandbox.state import State"),
+    (layout.imports_only_where_allowed, "countersign/serve.py", "import bot.sandbox.core"),
+    (layout.imports_only_where_allowed, "runtime/planner.py", "import sqlalchemy.ext.asyncio"),
+    (layout.imports_only_where_allowed, "evidence/verify.py", "import securesystemslib"),
+    (layout.sql_only_in_store, "runtime/gate.py", 'x = "SELECT id\\nFROM runs"'),
+    (layout.sql_only_in_store, "evidence/dossier.py", 'x = f"delete from {table}"'),
+    (layout.sql_only_in_store, "countersign/doctor.py", 'run("UPDATE runs SET status = %s")'),
+    (layout.clock_read_in_one_place, "bot/cards.py", "import datetime\nx = datetime.datetime.now(tz)"),
+    (layout.clock_read_in_one_place, "bot/cards.py", "from datetime import datetime as d\nx = d.utcnow()"),
+    (layout.clock_read_in_one_place, "tools/lock.py", "from time import time\nx = time()"),
+    (layout.clock_read_in_one_place, "policy/client.py", "import time as t\nread = t.time_ns"),
+    (layout.sizes_within_limits, "tests/unit/test_x.py", "x = 1\n" * 401),
+    (layout.sizes_within_limits, "bot/cards.py", "async def f():\n" + "    x = 1\n" * 60),
+    (layout.names_no_machine, "README.md", "see /" + "home/ada/notes"),
+    (layout.names_no_machine, "Dockerfile", "pip install -i https://" + "pypi.o" + "rg/simple"),
+]
+
+ALLOWED: list[tuple[Rule, str, str]] = [
+    (layout.imports_only_where_allowed, "bot/app.py", "import slack_bolt"),
+    (layout.imports_only_where_allowed, "bot/sandbox/core.py", "from bot.sandbox import state"),
+    (layout.imports_only_where_allowed, "countersign/embedded.py", "from bot.sandbox import core"),
+    (layout.imports_only_where_allowed, "tests/unit/test_x.py", "import slack_sdk, hypothesis"),
+    (layout.imports_only_where_allowed, "bot/cards.py", "import slack_sdk_extras, bot.sandboxed"),
+    (layout.sql_only_in_store, "runtime/store/runs.py", 'x = "SELECT id FROM runs"'),
+    (layout.sql_only_in_store, "bot/cards.py", 'def f():\n    """SELECT x FROM y is not ours."""'),
+    (layout.sql_only_in_store, "bot/cards.py", 'x = "Select a channel from the list, or update it"'),
+    (layout.clock_read_in_one_place, "runtime/clock.py", "import datetime\nx = datetime.datetime.now(tz)"),
+    (layout.clock_read_in_one_place, "bot/cards.py", "import time\nx = time.monotonic()\ny = run.time.time()"),
+    (layout.sizes_within_limits, "bot/cards.py", "def f():\n" + "    x = 1\n" * 59),
+    (layout.names_no_machine, "README.md", "kept in ~/.cache/countersign, or /srv/home"),
+]
+
+
+@pytest.mark.parametrize(("rule", "path", "text"), BREACHES)
+def test_rule_finds_what_breaks_it(rule: Rule, path: str, text: str) -> None:
+    found = list(rule(Source(path, text)))
+    assert len(found) == 1
+    assert found[0].startswith(path)
+
+
+@pytest.mark.parametrize(("rule", "path", "text"), ALLOWED)
+def test_rule_lets_pass_what_is_allowed(rule: Rule, path: str, text: str) -> None:
+    assert not list(rule(Source(path, text)))
+
+
+@pytest.mark.parametrize("rule", PYTHON_RULES)
+def test_every_source_file_keeps_the_rule(rule: Rule) -> None:
+    assert len(PYTHON) > len(layout.CODE)
+    assert [finding for source in PYTHON for finding in rule(source)] == []
+
+
+def test_no_file_names_a_home_folder_or_a_package_registry() -> None:
+    files = list(layout.text_files(ROOT))
+    assert {"pyproject.toml", ".ci/run", "tools/layout.py"} <= {source.path for source in files}
+    assert [finding for source in files for finding in layout.names_no_machine(source)] == []
+
+
+def test_files_and_functions_are_small_as_a_rule() -> None:
+    lengths = [length for source in PYTHON for _, _, length in source.functions]
+    assert statistics.median(lengths) <= 10
+    assert statistics.median(source.lines for source in PYTHON) <= 150
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_lock_file_carries_versions_and_hashes_and_no_addresses(lock: str) -> None:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    assert "://" not in text
+    for block in text.replace("\\\n", "").splitlines():
+        assert "==" in block
+        assert "--hash=sha256:" in block
+
+
+def test_import_contracts_are_kept() -> None:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-logo", "--no-cache"]
+    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stdout

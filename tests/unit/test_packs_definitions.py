@@ -1,0 +1,92 @@
+"""The verbs and runbooks of the packs: sound, and as cautious as their effects demand."""
+
+import json
+from pathlib import Path
+
+import pytest
+from countersign_incident_triage.handlers import handlers as triage
+from countersign_kyc.handlers import handlers as kyc
+
+from runtime.definitions.catalog import Catalog, load_catalog
+from runtime.definitions.model import Definition, EffectClass, InDoubt, Kind, Tier
+from runtime.definitions.schemas import violations
+from runtime.handlers import Call, Handler, JsonObject
+
+FOLDERS = [Path("packs/kyc"), Path("packs/incident-triage")]
+
+
+async def _post(call: Call) -> JsonObject:
+    """Stand for the bot's operation, which the packs only name."""
+    return {"key": call.key}
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return load_catalog(FOLDERS, {**kyc({}), **triage({}), "slack::post_task": Handler(_post, reconcile=_post)})
+
+
+@pytest.fixture(scope="module")
+def onboarding(catalog: Catalog) -> Definition:
+    return catalog.definitions["kyc-onboarding", 1]
+
+
+@pytest.fixture(scope="module")
+def triaging(catalog: Catalog) -> Definition:
+    return catalog.definitions["incident-triage", 1]
+
+
+def test_packs_have_no_problems(catalog: Catalog) -> None:
+    assert [str(problem) for problem in catalog.problems] == []
+    assert catalog.unavailable == frozenset()
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_example_trigger_fits_its_runbook(catalog: Catalog, folder: Path) -> None:
+    trigger = json.loads((folder / "example-trigger.json").read_text(encoding="utf-8"))
+    definition = next(one for one in catalog.definitions.values() if folder.name in one.name)
+    assert violations(definition.trigger_schema, trigger) == []
+
+
+def test_research_and_documents_run_side_by_side(onboarding: Definition) -> None:
+    for step in ("officers", "shareholdings", "documents"):
+        assert onboarding.needs(step) == ("hierarchy",)
+    assert set(onboarding.needs("completeness")) == {"hierarchy", "officers", "shareholdings", "documents"}
+
+
+def test_filing_waits_for_the_review_and_wants_the_highest_tier(onboarding: Definition) -> None:
+    verb = onboarding.verb_of("filing")
+    assert "review" in onboarding.needs("filing")
+    assert (verb.tier, verb.reversible_by, verb.in_doubt) == (Tier.HIGH, None, InDoubt.RECONCILE)
+
+
+def test_waits_have_deadlines_and_escalate_before_them(onboarding: Definition) -> None:
+    durable = [verb for verb in onboarding.verbs.values() if verb.kind is Kind.DURABLE]
+    assert {verb.name: (verb.timeout.days, verb.escalation and verb.escalation.after.days) for verb in durable} == {
+        "request_client_documents": (14, 10),
+        "await_compliance_review": (7, 5),
+        "request_additional_information": (14, 10),
+    }
+
+
+def test_contact_email_is_redacted_wherever_it_is_a_param(onboarding: Definition) -> None:
+    for verb in onboarding.verbs.values():
+        assert ("/contact_email" in verb.redact) == ("contact_email" in verb.input_schema.get("properties", {}))
+
+
+def test_every_incident_write_carries_the_priority_and_can_be_undone(triaging: Definition) -> None:
+    writes = [verb for verb in triaging.verbs.values() if verb.effect_class is EffectClass.WRITE]
+    assert {verb.name: verb.tier for verb in writes} == {
+        "add_work_note": Tier.LOW,
+        "assign_incident": Tier.MEDIUM,
+        "add_incident_labels": Tier.MEDIUM,
+    }
+    for verb in writes:
+        assert "priority" in verb.input_schema["required"]
+        assert verb.reversible_by
+        assert verb.in_doubt is InDoubt.RECONCILE
+
+
+def test_every_write_has_its_run_in_its_key(catalog: Catalog) -> None:
+    for definition in catalog.definitions.values():
+        for verb in definition.verbs.values():
+            assert ("${run.id}" in verb.idempotency_key) == (verb.effect_class is EffectClass.WRITE)

@@ -1,0 +1,69 @@
+"""The settings of packs: closed, checked, and never shown."""
+
+from collections.abc import Mapping
+
+import pytest
+from countersign_incident_triage.handlers import handlers as triage
+from countersign_kyc.handlers import GLEIF_URL, KycSettings
+from countersign_kyc.handlers import handlers as kyc
+
+
+def test_pack_loads_without_settings() -> None:
+    assert {"register::file_report", "portal::request_documents"} <= kyc({}).keys()
+    assert {"servicenow::assign", "triage::classify"} <= triage({}).keys()
+
+
+def test_gleif_is_the_public_api_unless_set() -> None:
+    assert KycSettings().gleif_url == GLEIF_URL == "https://api.gleif.org/api/v1"
+
+
+def test_unknown_setting_is_named() -> None:
+    with pytest.raises(ValueError, match="settings of pack kyc: register_urll: "):
+        kyc({"register_urll": "https://register.example"})
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://register.example",
+        "ftp://register.example",
+        "https://user:pw@register.example",
+        "https://register.example?x=1",
+        "https://register.example#x",
+        "register.example",
+    ],
+)
+def test_url_must_be_https_or_this_machine_and_bare(url: str) -> None:
+    with pytest.raises(ValueError, match="register_url"):
+        kyc({"register_url": url})
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8080/x", "http://localhost", "http://[::1]:1", "https://a.example/"])
+def test_this_machine_may_be_plain_http(url: str) -> None:
+    assert kyc({"register_url": url})
+
+
+@pytest.mark.parametrize("timeout", ["0", "-1", "121", "soon", "nan"])
+def test_timeout_must_be_a_sensible_number(timeout: str) -> None:
+    with pytest.raises(ValueError, match="timeout"):
+        kyc({"timeout": timeout})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"servicenow_user": "u"},
+        {"servicenow_password": "s3cret-value"},
+        {"servicenow_url": "https://x.example"},
+        {
+            "servicenow_url": "https://x.example",
+            "servicenow_user": "u",
+            "servicenow_password": "s3cret-value",
+            "servicenow_token": "s3cret-value",
+        },
+    ],
+)
+def test_servicenow_wants_exactly_one_way_in_and_errors_hide_secrets(settings: Mapping[str, str]) -> None:
+    with pytest.raises(ValueError, match="servicenow_user") as caught:
+        triage(settings)
+    assert "s3cret-value" not in str(caught.value)

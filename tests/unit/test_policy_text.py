@@ -1,0 +1,151 @@
+"""A policy's text has one digest, and its bundle carries exactly that text."""
+
+import gzip
+import io
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policy.__main__ import main
+from policy.bundle import build_bundle
+from policy.model import Question
+from policy.text import CONFIG_FILE, PolicyError, policy_text, read_policy, strict_json
+from tests.opa_server import POLICIES, copy_policies
+
+
+def members(bundle: bytes) -> dict[str, str]:
+    with tarfile.open(fileobj=io.BytesIO(bundle), mode="r:gz") as archive:
+        return {item.name: (archive.extractfile(item) or io.BytesIO()).read().decode() for item in archive}
+
+
+def test_bundle_holds_the_text_and_names_its_digest() -> None:
+    bundle = build_bundle(POLICIES)
+    files = members(bundle.data)
+    manifest = json.loads(files.pop(".manifest"))
+    assert files == read_policy(POLICIES).files
+    assert manifest["revision"] == bundle.revision == read_policy(POLICIES).digest
+    assert manifest["roots"] == [""]
+
+
+def test_same_text_gives_the_same_bytes(tmp_path: Path) -> None:
+    copy = copy_policies(tmp_path / "rego")
+    assert build_bundle(copy) == build_bundle(POLICIES)
+
+
+def test_tests_schemas_and_the_meta_policy_are_not_served() -> None:
+    assert not [name for name in read_policy(POLICIES).files if "_test" in name or "meta" in name or "schemas" in name]
+
+
+def test_any_change_of_policy_or_data_changes_the_digest(tmp_path: Path) -> None:
+    policies = copy_policies(tmp_path / "rego")
+    digests = {read_policy(policies).digest}
+    for name in ("countersign/effect/tiers.rego", "countersign_config/acme/data.json", "system/log.rego"):
+        file = policies / name
+        file.write_text(file.read_text().replace("high", "low").replace("true", "false"))
+        digests.add(read_policy(policies).digest)
+    assert len(digests) == 4
+
+
+def test_each_tenant_stands_under_its_name(tmp_path: Path) -> None:
+    policies = copy_policies(tmp_path / "rego")
+    (policies / "countersign_config" / "beta").mkdir()
+    (policies / "countersign_config" / "beta" / "data.json").write_text('{"b": 1, "a": 2}')
+    config = read_policy(policies).files[CONFIG_FILE]
+    assert set(json.loads(config)) == {"acme", "beta"}
+    assert '"beta":{"a":2,"b":1}' in config
+
+
+@pytest.mark.parametrize("name", ["acme/.data.json.swp", "acme/data.json~", "acme/.data.json", "acme/#data.json#"])
+def test_editors_files_are_not_policy(tmp_path: Path, name: str) -> None:
+    policies = copy_policies(tmp_path / "rego")
+    (policies / "countersign_config" / name).write_text("half a sav")
+    (policies / "countersign" / "effect" / ".#tiers.rego").symlink_to("nowhere")
+    assert read_policy(policies) == read_policy(POLICIES)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("countersign_config/acme/data.json", b'{"a": 1, "a": 2}', "acme/data.json: member 'a' stands twice"),
+        ("countersign_config/acme/data.json", b'{"a": NaN}', "acme/data.json: NaN is no JSON number"),
+        ("countersign_config/acme/data.json", b"{", "acme/data.json: Expecting property name"),
+        ("countersign_config/acme/data.yaml", b"a: 1", "data.yaml: a tenant's configuration stands in"),
+        (
+            "countersign_config/data.json",
+            b"{}",
+            "stands in countersign_config/TENANT/data.json",
+        ),
+        ("countersign/effect/tiers.rego", b"\xff", "tiers.rego: 'utf-8' codec"),
+    ],
+)
+def test_unfit_file_is_refused_by_name(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    policies = copy_policies(tmp_path / "rego")
+    (policies / name).write_bytes(content)
+    with pytest.raises(PolicyError, match=said):
+        build_bundle(policies)
+
+
+def test_folder_without_policies_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="no policies under countersign or system"):
+        build_bundle(tmp_path)
+
+
+def test_command_writes_the_bundle_and_says_its_revision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "bundle.tar.gz"
+    assert main([str(POLICIES), str(file)]) is None
+    assert file.read_bytes() == build_bundle(POLICIES).data
+    assert capsys.readouterr().out == f"{build_bundle(POLICIES).revision}\n"
+
+
+def test_command_says_what_it_wants_and_what_went_wrong(tmp_path: Path) -> None:
+    assert main([]) == "usage: python -m policy FOLDER FILE"
+    assert "no policies" in str(main([str(tmp_path), str(tmp_path / "bundle.tar.gz")]))
+    assert "No such file" in str(main([str(POLICIES), str(tmp_path / "none" / "bundle.tar.gz")]))
+
+
+def test_bundle_is_stored_without_compression_and_without_time() -> None:
+    data = build_bundle(POLICIES).data
+    assert data[4:8] == bytes(4)
+    assert len(data) > len(gzip.decompress(data))
+
+
+NAMES = st.text(max_size=5)
+
+
+@given(modules=st.dictionaries(NAMES, NAMES, max_size=4), config=st.dictionaries(NAMES, st.integers(-9, 9), max_size=4))
+def test_digest_follows_from_content_alone(modules: dict[str, str], config: dict[str, int]) -> None:
+    backwards = policy_text(dict(reversed(modules.items())), dict(reversed(config.items())))
+    assert backwards == policy_text(modules, config)
+    assert policy_text({**modules, "added": ""}, config).digest != backwards.digest
+
+
+@pytest.mark.parametrize("text", ['{"a":{"b":1,"b":1}}', "[Infinity]", "", "{", "[1,]", b"\xff"])
+def test_json_that_is_not_strict_is_refused(text: str | bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        strict_json(text)
+
+
+def flat(schema: Any, definitions: dict[str, Any]) -> Any:
+    """Put each definition where it is referred to, and leave out titles, which only pydantic writes."""
+    if isinstance(schema, list):
+        return [flat(item, definitions) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return flat(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    return {
+        name: flat(value, definitions)
+        for name, value in schema.items()
+        if name != "$defs" and not (name == "title" and isinstance(value, str))
+    }
+
+
+def test_input_schema_for_the_compiler_is_that_of_the_question() -> None:
+    schema = Question.model_json_schema()
+    written = json.loads((POLICIES / "schemas" / "input.json").read_text())
+    assert written == {"$schema": "http://json-schema.org/draft-07/schema#", **flat(schema, schema["$defs"])}

@@ -1,0 +1,143 @@
+"""Canonical JSON: one spelling for each value, none for what JSON readers would disagree about."""
+
+import enum
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from receipts import canonical
+from receipts.canonical import MAX_DEPTH, CanonicalError
+
+LARGEST = 2**53 - 1
+numbers = st.integers(-LARGEST, LARGEST) | st.floats(-1e15, 1e15, allow_subnormal=True)
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+values = st.recursive(
+    st.none() | st.booleans() | numbers | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(values)
+@settings(deadline=None)
+def test_what_is_read_back_has_the_same_bytes(value: Any) -> None:
+    data = canonical.dumps(value)
+    assert canonical.dumps(canonical.loads(data)) == data
+    assert canonical.loads(data) == value
+
+
+@given(st.dictionaries(texts, values, min_size=2, max_size=5))
+@settings(deadline=None)
+def test_order_of_members_does_not_change_the_digest(value: dict[str, Any]) -> None:
+    assert canonical.digest(value) == canonical.digest(dict(reversed(value.items())))
+
+
+@given(values, values)
+@settings(deadline=None)
+def test_different_values_have_different_bytes(one: Any, other: Any) -> None:
+    assume(json.dumps(one, sort_keys=True) != json.dumps(other, sort_keys=True))
+    assume(one != other)
+    assert canonical.dumps(one) != canonical.dumps(other)
+
+
+def test_example_of_the_standard_is_written_as_the_standard_says() -> None:
+    value = {
+        "numbers": [333333333.33333329, 4.50, 2e-3, 0.000000000000000000000000001],
+        "string": '€$\u000f\nA\'B"\\\\"/',
+        "literals": [None, True, False],
+    }
+    assert (
+        canonical.dumps(value)
+        == (
+            '{"literals":[null,true,false],"numbers":[333333333.3333333,4.5,0.002,1e-27],'
+            '"string":"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}'
+        ).encode()
+    )
+
+
+def test_members_are_ordered_by_utf16_as_the_standard_says() -> None:
+    names = ["€", "\r", "\ufb33", "1", "\U0001f600", "\u0080", "ö"]
+    in_order = ["\r", "1", "\u0080", "ö", "€", "\U0001f600", "\ufb33"]
+    assert list(json.loads(canonical.dumps(dict.fromkeys(names, 0)))) == in_order
+
+
+def test_digest_is_lowercase_sha256_of_the_bytes() -> None:
+    assert canonical.digest({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+
+
+def deep(levels: int) -> Any:
+    value: Any = 0
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"a": [{1: 2}]}, "/a/0: member name 1 is not text"),
+        ({"a": float("nan")}, "/a: nan is not a JSON number"),
+        ([float("-inf")], "/0: -inf is not a JSON number"),
+        ({"a/b": {"~": 2**53}}, "/a~1b/~0: whole number beyond 2**53 - 1; write it as text"),
+        (-(2**53), "(root): whole number beyond 2**53 - 1; write it as text"),
+        (1e20, "(root): whole number beyond 2**53 - 1; write it as text"),
+        ({"a": "\ud800"}, "/a: text holds a lone surrogate at position 0"),
+        ({"x\udfff": 1}, "(root): text holds a lone surrogate at position 1"),
+        ({"a": Decimal(1)}, "/a: Decimal is not a JSON type"),
+        ({"a": b"x"}, "/a: bytes is not a JSON type"),
+        ({"a": {1, 2}}, "/a: set is not a JSON type"),
+    ],
+)
+def test_value_without_canonical_form_is_refused_with_its_path(value: Any, message: str) -> None:
+    with pytest.raises(CanonicalError) as caught:
+        canonical.dumps(value)
+    assert str(caught.value) == message
+
+
+def test_largest_whole_numbers_are_written() -> None:
+    assert canonical.dumps([LARGEST, -LARGEST]) == b"[9007199254740991,-9007199254740991]"
+
+
+def test_nesting_has_a_limit() -> None:
+    assert canonical.loads(canonical.dumps(deep(MAX_DEPTH))) == deep(MAX_DEPTH)
+    with pytest.raises(CanonicalError, match="nested deeper"):
+        canonical.dumps(deep(MAX_DEPTH + 1))
+
+
+def test_text_enumeration_is_written_as_its_text() -> None:
+    colour = enum.StrEnum("colour", {"RED": "red"})
+    assert canonical.dumps({colour.RED: [colour.RED]}) == b'{"red":["red"]}'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"a":1,"a":1}',
+        b'{"a":1,"a":2}',
+        b'{"b":1,"a":2}',
+        b'{"a": 1}',
+        b'{"a":1}\n',
+        b"1.0",
+        b"1e2",
+        b"-0",
+        b"NaN",
+        b"1e999",
+        b"9007199254740993",
+        b'"\\u0061"',
+        b'"\\ud800"',
+        b'"\xff"',
+        b'"a',
+        b"",
+        b"[" * 100_000,
+        b"9" * 5_000,
+        b'\xef\xbb\xbf"a"',
+        '"a"'.encode("utf-16"),
+    ],
+)
+def test_bytes_that_are_not_canonical_are_refused(data: bytes) -> None:
+    with pytest.raises(CanonicalError):
+        canonical.loads(data)

@@ -1,0 +1,154 @@
+"""The audit chain: whatever is edited, deleted, cut off, inserted or reordered is found."""
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from receipts import canonical
+from receipts.chain import GENESIS, Actor, ChainError, Correlation, Head, Leaf, next_leaf, verify_chain
+
+START = datetime(2026, 1, 31, 9, tzinfo=UTC)
+SYSTEM = Actor(id="worker-1", kind="system")
+
+
+def leaf_after(head: Head, event: str = "step.succeeded", run_id: str = "run-1", **data: Any) -> Leaf:
+    return next_leaf(
+        head,
+        run_id=run_id,
+        at=START + timedelta(seconds=head.seq),
+        event=event,
+        actor=SYSTEM,
+        correlation=Correlation(run_id=run_id, step="a"),
+        data=data,
+    )
+
+
+def make_chain(length: int, run_id: str = "run-1") -> list[Leaf]:
+    leaves: list[Leaf] = []
+    for number in range(length):
+        leaves.append(leaf_after(end_of(leaves), run_id=run_id, number=number))
+    return leaves
+
+
+def end_of(leaves: list[Leaf]) -> Head:
+    return Head(leaves[-1].seq, leaves[-1].hash) if leaves else GENESIS
+
+
+CHAIN = make_chain(8)
+HEAD = end_of(CHAIN)
+places = st.integers(0, len(CHAIN) - 1)
+
+
+def test_sound_chain_holds_to_its_head() -> None:
+    assert verify_chain(CHAIN, HEAD) == HEAD
+    assert verify_chain([]) == GENESIS
+
+
+def test_hash_is_the_leaf_hash_of_rfc_6962_over_the_canonical_leaf() -> None:
+    body = {name: value for name, value in CHAIN[3].model_dump().items() if name != "hash"}
+    assert CHAIN[3].hash == hashlib.sha256(b"\x00" + canonical.dumps(body)).hexdigest()
+    assert CHAIN[0].prev_hash == "0" * 64
+
+
+EDITS: dict[str, Any] = {
+    "event": "step.failed",
+    "at": "2026-01-31T09:00:00.123456Z",
+    "actor": {"id": "mallory", "kind": "person"},
+    "correlation": {"request_id": "x", "run_id": "run-1", "step": "a", "approval_id": None, "effect_id": None},
+    "data": {"number": 99},
+    "run_id": "run-2",
+    "hash": "f" * 64,
+    "prev_hash": "f" * 64,
+    "seq": 77,
+}
+
+
+@given(places, st.sampled_from(sorted(EDITS)))
+@settings(deadline=None)
+def test_edited_leaf_is_found(place: int, member: str) -> None:
+    bent = list(CHAIN)
+    bent[place] = Leaf.model_validate(bent[place].model_dump() | {member: EDITS[member]})
+    with pytest.raises(ChainError):
+        verify_chain(bent, HEAD)
+
+
+@given(places)
+@settings(deadline=None)
+def test_edited_leaf_with_its_hash_made_anew_is_found(place: int) -> None:
+    bent = list(CHAIN)
+    bent[place] = leaf_after(end_of(bent[:place]), number="forged")
+    with pytest.raises(ChainError):
+        verify_chain(bent, HEAD)
+
+
+@given(places)
+@settings(deadline=None)
+def test_deleted_leaf_is_found(place: int) -> None:
+    with pytest.raises(ChainError):
+        verify_chain(CHAIN[:place] + CHAIN[place + 1 :], HEAD)
+
+
+@given(places)
+@settings(deadline=None)
+def test_chain_cut_at_its_end_is_found_against_the_head(place: int) -> None:
+    assert verify_chain(CHAIN[:place]) == end_of(CHAIN[:place])
+    with pytest.raises(ChainError, match=f"ends at leaf {place} "):
+        verify_chain(CHAIN[:place], HEAD)
+
+
+@given(places, places)
+@settings(deadline=None)
+def test_exchanged_leaves_are_found(one: int, other: int) -> None:
+    assume(one != other)
+    bent = list(CHAIN)
+    bent[one], bent[other] = bent[other], bent[one]
+    with pytest.raises(ChainError, match=f"leaf {min(one, other) + 1} is missing or out of place"):
+        verify_chain(bent, HEAD)
+
+
+@given(places, places)
+@settings(deadline=None)
+def test_inserted_leaf_is_found(place: int, copied: int) -> None:
+    with pytest.raises(ChainError):
+        verify_chain([*CHAIN[:place], CHAIN[copied], *CHAIN[place:]], HEAD)
+
+
+@given(places)
+@settings(deadline=None)
+def test_history_written_anew_from_some_leaf_on_is_found_against_the_head(place: int) -> None:
+    bent = CHAIN[:place]
+    while len(bent) < len(CHAIN):
+        bent = [*bent, leaf_after(end_of(bent), number="forged")]
+    assert verify_chain(bent).seq == HEAD.seq
+    with pytest.raises(ChainError, match="ends at leaf 8"):
+        verify_chain(bent, HEAD)
+
+
+def test_leaf_of_another_run_is_found() -> None:
+    foreign = leaf_after(end_of(CHAIN[:4]), run_id="run-2")
+    with pytest.raises(ChainError, match="leaf 5 belongs to another run"):
+        verify_chain([*CHAIN[:4], foreign])
+
+
+def test_message_names_the_leaf_and_what_does_not_hold() -> None:
+    bent = [*CHAIN[:2], CHAIN[2].model_copy(update={"data": {}}), *CHAIN[3:]]
+    with pytest.raises(ChainError, match="leaf 3: its content does not give its hash"):
+        verify_chain(bent)
+    with pytest.raises(ChainError, match="leaf 3: prev_hash is not the hash of leaf 2"):
+        verify_chain([*CHAIN[:2], make_chain(4, "run-1")[2].model_copy(update={"prev_hash": "0" * 64})])
+
+
+@pytest.mark.parametrize("event", ["started", "Run.started", "run.", "run started", "run.x\n", ".a", "a..b"])
+def test_event_must_be_a_dotted_name(event: str) -> None:
+    with pytest.raises(ValidationError):
+        leaf_after(GENESIS, event=event)
+
+
+def test_data_without_canonical_form_makes_no_leaf() -> None:
+    with pytest.raises(canonical.CanonicalError, match="/data/x"):
+        leaf_after(GENESIS, x=float("nan"))

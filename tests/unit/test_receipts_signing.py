@@ -1,0 +1,174 @@
+"""Keys that only their owner can read, and envelopes of which no byte can change."""
+
+import base64
+import json
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from securesystemslib.dsse import Envelope
+from securesystemslib.exceptions import VerificationError
+from securesystemslib.signer._key import SSlibKey
+
+from receipts import canonical
+from receipts.envelope import EnvelopeError, pae, sign_envelope, verify_envelope
+from receipts.signing import KeyFileError, PublicKey, SigningKey, load_or_create, load_public, public_path
+
+TYPE = "application/vnd.in-toto+json"
+KEY = SigningKey(ed25519.Ed25519PrivateKey.from_private_bytes(bytes(range(32))))
+OTHER = SigningKey(ed25519.Ed25519PrivateKey.from_private_bytes(bytes(32)))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "keys" / "evidence" / "signing.pem"
+
+
+def test_key_is_made_once_and_readable_by_its_owner_alone(path: Path) -> None:
+    made = load_or_create(path)
+    assert load_or_create(path).public.key_id == made.public.key_id
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert path.read_bytes().startswith(b"-----BEGIN PRIVATE KEY-----")
+    assert sorted(file.name for file in path.parent.iterdir()) == ["signing.pem", "signing.pub.pem"]
+
+
+def test_public_half_stands_beside_it_and_has_the_same_id(path: Path) -> None:
+    made = load_or_create(path)
+    assert load_public(public_path(path)).key_id == made.public.key_id
+    assert len(made.public.key_id) == 64
+
+
+def test_lost_public_half_is_written_again(path: Path) -> None:
+    made = load_or_create(path)
+    public_path(path).unlink()
+    load_or_create(path)
+    assert load_public(public_path(path)).key_id == made.public.key_id
+
+
+def test_public_half_of_another_key_is_refused(path: Path) -> None:
+    load_or_create(path)
+    public_path(path).write_bytes(OTHER.public.pem())
+    with pytest.raises(KeyFileError, match="is not the public half"):
+        load_or_create(path)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o644, 0o601])
+def test_key_that_others_can_use_is_refused(path: Path, mode: int) -> None:
+    load_or_create(path)
+    path.chmod(mode)
+    with pytest.raises(KeyFileError, match="chmod 600"):
+        load_or_create(path)
+
+
+def test_processes_that_start_at_once_agree_on_one_key(path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        keys = list(pool.map(load_or_create, [path] * 16))
+    assert len({key.public.key_id for key in keys}) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"-----BEGIN PRIVATE KEY-----\n!\n-----END PRIVATE KEY-----\n"])
+def test_file_that_is_no_key_is_refused(path: Path, content: bytes) -> None:
+    load_or_create(path)
+    path.write_bytes(content)
+    with pytest.raises(KeyFileError, match="cannot be read as an unencrypted private key"):
+        load_or_create(path)
+
+
+def test_key_of_another_kind_is_refused(path: Path) -> None:
+    load_or_create(path)
+    curve = ec.generate_private_key(ec.SECP256R1())
+    path.write_bytes(
+        curve.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    with pytest.raises(KeyFileError, match="not an Ed25519 private key"):
+        load_or_create(path)
+    public_path(path).write_bytes(
+        curve.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    )
+    with pytest.raises(KeyFileError, match="not an Ed25519 public key"):
+        load_public(public_path(path))
+
+
+def test_private_key_is_no_public_key(path: Path) -> None:
+    load_or_create(path)
+    with pytest.raises(KeyFileError, match="cannot be read as a public key"):
+        load_public(path)
+    with pytest.raises(KeyFileError, match="cannot be read as a public key"):
+        load_public(path.with_name("absent.pem"))
+
+
+def test_encoding_to_be_signed_is_that_of_the_dsse_protocol() -> None:
+    payload = b"hello world"
+    assert pae("http://example.com/HelloWorld", payload) == b"DSSEv1 29 http://example.com/HelloWorld 11 hello world"
+    assert pae("ä", b"") == b"DSSEv1 2 \xc3\xa4 0 "
+
+
+@given(st.binary(max_size=200), st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
+@settings(deadline=None)
+def test_what_was_signed_is_what_is_opened(payload: bytes, kind: str) -> None:
+    envelope = sign_envelope(kind, payload, KEY)
+    opened = verify_envelope(envelope, KEY.public)
+    assert (opened.payload_type, opened.payload) == (kind, payload)
+    assert sign_envelope(kind, payload, KEY) == envelope
+
+
+def test_signature_by_another_key_is_refused_whatever_keyid_says() -> None:
+    parsed = json.loads(sign_envelope(TYPE, b"{}", OTHER))
+    parsed["signatures"][0]["keyid"] = KEY.public.key_id
+    with pytest.raises(EnvelopeError, match="the signature is not by the key"):
+        verify_envelope(canonical.dumps(parsed), KEY.public)
+
+
+def test_every_flipped_bit_is_found() -> None:
+    envelope = sign_envelope(TYPE, b'{"a":1}', KEY)
+    for place in range(len(envelope)):
+        for bit in range(8):
+            bent = bytearray(envelope)
+            bent[place] ^= 1 << bit
+            with pytest.raises(EnvelopeError):
+                verify_envelope(bytes(bent), KEY.public)
+
+
+def bent_envelopes() -> list[tuple[str, Any]]:
+    parsed = json.loads(sign_envelope(TYPE, b"some payload!", KEY))
+    signature = parsed["signatures"][0]
+    spaced = signature["sig"][:8] + "\n" + signature["sig"][8:]
+    return [
+        ("unknown member", parsed | {"x": 1}),
+        ("no signature", parsed | {"signatures": []}),
+        ("two signatures", parsed | {"signatures": [signature, signature]}),
+        ("another type", parsed | {"payloadType": "text/plain"}),
+        ("no keyid", parsed | {"signatures": [{"sig": signature["sig"]}]}),
+        ("another keyid", parsed | {"signatures": [signature | {"keyid": OTHER.public.key_id}]}),
+        ("unpadded", parsed | {"payload": parsed["payload"].rstrip("=")}),
+        ("url-safe", parsed | {"payload": base64.urlsafe_b64encode(b"\xff\xfe\xfd").decode()}),
+        ("space in signature", parsed | {"signatures": [signature | {"sig": spaced}]}),
+        ("unused bits", parsed | {"signatures": [signature | {"sig": signature["sig"][:-3] + "B=="}]}),
+        ("not ASCII", parsed | {"payload": "é==="}),
+        ("empty signature", parsed | {"signatures": [signature | {"sig": ""}]}),
+        ("no object", [parsed]),
+    ]
+
+
+@pytest.mark.parametrize("bent", [pytest.param(bent, id=name) for name, bent in bent_envelopes()])
+def test_envelope_in_another_form_is_refused(bent: Any) -> None:
+    with pytest.raises(EnvelopeError):
+        verify_envelope(canonical.dumps(bent), KEY.public)
+
+
+def sslib_key(key: PublicKey) -> SSlibKey:
+    return SSlibKey.from_crypto(key.key, keyid=key.key_id)
+
+
+def test_securesystemslib_accepts_our_envelope_and_no_other_keys() -> None:
+    envelope = Envelope.from_dict(json.loads(sign_envelope(TYPE, b'{"a":1}', KEY)))
+    assert list(envelope.verify([sslib_key(KEY.public)], 1)) == [KEY.public.key_id]
+    with pytest.raises(VerificationError):
+        envelope.verify([sslib_key(OTHER.public)], 1)

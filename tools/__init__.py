@@ -1,0 +1,1 @@
+"""What the Makefile runs: set-up, checks, the lock files."""

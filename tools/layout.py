@@ -1,0 +1,177 @@
+"""The rules of the house that can be read from the text: who imports what, where SQL and the clock are, sizes.
+
+A rule takes one source file and yields what breaks it. `tests/unit/test_layout.py` aims them at the whole tree.
+"""
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+CODE = ("countersign", "bot", "evidence", "runtime", "policy", "receipts", "packs", "tools", "tests")
+
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 60
+
+# Who may import a module, by the beginning of their path. Tests may import anything.
+IMPORTERS = {
+    "slack_sdk": ("bot/",),
+    "slack_bolt": ("bot/",),
+    "bot.sandbox": ("bot/sandbox/", "countersign/embedded", "countersign/demo"),
+    "sqlalchemy": ("runtime/store/", "countersign/"),
+    "alembic": ("runtime/store/", "countersign/"),
+    "boto3": ("evidence/", "countersign/"),
+    "opa_client": ("policy/", "countersign/"),
+    "pytest": (),
+    "hypothesis": (),
+    "securesystemslib": (),
+}
+
+CLOCK = "runtime/clock.py"
+CLOCK_READINGS = {
+    "datetime.datetime.now",
+    "datetime.datetime.utcnow",
+    "datetime.datetime.today",
+    "datetime.date.today",
+    "time.time",
+    "time.time_ns",
+}
+
+_SQL = re.compile(
+    r"\b(SELECT\s.*\sFROM|INSERT\s+INTO|UPDATE\s+\S+\s+SET|DELETE\s+FROM|TRUNCATE\s|(CREATE|ALTER|DROP)\s+(TABLE|INDEX))\b"
+    r"|^\s*(select\s.*\sfrom|insert\s+into|update\s+\S+\s+set|delete\s+from)\b",
+    re.DOTALL,
+)
+
+# Somebody's home, and the hosts of package registries: set-up works from any of them.
+_FOREIGN = re.compile(
+    r"/(?:home|Users)/\w+/|/roo[t]/|pypi\.org|pythonhosted\.org|proxy\.golang\.org|registry\.npmjs\.org"
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of the tree; `path` is relative, with slashes."""
+
+    path: str
+    text: str
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Return the parsed module."""
+        return ast.parse(self.text, self.path)
+
+    @property
+    def is_test(self) -> bool:
+        """Return whether the file is a test or helps tests."""
+        return self.path.startswith("tests/")
+
+    @cached_property
+    def functions(self) -> list[tuple[str, int, int]]:
+        """Return name, first line and number of lines of each function."""
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+        found = [node for node in ast.walk(self.tree) if isinstance(node, kinds)]
+        return [(node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1) for node in found]
+
+    @property
+    def lines(self) -> int:
+        """Return the number of lines."""
+        return len(self.text.splitlines())
+
+
+def python_sources(root: Path) -> list[Source]:
+    """Return our Python files."""
+    files = (file for folder in CODE for file in sorted((root / folder).rglob("*.py")))
+    return [Source(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")) for file in files]
+
+
+def text_files(root: Path) -> Iterator[Source]:
+    """Return every file that is text, outside hidden and generated folders."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not re.search(r"^\.(?!ci$)|^build$|\.egg-info$|^__pycache__$", name)]
+        for name in names:
+            file = Path(folder) / name
+            try:
+                yield Source(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8"))
+            except UnicodeDecodeError:
+                continue  # a picture
+
+
+def imports_only_where_allowed(source: Source) -> Iterator[str]:
+    """Find imports of a library, or of the sandbox, outside its own corner of the house."""
+    if source.is_test:
+        return
+    for line, module in _imported(source.tree):
+        for owned, importers in IMPORTERS.items():
+            if (module == owned or module.startswith(f"{owned}.")) and not source.path.startswith(importers):
+                yield f"{source.path}:{line} imports {owned}, which belongs to {', '.join(importers) or 'tests'}"
+
+
+def sql_only_in_store(source: Source) -> Iterator[str]:
+    """Find SQL outside runtime/store/."""
+    if source.is_test or source.path.startswith("runtime/store/"):
+        return
+    documentation = {id(node.value) for node in ast.walk(source.tree) if isinstance(node, ast.Expr)}
+    constants = (node for node in ast.walk(source.tree) if isinstance(node, ast.Constant))
+    for node in constants:
+        if isinstance(node.value, str) and id(node) not in documentation and _SQL.search(node.value):
+            yield f"{source.path}:{node.lineno} holds SQL"
+
+
+def clock_read_in_one_place(source: Source) -> Iterator[str]:
+    """Find readings of the wall clock outside runtime/clock.py."""
+    if source.is_test or source.path == CLOCK:
+        return
+    names = _names(source.tree)
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Attribute | ast.Name) and _dotted(node, names) in CLOCK_READINGS:
+            yield f"{source.path}:{node.lineno} reads the clock"
+
+
+def sizes_within_limits(source: Source) -> Iterator[str]:
+    """Find files and functions that are longer than their limit."""
+    if source.lines > MAX_FILE_LINES:
+        yield f"{source.path} has {source.lines} lines"
+    for name, line, length in source.functions:
+        if length > MAX_FUNCTION_LINES:
+            yield f"{source.path}:{line} {name} has {length} lines"
+
+
+def names_no_machine(source: Source) -> Iterator[str]:
+    """Find names of home folders and of package registries."""
+    for number, line in enumerate(source.text.splitlines(), 1):
+        if _FOREIGN.search(line):
+            yield f"{source.path}:{number} names a home folder or a package registry"
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and dotted name of all that is imported; `from a import b` may mean the module a.b."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def _names(tree: ast.Module) -> dict[str, str]:
+    """Return what each imported name stands for."""
+    names = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update({alias.asname or alias.name: alias.name for alias in node.names})
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
+    return names
+
+
+def _dotted(node: ast.expr, names: dict[str, str]) -> str:
+    """Return the dotted name of an expression with imports resolved, or "" where it has none."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id, "")
+    if isinstance(node, ast.Attribute):
+        base = _dotted(node.value, names)
+        return base and f"{base}.{node.attr}"
+    return ""

@@ -1,0 +1,66 @@
+"""Write the lock files from pyproject.toml: versions and hashes for every platform, and no addresses.
+
+`requirements.lock` is what the program needs to run; `requirements-dev.lock` is what tests and checks add to it.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+UV = "uv==0.13.8"
+OLDEST_PYTHON = "3.11"
+
+_REQUIREMENT = re.compile(r"^\S.*\n(?:    --hash=.*\n)*", re.MULTILINE)
+
+
+def main() -> None:
+    """Resolve anew and write both files."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        pyproject = tomllib.load(file)
+    run = [*pyproject["project"]["dependencies"], *pyproject["build-system"]["requires"]]
+    development = pyproject["project"]["optional-dependencies"]["dev"]
+    with tempfile.TemporaryDirectory() as folder:
+        uv = _install_uv(Path(folder))
+        running = compile_lock(uv, run)
+        everything = compile_lock(uv, [*run, *development, *(pin(block) for block in running)])
+    write(ROOT / "requirements.lock", running)
+    write(ROOT / "requirements-dev.lock", [block for block in everything if block not in running])
+
+
+def compile_lock(uv: Path, requirements: list[str]) -> list[str]:
+    """Return one block per package: its version and the hashes of all its files."""
+    finished = subprocess.run(
+        [uv, "pip", "compile", "-", "--universal", "--python-version", OLDEST_PYTHON, "--generate-hashes",
+         "--no-header", "--no-annotate", "--quiet", "--no-emit-index-url", "--no-emit-find-links"],
+        input="\n".join(requirements), text=True, stdout=subprocess.PIPE, check=True, cwd=ROOT,
+    )  # fmt: skip
+    return _REQUIREMENT.findall(finished.stdout)
+
+
+def pin(block: str) -> str:
+    """Return the requirement of a block without its hashes."""
+    return block.splitlines()[0].removesuffix("\\").strip()
+
+
+def write(path: Path, blocks: list[str]) -> None:
+    """Write the blocks. An address among them would tie everyone to one machine's mirror."""
+    text = "".join(blocks)
+    if "://" in text:
+        sys.exit(f"{path.name} would hold an address; name every package by version in pyproject.toml.")
+    path.write_text(text, encoding="utf-8")
+
+
+def _install_uv(folder: Path) -> Path:
+    """Install the pinned resolver apart from the project's environment."""
+    venv.create(folder, with_pip=True)
+    subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "--quiet", UV], check=True)
+    return folder / "bin" / "uv"
+
+
+if __name__ == "__main__":
+    main()
