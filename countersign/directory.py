@@ -1,14 +1,25 @@
 """The directory file: people, agents, groups, and which Slack account is whose. Loaded into the database at start."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from psycopg.errors import DeadlockDetected, UniqueViolation
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from countersign.errors import CountersignError
+from runtime.definitions.problems import Path as Place
+from runtime.definitions.problems import show_path
+from runtime.definitions.yaml_source import Source, SourceError, read_source
 from runtime.store.directory import replace_directory
 from runtime.store.pool import Conn
+
+ATTEMPTS = 10
+
+Fault = tuple[Place, str]
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=100)]
+Title = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
 
 
 class DirectoryError(CountersignError):
@@ -22,50 +33,67 @@ class _Closed(BaseModel):
 class Account(_Closed):
     """A Slack account."""
 
-    team: str = Field(pattern=r"^[TE][A-Z0-9]+$")
-    user: str = Field(pattern=r"^[UW][A-Z0-9]+$")
+    team: Annotated[str, StringConstraints(pattern=r"^[TE][A-Z0-9]+$")]
+    user: Annotated[str, StringConstraints(pattern=r"^[UW][A-Z0-9]+$")]
 
 
 class PersonEntry(_Closed):
     """One person, who may have several accounts and still counts once."""
 
-    id: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
-    name: str = Field(min_length=1)
-    groups: list[str] = []
+    id: Name
+    name: Title
+    groups: list[Name] = []
     slack: list[Account] = []
 
 
 class AgentEntry(_Closed):
     """A program that calls the edge: what it may start, whose wishes it may bring, which verbs it may answer for."""
 
-    id: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$")
-    name: str = Field(min_length=1)
-    triggers: list[str] = []
+    id: Name
+    name: Title
+    triggers: list[Title] = []
     on_behalf: bool = False
-    completes: list[str] = []
+    completes: list[Title] = []
 
 
 class Directory(_Closed):
-    """The whole file."""
+    """The whole file. Two people may be listed with one account: whoever clicks with it is refused."""
 
     people: list[PersonEntry]
     agents: list[AgentEntry] = []
 
 
 def read_directory(path: Path) -> Directory:
-    """Return the directory in a YAML file, or raise DirectoryError."""
+    """Return the directory in a strict YAML file, or raise DirectoryError naming file, line and path of every fault."""
     try:
-        directory = Directory.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise DirectoryError(f"{path}: {error}") from error
+        source = read_source(path, str(path))
+    except SourceError as error:
+        raise DirectoryError(str(error)) from error
+    try:
+        directory = Directory.model_validate(source.value)
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-        raise DirectoryError(f"{path}: {faults}") from error
-    ids = [entry.id for entry in (*directory.people, *directory.agents)]
-    twice = sorted({one for one in ids if ids.count(one) > 1})
-    if twice:
-        raise DirectoryError(f"{path}: listed twice: {', '.join(twice)}")
+        _refuse(source, [(one["loc"], one["msg"]) for one in error.errors(include_url=False)])
+    _refuse(source, list(_repeated(directory)))
     return directory
+
+
+def _refuse(source: Source, faults: list[Fault]) -> None:
+    if faults:
+        raise DirectoryError("\n".join(str(source.problem(place, "directory", what)) for place, what in faults))
+
+
+def _repeated(directory: Directory) -> Iterator[Fault]:
+    """Find ids that two entries share, and accounts listed twice for one person."""
+    entries = {("people", index): person.id for index, person in enumerate(directory.people)}
+    entries |= {("agents", index): agent.id for index, agent in enumerate(directory.agents)}
+    first: dict[str, Place] = {}
+    for place, name in entries.items():
+        if first.setdefault(name, place) != place:
+            yield (*place, "id"), f"{name} is {show_path(first[name])} already"
+    for index, person in enumerate(directory.people):
+        for number, account in enumerate(person.slack):
+            if account in person.slack[:number]:
+                yield ("people", index, "slack", number), f"{account.team} {account.user} is listed twice"
 
 
 async def load_directory(conn: Conn, tenant: str, directory: Directory) -> None:
@@ -79,8 +107,15 @@ async def load_directory(conn: Conn, tenant: str, directory: Directory) -> None:
         for one in directory.agents
     ]
     accounts = [(account.team, account.user, one.id) for one in directory.people for account in one.slack]
-    await replace_directory(conn, tenant, [*people, *agents], accounts)
+    for attempts_left in reversed(range(ATTEMPTS)):
+        try:
+            await replace_directory(conn, tenant, [*people, *agents], accounts)
+        except (UniqueViolation, DeadlockDetected):  # another process that starts loads it at this moment
+            if not attempts_left:
+                raise
+        else:
+            return
 
 
 def _grants(agent: AgentEntry) -> dict[str, Any]:
-    return {"triggers": agent.triggers, "on_behalf": agent.on_behalf, "completes": agent.completes}
+    return agent.model_dump(include={"triggers", "on_behalf", "completes"})

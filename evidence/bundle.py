@@ -56,10 +56,12 @@ def build(dossier: Dossier, key: SigningKey) -> Sealed:
 
 def _members(dossier: Dossier, leaves: Sequence[Leaf]) -> dict[str, bytes]:
     """Return the files that hold the dossier, each under a name of its own."""
-    members: dict[str, bytes] = {}
+    members = {
+        names.RUN: canonical.dumps(dict(dossier.run)),
+        names.DEFINITION: dossier.definition,
+        names.AUDIT: b"".join(canonical.dumps(leaf.model_dump()) + b"\n" for leaf in leaves),
+    }
     for part in (
-        iter([(names.RUN, canonical.dumps(dict(dossier.run))), (names.DEFINITION, dossier.definition)]),
-        iter([(names.AUDIT, b"".join(canonical.dumps(leaf.model_dump()) + b"\n" for leaf in leaves))]),
         _in_order(names.DECISIONS, dossier.decisions, "id", _chained(leaves, DECISION_RECORDED, "decision_id")),
         _in_order(names.RECEIPTS, dossier.receipts, "receipt_id", _chained(leaves, RECEIPT_WRITTEN, "receipt_id")),
         ((names.approval(_identifier(record, "id")), canonical.dumps(dict(record))) for record in dossier.approvals),
@@ -99,8 +101,6 @@ def _policies(policies: Mapping[str, Mapping[str, str]]) -> Members:
     """Return the policy files, each in the folder of its policy's digest."""
     for digest, files in policies.items():
         for file, text in files.items():
-            if not names.is_safe_path(file):
-                raise DossierError(f"policy file {file!r} is not a plain relative path")
             yield f"{names.POLICIES}/{_identifier({'digest': digest}, 'digest')}/{file}", text.encode()
 
 

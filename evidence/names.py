@@ -5,7 +5,7 @@ import re
 _SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
 _PATH = re.compile(rf"{_SEGMENT}(/{_SEGMENT})*")
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_-]{1,128}")
-MAX_NAME = 255
+_LONGEST = 255
 
 STATEMENT = "statement.dsse.json"
 RUN = "run.json"
@@ -21,7 +21,7 @@ POLICIES = "policies"
 
 def is_safe_path(name: str) -> bool:
     """Return whether `name` is a relative path of plain ASCII segments, none empty or starting with a dot."""
-    return len(name) <= MAX_NAME and _PATH.fullmatch(name) is not None
+    return len(name) <= _LONGEST and _PATH.fullmatch(name) is not None
 
 
 def is_identifier(name: str) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import BinaryIO, NamedTuple
 
 from evidence.errors import EvidenceError
-from evidence.names import MAX_NAME, is_safe_path
+from evidence.names import is_safe_path
 
 MAX_MEMBERS = 65_535
 MAX_MEMBER_SIZE = 32 * 2**20
@@ -185,8 +185,6 @@ def _read_member(reader: _Reader, last: str) -> tuple[str, bytes]:
     """Read one local header with its data; `last` is the name before it."""
     raw = reader.take(_STRUCTS[_Local].size, "")
     header = _Local._make(_STRUCTS[_Local].unpack(raw))
-    if not 0 < header.name_length <= MAX_NAME:
-        raise ZipFormError("", f"a member's name of {header.name_length} bytes")
     name = reader.take(header.name_length, "").decode("latin-1")
     if not is_safe_path(name):
         raise ZipFormError("", f"a member's name is not a plain relative path: {name!r}")

@@ -27,6 +27,7 @@ from runtime.engine import Engine
 from runtime.handlers import Call, Handler, JsonObject, OutcomeUnknownError, RefusedError, TransientError
 from runtime.orchestrator import advance
 from runtime.planner import StepMoved
+from runtime.recordable import error_text, fault
 from runtime.states import StepStatus
 from runtime.store import approvals, effects
 from runtime.store.effects import Effect, KeyInUseError, LeaseLostError
@@ -206,7 +207,7 @@ class _Passage:
             if self.handler is None:
                 raise RefusedError(f"no connector offers {self.effect.connector}::{self.effect.operation}")
             async with asyncio.timeout(self.effect.timeout_s):
-                result: JsonObject | Exception = await self.handler.run(self._call())
+                result: JsonObject | Exception = recordable(await self.handler.run(self._call()))
         except Exception as error:  # noqa: BLE001 - whatever is raised is an outcome, and at worst an unknown one
             result = error
         await self._finish(result)
@@ -230,9 +231,9 @@ class _Passage:
         async with self._tx() as tx:
             match result:
                 case RefusedError():
-                    await outcomes.fail(engine, tx, attempt, str(result))
+                    await outcomes.fail(engine, tx, attempt, error_text(str(result)))
                 case TransientError():
-                    await outcomes.try_later(engine, tx, attempt, str(result), result.retry_after)
+                    await outcomes.try_later(engine, tx, attempt, error_text(str(result)), result.retry_after)
                 case Exception():
                     await outcomes.doubt(engine, tx, attempt, _describe(result))
                 case _:
@@ -251,11 +252,17 @@ class _Passage:
             return True
         if found is None:
             return False
-        await self._finish(found)
+        await self._finish(recordable(found))
         return True
+
+
+def recordable(result: JsonObject) -> JsonObject:
+    """Return a connector's result, or a note in its place: it acted, whatever is wrong with its answer."""
+    wrong = fault(result)
+    return result if wrong is None else {"not_recorded": wrong}
 
 
 def _describe(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    return str(error) if isinstance(error, OutcomeUnknownError) else f"{type(error).__name__}: {error}"
+    return error_text(str(error) if isinstance(error, OutcomeUnknownError) else f"{type(error).__name__}: {error}")

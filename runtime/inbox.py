@@ -12,6 +12,7 @@ from runtime.desk_model import ApprovalStatus
 from runtime.engine import Engine
 from runtime.orchestrator import advance
 from runtime.planner import Canceled, ParamsError, StepMoved, fits
+from runtime.recordable import error_text, fault
 from runtime.states import NotificationStatus, StepStatus, WaitStatus, WaitType
 from runtime.store import approvals
 from runtime.store import inbox as store
@@ -59,7 +60,10 @@ async def _apply_completion(engine: Engine, conn: Conn, notification: Notificati
 
 async def _completed(engine: Engine, tx: RunTx, wait: Wait, payload: Mapping[str, Any]) -> StepMoved:
     if payload["outcome"] == "failed":
-        return StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error=payload["error"] or "the other side failed")
+        error = error_text(payload["error"]) or "the other side failed"
+        return StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error=error)
+    if wrong := fault(payload["result"]):
+        return StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error=f"result: {wrong}")
     row = tx.row
     definition = await engine.definitions.get(tx.conn, row["definition_name"], row["definition_version"])
     try:

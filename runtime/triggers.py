@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from receipts.canonical import CanonicalError, dumps
 from receipts.chain import GENESIS, Actor
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.planner import ParamsError, fits
+from runtime.recordable import fault
 from runtime.store import runs
 from runtime.store.pool import Conn
 from runtime.store.run_tx import lock_run
@@ -48,10 +48,11 @@ class Claim:
 
 async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Claim:
     """Start a queued run of `definition`, or return the run that this trigger started before."""
+    if wrong := fault(dict(trigger.payload)):
+        raise TriggerError(f"payload: {wrong}")
     try:
-        dumps(dict(trigger.payload))
         fits(definition.trigger_schema, dict(trigger.payload), "payload")
-    except (ParamsError, CanonicalError) as error:
+    except ParamsError as error:
         raise TriggerError(str(error)) from error
     async with engine.pool.connection() as conn, conn.transaction():
         new = await _new_run(engine, conn, trigger)

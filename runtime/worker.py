@@ -16,6 +16,7 @@ from runtime.engine import Engine
 from runtime.handlers import Call, HandlerError, JsonObject, TransientError
 from runtime.orchestrator import advance
 from runtime.planner import ParamsError, Started, StepMoved, fits
+from runtime.recordable import error_text, fault
 from runtime.retry import delay
 from runtime.states import StepStatus
 from runtime.store import effects, runs, signals
@@ -185,6 +186,8 @@ async def _read(engine: Engine, verb: Verb, lease: ReadLease) -> JsonObject | Ex
     try:
         async with asyncio.timeout(verb.timeout.total_seconds()):
             result = await handler.run(call)
+        if wrong := fault(result):
+            raise ParamsError(f"result: {wrong}")
         fits(verb.output_schema, result, "result")
     except Exception as error:  # noqa: BLE001 - a read has no side effect: whatever it raises is its outcome
         return error
@@ -198,7 +201,7 @@ def after_read(
     if not isinstance(result, Exception):
         return StepMoved(lease.path, StepStatus.SUCCEEDED, result), None
     known = isinstance(result, HandlerError | ParamsError)
-    error = str(result) if known else f"{type(result).__name__}: {result}"
+    error = error_text(str(result) if known else f"{type(result).__name__}: {result}")
     if not isinstance(result, TransientError | TimeoutError) or lease.attempt >= verb.retry.max_attempts:
         return StepMoved(lease.path, StepStatus.FAILED_TERMINAL, error=error), None
     after = result.retry_after if isinstance(result, TransientError) else None

@@ -29,6 +29,7 @@ PEOPLE = {
     "rita": ["onboarding"],
     "ann": ["compliance"],
     "ben": ["compliance"],
+    "cat": ["compliance"],
     "sue": ["senior-compliance"],
     "omar": ["operators"],
     "ivy": ["incident-managers"],
@@ -122,7 +123,7 @@ class Bench:
 
     async def rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
         async with self.engine.pool.connection() as conn:
-            return await (await conn.execute(query, values)).fetchall()  # type: ignore[call-overload, no-any-return]
+            return await (await conn.execute(query, values)).fetchall()
 
     async def approval_id(self, kind: str = "effect", status: str = "requested") -> str:
         found = await self.rows(

@@ -63,13 +63,15 @@ reason_required := false if input.effect.reversible == true
 
 # METADATA
 # title: Counted votes
-# description: Votes of people in one of the groups asked, without those who are excluded.
+# description: >-
+#   Votes of people in one of the groups asked, without those who are excluded. Who is next in line is asked only when
+#   time runs short; until then the runtime counts no vote of theirs.
 counted contains vote if {
 	some vote in input.votes
 	is_string(vote.person)
 	not vote.person in duties.excluded
 	some group in vote.groups
-	group in requirement.groups
+	group in array.concat(requirement.groups, requirement.escalate_to)
 }
 
 # METADATA

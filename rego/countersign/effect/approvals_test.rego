@@ -62,6 +62,12 @@ test_requester_and_submitter_do_not_count if {
 	filed([given.approve("ann"), given.approve("bob"), given.approve("cyd")]) == "allow"
 }
 
+test_next_in_line_counts_as_one_of_those_asked if {
+	tenant := json.patch(given.tenant, [{"op": "replace", "path": "/requirements/high/escalate_to", "value": ["legal"]}])
+	outcome(given.filing([by_legal("eve"), given.approve("bob")]), tenant) == "allow"
+	outcome(given.filing([by_legal("ann"), given.approve("bob")]), tenant) == "needs_approval"
+}
+
 test_people_outside_the_groups_do_not_count if {
 	filed([by_legal("eve"), given.approve("bob")]) == "needs_approval"
 	filed([object.union(given.approve("eve"), {"groups": null}), given.approve("bob")]) == "needs_approval"

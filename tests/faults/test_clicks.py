@@ -1,0 +1,124 @@
+"""Clicks that come together, twice, late or from the wrong people: one vote a person, one outcome."""
+
+import asyncio
+
+import pytest
+
+from runtime.desk_model import Click, Refusal, SlackAccount, VoteVerdict
+from tests.bench import TEAM, Bench
+from tests.integration.conftest import Targets
+
+FILE = {"company": "ACME", "text": "report"}
+
+
+async def _asked(bench: Bench) -> tuple[str, str]:
+    run_id = (await bench.start("bench.file", FILE)).run_id
+    await bench.settle()
+    return run_id, await bench.approval_id()
+
+
+async def _votes(bench: Bench, approval: str) -> list[tuple[str, str]]:
+    rows = await bench.rows("SELECT person, verdict FROM votes WHERE approval_id = %s ORDER BY person", approval)
+    return [(row["person"], row["verdict"]) for row in rows]
+
+
+async def test_the_same_click_delivered_five_times_at_once_is_one_vote(bench: Bench) -> None:
+    _, approval = await _asked(bench)
+    outcomes = await asyncio.gather(*(bench.click("ann", approval) for _ in range(5)))
+    assert all(outcome == outcomes[0] for outcome in outcomes), "every delivery gets the first one's answer"
+    assert outcomes[0].counted
+    assert await _votes(bench, approval) == [("ann", "approve")]
+    (row,) = await bench.rows("SELECT deliveries FROM notifications WHERE kind = 'vote'")
+    assert row["deliveries"] == 5
+
+
+async def test_approve_and_reject_at_the_same_moment_have_one_outcome(bench: Bench, targets: Targets) -> None:
+    for ref in range(6):
+        run_id = (await bench.start("bench.file", FILE, ref=f"race-{ref}")).run_id
+        await bench.settle()
+        approval = await bench.approval_id()
+        assert (await bench.click("ann", approval)).counted
+        yes, no = await asyncio.gather(bench.click("ben", approval), bench.click("cat", approval, "reject", "no good"))
+        await bench.settle()
+        rows = await bench.rows("SELECT status FROM approvals WHERE approval_id = %s", approval)
+        run = await bench.run(run_id)
+        ended = [("approved", "succeeded"), ("rejected", "failed_terminal")]
+        assert (rows[0]["status"], run["status"]) in ended
+        assert [yes.counted, no.counted].count(True) == 1
+        performed = [call for call in targets.file.calls if call.run_id == run_id]
+        assert len(performed) == (rows[0]["status"] == "approved")
+
+
+async def test_one_person_with_two_slack_accounts_has_one_vote(bench: Bench) -> None:
+    run_id, approval = await _asked(bench)
+    for account in ("UANN", "UANN2"):
+        click = Click(
+            f"{approval}:{account}",
+            approval,
+            1,
+            VoteVerdict.APPROVE,
+            "checked",
+            SlackAccount(TEAM, account),
+            "ann",
+            None,
+            "req",
+        )
+        outcome = await bench.desk.apply(await bench.desk.record(click))
+    assert outcome.refusal is not None
+    assert outcome.refusal.code == "vote.repeated"
+    assert await _votes(bench, approval) == [("ann", "approve")]
+    assert (await bench.run(run_id))["status"] == "waiting_approval"
+
+
+@pytest.mark.parametrize(
+    ("person", "code"),
+    [
+        ("rita", "vote.requester"),
+        ("omar", "vote.not_in_group"),
+        ("portal-bot", "identity.unknown"),
+        ("nobody", "identity.unknown"),
+    ],
+)
+async def test_who_may_not_decide_is_refused_and_the_refusal_is_audited(bench: Bench, person: str, code: str) -> None:
+    run_id, approval = await _asked(bench)
+    outcome = await bench.click(person, approval)
+    assert outcome.refusal is not None
+    assert outcome.refusal.code == code
+    assert await _votes(bench, approval) == []
+    leaves = await bench.rows(
+        "SELECT leaf FROM audit_leaves WHERE run_id = %s AND leaf->>'event' = 'vote.refused'", run_id
+    )
+    assert [row["leaf"]["data"]["code"] for row in leaves] == [code]
+
+
+async def test_a_refusal_that_the_bot_found_is_on_record(bench: Bench) -> None:
+    run_id, approval = await _asked(bench)
+    guest = Refusal("identity.guest", "Guests cannot decide.")
+    click = Click("k", approval, 1, VoteVerdict.APPROVE, "", SlackAccount(TEAM, "UGUEST"), None, guest, "req")
+    outcome = await bench.desk.apply(await bench.desk.record(click))
+    assert outcome.refusal == guest
+    leaves = await bench.rows("SELECT leaf FROM audit_leaves WHERE run_id = %s ORDER BY seq DESC LIMIT 1", run_id)
+    assert leaves[0]["leaf"]["data"]["user"] == "UGUEST"
+
+
+async def test_a_rejection_without_a_reason_does_not_count(bench: Bench) -> None:
+    _, approval = await _asked(bench)
+    outcome = await bench.click("ann", approval, "reject", " ")
+    assert outcome.refusal is not None
+    assert outcome.refusal.code == "vote.reason_missing"
+
+
+async def test_a_click_on_an_approval_that_is_not_known_is_a_dead_letter(bench: Bench) -> None:
+    outcome = await bench.click("ann", "apr_nothing")
+    assert outcome.refusal is not None
+    assert outcome.refusal.code == "vote.unknown"
+    (row,) = await bench.rows("SELECT status FROM notifications WHERE kind = 'vote'")
+    assert row["status"] == "dead_letter"
+
+
+async def test_a_vote_recorded_before_a_crash_is_applied_by_the_next_worker(bench: Bench) -> None:
+    _, approval = await _asked(bench)
+    click = Click("k", approval, 1, VoteVerdict.APPROVE, "fine", SlackAccount(TEAM, "UANN"), "ann", None, "req")
+    await bench.desk.record(click)  # and then the bot is gone
+    await bench.settle()
+    assert await _votes(bench, approval) == [("ann", "approve")]

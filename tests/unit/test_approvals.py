@@ -1,0 +1,97 @@
+"""Who may vote, and what votes add up to."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.approvals import Ballot, Requirement, refuse_vote, tally
+from runtime.desk_model import ApprovalStatus, Person, VoteVerdict
+
+NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+TWO = Requirement(
+    quorum=2,
+    groups=("compliance",),
+    all_groups=False,
+    exclude=(),
+    reason_required=False,
+    escalate_to=("seniors",),
+    expires_in="PT8H",
+)
+BALLOT = Ballot(
+    status=ApprovalStatus.REQUESTED,
+    requirement=TWO,
+    requested_by="rita",
+    submitted_by="portal",
+    voted=frozenset(),
+    escalated=False,
+    expires_at=NOW + timedelta(hours=1),
+)
+ANN = Person("ann", "Ann", ("compliance",))
+YES, NO = VoteVerdict.APPROVE, VoteVerdict.REJECT
+
+
+def _code(
+    ballot: Ballot, person: Person = ANN, verdict: VoteVerdict = YES, reason: str | None = "checked"
+) -> str | None:
+    refusal = refuse_vote(ballot, person, verdict, reason, NOW)
+    return refusal.code if refusal else None
+
+
+def test_a_member_of_the_group_may_vote() -> None:
+    assert _code(BALLOT) is None
+
+
+@pytest.mark.parametrize(
+    ("ballot", "person", "code"),
+    [
+        (replace(BALLOT, status=ApprovalStatus.CANCELED), ANN, "vote.closed"),
+        (replace(BALLOT, expires_at=NOW), ANN, "vote.expired"),
+        (replace(BALLOT, requested_by="ann"), ANN, "vote.requester"),
+        (replace(BALLOT, submitted_by="ann"), ANN, "vote.requester"),
+        (replace(BALLOT, requirement=replace(TWO, exclude=("ann",))), ANN, "vote.excluded"),
+        (BALLOT, Person("sue", "Sue", ("seniors",)), "vote.not_in_group"),
+        (BALLOT, Person("sue", "Sue", ()), "vote.not_in_group"),
+        (replace(BALLOT, voted=frozenset({"ann"})), ANN, "vote.repeated"),
+    ],
+)
+def test_a_vote_that_does_not_count_is_refused_with_its_reason(ballot: Ballot, person: Person, code: str) -> None:
+    assert _code(ballot, person) == code
+
+
+def test_those_next_in_line_may_vote_once_time_runs_short() -> None:
+    assert _code(replace(BALLOT, escalated=True), Person("sue", "Sue", ("seniors",))) is None
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "no"])
+def test_a_rejection_needs_a_reason(reason: str) -> None:
+    assert _code(BALLOT, ANN, NO, reason) == "vote.reason_missing"
+    assert _code(BALLOT, ANN, YES, reason) is None
+    strict = replace(BALLOT, requirement=replace(TWO, reason_required=True))
+    assert _code(strict, ANN, YES, reason) == "vote.reason_missing"
+
+
+VOTES = st.lists(st.tuples(st.sampled_from(["a", "b", "c", "d"]), st.sampled_from([YES, NO])), max_size=6)
+
+
+@given(VOTES, st.integers(1, 3))
+def test_approved_means_enough_distinct_people_and_nobody_against(
+    votes: list[tuple[str, VoteVerdict]], quorum: int
+) -> None:
+    status = tally(replace(TWO, quorum=quorum), [(verdict, person, ["compliance"]) for person, verdict in votes])
+    against = any(verdict is NO for _, verdict in votes)
+    enough = len({person for person, _ in votes}) >= quorum
+    assert (status is ApprovalStatus.REJECTED) == against
+    assert (status is ApprovalStatus.APPROVED) == (enough and not against)
+
+
+def test_a_quorum_of_nothing_is_not_met_by_nobody() -> None:
+    assert tally(replace(TWO, quorum=0), []) is ApprovalStatus.REQUESTED
+
+
+def test_all_groups_means_one_of_each() -> None:
+    both = replace(TWO, groups=("compliance", "legal"), all_groups=True)
+    assert tally(both, [(YES, "a", ["compliance"]), (YES, "b", ["compliance"])]) is ApprovalStatus.REQUESTED
+    assert tally(both, [(YES, "a", ["compliance"]), (YES, "b", ["legal"])]) is ApprovalStatus.APPROVED

@@ -1,0 +1,216 @@
+"""The planner: properties over random graphs, and the rules of starting, skipping, failing and ending."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.definitions.model import (
+    Definition,
+    Edge,
+    EdgeKind,
+    EffectClass,
+    InDoubt,
+    Kind,
+    Retry,
+    StepDefinition,
+    Tier,
+    Verb,
+)
+from runtime.planner import Canceled, Snapshot, Started, StepMoved, StepState, Transition, plan
+from runtime.states import RUN, STEP, RunStatus, StepStatus, is_final
+
+READ = Verb(
+    name="look",
+    domain="d",
+    description="",
+    kind=Kind.SYNC,
+    handler="bench::look",
+    static_params={},
+    input_schema={"type": "object"},
+    output_schema={},
+    timeout=timedelta(seconds=5),
+    retry=Retry(1, "fixed", timedelta(seconds=1), timedelta(seconds=1)),
+    escalation=None,
+    effect_class=EffectClass.READ,
+    tier=Tier.LOW,
+    reversible_by=None,
+    target="",
+    idempotency_key="",
+    in_doubt=InDoubt.ASK,
+    correlation_field=None,
+    wait_type=None,
+    redact=(),
+)
+WRITE = replace(
+    READ,
+    name="do",
+    handler="bench::do",
+    effect_class=EffectClass.WRITE,
+    target="t",
+    idempotency_key="${run.id}:${step}",
+)
+
+
+def definition(edges: dict[str, list[str]], whens: dict[str, str] | None = None, verb: Verb = READ) -> Definition:
+    """Return a definition of steps that need others."""
+    whens = whens or {}
+    return Definition(
+        name="graph",
+        version=1,
+        title="",
+        trigger_type="t",
+        trigger_schema={},
+        steps={path: StepDefinition(path, verb.name, {}, whens.get(path)) for path in edges},
+        edges=tuple(Edge(need, path, EdgeKind.SEQUENCE) for path, needs in edges.items() for need in needs),
+        verbs={verb.name: verb},
+        canonical=b"",
+        digest="0" * 64,
+    )
+
+
+def fresh(graph: Definition) -> Snapshot:
+    return Snapshot(
+        "run_1", "acme", RunStatus.QUEUED, {}, {path: StepState(StepStatus.PENDING) for path in graph.steps}
+    )
+
+
+def after(snapshot: Snapshot, transition: Transition) -> Snapshot:
+    return replace(snapshot, status=transition.run, steps={**snapshot.steps, **transition.steps})
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Definition:
+    """Draw an acyclic graph: a step may need earlier ones."""
+    paths = [f"s{i}" for i in range(draw(st.integers(1, 8)))]
+    edges = {
+        path: draw(st.lists(st.sampled_from(paths[:i]), unique=True, max_size=3)) if i else []
+        for i, path in enumerate(paths)
+    }
+    whens = {path: draw(st.sampled_from(["true", "false"])) for path in paths if draw(st.booleans())}
+    return definition(edges, whens, draw(st.sampled_from([READ, WRITE])))
+
+
+ENDINGS = st.sampled_from(
+    [StepStatus.SUCCEEDED, StepStatus.SUCCEEDED, StepStatus.SUCCEEDED, StepStatus.FAILED_TERMINAL]
+)
+
+
+def _moves(ending: StepStatus, path: str) -> list[StepMoved]:
+    return [StepMoved(path, StepStatus.RUNNING), StepMoved(path, ending, {"value": 1}, "")]
+
+
+def play(graph: Definition, data: st.DataObject) -> list[Snapshot]:
+    """Play a run to its end in any order of answers; return every snapshot on the way."""
+    snapshots = [fresh(graph)]
+    snapshots.append(after(snapshots[-1], plan(graph, snapshots[-1], Started())))
+    while free := [path for path, state in snapshots[-1].steps.items() if state.status is StepStatus.READY]:
+        for move in _moves(data.draw(ENDINGS), data.draw(st.sampled_from(free))):
+            snapshots.append(after(snapshots[-1], plan(graph, snapshots[-1], move)))
+    return snapshots
+
+
+@given(graphs(), st.data())
+def test_every_run_ends_and_succeeds_only_if_every_step_succeeded_or_was_skipped(
+    graph: Definition, data: st.DataObject
+) -> None:
+    last = play(graph, data)[-1]
+    assert is_final(RUN, last.status)
+    good = {StepStatus.SUCCEEDED, StepStatus.SKIPPED}
+    assert (last.status is RunStatus.SUCCEEDED) == all(state.status in good for state in last.steps.values())
+    assert all(is_final(STEP, state.status) for state in last.steps.values())
+
+
+@given(graphs(), st.data())
+def test_no_step_starts_before_all_it_needs_has_ended_well(graph: Definition, data: st.DataObject) -> None:
+    for snapshot in play(graph, data):
+        for path, state in snapshot.steps.items():
+            if state.status in {StepStatus.READY, StepStatus.RUNNING, StepStatus.SUCCEEDED}:
+                needs = [snapshot.steps[need].status for need in graph.needs(path)]
+                assert all(need in {StepStatus.SUCCEEDED, StepStatus.SKIPPED} for need in needs)
+
+
+@given(graphs(), st.data())
+def test_the_same_snapshot_and_event_give_the_same_plan(graph: Definition, data: st.DataObject) -> None:
+    snapshot = play(graph, data)[0]
+    assert plan(graph, snapshot, Started()) == plan(graph, snapshot, Started())
+
+
+@given(graphs(), st.data())
+def test_what_has_ended_is_never_moved_again(graph: Definition, data: st.DataObject) -> None:
+    last = play(graph, data)[-1]
+    for path in graph.steps:
+        assert plan(graph, last, StepMoved(path, StepStatus.FAILED_TERMINAL)) == Transition(last.status)
+
+
+@given(graphs(), st.data())
+def test_each_step_is_proposed_at_most_once(graph: Definition, data: st.DataObject) -> None:
+    snapshots = [fresh(graph)]
+    proposed: list[str] = []
+    event: Any = Started()
+    while True:
+        transition = plan(graph, snapshots[-1], event)
+        proposed += [one.path for one in transition.proposals] + [one.path for one in transition.reads]
+        snapshots.append(after(snapshots[-1], transition))
+        open_ = [p for p, s in snapshots[-1].steps.items() if s.status in {StepStatus.READY, StepStatus.RUNNING}]
+        if not open_:
+            break
+        path = data.draw(st.sampled_from(open_))
+        running = snapshots[-1].steps[path].status is StepStatus.RUNNING
+        event = StepMoved(path, StepStatus.SUCCEEDED if running else StepStatus.RUNNING)
+    assert len(proposed) == len(set(proposed))
+
+
+def test_a_cancel_ends_every_step_and_proposes_nothing() -> None:
+    graph = definition({"a": [], "b": ["a"]})
+    running = after(fresh(graph), plan(graph, fresh(graph), Started()))
+    transition = plan(graph, running, Canceled("no longer wanted"))
+    assert transition.run is RunStatus.CANCELED
+    assert {state.status for state in transition.steps.values()} == {StepStatus.CANCELED}
+    assert not transition.reads
+
+
+def test_a_step_after_a_skipped_one_is_skipped_unless_it_has_its_own_condition() -> None:
+    graph = definition({"a": [], "b": ["a"], "c": ["a"]}, {"a": "false", "c": "steps.a.status == 'skipped'"})
+    transition = plan(graph, fresh(graph), Started())
+    assert transition.steps["b"].status is StepStatus.SKIPPED
+    assert transition.steps["c"].status is StepStatus.READY
+
+
+def test_a_condition_that_cannot_be_evaluated_fails_the_step_and_says_why() -> None:
+    graph = definition({"a": []}, {"a": "trigger.missing == 1"})
+    transition = plan(graph, fresh(graph), Started())
+    assert transition.run is RunStatus.FAILED_TERMINAL
+    assert "trigger.missing" in transition.steps["a"].error
+
+
+def test_a_failed_step_cancels_what_was_just_about_to_start() -> None:
+    graph = definition({"a": [], "b": []}, {"b": "trigger.missing"}, WRITE)
+    transition = plan(graph, fresh(graph), Started())
+    assert transition.run is RunStatus.FAILED_TERMINAL
+    assert transition.proposals == []
+    assert transition.steps["a"].status is StepStatus.CANCELED
+
+
+def test_a_proposal_has_its_key_from_the_template() -> None:
+    graph = definition({"a": []}, verb=WRITE)
+    (proposal,) = plan(graph, fresh(graph), Started()).proposals
+    assert (proposal.target, proposal.idempotency_key) == ("t", "run_1:a")
+
+
+def test_params_that_do_not_fit_the_schema_fail_the_step() -> None:
+    strict = replace(READ, input_schema={"type": "object", "required": ["what"]})
+    graph = definition({"a": []}, verb=strict)
+    transition = plan(graph, fresh(graph), Started())
+    assert "'what' is a required property" in transition.steps["a"].error
+
+
+def test_defaults_stand_under_static_params_under_the_steps_own() -> None:
+    schema = {"type": "object", "properties": {"a": {"default": 1}, "b": {"default": 1}, "c": {"default": 1}}}
+    verb = replace(READ, input_schema=schema, static_params={"b": 2, "c": 2})
+    graph = definition({"a": []}, verb=verb)
+    graph = replace(graph, steps={"a": StepDefinition("a", "look", {"c": "${1 + 2}"}, None)})
+    (read,) = plan(graph, fresh(graph), Started()).reads
+    assert read.params == {"a": 1, "b": 2, "c": 3}
