@@ -2,10 +2,12 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
-from countersign.compose import System
+from countersign.compose import System, make_archive
 from countersign.errors import CountersignError
 from runtime import inbox
+from runtime.store import evidence
 from runtime.store.inbox import Notification
 from runtime.store.runs import run_summary
 
@@ -33,12 +35,25 @@ async def cancel_run(system: System, run_id: str, reason: str) -> str:
     return f"{run_id} is canceled"
 
 
+async def list_bundles(system: System) -> list[dict[str, Any]]:
+    """Return the tenant's bundles, newest first."""
+    async with system.engine.pool.connection() as conn:
+        return await evidence.list_bundles(conn, system.settings.tenant)
+
+
 async def fetch_bundle(system: System, run_id: str, to: Path) -> str:
     """Write a run's bundle to a file and return its SHA-256."""
     async with system.engine.pool.connection() as conn:
         run = await run_summary(conn, system.settings.tenant, run_id)
     if run is None or run["location"] is None:
         raise OperateError(f"there is no stored bundle of run {run_id}")
-    data = await asyncio.to_thread(system.sealer.archive.get, run["location"])
-    to.write_bytes(data)
+    await asyncio.to_thread(_fetch, system, run["location"], to)
     return str(run["sha256"])
+
+
+def _fetch(system: System, location: str, to: Path) -> None:
+    data = make_archive(system.settings).get(location)
+    try:
+        to.write_bytes(data)
+    except OSError as error:
+        raise OperateError(f"{to} cannot be written: {error.strerror}") from error

@@ -71,7 +71,7 @@ def _check_quorum(name: str, requirement: RequirementRecord, requesters: set[str
             raise BrokenError(name, f"counts the vote of the requester, {vote.person}")
         if vote.person in requirement.exclude:
             raise BrokenError(name, f"counts the vote of {vote.person}, who was excluded")
-        if not set(vote.groups) & set(requirement.groups):
+        if not set(vote.groups) & {*requirement.groups, *requirement.escalate_to}:
             raise BrokenError(name, f"counts the vote of {vote.person}, who is in none of the groups that were asked")
     approving = [vote for vote in votes if vote.verdict == "approve"]
     if len(approving) < requirement.quorum:

@@ -74,6 +74,7 @@ class RequirementRecord(Open):
     groups: list[str] = Field(min_length=1)
     all_groups: bool
     exclude: list[str]
+    escalate_to: list[str]
 
 
 class Answered(Open):

@@ -41,7 +41,12 @@ async def record_decision(engine: Engine, tx: RunTx, attempt: Attempt, question:
     attempt.decision_id = document["id"]
     seq = tx.leaf(
         "decision.recorded",
-        {"decision_id": document["id"], "digest": digest(document), "outcome": document["outcome"]},
+        {
+            "decision_id": document["id"],
+            "digest": digest(document),
+            "outcome": document["outcome"],
+            "reasons": [reason.code for reason in verdict.answer.reasons],
+        },
         step=attempt.effect.step,
         effect_id=attempt.effect.effect_id,
         approval_id=attempt.approval_id,

@@ -18,7 +18,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
 
 from policy.model import Outcome, PolicyUnavailableError, Question, Verdict
 from runtime import asking, outcomes, retry
@@ -169,12 +168,10 @@ class _Passage:
         try:
             async with self._tx() as tx:
                 await asking.record_decision(engine, tx, attempt, question, verdict)
-                until = tx.now + timedelta(seconds=effect.timeout_s) + engine.timing.lease
                 await effects.begin_attempt(
                     tx.conn,
                     effect,
                     now=tx.now,
-                    until=until,
                     decision_id=attempt.decision_id or "",
                     digest=attempt.action.digest,
                 )

@@ -10,6 +10,8 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+import psycopg
+
 from runtime import gate, inbox
 from runtime.definitions.model import Verb
 from runtime.engine import Engine
@@ -19,10 +21,12 @@ from runtime.planner import ParamsError, Started, StepMoved, fits
 from runtime.recordable import error_text, fault
 from runtime.retry import delay
 from runtime.states import StepStatus
-from runtime.store import effects, runs, signals
+from runtime.store import effects, leases, runs, signals
 from runtime.store import inbox as inbox_store
+from runtime.store.effects import Effect
 from runtime.store.run_tx import run_tx
 from runtime.store.runs import ReadLease
+from runtime.store.signals import beside
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +40,7 @@ class Worker:
         self.engine = engine
         self.concurrency = concurrency
         self.jobs = jobs
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], Effect | ReadLease | None] = {}
         self._applying: set[str] = set()
         self._stopping = asyncio.Event()
 
@@ -48,13 +52,23 @@ class Worker:
     async def run(self) -> None:
         """Work until stopped."""
         wakeup = self.engine.wakeup
-        async with signals.listening(self.engine.dsn, wakeup.event.set):
+        async with signals.listening(self.engine.dsn, wakeup.event.set), beside(self._heartbeat()):
             while not self._stopping.is_set():
                 wakeup.event.clear()
                 if not await self._safely(self.claim()):
                     await self._rest()
             while self._tasks:
                 await asyncio.wait(self._tasks)
+
+    async def _heartbeat(self) -> None:
+        """Hold on to what is under way; a worker that cannot say so any more loses it to others."""
+        lease = self.engine.timing.lease
+        while True:
+            await asyncio.sleep(lease.total_seconds() / 3)
+            held = [one for one in self._tasks.values() if one is not None]
+            with suppress(psycopg.Error, OSError):
+                async with self.engine.pool.connection() as conn:
+                    await leases.extend(conn, self.engine.worker, held, self.engine.clock() + lease)
 
     async def _rest(self) -> None:
         with suppress(TimeoutError):
@@ -92,13 +106,13 @@ class Worker:
     def _room(self) -> int:
         return max(self.concurrency - len(self._tasks), 0)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None], lease: Effect | ReadLease | None = None) -> None:
         task = asyncio.create_task(self._guarded(work))
-        self._tasks.add(task)
+        self._tasks[task] = lease
         task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        del self._tasks[task]
         self.engine.wakeup.event.set()
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
@@ -132,10 +146,10 @@ class Worker:
         now = self.engine.clock()
         until = now + self.engine.timing.lease
         async with self.engine.pool.connection() as conn:
-            leases = await runs.lease_reads(conn, self.engine.worker, now, until, self._room)
-        for lease in leases:
-            self._spawn(do_read(self.engine, lease))
-        return len(leases)
+            leased = await runs.lease_reads(conn, self.engine.worker, now, until, self._room)
+        for lease in leased:
+            self._spawn(do_read(self.engine, lease), lease)
+        return len(leased)
 
     async def _lease_effects(self) -> int:
         now = self.engine.clock()
@@ -143,7 +157,7 @@ class Worker:
         async with self.engine.pool.connection() as conn:
             leased = await effects.lease_effects(conn, self.engine.worker, now, until, self._room)
         for effect in leased:
-            self._spawn(gate.perform(self.engine, effect))
+            self._spawn(gate.perform(self.engine, effect), effect)
         return len(leased)
 
     async def _do_jobs(self) -> int:
@@ -167,8 +181,6 @@ async def do_read(engine: Engine, lease: ReadLease) -> None:
     async with engine.pool.connection() as conn:
         definition = await engine.definitions.get(conn, lease.definition_name, lease.definition_version)
         verb = definition.verb_of(lease.path)
-        if verb.timeout >= engine.timing.lease:
-            await runs.extend_read(conn, lease, engine.clock() + verb.timeout + engine.timing.lease)
     moved, pause = after_read(verb, lease, await _read(engine, verb, lease), engine.jitter())
     async with engine.pool.connection() as conn, run_tx(conn, lease.run_id, engine.clock()) as tx:
         if await runs.holds_read(conn, lease, engine.worker):

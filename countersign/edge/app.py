@@ -1,28 +1,26 @@
-"""The edge's routes. Every call but the probes and Slack's is signed by a caller that the directory knows."""
+"""The routes. Every call but the probes and Slack's is signed by a caller that the directory knows."""
 
+import re
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi import Depends, FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from pydantic import BaseModel
+from starlette.routing import Route
 
 from countersign.compose import System
+from countersign.edge.body import parse, read_body
 from countersign.edge.messages import NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut
-from countersign.edge.problems import Problem, on_problem
+from countersign.edge.problems import Problem, handle_problems
 from countersign.edge.signing import verified_caller
-from receipts.canonical import CanonicalError, dumps
 from runtime import inbox, triggers
 from runtime.store import directory, runs
 from runtime.store.inbox import Notification
 from runtime.triggers import Trigger, TriggerConflictError, TriggerError
 
-BODY_LIMIT = 256 * 1024
-
-M = TypeVar("M", bound=BaseModel)
 Ready = Callable[[], Awaitable[list[str]]]
+
+_RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
 class Caller(BaseModel):
@@ -34,15 +32,10 @@ class Caller(BaseModel):
     completes: list[str] = []
 
 
-def build_edge(system: System, ready: Ready, *, with_slack: bool) -> FastAPI:
-    """Return the application; `ready` lists what is not in order."""
-    app = FastAPI(title="Countersign", docs_url=None, redoc_url=None, openapi_url="/v1/openapi.json")
-    for error in (Problem, RequestValidationError, HTTPException):
-        app.add_exception_handler(error, on_problem)
-    edge = _Edge(system)
-    app.post("/v1/triggers/{type_}", status_code=202)(edge.trigger)
-    app.post("/v1/notifications", status_code=202)(edge.notify)
-    app.get("/v1/runs/{run_id}")(edge.run)
+def build_edge(system: System, ready: Ready, *, with_api: bool, with_slack: bool) -> FastAPI:
+    """Return the application; `ready` names the parts that are not in order."""
+    app = FastAPI(title="Countersign", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    handle_problems(app)
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:
@@ -51,31 +44,23 @@ def build_edge(system: System, ready: Ready, *, with_slack: bool) -> FastAPI:
     @app.get("/readyz")
     async def readyz() -> dict[str, str]:
         if missing := await ready():
-            raise Problem(503, "; ".join(missing))
+            raise Problem(503, f"not in order: {', '.join(missing)}")
         return {"status": "ready"}
 
+    if with_api:
+        api = _Api(system)
+        app.post("/v1/triggers/{type_}", status_code=202)(api.trigger)
+        app.post("/v1/notifications", status_code=202)(api.notify)
+        app.get("/v1/runs/{run_id}")(api.run)
     if with_slack:
-        app.mount("/", system.bot.asgi)
+        app.router.routes.append(Route("/slack/events", system.bot.asgi))
     return app
 
 
-async def _body(request: Request) -> bytes:
-    """Return the raw body; refuse one over the limit before it is read."""
-    data = bytearray()
-    try:
-        async for chunk in request.stream():
-            data += chunk
-            if len(data) > BODY_LIMIT:
-                raise Problem(413, f"a body may have {BODY_LIMIT} bytes")
-    except ClientDisconnect as error:
-        raise Problem(400, "the body ended early") from error
-    return bytes(data)
+Body = Depends(read_body)
 
 
-Body = Depends(_body)
-
-
-class _Edge:
+class _Api:
     def __init__(self, system: System) -> None:
         self.system = system
         self.engine = system.engine
@@ -86,7 +71,7 @@ class _Edge:
         caller = await self._caller(request, body)
         if type_ not in caller.triggers:
             raise Problem(403, f"{caller.id} may not send triggers of type {type_}")
-        wish = _parse(TriggerIn, body)
+        wish = parse(TriggerIn, body)
         definition = self.system.catalog.for_trigger(type_)
         if definition is None:
             raise Problem(404, f"no available runbook takes triggers of type {type_}")
@@ -102,24 +87,18 @@ class _Edge:
 
     async def notify(self, request: Request, body: bytes = Body) -> NotificationOut:
         caller = await self._caller(request, body)
-        word = _parse(NotificationIn, body)
-        try:
-            dumps(word.result)
-        except CanonicalError as error:
-            raise Problem(422, f"result: {error}") from error
-        notification_id = await inbox.record(self.engine, self._notification(caller, word))
+        word = self._notification(caller, parse(NotificationIn, body))
+        notification_id = await inbox.record(self.engine, word)
         facts = await inbox.apply(self.engine, notification_id)
-        return NotificationOut(
-            notification_id=notification_id, status=facts["status"], reason=str(facts.get("reason", ""))
-        )
+        reason = str(facts.get("reason", ""))
+        return NotificationOut(notification_id=notification_id, status=facts["status"], reason=reason)
 
     def _notification(self, caller: Caller, word: NotificationIn) -> Notification:
-        progress = word.type == "progress"
         return Notification(
             notification_id=self.engine.new_id("ntf"),
             tenant=self.tenant,
-            kind="progress" if progress else "completion",
-            dedupe_key=f"{caller.id}:{word.id}",
+            kind="progress" if word.type == "progress" else "completion",
+            dedupe_key=f"{self.tenant}:{caller.id}:{word.id}",
             correlation_key=word.correlation_key,
             payload={
                 "outcome": "failed" if word.type == "failed" else "succeeded",
@@ -133,40 +112,40 @@ class _Edge:
             request_id=self.engine.new_id("req"),
         )
 
-    async def run(self, run_id: str, request: Request) -> RunOut:
-        caller = await self._caller(request, b"")
-        async with self.engine.pool.connection() as conn:
-            found = await runs.run_summary(conn, self.tenant, run_id)
+    async def run(self, run_id: str, request: Request, body: bytes = Body) -> RunOut:
+        caller = await self._caller(request, body)
+        found = await self._run(run_id) if _RUN_ID.fullmatch(run_id) else None
         if found is None or found["trigger_type"] not in caller.triggers:
             raise Problem(404, f"no run {run_id}")
         return RunOut.model_validate(found)
 
+    async def _run(self, run_id: str) -> dict[str, Any] | None:
+        async with self.engine.pool.connection() as conn:
+            return await runs.run_summary(conn, self.tenant, run_id)
+
     async def _caller(self, request: Request, body: bytes) -> Caller:
         now = self.engine.clock().timestamp()
-        name = verified_caller(request.headers, self.secrets, now, request.method, request.url.path, body)
+        sent = request.scope
+        name = verified_caller(sent["headers"], self.secrets, now, sent["method"], sent["raw_path"], body)
         if name is None:
             raise Problem(401, "the signature is missing, wrong or older than five minutes")
-        async with self.engine.pool.connection() as conn:
-            row = await directory.actor(conn, self.tenant, name)
-        if row is None or row["kind"] != "agent":
+        if sent["query_string"]:
+            raise Problem(400, "nothing is taken from a query string")
+        actor = await self._actor(name, "agent")
+        if actor is None:
             raise Problem(403, f"the directory has no agent {name}")
-        return Caller(id=name, **row["grants"])
+        return Caller(id=name, **actor["grants"])
 
     async def _requester(self, caller: Caller, on_behalf_of: str | None) -> tuple[str, str]:
         if on_behalf_of is None:
             return caller.id, "agent"
         if not caller.on_behalf:
             raise Problem(403, f"{caller.id} may not speak for others")
-        async with self.engine.pool.connection() as conn:
-            row: dict[str, Any] | None = await directory.actor(conn, self.tenant, on_behalf_of)
-        if row is None or row["kind"] != "person":
+        if await self._actor(on_behalf_of, "person") is None:
             raise Problem(422, f"on_behalf_of: the directory has no person {on_behalf_of}")
         return on_behalf_of, "person"
 
-
-def _parse(model: type[M], body: bytes) -> M:
-    try:
-        return model.model_validate_json(body)
-    except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'body'}: {one['msg']}" for one in error.errors())
-        raise Problem(422, faults) from error
+    async def _actor(self, name: str, kind: str) -> dict[str, Any] | None:
+        async with self.engine.pool.connection() as conn:
+            found = await directory.actor(conn, self.tenant, name)
+        return found if found is not None and found["kind"] == kind else None

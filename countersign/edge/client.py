@@ -4,10 +4,13 @@ import json
 from typing import Any
 
 import aiohttp
+from yarl import URL
 
 from countersign.edge.signing import headers
 from countersign.errors import CountersignError
 from runtime.clock import utc_now
+
+PATIENCE = aiohttp.ClientTimeout(total=30)
 
 
 class EdgeError(CountersignError):
@@ -27,14 +30,16 @@ async def get(edge: str, path: str, caller: str, secret: str) -> Any:
 
 async def _send(edge: str, method: str, path: str, data: bytes, caller: str, secret: str) -> Any:
     signed = headers(caller, secret, int(utc_now().timestamp()), method, path, data)
+    url = URL(f"{edge.rstrip('/')}{path}", encoded=True)  # as it was signed
     try:
         async with (
-            aiohttp.ClientSession() as session,
-            session.request(method, f"{edge}{path}", data=data or None, headers=signed) as response,
+            aiohttp.ClientSession(timeout=PATIENCE) as session,
+            session.request(method, url, data=data or None, headers=signed) as response,
         ):
             answer = await response.json(content_type=None)
-    except (aiohttp.ClientError, ValueError) as error:
-        raise EdgeError(f"{edge}: {error}") from error
+    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+        raise EdgeError(f"{edge}: {error or type(error).__name__}") from error
     if not response.ok:
-        raise EdgeError(f"{response.status}: {answer.get('detail', answer)}")
+        detail = answer.get("detail") if isinstance(answer, dict) else None
+        raise EdgeError(f"{edge} answered {response.status}: {detail or answer}")
     return answer

@@ -6,12 +6,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Sentence = Annotated[str, StringConstraints(max_length=2000)]
 
 
 class Message(BaseModel):
-    """Frozen, and closed to unknown members."""
+    """Frozen, strict, and closed to unknown members."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class TriggerIn(Message):
@@ -36,8 +37,8 @@ class NotificationIn(Message):
     type: Literal["completed", "failed", "progress"]
     correlation_key: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     result: dict[str, Any] = Field(default_factory=dict)
-    error: Annotated[str, StringConstraints(max_length=2000)] = ""
-    message: Annotated[str, StringConstraints(max_length=2000)] = ""
+    error: Sentence = ""
+    message: Sentence = ""
     token: Word | None = None
 
 

@@ -180,19 +180,17 @@ async def get_effect(conn: Conn, effect_id: str) -> Effect:
     return Effect(**row)
 
 
-async def begin_attempt(
-    conn: Conn, effect: Effect, *, now: datetime, until: datetime, decision_id: str, digest: str
-) -> None:
+async def begin_attempt(conn: Conn, effect: Effect, *, now: datetime, decision_id: str, digest: str) -> None:
     """Claim the idempotency key and note that an attempt begins; raise KeyInUseError or LeaseLostError."""
     try:
         async with conn.transaction():
             done = await conn.execute(
                 """
                 UPDATE effects SET claimed = true, started_at = %s, tries = tries + 1, postponed = 0,
-                       lease_expires_at = %s, decision_id = %s, digest = %s
+                       decision_id = %s, digest = %s
                  WHERE effect_id = %s AND attempt = %s AND lease_owner = %s AND status = 'leased'
                 """,
-                (now, until, decision_id, digest, effect.effect_id, effect.attempt, effect.lease_owner),
+                (now, decision_id, digest, effect.effect_id, effect.attempt, effect.lease_owner),
             )
     except UniqueViolation as error:
         raise KeyInUseError(effect.idempotency_key) from error

@@ -228,15 +228,6 @@ async def lease_reads(conn: Conn, worker: str, now: datetime, until: datetime, l
     return [ReadLease(**row) for row in rows]
 
 
-async def extend_read(conn: Conn, lease: ReadLease, until: datetime) -> None:
-    """Hold a lease for longer than usual, for a read that may take longer."""
-    await conn.execute(
-        "UPDATE steps SET lease_expires_at = %s WHERE run_id = %s AND path = %s AND attempt = %s"
-        " AND status = 'running'",
-        (until, lease.run_id, lease.path, lease.attempt),
-    )
-
-
 async def holds_read(conn: Conn, lease: ReadLease, worker: str) -> bool:
     """Return whether the lease is still this worker's; the caller holds the run's row."""
     row = await (

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 @asynccontextmanager
 async def announcing(pool: Pool, wanted: asyncio.Event) -> AsyncIterator[None]:
     """Notify other processes whenever `wanted` is set, many times in one, while the block runs."""
-    async with _beside(_announce(pool, wanted)):
+    async with beside(_announce(pool, wanted)):
         yield
 
 
@@ -39,12 +39,13 @@ async def _announce(pool: Pool, wanted: asyncio.Event) -> None:
 @asynccontextmanager
 async def listening(dsn: str, on_signal: Callable[[], None]) -> AsyncIterator[None]:
     """Call `on_signal` whenever another process announces work, while the block runs."""
-    async with _beside(_listen(dsn, on_signal)):
+    async with beside(_listen(dsn, on_signal)):
         yield
 
 
 @asynccontextmanager
-async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run a coroutine beside the block, and end it with the block."""
     task = asyncio.create_task(work)
     try:
         yield

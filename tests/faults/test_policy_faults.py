@@ -19,7 +19,7 @@ from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.opa_server import copy_policies, start_opa
 
-NOTE = {"incident": "I1", "text": "seen"}
+NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
 COMPLETE: dict[str, Any] = {
     "outcome": "allow",
     "tier": "low",

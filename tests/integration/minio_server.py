@@ -1,7 +1,6 @@
 """A real MinIO for tests: found, started on a free loopback port, and stopped."""
 
 import os
-import shutil
 import socket
 import subprocess
 import threading
@@ -13,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import boto3
 from botocore.config import Config
+
+from countersign.servers import MINIO, find
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -45,12 +46,11 @@ class MinioServer:
 
 
 def find_minio() -> str:
-    """Return the program: named by the environment, on PATH, or in the user's cache."""
-    cached = Path.home() / ".cache" / "countersign" / "bin" / "minio"
-    for candidate in (os.environ.get("COUNTERSIGN_TEST_MINIO"), shutil.which("minio"), str(cached)):
-        if candidate and os.access(candidate, os.X_OK):
-            return candidate
-    raise FileNotFoundError(f"minio is neither in COUNTERSIGN_TEST_MINIO, nor on PATH, nor at {cached}; run: make test")
+    """Return the pinned program, or the one that the environment names."""
+    program = os.environ.get("COUNTERSIGN_TEST_MINIO") or find(MINIO)
+    if not program:
+        raise FileNotFoundError("minio is missing: `make test` sets it up")
+    return str(program)
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from bot_stage import CHANNEL, MemoryDesk, Stage, ask, call, staged, the_card
 
 from bot.client import slack_client
 from bot.connector import slack_handlers
@@ -19,6 +18,7 @@ from bot.sandbox.harness import HandClock, served
 from bot.sandbox.limits import Limits
 from runtime.desk_model import ApprovalStatus, AskKind, FieldView
 from runtime.handlers import OutcomeUnknownError, RefusedError, TransientError
+from tests.integration.bot_stage import CHANNEL, MemoryDesk, Stage, ask, call, staged, the_card
 
 EVIL = "<!channel> <https://evil.example|ok> *bold* :tada: `x`\n> \u202eeno\u200b"
 

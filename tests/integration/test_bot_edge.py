@@ -9,12 +9,12 @@ from urllib.parse import urlencode
 
 import aiohttp
 import pytest
-from bot_stage import SECRET, Stage, ask, staged, the_card, whispered
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.references import APPROVE
 from bot.signature import MAX_BODY, sign
+from tests.integration.bot_stage import SECRET, Stage, ask, staged, the_card, whispered
 
 CANARY = "canary-3f9a"
 JSON = st.recursive(

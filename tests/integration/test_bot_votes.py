@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from bot_stage import CHANNEL, Stage, ask, staged, the_card, whispered, whispers
 
 from bot.references import APPROVE, REJECT, SHOW_ALL
 from runtime.desk_model import ApprovalStatus, AskKind
+from tests.integration.bot_stage import CHANNEL, Stage, ask, staged, the_card, whispered, whispers
 
 
 @pytest.fixture(params=["http", "socket"])

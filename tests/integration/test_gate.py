@@ -10,7 +10,7 @@ from runtime.worker import start_run
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 
-NOTE = {"incident": "I1", "text": "seen"}
+NOTE = {"incident": "I1", "text": "seen", "api_token": "hunter2-hunter2"}
 FILE = {"company": "ACME", "text": "report"}
 
 

@@ -190,7 +190,7 @@ async def test_a_write_whose_answer_cannot_be_recorded_still_acts_once_and_has_i
     bench: Bench, targets: Targets
 ) -> None:
     targets.note.answers = [{"number": 2**60}]
-    run_id = (await bench.start("bench.note", {"incident": "I1", "text": "seen"})).run_id
+    run_id = (await bench.start("bench.note", {"incident": "I1", "text": "seen", "api_token": "t"})).run_id
     await bench.settle()
     assert (await bench.run(run_id))["status"] == "succeeded"
     assert len(targets.note.calls) == 1
@@ -198,7 +198,7 @@ async def test_a_write_whose_answer_cannot_be_recorded_still_acts_once_and_has_i
 
 async def test_an_error_with_a_nul_in_it_is_kept_without(bench: Bench, targets: Targets) -> None:
     targets.note.answers = [RefusedError("bad \x00 byte")]
-    run_id = (await bench.start("bench.note", {"incident": "I1", "text": "seen"})).run_id
+    run_id = (await bench.start("bench.note", {"incident": "I1", "text": "seen", "api_token": "t"})).run_id
     await bench.settle()
     assert "bad \\0 byte" in (await bench.run(run_id))["error"]
 

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from bot_samples import ANNA, BORIS, HOSTILE, KYC, NOW, everywhere, read, text_objects, value_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
@@ -20,6 +19,7 @@ from bot.references import APPROVE, REJECT, SHOW_ALL
 from bot.sandbox.blocks import check_message_blocks, check_view
 from bot.sandbox.mrkdwn import parse, walk
 from runtime.desk_model import ApprovalStatus, ApprovalView, AskKind, FieldView, VoteVerdict
+from tests.unit.bot_samples import ANNA, BORIS, HOSTILE, KYC, NOW, everywhere, read, text_objects, value_of
 
 TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(), max_size=80))
 OURS = {"text", "bold"}

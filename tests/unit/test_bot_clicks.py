@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from bot_samples import KYC
 from pydantic import ValidationError
 
 from bot.clicks import click
@@ -13,6 +12,7 @@ from bot.modals import reason_fault, reason_modal
 from bot.payloads import parse_payload
 from bot.references import CardRef, ReasonRef, of, stale
 from runtime.desk_model import ApprovalStatus, AskKind, Person, Refusal, SlackAccount, VoteVerdict
+from tests.unit.bot_samples import KYC
 
 REF = CardRef(**of(KYC))
 ANNA = Identity(SlackAccount("T1", "U1"), Person("p1", "Anna", ()), None)

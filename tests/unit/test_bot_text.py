@@ -4,12 +4,12 @@ import re
 import unicodedata
 
 import pytest
-from bot_samples import HOSTILE, read, value_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.sandbox.mrkdwn import parse, parse_plain
 from bot.text import chunks, clip, mrkdwn, one_line, plain, render, short, units, visible_length
+from tests.unit.bot_samples import HOSTILE, read, value_of
 
 CHARS = st.text(st.characters(), max_size=300)
 MARKUP = st.text(st.sampled_from("*_~`:<>@#!|&;ab1 \n/htps.⟨\u202e"), max_size=60)

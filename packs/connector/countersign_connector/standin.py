@@ -2,7 +2,7 @@
 
 Stand-ins run under the demo and the tests only. `GET /__standin/actions` tells every side effect performed;
 `POST /__standin/faults` with `{"next": KIND, "on": "write" | "read", "skip": 0}` makes the next such request fail:
-`500`, `429` and `hang` before anything is done, `drop_reply_after_commit` after it was.
+`500`, `429` and `hang` before anything is done, `hang_after_commit` and `drop_reply_after_commit` after it was.
 """
 
 import argparse
@@ -32,7 +32,7 @@ _STATUSES: dict[int, type[web.HTTPException]] = {
 class Fault(Params):
     """A failure to come: the kind, and whether it waits for a write or a read."""
 
-    next: Literal["500", "429", "hang", "drop_reply_after_commit"]
+    next: Literal["500", "429", "hang", "hang_after_commit", "drop_reply_after_commit"]
     on: Literal["read", "write"] = "write"
     skip: int = Field(default=0, ge=0)  # how many such requests pass first
 
@@ -106,6 +106,10 @@ async def _failing(request: web.Request, handler: Handling) -> web.StreamRespons
         case "hang":
             await ledger.closing.wait()  # until the stand-in ends: the client's own timeout comes first
             return web.json_response({}, status=503)
+        case "hang_after_commit":
+            answer = await handler(request)
+            await ledger.closing.wait()
+            return answer
         case "drop_reply_after_commit":
             await handler(request)
             if request.transport:

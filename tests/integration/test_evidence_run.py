@@ -1,0 +1,194 @@
+"""A run's end on real parts: sealed, stored in MinIO or a folder, announced, and verified offline."""
+
+import asyncio
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from evidence.archive import Archive
+from evidence.archive_local import LocalArchive
+from evidence.archive_s3 import Retention, S3Archive
+from evidence.sealer import Sealer, seal
+from evidence.verify import VerificationError, verify
+from evidence.zipform import pack, unpack
+from receipts.signing import SigningKey, load_or_create, public_path
+from runtime.clock import utc_now
+from runtime.handlers import OutcomeUnknownError
+from runtime.worker import Worker
+from tests.bench import Bench
+from tests.integration.conftest import Targets
+from tests.integration.minio_server import MinioServer, minio_server
+
+FILE = {"company": "ACME", "text": "report"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MinioServer]:
+    with minio_server(tmp_path_factory.mktemp("minio")) as found:
+        yield found
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Archive:
+    if request.param == "folder":
+        return LocalArchive(tmp_path / "evidence")
+    server: MinioServer = request.getfixturevalue("server")
+    bucket = (
+        server.make_bucket("evidence-of-runs") if "evidence-of-runs" not in _buckets(server) else "evidence-of-runs"
+    )
+    return S3Archive(server.client(), bucket, tmp_path.name, Retention("COMPLIANCE", 1), utc_now)
+
+
+def _buckets(server: MinioServer) -> set[str]:
+    return {bucket["Name"] for bucket in server.client().list_buckets()["Buckets"]}
+
+
+@dataclass
+class Office:
+    """A bench whose worker seals what has finished."""
+
+    bench: Bench
+    archive: Archive
+    key: SigningKey
+    public: Path
+
+    def bundle(self, row: dict[str, str], to: Path) -> Path:
+        path = to / "bundle.zip"
+        path.write_bytes(self.archive.get(row["location"]))
+        return path
+
+    async def row(self, run_id: str) -> dict[str, str]:
+        return (await self.bench.rows("SELECT * FROM evidence_bundles WHERE run_id = %s", run_id))[0]
+
+
+@pytest.fixture
+def office(bench: Bench, archive: Archive, tmp_path: Path) -> Office:
+    path = tmp_path / "keys" / "evidence.pem"
+    key = load_or_create(path)
+    worker = Worker(bench.engine, jobs=[Sealer(bench.engine, archive, key)])
+    return Office(replace(bench, worker=worker), archive, key, public_path(path))
+
+
+async def _filed(bench: Bench) -> str:
+    run_id = (await bench.start("bench.file", FILE)).run_id
+    await bench.settle()
+    approval = await bench.approval_id()
+    for person in ("ann", "ben"):
+        assert (await bench.click(person, approval)).counted
+    await bench.settle()
+    return run_id
+
+
+async def test_the_sha256_is_the_same_in_file_database_metadata_and_thread(office: Office, tmp_path: Path) -> None:
+    run_id = await _filed(office.bench)
+    row = await office.row(run_id)
+    bundle = office.bundle(row, tmp_path)
+    assert hashlib.sha256(bundle.read_bytes()).hexdigest() == row["sha256"]
+    assert office.archive.head(row["location"]).sha256 == row["sha256"]
+    said = [message["text"] for message in office.bench.chat.said("post_message")]
+    assert any(row["sha256"] in text for text in said)
+    assert verify(bundle, office.public).run_id == run_id
+
+
+async def test_the_same_run_sealed_twice_gives_the_same_bytes(office: Office) -> None:
+    run_id = await _filed(office.bench)
+    first = await asyncio.to_thread(seal, office.bench.engine.dsn, run_id, office.key)
+    late = await office.bench.click("cat", await office.bench.approval_id(status="approved"))
+    assert not late.counted, "what comes later is about the chain after the seal"
+    second = await asyncio.to_thread(seal, office.bench.engine.dsn, run_id, office.key)
+    assert first == second
+    assert first.sha256 == (await office.row(run_id))["sha256"]
+
+
+async def test_a_run_of_every_ending_has_a_bundle_that_holds(office: Office, targets: Targets, tmp_path: Path) -> None:
+    bench = office.bench
+    run_ids = []
+    targets.note.answers = [OutcomeUnknownError("reset")]
+    run_ids.append((await bench.start("bench.note", {"incident": "I1", "text": "a", "api_token": "s3cret!"})).run_id)
+    run_ids.append((await bench.start("bench.wait", {"case": "C9"})).run_id)
+    run_ids.append((await bench.start("bench.file", FILE, ref="rejected")).run_id)
+    await bench.settle()
+    assert (await bench.click("ann", await bench.approval_id(), "reject", "not like this")).counted
+    run_ids.append((await bench.start("bench.file", FILE, ref="expired")).run_id)
+    await bench.settle()
+    await bench.later(hours=9)
+    await bench.later(days=15)
+    for run_id in run_ids:
+        row = await office.row(run_id)
+        assert row["sha256"], run_id
+        bundle = office.bundle(row, tmp_path)
+        assert verify(bundle, office.public).run_id == run_id
+        assert b"s3cret!" not in bundle.read_bytes()
+
+
+async def test_a_question_of_doubt_and_its_answer_are_in_the_bundle(
+    office: Office, targets: Targets, tmp_path: Path
+) -> None:
+    targets.file.answers = [OutcomeUnknownError("reset")]
+    run_id = await _filed(office.bench)
+    question = await office.bench.approval_id("in_doubt")
+    assert (await office.bench.click("omar", question, "approve", "seen in the register")).counted
+    await office.bench.settle()
+    bundle = office.bundle(await office.row(run_id), tmp_path)
+    assert verify(bundle, office.public).run_id == run_id
+    assert f"approvals/{question}.json" in _members(bundle)
+
+
+async def test_a_field_that_was_forged_after_the_votes_shows_in_the_bundle(
+    office: Office, targets: Targets, tmp_path: Path
+) -> None:
+    bench = office.bench
+    run_id = (await bench.start("bench.file", FILE)).run_id
+    await bench.settle()
+    first = await bench.approval_id()
+    for person in ("ann", "ben"):
+        assert (await bench.click(person, first)).counted
+    await bench.rows(
+        'UPDATE effects SET fields = (fields::jsonb || \'{"text": "forged"}\')::json WHERE run_id = %s'
+        " AND step = 'file' RETURNING 1",
+        run_id,
+    )
+    await bench.settle()
+    assert (await bench.click("cat", await bench.approval_id(), "reject", "this is not the report")).counted
+    await bench.settle()
+    assert targets.file.calls == []
+    bundle = office.bundle(await office.row(run_id), tmp_path)
+    assert verify(bundle, office.public).run_id == run_id
+    assert b"changed after it was approved" in bundle.read_bytes()
+
+
+def _members(bundle: Path) -> dict[str, bytes]:
+    with bundle.open("rb") as stream:
+        return dict(unpack(stream).members)
+
+
+async def test_every_member_that_is_changed_removed_or_added_is_found_and_named(office: Office, tmp_path: Path) -> None:
+    run_id = await _filed(office.bench)
+    members = _members(office.bundle(await office.row(run_id), tmp_path))
+    forged = tmp_path / "forged.zip"
+    for name in members:
+        for change in ({**members, name: members[name] + b" "}, {k: v for k, v in members.items() if k != name}):
+            forged.write_bytes(pack(change))
+            with pytest.raises(VerificationError) as found:
+                verify(forged, office.public)
+            assert name in str(found.value) or name == "statement.dsse.json"
+    forged.write_bytes(pack({**members, "extra.txt": b"x"}))
+    with pytest.raises(VerificationError, match=r"extra\.txt"):
+        verify(forged, office.public)
+
+
+async def test_an_archive_that_is_away_delays_the_seal_and_loses_nothing(bench: Bench, tmp_path: Path) -> None:
+    path = tmp_path / "keys" / "evidence.pem"
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file where a folder should be")
+    away = Sealer(bench.engine, LocalArchive(blocked / "evidence"), load_or_create(path))
+    run_id = await _filed(replace(bench, worker=Worker(bench.engine, jobs=[away])))
+    rows = await bench.rows("SELECT sha256 FROM evidence_bundles WHERE run_id = %s", run_id)
+    assert rows == [{"sha256": None}]
+    blocked.unlink()
+    await replace(bench, worker=Worker(bench.engine, jobs=[away])).later(minutes=3)
+    rows = await bench.rows("SELECT sha256 FROM evidence_bundles WHERE run_id = %s", run_id)
+    assert rows[0]["sha256"]
