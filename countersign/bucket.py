@@ -1,10 +1,12 @@
 """Makes the bucket of evidence, with Object Lock, which it must have from its first day."""
 
+from typing import Any
+
 from botocore.exceptions import BotoCoreError, ClientError
 
-from countersign.compose import make_archive, make_s3, required
 from countersign.errors import CountersignError
-from countersign.settings import Settings
+from countersign.settings import Settings, required
+from countersign.storage import make_archive, make_s3
 
 _OWN = "BucketAlreadyOwnedByYou"
 _HOME_REGION = "us-east-1"
@@ -31,11 +33,8 @@ def make_bucket(settings: Settings) -> list[str]:
 def _create(settings: Settings, bucket: str) -> None:
     client, region = make_s3(settings), settings.s3_region
     try:
-        if region == _HOME_REGION:
-            client.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True)
-        else:
-            place = {"LocationConstraint": region}
-            client.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True, CreateBucketConfiguration=place)  # type: ignore[typeddict-item]  # the regions that the stubs know are not all
+        place: Any = {} if region == _HOME_REGION else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+        client.create_bucket(Bucket=bucket, ObjectLockEnabledForBucket=True, **place)
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") != _OWN:
             raise

@@ -8,20 +8,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
-
-from alembic.util import CommandError
-from sqlalchemy.exc import SQLAlchemyError
+from typing import Any
 
 from bot.app import Bot, BotSettings, build_bot
 from bot.client import slack_client
 from bot.connector import slack_handlers
+from countersign.database import check_migrations
 from countersign.directory import load_directory, read_directory
-from countersign.errors import CountersignError
-from countersign.logs import first_line
-from countersign.settings import ConfigError, Settings, variable
-from evidence.archive import Archive
-from evidence.archive_local import LocalArchive
+from countersign.settings import ConfigError, Settings, required
+from countersign.storage import make_archive
 from evidence.sealer import Sealer
 from policy.client import OpaEngine
 from receipts.signing import load_or_create
@@ -31,19 +26,11 @@ from runtime.definitions.registry import discover
 from runtime.desk import EngineDesk, StoredCards
 from runtime.engine import Engine, Routing, Timing
 from runtime.handlers import Handler
-from runtime.store import migrate
 from runtime.store.pool import make_pool
 from runtime.store.runs import DefinitionChangedError, keep_definition
 from runtime.store.signals import announcing
 
-if TYPE_CHECKING:
-    from mypy_boto3_s3 import S3Client
-
 log = logging.getLogger(__name__)
-
-
-class DatabaseError(CountersignError):
-    """The database cannot be used as it is; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +45,7 @@ class System:
 
 @asynccontextmanager
 async def compose(settings: Settings) -> AsyncIterator[System]:
-    """Build everything that `settings` describe, and take it apart at the end."""
+    """Build everything that `settings` describe, writing nothing, and take it apart at the end."""
     dsn = required(settings, "database_url")
     token = required(settings, "slack_bot_token")
     routing = make_routing(settings)
@@ -82,60 +69,20 @@ async def compose(settings: Settings) -> AsyncIterator[System]:
         # The chat's handlers read what the engine writes, so they join its mapping when it is there.
         handlers.update(slack_handlers(slack_client(token, settings.slack_api_url), desk, cards, utc_now))
         catalog = load_catalog(settings.packs, handlers)
-        await _start(settings, engine, catalog)
+        catalog.require(settings.definitions)
         bot = build_bot(_bot_settings(settings, token), desk, cards)
         async with announcing(pool, engine.wakeup.announce):
             yield System(settings, engine, catalog, bot)
 
 
-def required(settings: Settings, name: str) -> str:
-    """Return a setting that there is no doing without, as text; raise ConfigError naming it."""
-    value = getattr(settings, name)
-    if value is None:
-        raise ConfigError(f"{variable(name)} is not set; `countersign up` runs without settings")
-    return value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
-
-
-def check_migrations(dsn: str) -> None:
-    """Raise DatabaseError unless the database is at the migration that this program was written for."""
-    current, newest = database_versions(dsn)
-    if current != newest:
-        raise DatabaseError(
-            f"the database is at migration {current or 'none'} and this program needs {newest}:"
-            " run `countersign migrate`"
-        )
-
-
-def database_versions(dsn: str) -> tuple[str | None, str | None]:
-    """Return (the database's migration, the newest one), or raise DatabaseError."""
-    try:
-        return migrate.versions(dsn)
-    except SQLAlchemyError as error:
-        raise _unusable(error) from error
-
-
-def migrate_database(dsn: str) -> None:
-    """Bring the database to the newest migration, or raise DatabaseError."""
-    try:
-        migrate.migrate(dsn)
-    except SQLAlchemyError as error:
-        raise _unusable(error) from error
-    except CommandError as error:
-        raise DatabaseError(f"the database belongs to a newer program; update this one ({error})") from error
-
-
-def _unusable(error: SQLAlchemyError) -> DatabaseError:
-    return DatabaseError(f"the database cannot be used: {first_line(getattr(error, 'orig', None) or error)}")
-
-
-async def _start(settings: Settings, engine: Engine, catalog: Catalog) -> None:
-    """Keep the definitions that may execute, and load the directory."""
-    catalog.require(settings.definitions)
-    for problem in catalog.problems:
+async def prepare(system: System) -> None:
+    """Write what a start writes: the definitions that may execute, and the directory."""
+    settings, engine = system.settings, system.engine
+    for problem in system.catalog.problems:
         log.warning("not available: %s", problem)
     directory = await asyncio.to_thread(read_directory, settings.directory) if settings.directory else None
     async with engine.pool.connection() as conn:
-        for definition in catalog.definitions.values():
+        for definition in system.catalog.definitions.values():
             try:
                 await keep_definition(conn, definition, engine.clock())
             except DefinitionChangedError as error:
@@ -169,29 +116,3 @@ def _bot_settings(settings: Settings, token: str) -> BotSettings:
 def make_sealer(system: System) -> Sealer:
     """Return the worker's job that seals evidence; its key is made on first use."""
     return Sealer(system.engine, make_archive(system.settings), load_or_create(system.settings.key_path))
-
-
-def make_archive(settings: Settings) -> Archive:
-    """Return the archive that the settings describe: a bucket, or a local folder."""
-    if settings.s3_bucket is None:
-        return LocalArchive(settings.home / "evidence")
-    from evidence.archive_s3 import Retention, S3Archive  # noqa: PLC0415 - boto3 is large, and few processes need it
-
-    retention = Retention(settings.retention_mode, settings.retention_days)
-    return S3Archive(make_s3(settings), settings.s3_bucket, settings.s3_prefix, retention, utc_now)
-
-
-def make_s3(settings: Settings) -> "S3Client":
-    """Return a client of the bucket's store."""
-    import boto3  # noqa: PLC0415 - see make_archive
-    from botocore.config import Config  # noqa: PLC0415
-
-    access, secret = settings.s3_access_key, settings.s3_secret_key
-    return boto3.client(
-        "s3",
-        endpoint_url=settings.s3_endpoint,
-        region_name=settings.s3_region,
-        aws_access_key_id=access.get_secret_value() if access else None,
-        aws_secret_access_key=secret.get_secret_value() if secret else None,
-        config=Config(connect_timeout=5, read_timeout=30, retries={"max_attempts": 2}),
-    )

@@ -4,8 +4,11 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from countersign.compose import System, make_archive
+from countersign.compose import System
+from countersign.database import connected
 from countersign.errors import CountersignError
+from countersign.settings import Settings
+from countersign.storage import make_archive
 from runtime import inbox
 from runtime.store import evidence
 from runtime.store.inbox import Notification
@@ -35,24 +38,24 @@ async def cancel_run(system: System, run_id: str, reason: str) -> str:
     return f"{run_id} is canceled"
 
 
-async def list_bundles(system: System) -> list[dict[str, Any]]:
+async def list_bundles(settings: Settings) -> list[dict[str, Any]]:
     """Return the tenant's bundles, newest first."""
-    async with system.engine.pool.connection() as conn:
-        return await evidence.list_bundles(conn, system.settings.tenant)
+    async with connected(settings) as conn:
+        return await evidence.list_bundles(conn, settings.tenant)
 
 
-async def fetch_bundle(system: System, run_id: str, to: Path) -> str:
+async def fetch_bundle(settings: Settings, run_id: str, to: Path) -> str:
     """Write a run's bundle to a file and return its SHA-256."""
-    async with system.engine.pool.connection() as conn:
-        run = await run_summary(conn, system.settings.tenant, run_id)
+    async with connected(settings) as conn:
+        run = await run_summary(conn, settings.tenant, run_id)
     if run is None or run["location"] is None:
         raise OperateError(f"there is no stored bundle of run {run_id}")
-    await asyncio.to_thread(_fetch, system, run["location"], to)
+    await asyncio.to_thread(_fetch, settings, run["location"], to)
     return str(run["sha256"])
 
 
-def _fetch(system: System, location: str, to: Path) -> None:
-    data = make_archive(system.settings).get(location)
+def _fetch(settings: Settings, location: str, to: Path) -> None:
+    data = make_archive(settings).get(location)
     try:
         to.write_bytes(data)
     except OSError as error:

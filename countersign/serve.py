@@ -4,21 +4,28 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+import socket
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import psycopg
 import uvicorn
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
-from countersign.compose import System, compose
-from countersign.doctor import readiness
+from countersign.compose import System, compose, make_sealer, prepare
 from countersign.edge.app import build_edge
-from countersign.settings import Settings
+from countersign.edge.readiness import not_ready
+from countersign.errors import CountersignError
+from countersign.logs import first_line
+from countersign.settings import ConfigError, Settings
 from runtime.engine import Engine
 from runtime.sweeps import sweep
 from runtime.worker import Worker
+
+REQUESTS_LIMIT = 10
+"""Seconds that requests under way may still take."""
 
 log = logging.getLogger(__name__)
 
@@ -32,59 +39,87 @@ class Role(StrEnum):
     SWEEPS = "sweeps"
 
 
+class ServeError(CountersignError):
+    """The process cannot serve, or a part of it ended by itself; the message says which."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something that runs until `end` is called, and then comes to its end."""
+
+    name: str
+    work: Coroutine[Any, Any, None]
+    end: Callable[[], object]
+
+
 async def serve(settings: Settings, roles: Iterable[Role]) -> None:
     """Run the roles until SIGTERM or SIGINT; what is under way then comes to its end."""
-    wanted = set(roles)
+    wanted = frozenset(roles)
+    if Role.BOT in wanted and not (settings.slack_app_token or settings.slack_signing_secrets):
+        raise ConfigError(
+            "no click can be heard: set COUNTERSIGN_SLACK_SIGNING_SECRETS for HTTP,"
+            " or COUNTERSIGN_SLACK_APP_TOKEN for Socket Mode"
+        )
+    async with compose(settings) as system:
+        await prepare(system)
+        stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        await _run(list(_parts(system, wanted)), stop)
+
+
+async def _run(parts: list[Part], stop: asyncio.Event) -> None:
+    """Run the parts until `stop` is set or one of them ends, and then bring all of them to their end."""
+    tasks = {part.name: asyncio.create_task(part.work) for part in parts}
+    stopping = asyncio.create_task(stop.wait())
+    log.info("serving: %s", ", ".join(tasks))
+    await asyncio.wait([stopping, *tasks.values()], return_when=asyncio.FIRST_COMPLETED)
+    ended = {name: task for name, task in tasks.items() if task.done()}
+    stopping.cancel()
+    log.info("stopping: what is under way comes to its end")
+    for part in parts:
+        part.end()
+    await asyncio.wait(tasks.values())
+    for name, task in ended.items():
+        log.error("%s ended by itself", name, exc_info=task.exception())
+    if ended:
+        raise ServeError(f"stopped, because {' and '.join(ended)} ended by itself; the log says why")
+
+
+def _parts(system: System, wanted: frozenset[Role]) -> Iterator[Part]:
+    """Yield what the roles need. Every process answers probes."""
+    settings = system.settings
+    yield _http(system, wanted)
+    if Role.BOT in wanted and settings.slack_app_token is not None:
+        yield _canceled_at_end("socket mode", system.bot.run_socket_mode())
+    if Role.SWEEPS in wanted:
+        yield _canceled_at_end("sweeps", _tick(system.engine, settings.sweep_seconds))
+    if Role.WORKER in wanted:
+        worker = Worker(system.engine, concurrency=settings.concurrency, jobs=[make_sealer(system)])
+        yield Part("worker", worker.run(), worker.stop)
+
+
+def _canceled_at_end(name: str, work: Coroutine[Any, Any, None]) -> Part:
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    async with compose(settings) as system, contextlib.AsyncExitStack() as running:
-        if Role.WORKER in wanted:
-            await running.enter_async_context(_worker(system))
-        if Role.SWEEPS in wanted:
-            await running.enter_async_context(_sweeps(system.engine, settings.sweep_seconds))
-        if Role.BOT in wanted and settings.slack_app_token is not None:
-            await running.enter_async_context(_task(system.bot.run_socket_mode(), stop))
-        if Role.EDGE in wanted or Role.BOT in wanted:
-            await running.enter_async_context(_edge(system, stop, with_slack=Role.BOT in wanted))
-        log.info("serving: %s", ", ".join(sorted(wanted)))
-        await stop.wait()
-        log.info("stopping: what is under way comes to its end")
+    return Part(name, _until(stop, work), stop.set)
 
 
-@asynccontextmanager
-async def _task(work: object, stop: asyncio.Event) -> AsyncIterator[None]:
-    """Run a coroutine beside the block; if it ends by itself the process stops."""
-    task = asyncio.ensure_future(work)  # type: ignore[call-overload]
-    task.add_done_callback(lambda _: stop.set())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-
-
-@asynccontextmanager
-async def _worker(system: System) -> AsyncIterator[None]:
-    worker = Worker(system.engine, concurrency=system.settings.concurrency, jobs=[system.sealer])
-    task = asyncio.create_task(worker.run())
-    try:
-        yield
-    finally:
-        worker.stop()
+async def _until(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
+    task, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    await asyncio.wait([task, stopping], return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
         await task
 
 
-@asynccontextmanager
-async def _sweeps(engine: Engine, seconds: float) -> AsyncIterator[None]:
+async def _tick(engine: Engine, seconds: float) -> None:
     """Tick the sweeps; two processes that tick at once do no harm, and a tick that is missed is made up by the next."""
     scheduler = AsyncIOScheduler(timezone="UTC")
     scheduler.add_job(_sweep, "interval", [engine], seconds=seconds, max_instances=1, coalesce=True)
     scheduler.start()
     try:
-        yield
+        await asyncio.Event().wait()
     finally:
         scheduler.shutdown(wait=False)
 
@@ -93,29 +128,42 @@ async def _sweep(engine: Engine) -> None:
     try:
         await sweep(engine)
     except (psycopg.Error, OSError) as error:
-        log.warning("a sweep failed and will be made up: %s", error)
+        log.warning("a sweep failed and will be made up: %s", first_line(error))
 
 
 class _Server(uvicorn.Server):
     """A server without signal handlers of its own: the process has one place that decides to stop."""
 
     @contextlib.contextmanager
-    def capture_signals(self):  # type: ignore[no-untyped-def]  # uvicorn's own signature
+    def capture_signals(self) -> Generator[None]:
         yield
 
 
-@asynccontextmanager
-async def _edge(system: System, stop: asyncio.Event, *, with_slack: bool) -> AsyncIterator[None]:
+def _http(system: System, wanted: frozenset[Role]) -> Part:
     settings = system.settings
-    app = build_edge(system, lambda: readiness(system), with_slack=with_slack)
+    app = build_edge(
+        system,
+        lambda: not_ready(system),
+        with_api=Role.EDGE in wanted,
+        with_slack=Role.BOT in wanted and bool(settings.slack_signing_secrets),
+    )
     config = uvicorn.Config(
-        app, host=settings.host, port=settings.port, log_config=None, access_log=False, timeout_graceful_shutdown=10
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        timeout_graceful_shutdown=REQUESTS_LIMIT,
     )
     server = _Server(config)
-    task = asyncio.create_task(server.serve())
-    task.add_done_callback(lambda _: stop.set())
+    listener = _listen(settings.host, settings.port)
+    log.info("listening on %s port %s", *listener.getsockname()[:2])
+    return Part("http", server.serve([listener]), lambda: setattr(server, "should_exit", True))
+
+
+def _listen(host: str, port: int) -> socket.socket:
     try:
-        yield
-    finally:
-        server.should_exit = True
-        await task
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise ServeError(f"cannot listen on {host} port {port}: {error.strerror}") from error

@@ -147,6 +147,14 @@ def read_settings(secret_files: Path = SECRET_FILES) -> Settings:
     return settings
 
 
+def required(settings: Settings, name: str) -> str:
+    """Return a setting that there is no doing without, as text; raise ConfigError naming it."""
+    value = getattr(settings, name)
+    if value is None:
+        raise ConfigError(f"{variable(name)} is not set; `countersign up` runs without settings")
+    return value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
+
+
 def _fault(place: tuple[int | str, ...], message: str) -> str:
     name, *rest = place
     return f"{'.'.join([variable(name), *map(str, rest)])}: {message.removeprefix('Value error, ')}"

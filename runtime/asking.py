@@ -25,7 +25,6 @@ _DOUBT_LASTS = "P365D"
 
 async def record_decision(engine: Engine, tx: RunTx, attempt: Attempt, question: Question, verdict: Verdict) -> None:
     """Store the decision with its input, OPA's decision id, and the text of the policy that gave it."""
-    text = engine.policy.text(verdict.policy_digest)
     document: dict[str, Any] = {
         "id": engine.new_id("dec"),
         "run_id": tx.run_id,
@@ -39,11 +38,12 @@ async def record_decision(engine: Engine, tx: RunTx, attempt: Attempt, question:
         "latency_us": round(verdict.latency_ms * 1000),
     }
     attempt.decision_id = document["id"]
+    document_digest = digest(document)
     seq = tx.leaf(
         "decision.recorded",
         {
             "decision_id": document["id"],
-            "digest": digest(document),
+            "digest": document_digest,
             "outcome": document["outcome"],
             "reasons": [reason.code for reason in verdict.answer.reasons],
         },
@@ -51,8 +51,7 @@ async def record_decision(engine: Engine, tx: RunTx, attempt: Attempt, question:
         effect_id=attempt.effect.effect_id,
         approval_id=attempt.approval_id,
     )
-    await records.keep_policy_text(tx.conn, text, tx.now)
-    await records.insert_decision(tx.conn, tx.run_id, attempt.effect.effect_id, seq, document, digest(document), tx.now)
+    await records.insert_decision(tx.conn, tx.run_id, attempt.effect.effect_id, seq, document, document_digest, tx.now)
 
 
 async def open_approval(engine: Engine, tx: RunTx, attempt: Attempt, answer: Answer, before: dict[str, Any]) -> None:

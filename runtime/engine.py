@@ -89,5 +89,6 @@ class Engine:
     timing: Timing = field(default_factory=Timing)
     definitions: Definitions = field(default_factory=Definitions)
     wakeup: Wakeup = field(default_factory=Wakeup)
+    kept_texts: set[str] = field(default_factory=set)  # digests of the policy texts that the store has
     new_id: Callable[[str], str] = new_id
     jitter: Callable[[], float] = jitter

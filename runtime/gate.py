@@ -28,7 +28,7 @@ from runtime.orchestrator import advance
 from runtime.planner import StepMoved
 from runtime.recordable import error_text, fault
 from runtime.states import StepStatus
-from runtime.store import approvals, effects
+from runtime.store import approvals, effects, records
 from runtime.store.effects import Effect, KeyInUseError, LeaseLostError
 from runtime.store.inbox import CorrelationInUseError
 from runtime.store.run_tx import RunTx, run_tx
@@ -116,10 +116,21 @@ class _Passage:
     # 3
     async def _ask(self, question: Question) -> Verdict | None:
         try:
-            return await self.engine.policy.ask(question)
+            verdict = await self.engine.policy.ask(question)
         except PolicyUnavailableError as error:
             await self._policy_unavailable(str(error))
             return None
+        await self._keep_text(verdict.policy_digest)
+        return verdict
+
+    async def _keep_text(self, digest: str) -> None:
+        """Keep the exact text that gave the answer, before anything refers to it; once per process and digest."""
+        engine = self.engine
+        if digest in engine.kept_texts:
+            return
+        async with engine.pool.connection() as conn:
+            await records.keep_policy_text(conn, engine.policy.text(digest), engine.clock())
+        engine.kept_texts.add(digest)
 
     async def _policy_unavailable(self, reason: str) -> None:
         effect = self.effect

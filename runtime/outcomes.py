@@ -52,10 +52,10 @@ async def write_receipt(
         approval_id=attempt.approval_id,
         error=error,
     )
-    facts = {"receipt_id": receipt.receipt_id, "digest": receipt.digest(), "outcome": outcome}
+    digest, document = receipt.digest(), receipt.model_dump(mode="json")
+    facts = {"receipt_id": receipt.receipt_id, "digest": digest, "outcome": outcome}
     seq = note(tx, "receipt.written", attempt, facts)
-    document = receipt.model_dump(mode="json")
-    await records.insert_receipt(tx.conn, seq, document, receipt.digest(), response, tx.now)
+    await records.insert_receipt(tx.conn, seq, document, digest, response, tx.now)
 
 
 async def succeed(engine: Engine, tx: RunTx, attempt: Attempt, result: JsonObject) -> None:

@@ -170,6 +170,7 @@ async def open_bench(
     handlers: Mapping[str, Handler],
     *,
     clock: HandClock | None = None,
+    **connection: Any,
 ) -> AsyncIterator[Bench]:
     """Open a runtime over `dsn` with the given packs and handlers; chat operations are counted by hand."""
     chat = ChatTarget()
@@ -177,7 +178,7 @@ async def open_bench(
     catalog = load_catalog(packs, every)
     catalog.require("strict")
     clock = clock or HandClock()
-    async with make_pool(dsn, size=8) as pool:
+    async with make_pool(dsn, size=8, **connection) as pool:
         engine = Engine(
             dsn=dsn,
             pool=pool,

@@ -10,7 +10,7 @@ Conn = AsyncConnection[DictRow]
 Pool = AsyncConnectionPool[Conn]
 
 
-def make_pool(dsn: str, *, size: int = 10) -> Pool:
+def make_pool(dsn: str, *, size: int = 10, **connection: Any) -> Pool:
     """Return an unopened pool of `size` connections to `dsn`; open it with ``async with``."""
-    kwargs: dict[str, Any] = {"autocommit": True, "row_factory": dict_row}
+    kwargs: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, **connection}
     return AsyncConnectionPool(dsn, min_size=1, max_size=size, kwargs=kwargs, open=False, timeout=10)

@@ -1,0 +1,1 @@
+"""Benchmarks: ours beside the limit of the machine, in one run."""
