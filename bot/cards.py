@@ -25,7 +25,17 @@ from bot.blocks import (
     size,
 )
 from bot.text import Shown, one_line, render, short, short_mrkdwn
-from bot.wording import approvals, button_words, explanation, is_open, requirement, title, verdict_words
+from bot.wording import (
+    approvals,
+    button_words,
+    explanation,
+    is_open,
+    requirement,
+    title,
+    undone_by,
+    verdict_words,
+    what,
+)
 from runtime.desk_model import ApprovalStatus, ApprovalView, AskKind, FieldView
 
 # Slack refuses a message (msg_blocks_too_long) somewhere above this length, which it does not document.
@@ -74,7 +84,7 @@ def _facts(view: ApprovalView, level: _Level) -> list[Row]:
         ("Connector", view.connector),
         ("Operation", view.operation),
         ("Target", view.target),
-        ("Undone by", view.reversible_by or "nothing: it cannot be undone"),
+        ("Undone by", undone_by(view)),
         ("Asked by", view.requester),
         ("Submitted by", by),
         ("Why", view.purpose),
@@ -200,10 +210,9 @@ def _blocks(view: ApprovalView, now: datetime, level: _Level) -> list[Block]:
 
 
 def _text(view: ApprovalView, now: datetime) -> str:
-    what = f"{short_mrkdwn(one_line(view.operation), 100)} on {short_mrkdwn(one_line(view.target), 100)}"
     run = short_mrkdwn(one_line(view.run_title), 100)
     progress = f"{approvals(view)} of {view.quorum} approvals"
-    return f"{title(view, now)}: {what}, for {run} ({progress})"
+    return f"{title(view, now)}: {short_mrkdwn(what(view), 200)}, for {run} ({progress})"
 
 
 def card(view: ApprovalView, *, now: datetime) -> Card:

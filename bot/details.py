@@ -7,6 +7,7 @@ from typing import Any
 from bot import references
 from bot.blocks import Block, bold, button, context, plain_text, section, utc
 from bot.text import Shown, chunks, render
+from bot.wording import undone_by
 from runtime.desk_model import ApprovalView
 
 _CHUNK = 2900
@@ -54,7 +55,7 @@ def entries(view: ApprovalView) -> Iterator[Entry]:
     yield "Submitted by", render(view.submitted_by)
     yield "Why", render(view.purpose)
     yield "Tier", render(view.tier)
-    yield "Undone by", render(view.reversible_by or "nothing: it cannot be undone")
+    yield "Undone by", render(undone_by(view))
     yield from _policy_entries(view)
     yield from _vote_entries(view)
     yield "Status", view.status.value

@@ -6,8 +6,8 @@ from typing import Any
 
 from bot.blocks import Block, bold, context, date, header, link, mrkdwn_text, plain_text, section
 from bot.cards import show_all_button
-from bot.text import Shown, mrkdwn, one_line, plain, render, short
-from bot.wording import approvals, requirement, title
+from bot.text import Shown, mrkdwn, plain, render, short
+from bot.wording import approvals, requirement, title, what
 from runtime.desk_model import ApprovalView
 
 # Three blocks each, within a view's hundred.
@@ -15,12 +15,12 @@ SHOWN = 25
 
 
 def _item(view: ApprovalView, permalink: str | None, now: datetime) -> list[Block]:
-    what = short(one_line(f"{view.operation} on {view.target}"), 300, lines=1)
+    asked = short(what(view), 300, lines=1)
     why = short(f"{render(view.run_title)} · {view.tier} tier · {requirement(view)}", 300)
     to_card = link(mrkdwn("Open the card"), permalink) if permalink else None
     place = [mrkdwn_text(to_card or Shown("The card is being posted."))]
     expiry = mrkdwn_text(Shown(f"{approvals(view)} of {view.quorum} · expires {date(view.expires_at)}"))
-    first = section(Shown(f"{title(view, now)}: {what}"))
+    first = section(Shown(f"{title(view, now)}: {asked}"))
     return [
         {**first, "accessory": show_all_button(view)},
         context(plain_text(why), expiry, *place),

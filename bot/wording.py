@@ -52,6 +52,16 @@ def approvals(view: ApprovalView) -> int:
     return sum(vote.verdict is VoteVerdict.APPROVE for vote in view.votes)
 
 
+def what(view: ApprovalView) -> str:
+    """Return what is asked about, as data, in one line: the action and its target, or a review's own title."""
+    return one_line(f"{view.operation} on {view.target}" if view.target else view.operation)
+
+
+def undone_by(view: ApprovalView) -> str:
+    """Return how the action can be undone; a review changes nothing by itself."""
+    return "" if view.kind is AskKind.TASK else view.reversible_by or "nothing: it cannot be undone"
+
+
 def requirement(view: ApprovalView) -> str:
     """Return what is needed and how far it is, in words; group names are data."""
     people = "1 person" if view.quorum == 1 else f"{view.quorum} people"

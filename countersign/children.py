@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import signal
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -41,8 +40,8 @@ class Child:
 
     async def kill(self) -> None:
         """End it at once, as a power cut would."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
+        if self._process is not None and self._process.returncode is None:
+            self._process.kill()
             await self._process.wait()
 
     async def stop(self) -> None:

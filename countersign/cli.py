@@ -1,26 +1,17 @@
 """The command line. Parts are imported where they are used: verifying a bundle needs no server's libraries."""
 
-import asyncio
-import logging
 import sys
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated
 from urllib.parse import quote
 
 import typer
-from rich.console import Console
 
 from countersign.cli_evidence import evidence
-
-if TYPE_CHECKING:
-    from countersign.settings import Settings
-
-T = TypeVar("T")
+from countersign.command import out, own_settings, run, shared_settings
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Countersign.")
 app.add_typer(evidence, name="evidence")
-out = Console(highlight=False, markup=False, soft_wrap=True)
 
 
 def main() -> None:
@@ -39,37 +30,6 @@ def main() -> None:
         raise SystemExit(1) from None
 
 
-def settings_of_this_process() -> "Settings":
-    """Return the settings of a command that works beside a system: those of a running `countersign up`, if any."""
-    from countersign.embedded import attach
-
-    attach()
-    return _settings()
-
-
-def _settings(*, as_lines: bool = False) -> "Settings":
-    from countersign.logs import JsonLines, log_to_stderr
-    from countersign.settings import read_settings
-
-    settings = read_settings()
-    plain = logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s")
-    log_to_stderr(settings.log_level, JsonLines() if as_lines else plain)
-    return settings
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's work; a database that goes away meanwhile is a foreseen error."""
-    import psycopg
-
-    from countersign.database import DatabaseError
-    from countersign.logs import first_line
-
-    try:
-        return asyncio.run(work)
-    except psycopg.OperationalError as error:
-        raise DatabaseError(f"the database cannot be used: {first_line(error)}") from error
-
-
 @app.command()
 def up(
     port: Annotated[int, typer.Option(help="of the edge")] = 8080,
@@ -80,7 +40,7 @@ def up(
     """Run everything on this machine: PostgreSQL, OPA, a sandbox workspace to click in. Ctrl-C ends it."""
     from countersign.up import up as run_up
 
-    run(run_up(_settings(), port, sandbox_port, with_case=with_case))
+    run(run_up(own_settings(), port, sandbox_port, with_case=with_case))
 
 
 @app.command()
@@ -88,7 +48,7 @@ def demo() -> None:
     """Play the KYC case from trigger to verified evidence, with people who click; non-zero if anything differs."""
     from countersign.demo import demo as run_demo
 
-    run(run_demo(_settings()))
+    run(run_demo(own_settings()))
 
 
 @app.command()
@@ -102,7 +62,7 @@ def serve(
     unknown = sorted(set(role or ()) - set(Role))
     if unknown:
         raise typer.BadParameter(f"no role {', '.join(unknown)}; there are {', '.join(Role)}")
-    run(run_serve(_settings(as_lines=True), [Role(one) for one in role or Role]))
+    run(run_serve(own_settings(json_log=True), [Role(one) for one in role or Role]))
 
 
 @app.command()
@@ -111,7 +71,7 @@ def migrate() -> None:
     from countersign.database import database_versions, migrate_database
     from countersign.settings import required
 
-    dsn = required(_settings(), "database_url")
+    dsn = required(own_settings(), "database_url")
     migrate_database(dsn)
     out.print(f"at migration {database_versions(dsn)[0]}")
 
@@ -121,7 +81,7 @@ def bucket() -> None:
     """Make the bucket of evidence, with Object Lock, if it is not there."""
     from countersign.bucket import make_bucket
 
-    for fact in make_bucket(_settings()):
+    for fact in make_bucket(own_settings()):
         out.print(fact)
 
 
@@ -130,7 +90,7 @@ def config() -> None:
     """Print every setting, secrets masked, and where its value comes from."""
     from countersign.settings import explain
 
-    for name, value, source, meaning in explain(settings_of_this_process()):
+    for name, value, source, meaning in explain(shared_settings()):
         out.print(f"{name} = {value or '(not set)'}\n    {meaning}; from {source}")
 
 
@@ -139,7 +99,7 @@ def doctor() -> None:
     """Check every part, and say what is wrong and what to do."""
     from countersign.doctor import examine
 
-    facts = run(examine(settings_of_this_process()))
+    facts = run(examine(shared_settings()))
     for fact in facts:
         out.print(f"{'ok  ' if fact.ok else 'FAIL'}  {fact.name}: {fact.detail}")
         if not fact.ok:
@@ -152,7 +112,7 @@ def definitions() -> None:
     """Validate the packs' verbs and runbooks; list what is available, and every problem with its place."""
     from countersign.compose import validated_catalog
 
-    catalog = validated_catalog(settings_of_this_process())
+    catalog = validated_catalog(shared_settings())
     for (name, version), definition in sorted(catalog.definitions.items()):
         out.print(f"{name} v{version}  {definition.digest[:12]}  {len(definition.steps)} steps")
     for problem in catalog.problems:
@@ -173,7 +133,7 @@ def trigger(
     from countersign.edge.client import post
     from countersign.operate import read_json
 
-    settings = settings_of_this_process()
+    settings = shared_settings()
     if caller not in settings.callers:
         raise typer.BadParameter(f"COUNTERSIGN_CALLERS has no secret for {caller}")
     body = {"ref": ref, "payload": read_json(payload), "on_behalf_of": on_behalf_of}
@@ -187,4 +147,4 @@ def cancel(run_id: str, reason: Annotated[str, typer.Option(help="goes on record
     """Stop a run: what has not been done will not be."""
     from countersign.operate import cancel_run
 
-    out.print(run(cancel_run(settings_of_this_process(), run_id, reason)))
+    out.print(run(cancel_run(shared_settings(), run_id, reason)))

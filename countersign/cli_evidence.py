@@ -4,19 +4,18 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from countersign.command import out, run, shared_settings
 
 evidence = typer.Typer(no_args_is_help=True, help="Evidence bundles: list, fetch, verify.")
-out = Console(highlight=False, markup=False, soft_wrap=True)
 
 
 @evidence.command("list")
 def list_() -> None:
     """List the bundles of finished runs, newest first."""
-    from countersign.cli import run, settings_of_this_process
     from countersign.operate import list_bundles
 
-    for row in run(list_bundles(settings_of_this_process())):
+    for row in run(list_bundles(shared_settings())):
         stored = row["stored_at"].isoformat(timespec="seconds")
         out.print(f"{row['run_id']}  {row['status']}  {row['sha256']}  {row['size']:,} B  {stored}")
 
@@ -24,17 +23,14 @@ def list_() -> None:
 @evidence.command()
 def get(run_id: str, to: Annotated[Path, typer.Option(help="file to write")] = Path("evidence.zip")) -> None:
     """Fetch the bundle of a run from the archive."""
-    from countersign.cli import run, settings_of_this_process
     from countersign.operate import fetch_bundle
 
-    sha256 = run(fetch_bundle(settings_of_this_process(), run_id, to))
+    sha256 = run(fetch_bundle(shared_settings(), run_id, to))
     out.print(f"sha256: {sha256}\nbundle: {to}")
 
 
 @evidence.command()
-def verify(
-    file: Path, key: Annotated[Path, typer.Option(help="the public key, from a source that you trust")]
-) -> None:
+def verify(file: Path, key: Annotated[Path, typer.Option(help="the public key, from a source that you trust")]) -> None:
     """Verify a bundle offline: no database, no network, no private key. Names the first thing that does not hold."""
     from evidence.verify import verify as verify_bundle
 

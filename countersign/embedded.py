@@ -15,16 +15,28 @@ import aiohttp
 import yaml
 
 from countersign import setup_work
+from countersign.attach import announced, write_private
 from countersign.children import Child, running
+from countersign.database import migrate_database
 from countersign.errors import CountersignError
 from countersign.postgres import embedded_postgres
 from countersign.servers import OPA, ensure
-from countersign.settings import Settings
+from countersign.settings import Settings, variable
 from policy.child import OpaChild, free_port
-from runtime.store.migrate import migrate
 
 FILES = Path(__file__).parent / "embedded_files"
 START_LIMIT = 40.0
+
+# What embedded mode has of its own: whoever names another would not expect it to be left aside.
+_PARTS = (
+    "database_url",
+    "opa_url",
+    "slack_bot_token",
+    "slack_app_token",
+    "slack_signing_secrets",
+    "s3_bucket",
+    "callers",
+)
 
 
 class EmbeddedError(CountersignError):
@@ -47,9 +59,10 @@ class Embedded:
         return self.home / "logs"
 
     def serve(self, name: str, *roles: str, **env: str) -> Child:
-        """Return a child that serves the roles."""
+        """Return a child that serves the roles; those that nobody calls answer their probes at a port of their own."""
         arguments = ["-m", "countersign", "serve", *(f"--role={role}" for role in roles)]
-        return Child(name, arguments, {**self.env, **env}, self.logs)
+        port = {} if not roles or {"edge", "bot"} & set(roles) else {"COUNTERSIGN_PORT": "0"}
+        return Child(name, arguments, {**self.env, **port, **env}, self.logs)
 
 
 @asynccontextmanager
@@ -57,57 +70,76 @@ async def embedded(
     settings: Settings, *, port: int, sandbox_port: int, pack: Mapping[str, Mapping[str, str]]
 ) -> AsyncIterator[Embedded]:
     """Start what the program needs, on this machine alone; `pack` holds settings of packs; port 0 is any free one."""
+    _refuse_other_parts(settings)
     home = settings.home.resolve()
     for folder in ("data", "keys", "logs", "opa"):
         (home / folder).mkdir(parents=True, exist_ok=True)
     port, sandbox_port = port or free_port(), sandbox_port or free_port()
     edge, sandbox = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{sandbox_port}"
     workspace = _workspace(home, f"{edge}/slack/events")
-    opa = await asyncio.to_thread(ensure, OPA, setup_work.to_stderr)
+    opa = OpaChild(await asyncio.to_thread(ensure, OPA, setup_work.to_stderr), settings.policies, home / "opa")
     async with AsyncExitStack() as stack:
         chat = Child("sandbox", _sandbox_arguments(home, sandbox_port), {}, home / "logs")
         await stack.enter_async_context(running(chat))
-        child = OpaChild(opa, settings.policies, home / "opa")
-        policy = asyncio.create_task(stack.enter_async_context(child))
-        dsn = await asyncio.to_thread(_database, stack, home / "data")
-        await policy
+        dsn = await _servers(stack, home, opa)
         secret = _caller_secret(home / "keys" / "callers")
-        env = _environment(
-            settings, home, workspace, {"dsn": dsn, "opa": child.url, "secret": secret, **_urls(port, sandbox)}
-        )
-        env["COUNTERSIGN_PACK"] = json.dumps({name: dict(values) for name, values in pack.items()})
+        env = {
+            **_environment(settings, home),
+            **_slack_environment(workspace, sandbox),
+            "COUNTERSIGN_DATABASE_URL": dsn,
+            "COUNTERSIGN_OPA_URL": opa.url,
+            "COUNTERSIGN_CALLERS": json.dumps({"onboarding-portal": secret, "servicenow": secret}),
+            "COUNTERSIGN_PORT": str(port),
+            "COUNTERSIGN_PACK": json.dumps({name: dict(values) for name, values in pack.items()}),
+        }
         await until_answers(f"{sandbox}/", chat)
+        stack.enter_context(announced(home, env))
         yield Embedded(home, env, edge, sandbox, secret)
 
 
-def _urls(port: int, sandbox: str) -> dict[str, str]:
-    return {"port": str(port), "sandbox": sandbox}
+def _refuse_other_parts(settings: Settings) -> None:
+    """Raise EmbeddedError where the settings name a part that would be left unused."""
+    if foreign := [variable(name) for name in _PARTS if getattr(settings, name)]:
+        raise EmbeddedError(
+            f"{', '.join(foreign)}: set, but this command brings parts of its own;"
+            " unset it, or run `countersign serve`, which uses yours"
+        )
 
 
-def _database(stack: AsyncExitStack, folder: Path) -> str:
-    dsn = stack.enter_context(embedded_postgres(folder / "postgres"))
-    migrate(dsn)
+async def _servers(stack: AsyncExitStack, home: Path, opa: OpaChild) -> str:
+    """Start PostgreSQL and OPA side by side; return PostgreSQL's DSN."""
+    parts = _database(stack, home / "data"), stack.enter_async_context(opa)
+    started = await asyncio.gather(*parts, return_exceptions=True)
+    for result in started:  # looked at when both have come to an end: what failed takes down what did not
+        if isinstance(result, BaseException):
+            raise result
+    return str(started[0])
+
+
+async def _database(stack: AsyncExitStack, folder: Path) -> str:
+    dsn = await asyncio.to_thread(stack.enter_context, embedded_postgres(folder / "postgres"))
+    await asyncio.to_thread(migrate_database, dsn)
     return dsn
 
 
-def _environment(
-    settings: Settings, home: Path, workspace: Mapping[str, str], parts: Mapping[str, str]
-) -> dict[str, str]:
+def _environment(settings: Settings, home: Path) -> dict[str, str]:
     return {
         "COUNTERSIGN_TENANT": settings.tenant,
         "COUNTERSIGN_HOME": str(home),
-        "COUNTERSIGN_DATABASE_URL": parts["dsn"],
-        "COUNTERSIGN_OPA_URL": parts["opa"],
         "COUNTERSIGN_PACKS": json.dumps([str(pack.resolve()) for pack in settings.packs]),
         "COUNTERSIGN_DEFINITIONS": settings.definitions,
         "COUNTERSIGN_DIRECTORY": str((settings.directory or FILES / "directory.yaml").resolve()),
+        "COUNTERSIGN_LOG_LEVEL": settings.log_level,
+    }
+
+
+def _slack_environment(workspace: Mapping[str, str], sandbox: str) -> dict[str, str]:
+    return {
         "COUNTERSIGN_SLACK_BOT_TOKEN": workspace["bot_token"],
         "COUNTERSIGN_SLACK_SIGNING_SECRETS": json.dumps([workspace["signing_secret"]]),
-        "COUNTERSIGN_SLACK_API_URL": f"{parts['sandbox']}/api/",
+        "COUNTERSIGN_SLACK_API_URL": f"{sandbox}/api/",
+        "COUNTERSIGN_SLACK_CHANNEL": "C0APPROVALS",
         "COUNTERSIGN_SLACK_CHANNELS": json.dumps({"compliance": "C0COMPLIANCE", "incident-managers": "C0INCIDENTS"}),
-        "COUNTERSIGN_CALLERS": json.dumps({"onboarding-portal": parts["secret"], "servicenow": parts["secret"]}),
-        "COUNTERSIGN_PORT": parts["port"],
-        "COUNTERSIGN_LOG_LEVEL": settings.log_level,
     }
 
 
@@ -125,10 +157,9 @@ def _sandbox_arguments(home: Path, port: int) -> list[str]:
 
 
 def _caller_secret(path: Path) -> str:
-    """Return the secret that embedded callers sign with, made on first use and readable by its owner alone."""
+    """Return the secret that embedded callers sign with, made on first use."""
     if not path.exists():
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_hex(32), encoding="ascii")
+        write_private(path, secrets.token_hex(32))
     return path.read_text(encoding="ascii")
 
 

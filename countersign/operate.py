@@ -4,11 +4,12 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from countersign.compose import System
+from countersign.compose import System, compose
 from countersign.database import connected
 from countersign.errors import CountersignError
 from countersign.settings import Settings
 from countersign.storage import make_archive
+from policy.text import strict_json
 from runtime import inbox
 from runtime.store import evidence
 from runtime.store.inbox import Notification
@@ -19,8 +20,23 @@ class OperateError(CountersignError):
     """The wish cannot be fulfilled; the message says why."""
 
 
-async def cancel_run(system: System, run_id: str, reason: str) -> str:
+def read_json(file: Path) -> Any:
+    """Return the JSON in a file, or raise OperateError."""
+    try:
+        return strict_json(file.read_bytes().decode())
+    except OSError as error:
+        raise OperateError(f"{file} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise OperateError(f"{file} is not JSON: {error}") from error
+
+
+async def cancel_run(settings: Settings, run_id: str, reason: str) -> str:
     """Ask for a run to stop, through the inbox like everything else; return what became of it."""
+    async with compose(settings) as system:
+        return await _cancel(system, run_id, reason)
+
+
+async def _cancel(system: System, run_id: str, reason: str) -> str:
     engine = system.engine
     notification = Notification(
         notification_id=engine.new_id("ntf"),

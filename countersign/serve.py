@@ -45,11 +45,11 @@ class ServeError(CountersignError):
 
 @dataclass(frozen=True)
 class Part:
-    """Something that runs until `end` is called, and then comes to its end."""
+    """Something that runs until `end` is called, and then comes to its end; without `end` it is canceled."""
 
     name: str
-    work: Coroutine[Any, Any, None]
-    end: Callable[[], object]
+    work: Callable[[], Coroutine[Any, Any, None]]
+    end: Callable[[], object] | None = None
 
 
 async def serve(settings: Settings, roles: Iterable[Role]) -> None:
@@ -70,7 +70,7 @@ async def serve(settings: Settings, roles: Iterable[Role]) -> None:
 
 async def _run(parts: list[Part], stop: asyncio.Event) -> None:
     """Run the parts until `stop` is set or one of them ends, and then bring all of them to their end."""
-    tasks = {part.name: asyncio.create_task(part.work) for part in parts}
+    tasks = {part.name: asyncio.create_task(part.work()) for part in parts}
     stopping = asyncio.create_task(stop.wait())
     log.info("serving: %s", ", ".join(tasks))
     await asyncio.wait([stopping, *tasks.values()], return_when=asyncio.FIRST_COMPLETED)
@@ -78,7 +78,7 @@ async def _run(parts: list[Part], stop: asyncio.Event) -> None:
     stopping.cancel()
     log.info("stopping: what is under way comes to its end")
     for part in parts:
-        part.end()
+        (part.end or tasks[part.name].cancel)()
     await asyncio.wait(tasks.values())
     for name, task in ended.items():
         log.error("%s ended by itself", name, exc_info=task.exception())
@@ -91,26 +91,12 @@ def _parts(system: System, wanted: frozenset[Role]) -> Iterator[Part]:
     settings = system.settings
     yield _http(system, wanted)
     if Role.BOT in wanted and settings.slack_app_token is not None:
-        yield _canceled_at_end("socket mode", system.bot.run_socket_mode())
+        yield Part("socket mode", system.bot.run_socket_mode)
     if Role.SWEEPS in wanted:
-        yield _canceled_at_end("sweeps", _tick(system.engine, settings.sweep_seconds))
+        yield Part("sweeps", lambda: _tick(system.engine, settings.sweep_seconds))
     if Role.WORKER in wanted:
         worker = Worker(system.engine, concurrency=settings.concurrency, jobs=[make_sealer(system)])
-        yield Part("worker", worker.run(), worker.stop)
-
-
-def _canceled_at_end(name: str, work: Coroutine[Any, Any, None]) -> Part:
-    stop = asyncio.Event()
-    return Part(name, _until(stop, work), stop.set)
-
-
-async def _until(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    task, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
-    await asyncio.wait([task, stopping], return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
+        yield Part("worker", worker.run, worker.stop)
 
 
 async def _tick(engine: Engine, seconds: float) -> None:
@@ -159,7 +145,7 @@ def _http(system: System, wanted: frozenset[Role]) -> Part:
     server = _Server(config)
     listener = _listen(settings.host, settings.port)
     log.info("listening on %s port %s", *listener.getsockname()[:2])
-    return Part("http", server.serve([listener]), lambda: setattr(server, "should_exit", True))
+    return Part("http", lambda: server.serve([listener]), lambda: setattr(server, "should_exit", True))
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -108,19 +108,19 @@ class EngineDesk:
 def view_of(row: dict[str, Any], votes: list[approvals.Vote]) -> ApprovalView:
     """Return what a card shows, from the rows: the effect's public form, never its secrets."""
     requirement = row["requirement"]
+    kind = AskKind(row["kind"])
+    what = _review(row) if kind is AskKind.TASK else {name: row[name] for name in ("connector", "operation", "target")}
     return ApprovalView(
         approval_id=row["approval_id"],
-        kind=AskKind(row["kind"]),
+        kind=kind,
         status=ApprovalStatus(row["status"]),
         revision=row["revision"],
         tenant=row["tenant"],
         run_id=row["run_id"],
-        run_title=f"{row['definition_name']} v{row['definition_version']}",
+        run_title=f"{row['title']} ({row['definition_name']} v{row['definition_version']})",
         step=row["step"],
-        connector=row["connector"],
-        operation=row["operation"],
-        target=row["target"],
-        fields=_fields(row),
+        **what,
+        fields=_fields(row, kind),
         tier=row["tier"],
         reversible_by=row["reversible_by"],
         digest=row["digest"],
@@ -141,7 +141,16 @@ def view_of(row: dict[str, Any], votes: list[approvals.Vote]) -> ApprovalView:
     )
 
 
-def _fields(row: dict[str, Any]) -> tuple[FieldView, ...]:
+_PLUMBING = ("approval_id", "channel", "groups", "title")
+"""Params of a review that say how to ask, not what to look at."""
+
+
+def _review(row: dict[str, Any]) -> dict[str, str]:
+    """Return what a review's card is about: its title, not the posting of the card."""
+    return {"connector": "", "operation": str(row["fields"].get("title") or row["step"]), "target": ""}
+
+
+def _fields(row: dict[str, Any], kind: AskKind) -> tuple[FieldView, ...]:
     action = make_action(
         connector=row["connector"],
         operation=row["operation"],
@@ -150,7 +159,8 @@ def _fields(row: dict[str, Any]) -> tuple[FieldView, ...]:
         pointers=row["redact"],
         salt=row["salt"],
     )
-    return tuple(FieldView(name, row["before"].get(name), value) for name, value in action.fields.items())
+    shown = {name: value for name, value in action.fields.items() if kind is not AskKind.TASK or name not in _PLUMBING}
+    return tuple(FieldView(name, row["before"].get(name), value) for name, value in shown.items())
 
 
 class StoredCards:

@@ -139,13 +139,13 @@ _SAID = (
 
 def quoted(reason: str) -> str:
     """Return a reason as one quoted line, so that it cannot pass for a sentence of ours."""
-    return f": {json.dumps(reason, ensure_ascii=False)}" if reason else ""
+    return f": {json.dumps(reason, ensure_ascii=False)}" if reason else "."
 
 
 async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, vote: Vote, count: int, quorum: int) -> None:
     said = _SAID[approval.kind == AskKind.IN_DOUBT][vote.verdict]
     progress = f" ({count} of {quorum})" if vote.verdict == "approve" else ""
-    text = f"{vote.person_name} {said}{progress}{quoted(vote.reason)}."
+    text = f"{vote.person_name} {said}{progress}{quoted(vote.reason)}"
     await chat.tell_thread(engine, tx, approval.approval_id, f"vote:{approval.approval_id}:{vote.person}", text)
 
 
@@ -167,7 +167,7 @@ async def end_approval(
     await ending[AskKind(approval.kind)](engine, tx, approval, status, votes)
     await chat.card_changed(engine, tx, approval.approval_id)
     if approval.kind == AskKind.EFFECT:
-        why = "".join(f" {vote.person_name}{quoted(vote.reason)}." for vote in votes if vote.reason)
+        why = "".join(f" {vote.person_name}{quoted(vote.reason)}" for vote in votes if vote.reason)
         text = f"Your request in run {tx.run_id}, step {approval.step}, was {status}.{why}"
         await chat.tell_requester(engine, tx, f"approval:{approval.approval_id}", text)
 

@@ -173,8 +173,9 @@ async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | No
             SELECT a.*, r.tenant, r.definition_name, r.definition_version, r.requested_by, r.submitted_by, r.salt,
                    r.trigger_type, r.trigger_ref, e.connector, e.operation, e.target, e.fields, e.redact,
                    e.reversible_by, e.status AS effect_status, e.error AS effect_error,
-                   who.name AS requester_name
+                   who.name AS requester_name, convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title
               FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
+              JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version
               LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
              WHERE a.approval_id = %s
             """,

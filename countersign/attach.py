@@ -1,0 +1,39 @@
+"""How commands find a running `countersign up`: it leaves its environment in a file that its owner alone can read."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from countersign.settings import read_settings
+
+_FILE = "running.json"
+
+
+@contextmanager
+def announced(home: Path, env: Mapping[str, str]) -> Iterator[None]:
+    """Leave the environment of the running system in `home` while the block lasts."""
+    file = home / _FILE
+    write_private(file, json.dumps(dict(env)))
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def attach() -> None:
+    """Take on the environment of a system that runs in our home, unless ours names a database of its own."""
+    settings = read_settings()
+    file = settings.home / _FILE
+    if settings.database_url is None and file.exists():
+        os.environ.update(json.loads(file.read_text(encoding="utf-8")))
+
+
+def write_private(file: Path, text: str) -> None:
+    """Let the file appear whole, readable by its owner alone."""
+    draft = file.with_name(f".{file.name}.new")
+    draft.unlink(missing_ok=True)
+    draft.touch(mode=0o600)
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(file)
