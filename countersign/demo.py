@@ -183,7 +183,7 @@ async def _card(stage: Stage, person: str, case: KycCase, *marks: str) -> dict[s
     """Wait for the run's card that can be clicked and shows all the marks."""
 
     def fits(message: dict[str, Any]) -> bool:
-        shown = str(message)
+        shown = str((message["text"], message["blocks"]))  # not its thread
         return case.run_id in shown and "'actions'" in shown and all(mark in shown for mark in marks)
 
     return await stage.people[person].find_card(fits)
@@ -192,7 +192,8 @@ async def _card(stage: Stage, person: str, case: KycCase, *marks: str) -> dict[s
 async def _decide(stage: Stage, person: str, card: dict[str, Any], verdict: str, reason: str) -> None:
     user = stage.people[person]
     result = await user.click(card, f"countersign_{verdict}")
-    if (await user.see())["modal"]:
+    if verdict == "reject" or "Approval needed" in card["text"]:  # what cannot be undone is signed with a reason
+        await user.find_modal()
         result = await user.submit({"reason": reason})
     must(not result.get("timed_out"), f"Slack's three seconds were kept for {person}")
     stage.told.say(person.title(), f"{verdict}s: {reason}")

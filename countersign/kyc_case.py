@@ -9,12 +9,17 @@ from typing import Any
 
 from countersign.edge import client
 from countersign.embedded import Embedded
+from countersign.errors import CountersignError
 from countersign.settings import ROOT
 from countersign.standins import Standins
 
 PORTAL = "onboarding-portal"
 PATIENCE = 20.0
 _DOCUMENTS = ("certificate_of_incorporation", "shareholder_register")
+
+
+class CaseError(CountersignError):
+    """The case did not go on as it must; the message says where it stands."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +39,14 @@ class KycCase:
 
     async def until(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """Wait until something holds of the run."""
-        async with asyncio.timeout(PATIENCE):
-            while not holds(state := await self.state()):
-                await asyncio.sleep(0.05)
+        state: dict[str, Any] = {}
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not holds(state := await self.state()):
+                    await asyncio.sleep(0.05)
+        except TimeoutError as error:
+            steps = ", ".join(f"{one['path']} {one['status']}" for one in state.get("steps", []))
+            raise CaseError(f"waited in vain for {self.run_id}: {state.get('status')}; {steps}") from error
         return state
 
     async def upload(self) -> None:

@@ -4,10 +4,10 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
@@ -101,7 +101,7 @@ class Settings(BaseSettings):
 
     s3_bucket: Word | None = Field(None, description="bucket of evidence; a folder in HOME if not set")
     s3_prefix: Annotated[str, BeforeValidator(_slashed)] = Field(
-        "evidence/", pattern=r"^([A-Za-z0-9._-]+/)*$", description="folder in the bucket"
+        "evidence/", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*/)*$", description="folder in the bucket"
     )
     s3_endpoint: Annotated[str, AfterValidator(_http)] | None = Field(None, description="S3, for others than AWS")
     s3_region: Word = Field("us-east-1", description="region of the bucket")
@@ -120,6 +120,12 @@ class Settings(BaseSettings):
     sweep_seconds: float = Field(1.0, gt=0, le=60, description="pause between sweeps")
     lease_seconds: float = Field(30.0, ge=1, le=3600, description="how long a worker may be silent")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
+
+    @model_validator(mode="after")
+    def _whole_key(self) -> Self:
+        if (self.s3_access_key is None) != (self.s3_secret_key is None):
+            raise ValueError("COUNTERSIGN_S3_ACCESS_KEY and COUNTERSIGN_S3_SECRET_KEY: only one of them is set")
+        return self
 
     @property
     def key_path(self) -> Path:
@@ -156,8 +162,8 @@ def required(settings: Settings, name: str) -> str:
 
 
 def _fault(place: tuple[int | str, ...], message: str) -> str:
-    name, *rest = place
-    return f"{'.'.join([variable(name), *map(str, rest)])}: {message.removeprefix('Value error, ')}"
+    what = message.removeprefix("Value error, ")
+    return f"{'.'.join([variable(place[0]), *map(str, place[1:])])}: {what}" if place else what
 
 
 def _unknown() -> Iterator[str]:

@@ -40,20 +40,22 @@ class Plant:
         """Approve the card that shows all the marks."""
 
         def fits(message: dict[str, Any]) -> bool:
-            shown = json.dumps(message)
+            shown = json.dumps([message["text"], message["blocks"]])  # not its thread
             return self.case.run_id in shown and '"actions"' in shown and all(mark in shown for mark in marks)
 
         user = self.people[person]
         card = await user.find_card(fits, timeout=20)
         await user.click(card, "countersign_approve")
-        if (await user.see())["modal"]:
+        if "Approval needed" in marks:  # what cannot be undone is signed with a reason
+            await user.find_modal(timeout=20)
             await user.submit({"reason": "checked"})
 
-    async def sign(self) -> None:
-        """Bring the case to its filing and have two people approve it."""
+    async def sign(self, fault: str) -> None:
+        """Bring the case to its filing, which will fail in a way, and have two people approve it."""
         await self.case.upload()
         await self.decide("boris", "Review needed")
         await self.decide("anna", "Approval needed", "file_report")
+        await self.fault(fault)
         await self.decide("boris", "Approval needed", "1 of 2")
 
     async def filings(self) -> int:
@@ -101,8 +103,7 @@ async def test_a_worker_killed_while_the_run_is_parked(plant: Plant) -> None:
 
 
 async def test_a_worker_killed_while_the_effect_is_leased(plant: Plant) -> None:
-    await plant.fault("hang")
-    await plant.sign()
+    await plant.sign("hang")
     await plant.case.until(lambda run: step(run, "filing") == "running")
     await plant.worker.kill()
     assert await plant.filings() == 0
@@ -111,8 +112,7 @@ async def test_a_worker_killed_while_the_effect_is_leased(plant: Plant) -> None:
 
 
 async def test_a_worker_killed_between_the_act_and_its_receipt(plant: Plant) -> None:
-    await plant.fault("hang_after_commit")
-    await plant.sign()
+    await plant.sign("hang_after_commit")
     await plant.case.until(lambda run: step(run, "filing") == "running")
     while await plant.filings() == 0:
         await plant.case.state()

@@ -1,0 +1,30 @@
+# The program for every role. pip takes packages from wherever it is set to, and only those that the lock file names.
+FROM python:3.11.14-slim-bookworm
+
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+WORKDIR /app
+
+COPY requirements.lock ./
+RUN pip install --no-input --require-hashes --no-deps --only-binary :all: -r requirements.lock
+
+COPY pyproject.toml README.md LICENSE ./
+COPY bot bot
+COPY countersign countersign
+COPY evidence evidence
+COPY packs packs
+COPY policy policy
+COPY receipts receipts
+COPY rego rego
+COPY runtime runtime
+RUN pip install --no-input --no-deps --no-build-isolation --no-index --editable . && python -m compileall -q .
+
+# Volumes take over the owner of the folder that they are mounted on.
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin countersign \
+    && install -d -o countersign -g countersign -m 700 /keys \
+    && install -d -o countersign -g countersign -m 755 /policy
+USER countersign
+
+ENV COUNTERSIGN_HOST=0.0.0.0
+EXPOSE 8080
+ENTRYPOINT ["countersign"]
+CMD ["serve"]

@@ -1,0 +1,212 @@
+"""The whole program for tests: composed from settings, its edge on a loopback port, or as processes of its own."""
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import psycopg
+import uvicorn
+import yaml
+from psycopg.rows import dict_row
+
+from bot.sandbox.harness import served
+from bot.sandbox.server import create_app
+from bot.sandbox.workspace import parse_workspace
+from countersign.compose import System, compose, prepare
+from countersign.edge.app import build_edge
+from countersign.edge.readiness import not_ready
+from countersign.edge.signing import headers
+from countersign.embedded import FILES
+from countersign.settings import ROOT, Settings
+from runtime.clock import utc_now
+
+SECRETS = {
+    "onboarding-portal": "portal-secret-" * 4,
+    "servicenow": "servicenow-secret-" * 4,
+    "stranger": "stranger-" * 5,
+}
+SLACK_SECRET = "sandbox-signing-secret"
+WORKSPACE = yaml.safe_load((FILES / "workspace.yaml").read_text(encoding="utf-8"))
+CASE = json.loads((ROOT / "packs/kyc/example-trigger.json").read_text(encoding="utf-8"))
+
+
+def settings_of(dsn: str, opa: str, home: Path, **more: Any) -> Settings:
+    """Return settings of a system whose Slack is not there, as long as nothing else is said."""
+    given: dict[str, Any] = {
+        "database_url": dsn,
+        "opa_url": opa,
+        "home": home,
+        "directory": FILES / "directory.yaml",
+        "slack_bot_token": "xoxb-sandbox-bot-token",
+        "slack_api_url": "http://127.0.0.1:1/api/",
+        "slack_signing_secrets": [SLACK_SECRET],
+        "slack_channel": "C0APPROVALS",
+        "slack_channels": {"compliance": "C0COMPLIANCE"},
+        "callers": SECRETS,
+    }
+    return Settings(**given | more)
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Return what a process must find in its environment to run with these settings."""
+    given = settings.model_dump(mode="json", exclude_defaults=True)
+    given |= {name: _plain(getattr(settings, name)) for name in given}
+    return {
+        f"COUNTERSIGN_{name.upper()}": text if isinstance(text, str) else json.dumps(text)
+        for name, text in given.items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, str) else str(getattr(value, "get_secret_value", lambda: value)())
+
+
+@contextmanager
+def database(postgres: str, name: str, template: str = "template_countersign") -> Iterator[str]:
+    """Make a database that a whole module may use, and give its DSN."""
+    with psycopg.connect(postgres, autocommit=True) as conn:
+        conn.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
+        yield postgres.replace("/postgres?", f"/{name}?", 1)
+        conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def rows(dsn: str, query: str, *values: Any) -> list[dict[str, Any]]:
+    """Look into the database."""
+    with psycopg.connect(dsn, row_factory=dict_row) as conn:
+        return conn.execute(query, values).fetchall()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an edge answered."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+
+@dataclass
+class Edge:
+    """A client of an edge, which signs as its callers do."""
+
+    url: str
+    http: aiohttp.ClientSession
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        signed: Mapping[str, str] | None = None,
+        by: str = "onboarding-portal",
+    ) -> Answer:
+        """Send bytes; the signature is right unless other headers are given."""
+        now = int(utc_now().timestamp())
+        given = headers(by, SECRETS[by], now, method, path, body) if signed is None else signed
+        async with self.http.request(method, f"{self.url}{path}", data=body or None, headers=given) as response:
+            return Answer(response.status, response.headers, await response.json(content_type=None))
+
+    async def trigger(self, ref: str, by: str = "onboarding-portal", **more: Any) -> Answer:
+        """Trigger an onboarding on Rita's behalf."""
+        body = {"ref": ref, "payload": CASE, "on_behalf_of": "rita", **more}
+        return await self.send("POST", "/v1/triggers/kyc.onboarding", json.dumps(body).encode(), by=by)
+
+    async def notify(self, by: str = "onboarding-portal", **word: Any) -> Answer:
+        """Send a notification."""
+        return await self.send("POST", "/v1/notifications", json.dumps(word).encode(), by=by)
+
+    async def run(self, run_id: str, by: str = "onboarding-portal") -> Answer:
+        """Ask for a run."""
+        return await self.send("GET", f"/v1/runs/{run_id}", by=by)
+
+
+@asynccontextmanager
+async def composed(settings: Settings) -> AsyncIterator[System]:
+    """Compose and prepare a system, as a start does."""
+    async with compose(settings) as system:
+        await prepare(system)
+        yield system
+
+
+@asynccontextmanager
+async def edge_of(system: System, *, with_api: bool = True, with_slack: bool = True) -> AsyncIterator[Edge]:
+    """Serve a system's edge on a free port of loopback."""
+    app = build_edge(system, lambda: not_ready(system), with_api=with_api, with_slack=with_slack)
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=1)
+    )
+    task = asyncio.create_task(server._serve([listener]))
+    try:
+        async with aiohttp.ClientSession() as http:
+            yield Edge(f"http://127.0.0.1:{listener.getsockname()[1]}", http)
+    finally:
+        server.should_exit = True
+        await task
+        listener.close()
+
+
+@asynccontextmanager
+async def sandbox(request_url: str | None = None) -> AsyncIterator[str]:
+    """Serve the workspace of embedded mode; without a request URL it speaks Socket Mode."""
+    app = {**WORKSPACE["app"], **({"request_url": request_url} if request_url else {})}
+    async with served(create_app(parse_workspace({**WORKSPACE, "app": app}, "the stage"))) as url:
+        yield url
+
+
+@dataclass
+class Program:
+    """A `countersign` process; `lines` is its log so far."""
+
+    process: asyncio.subprocess.Process
+    lines: list[dict[str, Any]] = field(default_factory=list)
+
+    async def said(self, words: str) -> dict[str, Any]:
+        """Read the log until a line holds these words."""
+        assert self.process.stderr
+        async with asyncio.timeout(30):
+            async for line in self.process.stderr:
+                self.lines.append(json.loads(line) if line.startswith(b"{") else {"message": line.decode()})
+                if words in self.lines[-1]["message"]:
+                    return self.lines[-1]
+        raise AssertionError(f"it ended without saying {words!r}: {self.lines}")
+
+    async def ended(self) -> int:
+        """Wait for its end; return the exit status."""
+        assert self.process.stderr
+        async with asyncio.timeout(30):
+            async for line in self.process.stderr:
+                self.lines.append(json.loads(line) if line.startswith(b"{") else {"message": line.decode()})
+            return await self.process.wait()
+
+
+@asynccontextmanager
+async def program(*arguments: str, env: Mapping[str, str]) -> AsyncIterator[Program]:
+    """Run `countersign` with this environment; what is left of it is killed at the end."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("COUNTERSIGN_")}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "countersign", *arguments),
+        env={**inherited, **env},
+        cwd=ROOT,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        yield Program(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()

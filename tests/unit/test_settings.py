@@ -1,0 +1,171 @@
+"""Settings come from the environment or secret files, are checked strictly, and never show a secret."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from countersign.settings import ConfigError, Settings, explain, read_settings, required
+
+CANARY = "canary-5d1e8a70c3b94f62a1d7e0b8"
+CALLER_SECRET = f"{CANARY}-{CANARY}"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.upper().startswith("COUNTERSIGN_"):
+            monkeypatch.delenv(name)
+
+
+def given(monkeypatch: pytest.MonkeyPatch, **values: str) -> None:
+    for name, value in values.items():
+        monkeypatch.setenv(f"COUNTERSIGN_{name}", value)
+
+
+def refusal(monkeypatch: pytest.MonkeyPatch, **values: str) -> str:
+    given(monkeypatch, **values)
+    with pytest.raises(ConfigError) as caught:
+        read_settings()
+    return str(caught.value)
+
+
+def test_nothing_has_to_be_set() -> None:
+    settings = read_settings()
+    assert settings.database_url is None
+    assert settings.key_path == Path(".countersign/keys/evidence.pem")
+    assert all((folder / "runbooks").is_dir() for folder in settings.packs)
+
+
+def test_values_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    given(
+        monkeypatch,
+        TENANT="meridian",
+        DATABASE_URL=f"postgresql://u:{CANARY}@db/x",
+        CALLERS=json.dumps({"portal": CALLER_SECRET}),
+        SLACK_SIGNING_SECRETS=json.dumps(["one", "two"]),
+        PACK=json.dumps({"kyc": {"register_token": CANARY}}),
+        SIGNING_KEY="/keys/evidence.pem",
+        S3_PREFIX="sealed",
+    )
+    settings = read_settings()
+    assert settings.tenant == "meridian"
+    assert required(settings, "database_url") == f"postgresql://u:{CANARY}@db/x"
+    assert settings.callers["portal"].get_secret_value() == CALLER_SECRET
+    assert [secret.get_secret_value() for secret in settings.slack_signing_secrets] == ["one", "two"]
+    assert settings.key_path == Path("/keys/evidence.pem")
+    assert settings.s3_prefix == "sealed/"
+
+
+def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    given(monkeypatch, SLACK_APP_TOKEN="", S3_ENDPOINT="", PORT="")
+    assert read_settings() == Settings()
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        read_settings().tenant = "other"  # type: ignore[misc]  # that it cannot be is the test
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("TENANT", "Two Words", "pattern"),
+        ("PORT", "http", "valid integer"),
+        ("PORT", "65536", "less than or equal to 65535"),
+        ("DEFINITIONS", "lenient", "'strict' or 'warn'"),
+        ("PACKS", "packs/kyc", "is not JSON"),
+        ("PACK", '{"kyc": {"timeout": 3}}', "valid string"),
+        ("DATABASE_URL", f"mysql://u:{CANARY}@db/x", "is not postgresql://"),
+        ("DATABASE_URL", f"host=db password={CANARY}", "is not postgresql://"),
+        ("OPA_URL", "http://opa:8181/v1/data", "without a path"),
+        ("OPA_URL", "opa:8181", "is not http(s)://HOST"),
+        ("OPA_URL", f"http://u:{CANARY}@opa:8181", "without credentials"),
+        ("SLACK_API_URL", "https://slack.com/api", "does not end with a slash"),
+        ("SLACK_SIGNING_SECRETS", '["one", ""]', "has fewer than 1 characters"),
+        ("CALLERS", json.dumps({"portal": CANARY}), "has fewer than 32 characters"),
+        ("CALLERS", json.dumps({"Po:rtal": CALLER_SECRET}), "pattern"),
+        ("CALLERS", CANARY, "is not JSON"),
+        ("S3_PREFIX", "../evidence", "pattern"),
+        ("RETENTION_DAYS", "0", "greater than or equal to 1"),
+        ("DOUBT_GROUPS", "[]", "at least 1 item"),
+    ],
+)
+def test_a_wrong_value_is_refused_by_name_and_not_quoted(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, says: str
+) -> None:
+    message = refusal(monkeypatch, **{name: value})
+    assert message.startswith(f"COUNTERSIGN_{name}")
+    assert says in message
+    assert "\n" not in message
+    assert CANARY not in message
+
+
+def test_half_a_pair_of_s3_keys_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    message = refusal(monkeypatch, S3_ACCESS_KEY=CANARY)
+    assert message == "COUNTERSIGN_S3_ACCESS_KEY and COUNTERSIGN_S3_SECRET_KEY: only one of them is set"
+
+
+def test_every_wrong_value_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    message = refusal(monkeypatch, PORT="x", TENANT="", SWEEP_SECONDS="-1", SLACK_TOKEN="t")
+    assert [part.split(":")[0] for part in message.split("; ")] == [
+        "COUNTERSIGN_SLACK_TOKEN",
+        "COUNTERSIGN_PORT",
+        "COUNTERSIGN_SWEEP_SECONDS",
+    ]
+
+
+def test_an_unknown_variable_is_refused_with_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    message = refusal(monkeypatch, DATABASE_URI=CANARY)
+    assert message == ("COUNTERSIGN_DATABASE_URI: there is no such setting (did you mean 'COUNTERSIGN_DATABASE_URL'?)")
+
+
+def test_variables_of_set_up_and_of_other_programs_are_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    given(monkeypatch, OPA="/opt/opa", TEST_MINIO="/opt/minio")
+    monkeypatch.setenv("COUNTERSIGNATURE", "x")
+    assert read_settings() == Settings()
+
+
+def test_a_missing_setting_is_named() -> None:
+    with pytest.raises(ConfigError, match="COUNTERSIGN_OPA_URL is not set"):
+        required(read_settings(), "opa_url")
+
+
+def test_secrets_may_come_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "countersign_slack_bot_token").write_text("xoxb-from-a-file\n")
+    (tmp_path / "countersign_s3_access_key").write_text("from a file")
+    (tmp_path / "countersign_s3_secret_key").write_text("from a file")
+    given(monkeypatch, S3_SECRET_KEY="from the environment")
+    settings = read_settings(tmp_path)
+    assert required(settings, "slack_bot_token") == "xoxb-from-a-file"
+    assert required(settings, "s3_secret_key") == "from the environment"
+    sources = {name: source for name, _, source, _ in explain(settings, tmp_path)}
+    assert sources["COUNTERSIGN_SLACK_BOT_TOKEN"] == str(tmp_path / "countersign_slack_bot_token")
+    assert sources["COUNTERSIGN_S3_SECRET_KEY"] == "the environment"
+    assert sources["COUNTERSIGN_PORT"] == "its default"
+
+
+def test_explanation_shows_every_setting_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = {
+        "DATABASE_URL": f"postgresql://u:{CANARY}@db/x",
+        "SLACK_BOT_TOKEN": CANARY,
+        "SLACK_APP_TOKEN": CANARY,
+        "SLACK_SIGNING_SECRETS": json.dumps([CANARY]),
+        "S3_ACCESS_KEY": CANARY,
+        "S3_SECRET_KEY": CANARY,
+        "CALLERS": json.dumps({"portal": CALLER_SECRET}),
+        "PACK": json.dumps(
+            {"kyc": {"register_token": CANARY, "gleif_url": "https://gleif.test/v1", "x_url": f"http://u:{CANARY}@h"}}
+        ),
+    }
+    given(monkeypatch, OPA_URL="http://opa:8181", **secret)
+    settings = read_settings()
+    rows = {name: value for name, value, _, _ in explain(settings)}
+    assert rows.keys() == {f"COUNTERSIGN_{name.upper()}" for name in Settings.model_fields}
+    assert CANARY not in f"{rows}{settings!r}"
+    assert rows["COUNTERSIGN_CALLERS"] == "{portal: ********}"
+    assert rows["COUNTERSIGN_OPA_URL"] == "http://opa:8181"
+    assert "gleif_url: https://gleif.test/v1" in rows["COUNTERSIGN_PACK"]
+    assert all(meaning for _, _, _, meaning in explain(settings))
