@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import socket
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
@@ -152,4 +153,4 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        raise ServeError(f"cannot listen on {host} port {port}: {error.strerror}") from error
+        raise ServeError(f"cannot listen on {host} port {port}: {os.strerror(error.errno or 0)}") from error

@@ -3,7 +3,6 @@
 import os
 import socket
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from countersign.servers import MINIO, find
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-START_SECONDS = 60
+START_ATTEMPTS = 12
 USER, PASSWORD = "countersign-test", "countersign-test-password"
 
 
@@ -28,7 +27,7 @@ class MinioServer:
 
     endpoint: str
 
-    def client(self, password: str = PASSWORD) -> "S3Client":
+    def client(self, password: str = PASSWORD, attempts: int = 5) -> "S3Client":
         """Return a client of it."""
         return boto3.client(
             "s3",
@@ -36,7 +35,7 @@ class MinioServer:
             region_name="us-east-1",
             aws_access_key_id=USER,
             aws_secret_access_key=password,
-            config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 5, "mode": "standard"}),
+            config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": attempts, "mode": "standard"}),
         )
 
     def make_bucket(self, name: str, *, locked: bool = True) -> str:
@@ -66,30 +65,17 @@ def minio_server(folder: Path) -> Iterator[MinioServer]:
         "MINIO_BROWSER": "off",
         "MINIO_UPDATE": "off",
     }
-    with subprocess.Popen(
-        [*command, str(folder / "data")], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    ) as process:
+    log = folder / "minio.log"
+    with (
+        log.open("wb") as out,
+        subprocess.Popen([*command, str(folder / "data")], env=environment, stdout=out, stderr=out) as process,
+    ):
         try:
-            _wait_until_it_listens(process)
-            yield MinioServer(f"http://127.0.0.1:{port}")
+            server = MinioServer(f"http://127.0.0.1:{port}")
+            server.client(attempts=START_ATTEMPTS).list_buckets()  # asks again, with back-off, until it listens
+            yield server
         finally:
             process.terminate()
-
-
-def _wait_until_it_listens(process: subprocess.Popen[bytes]) -> None:
-    """Read what MinIO prints until it says where it listens; a thread reads on, lest the pipe fill up."""
-    assert process.stdout is not None
-    limit = threading.Timer(START_SECONDS, process.kill)
-    limit.start()
-    said = []
-    for line in process.stdout:
-        said.append(line.decode())
-        if line.startswith(b"API:"):
-            limit.cancel()
-            threading.Thread(target=process.stdout.readlines, daemon=True).start()
-            return
-    limit.cancel()
-    raise RuntimeError(f"MinIO ended, or was stopped after {START_SECONDS} s, before it listened: {''.join(said)}")
 
 
 def _free_port() -> int:

@@ -16,6 +16,7 @@ import psycopg
 import uvicorn
 import yaml
 from psycopg.rows import dict_row
+from pydantic import SecretStr
 
 from bot.sandbox.harness import served
 from bot.sandbox.server import create_app
@@ -25,7 +26,7 @@ from countersign.edge.app import build_edge
 from countersign.edge.readiness import not_ready
 from countersign.edge.signing import headers
 from countersign.embedded import FILES
-from countersign.settings import ROOT, Settings
+from countersign.settings import ROOT, Settings, variable
 from runtime.clock import utc_now
 
 SECRETS = {
@@ -57,12 +58,8 @@ def settings_of(dsn: str, opa: str, home: Path, **more: Any) -> Settings:
 
 def environment(settings: Settings) -> dict[str, str]:
     """Return what a process must find in its environment to run with these settings."""
-    given = settings.model_dump(mode="json", exclude_defaults=True)
-    given |= {name: _plain(getattr(settings, name)) for name in given}
-    return {
-        f"COUNTERSIGN_{name.upper()}": text if isinstance(text, str) else json.dumps(text)
-        for name, text in given.items()
-    }
+    given = {variable(name): _plain(getattr(settings, name)) for name in settings.model_fields_set}
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
 
 
 def _plain(value: Any) -> Any:
@@ -70,7 +67,7 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_plain(item) for item in value]
-    return value if isinstance(value, str) else str(getattr(value, "get_secret_value", lambda: value)())
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
 
 
 @contextmanager

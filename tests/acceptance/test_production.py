@@ -1,0 +1,93 @@
+"""The production shape: roles in processes of their own, two workers, evidence in MinIO under Object Lock."""
+
+import hashlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.sandbox.client import SandboxUser
+from countersign.children import running
+from countersign.embedded import embedded, until_answers
+from countersign.kyc_case import KycCase, bring_in, step
+from countersign.settings import Settings
+from countersign.standins import standins
+from evidence.verify import verify
+from policy.child import free_port
+from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
+
+BUCKET = "evidence"
+
+
+@dataclass
+class Site:
+    """A front, two workers, a bucket with Object Lock, and people."""
+
+    case: KycCase
+    minio: MinioServer
+    key: Path
+    people: dict[str, SandboxUser]
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    port = free_port()
+    settings = Settings(home=tmp_path / "home")
+    async with AsyncExitStack() as stack:
+        minio = stack.enter_context(minio_server(tmp_path))
+        minio.make_bucket(BUCKET)
+        others = await stack.enter_async_context(standins(settings.home / "logs"))
+        pack = others.pack(f"http://127.0.0.1:{port}")
+        system = await stack.enter_async_context(embedded(settings, port=port, sandbox_port=0, pack=pack))
+        env = {
+            "COUNTERSIGN_S3_BUCKET": BUCKET,
+            "COUNTERSIGN_S3_ENDPOINT": minio.endpoint,
+            "COUNTERSIGN_S3_ACCESS_KEY": USER,
+            "COUNTERSIGN_S3_SECRET_KEY": PASSWORD,
+            "COUNTERSIGN_RETENTION_DAYS": "1",
+        }
+        front = system.serve("front", "edge", "bot", **env)
+        await stack.enter_async_context(running(front))
+        for name in ("worker-1", "worker-2"):
+            await stack.enter_async_context(running(system.serve(name, "worker", "sweeps", **env)))
+        await until_answers(f"{system.edge}/readyz", front)
+        people = {
+            name: await stack.enter_async_context(SandboxUser(system.sandbox, user))
+            for name, user in (("anna", "U0ANNA"), ("boris", "U0BORIS"))
+        }
+        yield Site(await bring_in(system, others, "case-1"), minio, settings.key_path, people)
+
+
+async def _sign(site: Site, person: str, *marks: str) -> None:
+    def fits(message: dict[str, Any]) -> bool:
+        shown = json.dumps([message["text"], message["blocks"]])
+        return site.case.run_id in shown and '"actions"' in shown and all(mark in shown for mark in marks)
+
+    user = site.people[person]
+    await user.click(await user.find_card(fits, timeout=20), "countersign_approve")
+    if "Approval needed" in marks:
+        await user.find_modal(timeout=20)
+        await user.submit({"reason": "checked"})
+
+
+async def test_two_workers_and_a_locked_bucket_bring_one_case_to_its_evidence(site: Site, tmp_path: Path) -> None:
+    await site.case.upload()
+    await _sign(site, "boris", "Review needed")
+    await _sign(site, "anna", "Approval needed", "file_report")
+    await _sign(site, "boris", "Approval needed", "1 of 2")
+    run = await site.case.until(lambda run: bool(run["sha256"]))
+    assert run["status"] == "succeeded"
+    assert step(run, "filing") == "succeeded"
+    assert await site.case.standins.actions("register::file_report") == 1
+    client = site.minio.client()
+    (stored,) = [o for o in client.list_objects_v2(Bucket=BUCKET)["Contents"] if o["Key"].endswith(".zip")]
+    found = client.get_object(Bucket=BUCKET, Key=stored["Key"])
+    bundle = tmp_path / "bundle.zip"
+    bundle.write_bytes(found["Body"].read())
+    assert found["Metadata"]["sha256"] == run["sha256"] == hashlib.sha256(bundle.read_bytes()).hexdigest()
+    assert found["ObjectLockMode"] == "COMPLIANCE"
+    assert verify(bundle, site.key.with_name("evidence.pub.pem")).run_id == site.case.run_id

@@ -1,0 +1,192 @@
+"""The production shape names only what is there: commands, roles, ports, probes, settings, files and volumes."""
+
+import json
+import os
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import pytest
+import yaml
+from starlette.routing import Route
+from typer.main import get_command
+
+from countersign.cli import app
+from countersign.compose import System
+from countersign.edge.app import build_edge
+from countersign.serve import Role
+from countersign.settings import ROOT, Settings, read_settings
+
+COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
+OURS = {name: service for name, service in SERVICES.items() if "build" in service}
+COMMANDS = {name: service for name, service in OURS.items() if "entrypoint" not in service}
+VARIABLE = re.compile(r"\$\{(\w+)(:[?-])([^}]*)\}")
+
+# What an operator would put into .env.
+GIVEN = {
+    "COUNTERSIGN_TENANT": "acme",
+    "COUNTERSIGN_CALLERS": json.dumps({"portal": "s" * 32}),
+    "COUNTERSIGN_SLACK_BOT_TOKEN": "xoxb-1",
+    "COUNTERSIGN_SLACK_SIGNING_SECRETS": json.dumps(["secret"]),
+    "COUNTERSIGN_SLACK_CHANNEL": "C1",
+    "POSTGRES_PASSWORD": "correcthorse",
+    "MINIO_ROOT_USER": "keeper",
+    "MINIO_ROOT_PASSWORD": "batterystaple",
+    "DIRECTORY_FILE": "./directory.yaml",
+}
+
+
+def filled(text: str) -> str:
+    """Return text with its variables filled in, as Compose does."""
+    return VARIABLE.sub(lambda found: GIVEN.get(found[1], "" if found[2] == ":?" else found[3]), text)
+
+
+def test_every_variable_that_is_demanded_is_one_that_this_test_knows() -> None:
+    demanded = {name for name, kind, _ in VARIABLE.findall(COMPOSE) if kind == ":?"}
+    assert demanded == GIVEN.keys()
+    assert COMPOSE.count("${") == len(VARIABLE.findall(COMPOSE))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_is_one_of_the_program(name: str) -> None:
+    words = COMMANDS[name]["command"]
+    program = cast("click.Group", get_command(app))
+    context = program.commands[words[0]].make_context(words[0], list(words[1:]))
+    assert set(context.params.get("role") or ()) <= set(Role)
+
+
+def test_all_roles_are_served() -> None:
+    served = {word for service in COMMANDS.values() for word in service["command"] if word.startswith("--role=")}
+    assert served == {f"--role={role}" for role in Role}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_its_environment_holds_settings_that_the_program_accepts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in [one for one in os.environ if one.startswith("COUNTERSIGN_")]:
+        monkeypatch.delenv(variable)
+    for variable, value in OURS[name]["environment"].items():
+        monkeypatch.setenv(variable, filled(str(value)))
+    settings = read_settings()
+    if OURS[name]["environment"]:
+        assert settings.tenant == "acme"
+        assert settings.slack_app_token is None
+        assert settings.port == Settings().port
+
+
+def test_ports_and_probes_are_those_that_the_program_serves() -> None:
+    routes = build_edge(cast("System", None), cast("Any", None), with_api=False, with_slack=False).routes
+    paths = {route.path for route in routes if isinstance(route, Route)}
+    port = Settings().port
+    assert f"EXPOSE {port}\n" in DOCKERFILE
+    assert [mapping.rpartition(":")[2] for mapping in SERVICES["bot"]["ports"]] == [str(port)]
+    for name in ("bot", "worker"):
+        found = re.search(r"'http://127\.0\.0\.1:(\d+)(/\w+)'", SERVICES[name]["healthcheck"]["test"][-1])
+        assert found
+        assert (int(found[1]), found[2] in paths) == (port, True)
+        compile(SERVICES[name]["healthcheck"]["test"][-1], name, "exec")
+
+
+def test_nothing_but_the_front_can_be_reached_from_outside() -> None:
+    assert [name for name, service in SERVICES.items() if "ports" in service] == ["bot"]
+    assert all(mapping.startswith("127.0.0.1:") for mapping in SERVICES["bot"]["ports"])
+
+
+def test_addresses_name_services_at_the_ports_where_they_listen() -> None:
+    environment = SERVICES["worker"]["environment"]
+    listens = {
+        "opa": next(word for word in SERVICES["opa"]["command"] if word.startswith("--addr")).rpartition(":")[2],
+        "minio": SERVICES["minio"]["command"][-1].removeprefix(":"),
+        "postgres": "5432",
+    }
+    for variable in ("COUNTERSIGN_OPA_URL", "COUNTERSIGN_S3_ENDPOINT", "COUNTERSIGN_DATABASE_URL"):
+        host, port = re.findall(r"(?://|@)(\w+):(\d+)", filled(environment[variable]))[-1]
+        assert listens[host] == port
+
+
+def test_each_dependency_is_a_service_that_can_come_to_that_state() -> None:
+    for service in SERVICES.values():
+        for name, wanted in service.get("depends_on", {}).items():
+            needed = SERVICES[name]
+            if wanted["condition"] == "service_healthy":
+                assert "healthcheck" in needed
+            else:
+                assert (wanted["condition"], needed["restart"]) == ("service_completed_successfully", "no")
+
+
+def test_what_runs_on_is_watched_and_started_again() -> None:
+    running = {name for name, service in SERVICES.items() if service["restart"] != "no"}
+    assert running == {name for name, service in SERVICES.items() if "healthcheck" in service}
+    assert running == {"postgres", "opa", "minio", "bot", "worker"}
+
+
+def test_volumes_are_declared_and_used_and_the_key_is_with_the_workers_alone() -> None:
+    mounts = [(name, volume.split(":")) for name, service in SERVICES.items() for volume in service.get("volumes", [])]
+    named = {parts[0] for _, parts in mounts if re.fullmatch(r"\w+", parts[0])}
+    assert named == yaml.safe_load(COMPOSE)["volumes"].keys()
+    assert [name for name, parts in mounts if parts[0] == "keys"] == ["worker"]
+    key = SERVICES["worker"]["environment"]["COUNTERSIGN_SIGNING_KEY"]
+    assert key.startswith(next(parts[1] for _, parts in mounts if parts[0] == "keys"))
+    for folder in ("/keys", "/policy"):
+        assert re.search(rf"install -d -o countersign .* {folder}\b", DOCKERFILE)
+
+
+def test_both_serving_services_have_the_directory_where_the_setting_says() -> None:
+    for name in ("bot", "worker"):
+        file = SERVICES[name]["environment"]["COUNTERSIGN_DIRECTORY"]
+        assert any(volume.endswith(f":{file}:ro") for volume in SERVICES[name]["volumes"])
+
+
+def test_no_password_has_a_default() -> None:
+    for name, kind, _ in VARIABLE.findall(COMPOSE):
+        if re.search("PASSWORD|SECRET|CALLERS|BOT_TOKEN|USER", name):
+            assert kind == ":?", name
+    values = [value for service in SERVICES.values() for value in service.get("environment", {}).items()]
+    secret = [value for name, value in values if re.search("PASSWORD|SECRET|TOKEN|ACCESS_KEY", name)]
+    assert secret
+    assert all(value.startswith("${") for value in secret)
+
+
+def test_images_are_pinned() -> None:
+    images = [service["image"] for service in SERVICES.values()] + re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    assert len(images) == len(SERVICES) + 1
+    assert all(re.search(r":\S*\d+\.\d+|:RELEASE\.\d{4}", image) for image in images)
+
+
+def test_our_containers_run_without_root_and_without_rights_on_files_that_cannot_be_changed() -> None:
+    assert re.search(r"^USER countersign$", DOCKERFILE, re.MULTILINE)
+    for service in OURS.values():
+        assert service["read_only"] is True
+        assert service["cap_drop"] == ["ALL"]
+
+
+def test_what_the_image_copies_is_there_and_sent_to_the_builder() -> None:
+    sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    copied = {
+        source for line in re.findall(r"^COPY (.+)", DOCKERFILE, re.MULTILINE) for source in shlex.split(line)[:-1]
+    }
+    assert copied == sent
+    assert all((ROOT / source).exists() for source in copied)
+
+
+def test_the_image_holds_every_package_of_the_project() -> None:
+    copied = set(re.findall(r"^COPY (\w+) \1$", DOCKERFILE, re.MULTILINE))
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    folders = {name.split(".")[0] for name in pyproject["tool"]["setuptools"]["packages"]}
+    assert {folder for folder in folders if (ROOT / folder).is_dir()} <= copied
+    assert {"packs", "rego"} <= copied
+
+
+def test_packages_are_installed_by_hash_and_from_no_named_address() -> None:
+    assert "--require-hashes" in DOCKERFILE
+    assert "://" not in DOCKERFILE
+
+
+def test_the_policy_bundle_is_written_where_opa_looks_for_it() -> None:
+    words = shlex.split(SERVICES["policy"]["command"][0].split("&&")[1])
+    opa = SERVICES["opa"]
+    assert Path(words[-1]) == Path(opa["working_dir"]) / opa["command"][-1]
