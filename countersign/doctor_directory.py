@@ -11,7 +11,7 @@ from countersign.probe import policy_text
 from countersign.settings import Settings, required
 from policy.model import PolicyText
 from policy.text import CONFIG_FILE
-from runtime.clock import utc_now
+from runtime.clock import Clock
 from runtime.store import directory, health
 
 OLDEST_POSTGRES = 16
@@ -19,11 +19,11 @@ SKEW_LIMIT = 2.0
 """Seconds by which this machine's clock may differ from the database's."""
 
 
-async def database(settings: Settings) -> list[Fact]:
+async def database(settings: Settings, clock: Clock) -> list[Fact]:
     """Check version, role and clock of the server."""
     async with connected(settings) as conn:
         server = await health.server(conn)
-    skew = abs((server["now"] - utc_now()).total_seconds())
+    skew = abs((server["now"] - clock()).total_seconds())
     return [
         Fact(
             "database",

@@ -49,7 +49,7 @@ class Part:
     """Something that runs until `end` is called, and then comes to its end; without `end` it is canceled."""
 
     name: str
-    work: Callable[[], Coroutine[Any, Any, None]]
+    work: Callable[[], Coroutine[Any, Any, object]]
     end: Callable[[], object] | None = None
 
 
@@ -66,10 +66,10 @@ async def serve(settings: Settings, roles: Iterable[Role]) -> None:
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        await _run(list(_parts(system, wanted)), stop)
+        await run_parts(list(_parts(system, wanted)), stop)
 
 
-async def _run(parts: list[Part], stop: asyncio.Event) -> None:
+async def run_parts(parts: list[Part], stop: asyncio.Event) -> None:
     """Run the parts until `stop` is set or one of them ends, and then bring all of them to their end."""
     tasks = {part.name: asyncio.create_task(part.work()) for part in parts}
     stopping = asyncio.create_task(stop.wait())

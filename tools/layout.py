@@ -20,7 +20,7 @@ MAX_FUNCTION_LINES = 60
 IMPORTERS = {
     "slack_sdk": ("bot/",),
     "slack_bolt": ("bot/",),
-    "bot.sandbox": ("bot/sandbox/", "countersign/embedded", "countersign/demo"),
+    "bot.sandbox": ("bot/sandbox/", "countersign/embedded", "countersign/demo", "tools/screenshots"),
     "sqlalchemy": ("runtime/store/", "countersign/"),
     "alembic": ("runtime/store/", "countersign/"),
     "boto3": ("evidence/", "countersign/"),

@@ -19,6 +19,7 @@ from psycopg.rows import dict_row
 from pydantic import SecretStr
 
 from bot.sandbox.harness import served
+from bot.sandbox.limits import Limits
 from bot.sandbox.server import create_app
 from bot.sandbox.workspace import parse_workspace
 from countersign.compose import System, compose, prepare
@@ -159,7 +160,8 @@ async def edge_of(system: System, *, with_api: bool = True, with_slack: bool = T
 async def sandbox(request_url: str | None = None) -> AsyncIterator[str]:
     """Serve the workspace of embedded mode; without a request URL it speaks Socket Mode."""
     app = {**WORKSPACE["app"], **({"request_url": request_url} if request_url else {})}
-    async with served(create_app(parse_workspace({**WORKSPACE, "app": app}, "the stage"))) as url:
+    workspace = parse_workspace({**WORKSPACE, "app": app}, "the stage")
+    async with served(create_app(workspace, limits=Limits(burst=1000))) as url:
         yield url
 
 
@@ -207,3 +209,20 @@ async def program(*arguments: str, env: Mapping[str, str]) -> AsyncIterator[Prog
         if process.returncode is None:
             process.kill()
         await process.communicate()
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a command ended, and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+
+async def command(*arguments: str, env: Mapping[str, str]) -> Finished:
+    """Run `countersign` to its end."""
+    async with program(*arguments, env=env) as running, asyncio.timeout(60):
+        out, err = await running.process.communicate()
+    assert running.process.returncode is not None
+    return Finished(running.process.returncode, out.decode(), err.decode())

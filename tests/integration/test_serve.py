@@ -19,6 +19,8 @@ from countersign_kyc.standins import settings as standin_settings
 
 from bot.sandbox.client import SandboxUser
 from countersign.edge.signing import headers
+from countersign.logs import JsonLines
+from countersign.serve import Part, ServeError, run_parts
 from countersign.settings import Settings
 from policy.child import OpaChild, free_port
 from runtime.clock import utc_now
@@ -202,18 +204,45 @@ async def test_a_request_under_way_is_answered_before_the_process_ends(settings:
         assert await running.ended() == 0
 
 
-async def test_a_part_that_ends_by_itself_ends_the_process(dsn: str, opa: OpaChild, tmp_path: Path) -> None:
+async def test_a_part_that_fails_ends_the_others_and_the_process_says_which(caplog: pytest.LogCaptureFixture) -> None:
+    ending, ended = asyncio.Event(), asyncio.Event()
+
+    async def fails() -> None:
+        raise ValueError(f"first line\n{CANARY}")
+
+    async def drains() -> None:
+        await ending.wait()
+        ended.set()
+
+    parts = [Part("failing", fails), Part("draining", drains, ending.set), Part("waiting", asyncio.Event().wait)]
+    with pytest.raises(ServeError, match="because failing ended by itself"):
+        await run_parts(parts, asyncio.Event())
+    assert ended.is_set()
+    (said,) = [JsonLines().format(record) for record in caplog.records if record.levelname == "ERROR"]
+    assert "failing ended by itself" in said
+    assert "ValueError: first line" in said
+    assert CANARY not in said
+
+
+async def test_a_part_that_returns_early_ends_the_process_too() -> None:
+    async def returns() -> None:
+        return
+
+    with pytest.raises(ServeError, match="because returning ended by itself"):
+        await run_parts([Part("returning", returns)], asyncio.Event())
+
+
+async def test_a_refused_app_token_is_logged_without_it_and_a_signal_still_ends_the_process(
+    dsn: str, opa: OpaChild, tmp_path: Path
+) -> None:
     async with sandbox() as slack:
         settings = settings_of(
             dsn, opa.url, tmp_path, port=0, slack_api_url=f"{slack}/api/", slack_app_token=f"xapp-{CANARY}"
         )
-        async with program("serve", env=environment(settings)) as running:
-            assert await running.ended() == 1
-    said = [line["message"] for line in running.lines]
-    assert said[-1].startswith("countersign: stopped, because socket mode ended by itself")
-    line = next(line for line in running.lines if line["message"] == "socket mode ended by itself")
-    assert line["level"] == "error"
-    assert line["error"].startswith("SlackApiError")
+        async with serving(settings, "bot") as (running, _):
+            await running.said("invalid_auth")
+            running.process.terminate()
+            assert await running.ended() == 0
     assert CANARY not in json.dumps(running.lines)
 
 

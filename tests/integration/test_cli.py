@@ -1,0 +1,229 @@
+"""The command line as its users have it: what it prints, and one sentence where something is wrong."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from countersign.compose import System, make_sealer
+from countersign.embedded import EmbeddedError, embedded
+from countersign.settings import ROOT, Settings
+from policy.child import OpaChild
+from receipts.signing import public_path
+from runtime.worker import Worker
+from tests.integration.program_stage import (
+    CASE,
+    Edge,
+    Finished,
+    command,
+    composed,
+    database,
+    edge_of,
+    environment,
+    rows,
+    settings_of,
+)
+
+CANARY = "canary-91ae"
+HEAVY = ("aiohttp", "alembic", "boto3", "fastapi", "psycopg", "slack_bolt", "slack_sdk", "sqlalchemy", "uvicorn")
+
+
+@dataclass
+class Office:
+    """A system with its edge, and the settings that commands find in their environment."""
+
+    system: System
+    edge: Edge
+    env: dict[str, str]
+
+    async def run_that_is_canceled(self, ref: str) -> tuple[str, Finished]:
+        run_id = (await self.edge.trigger(ref, on_behalf_of=None)).body["run_id"]
+        return run_id, await command("cancel", run_id, "--reason", "not needed", env=self.env)
+
+    async def work(self) -> None:
+        await Worker(self.system.engine, jobs=[make_sealer(self.system)]).drain()
+
+
+@pytest.fixture
+async def office(dsn: str, opa: OpaChild, tmp_path: Path) -> AsyncIterator[Office]:
+    settings = settings_of(dsn, opa.url, tmp_path)
+    async with composed(settings) as system, edge_of(system) as edge:
+        yield Office(system, edge, environment(settings))
+
+
+def is_one_sentence(finished: Finished, says: str) -> bool:
+    """Return whether a command failed with one line that says why, and no traceback."""
+    lines = finished.err.splitlines()
+    return finished.code == 1 and len(lines) == 1 and lines[0].startswith("countersign: ") and says in lines[0]
+
+
+async def test_an_operator_cancels_and_an_auditor_lists_fetches_and_verifies(office: Office, tmp_path: Path) -> None:
+    run_id, canceled = await office.run_that_is_canceled("1")
+    assert (canceled.code, canceled.out) == (0, f"{run_id} is canceled\n")
+    await office.work()
+    listed = await command("evidence", "list", env=office.env)
+    assert listed.out.startswith(f"{run_id}  canceled  ")
+    sha256 = listed.out.split()[2]
+    bundle = tmp_path / "fetched.zip"
+    fetched = await command("evidence", "get", run_id, "--to", str(bundle), env=office.env)
+    assert (fetched.code, fetched.out) == (0, f"sha256: {sha256}\nbundle: {bundle}\n")
+    key = public_path(office.system.settings.key_path)
+    verified = await command("evidence", "verify", str(bundle), "--key", str(key), env={})
+    assert verified.code == 0
+    assert verified.out.endswith(f"sha256: {sha256}\nrun:    {run_id} of acme\nEverything holds.\n")
+    bundle.write_bytes(bundle.read_bytes()[:-1] + b"x")
+    assert is_one_sentence(await command("evidence", "verify", str(bundle), "--key", str(key), env={}), "step 1: ")
+
+
+async def test_verifying_imports_nothing_that_needs_a_server_or_a_network(office: Office) -> None:
+    run_id, _ = await office.run_that_is_canceled("1")
+    await office.work()
+    home = office.system.settings.home
+    arguments = [
+        "evidence",
+        "verify",
+        str(home / f"evidence/{run_id}.zip"),
+        "--key",
+        str(home / "keys/evidence.pub.pem"),
+    ]
+    script = f"""
+import sys
+from countersign.cli import main
+sys.argv[1:] = {arguments!r}
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print([name for name in {HEAVY!r} if name in sys.modules])
+"""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, cwd=ROOT, stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    assert out.decode().endswith("Everything holds.\n[]\n")
+
+
+async def test_a_run_that_is_not_there_is_one_sentence(office: Office) -> None:
+    assert is_one_sentence(await command("cancel", "run_0", "--reason", "x", env=office.env), "run_0 was not canceled")
+    assert is_one_sentence(await command("evidence", "get", "run_0", env=office.env), "no stored bundle of run run_0")
+
+
+async def test_a_bundle_that_cannot_be_written_is_one_sentence(office: Office, tmp_path: Path) -> None:
+    run_id, _ = await office.run_that_is_canceled("1")
+    await office.work()
+    to = tmp_path / "no/such/folder.zip"
+    finished = await command("evidence", "get", run_id, "--to", str(to), env=office.env)
+    assert is_one_sentence(finished, f"{to} cannot be written: No such file or directory")
+
+
+async def test_a_trigger_is_sent_signed_and_its_answer_printed(office: Office, tmp_path: Path) -> None:
+    payload = tmp_path / "case.json"
+    payload.write_text(json.dumps(CASE), encoding="utf-8")
+    words = ["trigger", "kyc.onboarding", str(payload), "--ref", "1", "--edge", office.edge.url]
+    sent = await command(*words, "--on-behalf-of", "rita", env=office.env)
+    assert sent.code == 0
+    answer = json.loads(sent.out)
+    assert answer["is_new"]
+    assert (await office.edge.run(answer["run_id"])).body["requested_by"] == "rita"
+
+
+@pytest.mark.parametrize(
+    ("payload", "more", "says"),
+    [
+        ("{}", [], "answered 422: payload: /: "),
+        ("{", [], "case.json is not JSON: "),
+        ('{"a": 1, "a": 2}', [], "case.json is not JSON: member 'a' stands twice"),
+        (None, [], "case.json cannot be read: No such file or directory"),
+        ("{}", ["--caller", "servicenow"], "answered 403: servicenow may not send triggers of type kyc.onboarding"),
+        ("{}", ["--edge", "http://127.0.0.1:1"], "http://127.0.0.1:1: "),
+    ],
+)
+async def test_a_trigger_that_fails_is_one_sentence(
+    office: Office, tmp_path: Path, payload: str | None, more: list[str], says: str
+) -> None:
+    file = tmp_path / "case.json"
+    if payload is not None:
+        file.write_text(payload, encoding="utf-8")
+    words = ["trigger", "kyc.onboarding", str(file), "--ref", "1", "--edge", office.edge.url, *more]
+    assert is_one_sentence(await command(*words, env=office.env), says)
+
+
+async def test_a_trigger_by_a_caller_without_secret_is_a_wrong_use(office: Office, tmp_path: Path) -> None:
+    words = ["trigger", "kyc.onboarding", str(tmp_path / "x"), "--ref", "1", "--caller", "nobody"]
+    finished = await command(*words, env=office.env)
+    assert finished.code == 2
+    assert "COUNTERSIGN_CALLERS has no secret for nobody" in finished.err
+
+
+async def test_definitions_are_listed_and_problems_have_their_place(tmp_path: Path) -> None:
+    listed = await command("definitions", env={})
+    assert listed.code == 0
+    assert [line.split()[0] for line in listed.out.splitlines()] == ["incident-triage", "kyc-onboarding"]
+    (tmp_path / "runbooks").mkdir()
+    (tmp_path / "runbooks/wrong.yaml").write_text("name: wrong\n", encoding="utf-8")
+    packs = json.dumps([*map(str, Settings().packs), str(tmp_path)])
+    broken = await command("definitions", env={"COUNTERSIGN_PACKS": packs})
+    assert broken.code == 1
+    assert "wrong.yaml:1: " in broken.out
+
+
+async def test_a_database_is_migrated_once_and_not_by_an_older_program(postgres: str) -> None:
+    with database(postgres, "cli_empty", template="template0") as dsn:
+        env = {"COUNTERSIGN_DATABASE_URL": dsn}
+        first, again = await command("migrate", env=env), await command("migrate", env=env)
+        assert (first.code, first.out) == (again.code, again.out)
+        assert first.out.startswith("at migration ")
+        rows(dsn, "UPDATE alembic_version SET version_num = '9999' RETURNING version_num")
+        assert is_one_sentence(await command("migrate", env=env), "the database belongs to a newer program")
+
+
+@pytest.mark.parametrize("words", [["migrate"], ["evidence", "list"], ["cancel", "run_0", "--reason", "x"]])
+async def test_a_database_that_is_away_is_one_sentence(office: Office, words: list[str]) -> None:
+    env = {**office.env, "COUNTERSIGN_DATABASE_URL": f"postgresql://u:{CANARY}@127.0.0.1:1/x"}
+    finished = await command(*words, env=env)
+    assert is_one_sentence(finished, "the database cannot be used: connection failed")
+    assert CANARY not in finished.err
+
+
+async def test_wrong_settings_are_one_sentence_and_show_no_secret() -> None:
+    env = {"COUNTERSIGN_CALLERS": json.dumps({"portal": CANARY}), "COUNTERSIGN_SLACK_TOKEN": CANARY}
+    for words in (["config"], ["serve"], ["doctor"]):
+        finished = await command(*words, env=env)
+        assert is_one_sentence(finished, "COUNTERSIGN_SLACK_TOKEN: there is no such setting")
+        assert CANARY not in finished.err + finished.out
+
+
+async def test_config_says_what_holds_and_where_from_without_secrets(office: Office) -> None:
+    finished = await command("config", env={**office.env, "COUNTERSIGN_SLACK_APP_TOKEN": CANARY})
+    assert finished.code == 0
+    assert "COUNTERSIGN_SLACK_APP_TOKEN = ********\n    xapp-…, for Socket Mode; from the environment\n" in finished.out
+    assert "COUNTERSIGN_TENANT = acme\n    the tenant that this process serves; from its default\n" in finished.out
+    assert CANARY not in finished.out
+
+
+async def test_commands_use_the_system_that_runs_in_their_home_unless_told_otherwise(
+    office: Office, tmp_path: Path
+) -> None:
+    (tmp_path / "running.json").write_text(json.dumps(office.env), encoding="utf-8")
+    home = {"COUNTERSIGN_HOME": str(tmp_path)}
+    assert (await command("evidence", "list", env=home)).code == 0
+    other = {**home, "COUNTERSIGN_DATABASE_URL": "postgresql://127.0.0.1:1/x"}
+    assert is_one_sentence(await command("evidence", "list", env=other), "the database cannot be used")
+
+
+async def test_a_role_that_is_not_there_is_a_wrong_use() -> None:
+    finished = await command("serve", "--role", "boss", env={})
+    assert finished.code == 2
+    assert "no role boss; there are edge, bot, worker, sweeps" in finished.err
+
+
+async def test_embedded_mode_refuses_parts_that_it_would_leave_unused(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, database_url="postgresql://127.0.0.1:1/x", s3_bucket="evidence")
+    with pytest.raises(EmbeddedError, match="COUNTERSIGN_DATABASE_URL, COUNTERSIGN_S3_BUCKET: set, but"):
+        async with embedded(settings, port=0, sandbox_port=0, pack={}):
+            raise AssertionError("it started")
+    assert list(tmp_path.iterdir()) == []

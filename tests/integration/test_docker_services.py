@@ -1,0 +1,107 @@
+"""The one-shot services, OPA's flags and its probe as docker-compose.yml has them, run without Docker."""
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from countersign.bucket import BucketError, make_bucket
+from countersign.probe import policy_text
+from countersign.settings import ROOT, Settings
+from policy.bundle import build_bundle
+from policy.child import free_port
+from policy.transport import connect
+from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
+from tests.integration.program_stage import command, environment
+from tests.opa_server import opa_program
+
+SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))[
+    "services"
+]
+
+
+@pytest.fixture
+def policies(tmp_path: Path) -> Path:
+    """What the service `policy` writes."""
+    script = SERVICES["policy"]["command"][0].replace("/policy/", f"{tmp_path}/").replace("python", sys.executable)
+    subprocess.run([*SERVICES["policy"]["entrypoint"], script], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return tmp_path
+
+
+@contextmanager
+def opa_service(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the service `opa` on another port."""
+    arguments = [word.replace("0.0.0.0:8181", f"127.0.0.1:{port}") for word in SERVICES["opa"]["command"]]
+    with (folder / "opa.log").open("wb") as log:
+        process = subprocess.Popen([opa_program(), *arguments], cwd=folder, env={}, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def probe(port: int) -> int:
+    """Run the health check of the service `opa`; return its exit status."""
+    words = [word.replace(":8181", f":{port}") for word in SERVICES["opa"]["healthcheck"]["test"]]
+    assert words[:2] == ["CMD", "/opa"]
+    return subprocess.run([opa_program(), *words[2:]], check=False, capture_output=True).returncode
+
+
+async def test_opa_serves_the_bundle_that_the_policy_service_writes(policies: Path) -> None:
+    port = free_port()
+    assert probe(port) != 0
+    with opa_service(policies, port) as process:
+        async with connect(f"http://127.0.0.1:{port}", 1.0) as client:
+            while not await client.check_health():
+                assert process.poll() is None, (policies / "opa.log").read_text()
+        assert probe(port) == 0
+        text = await policy_text(Settings(opa_url=f"http://127.0.0.1:{port}"))
+    assert text.digest == build_bundle(ROOT / "rego").revision
+
+
+@pytest.fixture(scope="module")
+def minio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MinioServer]:
+    with minio_server(tmp_path_factory.mktemp("minio")) as server:
+        yield server
+
+
+def settings_of(minio: MinioServer, **more: Any) -> Settings:
+    keys = {"s3_endpoint": minio.endpoint, "s3_access_key": USER, "s3_secret_key": PASSWORD}
+    return Settings(**{**keys, "s3_bucket": "evidence", **more})
+
+
+async def test_the_bucket_service_makes_a_locked_bucket_and_leaves_it_when_it_is_there(minio: MinioServer) -> None:
+    env = environment(settings_of(minio))
+    first = await command(*SERVICES["bucket"]["command"], env=env)
+    again = await command(*SERVICES["bucket"]["command"], env=env)
+    assert (first.code, again.code, again.out) == (0, 0, first.out)
+    assert "the bucket evidence has Object Lock" in first.out
+    lock = minio.client().get_object_lock_configuration(Bucket="evidence")
+    assert lock["ObjectLockConfiguration"]["ObjectLockEnabled"] == "Enabled"
+
+
+def test_a_bucket_without_lock_is_refused(minio: MinioServer) -> None:
+    minio.make_bucket("plain", locked=False)
+    with pytest.raises(BucketError, match="the bucket plain has no Object Lock"):
+        make_bucket(settings_of(minio, s3_bucket="plain"))
+
+
+@pytest.mark.parametrize("change", [{"s3_secret_key": "wrong-password"}, {"s3_endpoint": "http://127.0.0.1:1"}])
+def test_a_store_that_cannot_be_used_is_said_in_one_sentence(minio: MinioServer, change: dict[str, str]) -> None:
+    with pytest.raises(BucketError, match="the bucket evidence could not be made") as caught:
+        make_bucket(settings_of(minio, **change))
+    assert "wrong-password" not in str(caught.value)
+
+
+def test_the_one_shot_script_needs_nothing_but_a_shell() -> None:
+    words = shlex.split(SERVICES["policy"]["command"][0])
+    assert {words[0], words[words.index("&&") + 1]} == {"python", "mv"}
+    assert os.access("/bin/sh", os.X_OK)

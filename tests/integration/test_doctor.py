@@ -1,0 +1,193 @@
+"""The doctor checks every part by itself: what is wrong is named with its remedy, and the rest is checked too."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from countersign.doctor import examine
+from countersign.embedded import FILES
+from countersign.settings import Settings
+from policy.child import OpaChild
+from receipts.signing import load_or_create
+from runtime.clock import utc_now
+from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
+from tests.integration.program_stage import SECRETS, command, composed, database, environment, sandbox, settings_of
+
+CANARY = "canary-2b6d"
+FACTS = {
+    "program",
+    "database",
+    "writer",
+    "clock",
+    "migrations",
+    "policy",
+    "definitions",
+    "directory file",
+    "groups",
+    "callers",
+    "slack transport",
+    "slack token",
+    "slack scopes",
+    "slack socket mode",
+    "archive writable",
+    "archive versioned",
+    "archive locked",
+    "signing key",
+}
+
+
+@pytest.fixture(scope="module")
+def minio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MinioServer]:
+    with minio_server(tmp_path_factory.mktemp("minio")) as server:
+        server.make_bucket("locked")
+        server.make_bucket("plain", locked=False)
+        yield server
+
+
+@pytest.fixture(scope="module")
+async def well(
+    postgres: str, opa: OpaChild, minio: MinioServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[dict[str, Any]]:
+    """Settings of a system in which everything is as it should be."""
+    home = tmp_path_factory.mktemp("home")
+    with database(postgres, "doctor") as dsn:
+        async with sandbox() as slack:
+            given = {
+                "slack_api_url": f"{slack}/api/",
+                "slack_app_token": "xapp-sandbox-app-token",
+                "callers": {name: SECRETS[name] for name in ("onboarding-portal", "servicenow")},
+                "s3_endpoint": minio.endpoint,
+                "s3_bucket": "locked",
+                "s3_access_key": USER,
+                "s3_secret_key": PASSWORD,
+            }
+            settings = settings_of(dsn, opa.url, home, **given)
+            async with composed(settings):
+                load_or_create(settings.key_path)
+                yield {"dsn": dsn, "opa": opa.url, "home": home, **given}
+
+
+async def ill(settings: Settings) -> dict[str, str]:
+    """Return what the doctor finds wrong: name to detail. Every finding has a remedy, and nothing shows a secret."""
+    facts = await examine(settings)
+    wrong = {fact.name: fact.detail for fact in facts if not fact.ok}
+    assert all(fact.remedy and fact.detail and "\n" not in fact.detail for fact in facts if not fact.ok)
+    assert CANARY not in str(facts)
+    return wrong
+
+
+async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, Any]) -> None:
+    facts = await examine(settings_of(**well))
+    assert [fact for fact in facts if not fact.ok] == []
+    assert {fact.name for fact in facts} == FACTS
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong", "says"),
+    [
+        ({"dsn": f"postgresql://u:{CANARY}@127.0.0.1:1/x"}, {"database", "migrations", "groups", "callers"}, "refused"),
+        ({"opa": "http://127.0.0.1:1"}, {"policy", "groups"}, "policy unavailable"),
+        ({"slack_bot_token": CANARY}, {"slack token"}, "invalid_auth"),
+        ({"slack_app_token": CANARY}, {"slack socket mode"}, "invalid_auth"),
+        ({"slack_api_url": "http://127.0.0.1:1/api/"}, {"slack token", "slack socket mode"}, "Client"),
+        ({"slack_signing_secrets": [], "slack_app_token": None}, {"slack transport"}, "no click can be heard"),
+        ({"slack_channel": None}, {"groups"}, "COUNTERSIGN_SLACK_CHANNEL is not set"),
+        ({"slack_channels": {"treasury": "C1"}}, {"groups"}, "nobody can be asked in: treasury"),
+        ({"callers": SECRETS}, {"callers"}, "not in the directory: stranger"),
+        ({"s3_bucket": "plain"}, {"archive versioned", "archive locked"}, "has no Object Lock"),
+        ({"s3_bucket": "absent"}, {"archive writable"}, "absent"),
+        ({"s3_secret_key": CANARY}, {"archive writable"}, "SignatureDoesNotMatch"),
+        ({"directory": Path("none.yaml")}, {"directory file"}, "none.yaml:1: $: cannot be read"),
+        ({"pack": {"nonesuch": {}}}, {"definitions"}, "no such pack"),
+        ({"packs": [Path("nowhere")]}, {"definitions"}, "nowhere"),
+    ],
+)
+async def test_what_is_wrong_is_named_and_all_else_is_checked(
+    well: dict[str, Any], change: dict[str, Any], wrong: set[str], says: str
+) -> None:
+    found = await ill(settings_of(**{**well, **change}))
+    assert found.keys() == wrong
+    assert any(says in detail for detail in found.values())
+
+
+async def test_a_group_that_policy_asks_and_nobody_is_in_is_found(
+    well: dict[str, Any], dsn: str, tmp_path: Path
+) -> None:
+    text = (FILES / "directory.yaml").read_text(encoding="utf-8").replace(", senior-compliance]", "]")
+    (tmp_path / "directory.yaml").write_text(text, encoding="utf-8")
+    settings = settings_of(**{**well, "dsn": dsn, "directory": tmp_path / "directory.yaml"})
+    async with composed(settings):
+        assert await ill(settings) == {"groups": "nobody can be asked in: senior-compliance"}
+
+
+async def test_migrations_that_are_behind_are_found(well: dict[str, Any], postgres: str) -> None:
+    with database(postgres, "doctor_empty", template="template0") as dsn:
+        found = await ill(settings_of(**{**well, "dsn": dsn}))
+    assert found["migrations"].startswith("at none, newest ")
+
+
+async def test_clocks_that_differ_are_found(well: dict[str, Any]) -> None:
+    facts = await examine(settings_of(**well), lambda: utc_now() - timedelta(seconds=5))
+    assert [fact.name for fact in facts if not fact.ok] == ["clock"]
+
+
+async def test_an_opa_that_is_too_old_is_found(well: dict[str, Any]) -> None:
+    answer: dict[str, Any] = {"outcome": "deny", "tier": "low", "requirement": None, "reasons": [], "obligations": []}
+    provenance = {"version": "1.3.0", "bundles": {"b": {"revision": "0" * 64}}}
+
+    async def decide(_: web.Request) -> web.Response:
+        return web.json_response({"decision_id": "1", "provenance": provenance, "result": answer})
+
+    app = web.Application()
+    app.router.add_post("/{path:.*}", decide)
+    async with TestServer(app) as server:
+        found = await ill(settings_of(**{**well, "opa": str(server.make_url(""))}))
+    assert "OPA 1.3.0 is older than 1.4.0" in found["policy"]
+
+
+async def test_a_signing_key_among_the_data_or_open_to_others_is_found(well: dict[str, Any], tmp_path: Path) -> None:
+    among = tmp_path / "evidence/key.pem"
+    load_or_create(among)
+    found = await ill(settings_of(**{**well, "home": tmp_path, "signing_key": among}))
+    assert found == {"signing key": f"{among} lies among the data"}
+    apart = tmp_path / "keys/key.pem"
+    load_or_create(apart)
+    apart.chmod(0o640)
+    found = await ill(settings_of(**{**well, "home": tmp_path, "signing_key": apart}))
+    assert "can be used by others than its owner" in found["signing key"]
+
+
+async def test_a_key_that_is_not_there_is_left_to_be_made(well: dict[str, Any], tmp_path: Path) -> None:
+    settings = settings_of(**{**well, "home": tmp_path})
+    assert await ill(settings) == {}
+    assert not settings.key_path.exists()
+
+
+async def test_a_local_folder_is_no_finding_but_its_limits_are_told(well: dict[str, Any], tmp_path: Path) -> None:
+    settings = settings_of(**{**well, "home": tmp_path, "s3_bucket": None})
+    facts = {fact.name: fact for fact in await examine(settings)}
+    assert all(fact.ok for fact in facts.values())
+    assert "no locks" in facts["archive locked"].detail
+
+
+async def test_the_command_ends_with_success_only_when_all_is_well(well: dict[str, Any]) -> None:
+    finished = await command("doctor", env=environment(settings_of(**well)))
+    assert finished.code == 0
+    assert "FAIL" not in finished.out
+    finished = await command("doctor", env=environment(settings_of(**{**well, "opa": "http://127.0.0.1:1"})))
+    assert finished.code == 1
+    assert "FAIL  policy: policy unavailable" in finished.out
+    assert "\n      Start OPA" in finished.out
+
+
+async def test_the_command_names_all_that_is_missing_where_nothing_is_set(tmp_path: Path) -> None:
+    finished = await command("doctor", env={"COUNTERSIGN_HOME": str(tmp_path)})
+    assert finished.code == 1
+    assert "Traceback" not in finished.out + finished.err
+    for name in ("DATABASE_URL", "OPA_URL", "SLACK_BOT_TOKEN", "SLACK_CHANNEL"):
+        assert f"COUNTERSIGN_{name} is not set" in finished.out
