@@ -22,12 +22,15 @@ def announced(home: Path, env: Mapping[str, str]) -> Iterator[None]:
         file.unlink(missing_ok=True)
 
 
-def attach() -> None:
-    """Take on the environment of a system that runs in our home, unless ours names a database of its own."""
+def attach() -> set[str]:
+    """Take on the environment of a system that runs in our home, unless ours names a database; return what is new."""
     settings = read_settings()
     file = settings.home / _FILE
-    if settings.database_url is None and file.exists():
-        os.environ.update(json.loads(file.read_text(encoding="utf-8")))
+    if settings.database_url is not None or not file.exists():
+        return set()
+    env: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
+    os.environ.update(env)
+    return set(env)
 
 
 def write_private(file: Path, text: str) -> None:

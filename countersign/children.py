@@ -11,6 +11,7 @@ from pathlib import Path
 from policy.child import end_with_parent
 
 STOP_LIMIT = 15.0
+"""Seconds that a child has for what it has begun."""
 
 log = logging.getLogger(__name__)
 
@@ -18,8 +19,17 @@ log = logging.getLogger(__name__)
 class Child:
     """One `python -m …` process. `kill` is the plug being pulled; `start` puts it back."""
 
-    def __init__(self, name: str, arguments: Sequence[str], env: Mapping[str, str], logs: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        env: Mapping[str, str],
+        logs: Path,
+        *,
+        patience: float = STOP_LIMIT,
+    ) -> None:
         self.name = name
+        self._patience = patience
         self._arguments = arguments
         self._env = env
         self._log = logs / f"{name}.log"
@@ -50,7 +60,7 @@ class Child:
             return
         self._process.terminate()
         try:
-            async with asyncio.timeout(STOP_LIMIT):
+            async with asyncio.timeout(self._patience):
                 await self._process.wait()
         except TimeoutError:
             await self.kill()

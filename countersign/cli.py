@@ -88,10 +88,13 @@ def bucket() -> None:
 @app.command()
 def config() -> None:
     """Print every setting, secrets masked, and where its value comes from."""
+    from countersign.attach import attach
     from countersign.settings import explain
 
-    for name, value, source, meaning in explain(shared_settings()):
-        out.print(f"{name} = {value or '(not set)'}\n    {meaning}; from {source}")
+    attached = attach()
+    for name, value, source, meaning in explain(own_settings()):
+        origin = "the running `countersign up`" if name in attached else source
+        out.print(f"{name} = {value or '(not set)'}\n    {meaning}; from {origin}")
 
 
 @app.command()

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from psycopg.errors import DeadlockDetected, UniqueViolation
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from countersign.errors import CountersignError
@@ -13,8 +12,6 @@ from runtime.definitions.problems import show_path
 from runtime.definitions.yaml_source import Source, SourceError, read_source
 from runtime.store.directory import replace_directory
 from runtime.store.pool import Conn
-
-ATTEMPTS = 10
 
 Fault = tuple[Place, str]
 
@@ -42,7 +39,7 @@ class PersonEntry(_Closed):
 
     id: Name
     name: Title
-    groups: list[Name] = []
+    groups: list[Title] = []
     slack: list[Account] = []
 
 
@@ -107,14 +104,7 @@ async def load_directory(conn: Conn, tenant: str, directory: Directory) -> None:
         for one in directory.agents
     ]
     accounts = [(account.team, account.user, one.id) for one in directory.people for account in one.slack]
-    for attempts_left in reversed(range(ATTEMPTS)):
-        try:
-            await replace_directory(conn, tenant, [*people, *agents], accounts)
-        except (UniqueViolation, DeadlockDetected):  # another process that starts loads it at this moment
-            if not attempts_left:
-                raise
-        else:
-            return
+    await replace_directory(conn, tenant, [*people, *agents], accounts)
 
 
 def _grants(agent: AgentEntry) -> dict[str, Any]:

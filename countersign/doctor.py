@@ -2,7 +2,8 @@
 
 import asyncio
 import platform
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,25 +19,27 @@ from countersign.storage import make_archive
 from receipts.signing import load_or_create
 from runtime.clock import Clock, utc_now
 
+Check = Callable[[Settings], Awaitable[list[Fact]]]
+
 _REACH = "Set COUNTERSIGN_DATABASE_URL to a PostgreSQL that runs and can be reached from here."
 
 
 async def examine(settings: Settings, clock: Clock = utc_now) -> list[Fact]:
     """Return every check's result, in an order in which a person would mend things."""
-    checks: tuple[tuple[str, Awaitable[list[Fact]], str], ...] = (
-        ("program", _program(), "Install the program with `make up`, or use its image."),
-        ("database", doctor_directory.database(settings, clock), _REACH),
-        ("migrations", doctor_directory.migrations(settings), _REACH),
-        ("policy", _policy(settings), "Start OPA with the policy bundle, as docs/policy.md says."),
-        ("definitions", _definitions(settings), "Mend COUNTERSIGN_PACKS and COUNTERSIGN_PACK."),
-        ("directory file", _file(settings), "Mend the file; the message says where."),
-        ("groups", doctor_directory.groups(settings), "Mend database, policy and channels first."),
-        ("callers", doctor_directory.callers(settings), "Mend the database first."),
-        ("slack", _slack(settings), "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
-        ("archive", _archive(settings), "Check the settings that begin with COUNTERSIGN_S3_."),
-        ("signing key", _key(settings), "Let it be an Ed25519 key in PEM that its owner alone may read."),
+    checks: tuple[tuple[str, Check, str], ...] = (
+        ("program", _program, "Install the program with `make up`, or use its image."),
+        ("database", partial(doctor_directory.database, clock=clock), _REACH),
+        ("migrations", doctor_directory.migrations, _REACH),
+        ("policy", _policy, "Start OPA with the policy bundle, as docs/policy.md says."),
+        ("definitions", _definitions, "Mend COUNTERSIGN_PACKS and COUNTERSIGN_PACK."),
+        ("directory file", _file, "Mend the file; the message says where."),
+        ("groups", doctor_directory.groups, "Mend database, policy and channels first."),
+        ("callers", doctor_directory.callers, "Mend the database first."),
+        ("slack", _slack, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
+        ("archive", _archive, "Check the settings that begin with COUNTERSIGN_S3_."),
+        ("signing key", _key, "Let it be an Ed25519 key in PEM that its owner alone may read."),
     )
-    return [fact for name, check, remedy in checks for fact in await _guarded(name, check, remedy)]
+    return [fact for name, check, remedy in checks for fact in await _guarded(name, check(settings), remedy)]
 
 
 async def _guarded(name: str, check: Awaitable[list[Fact]], remedy: str) -> list[Fact]:
@@ -46,7 +49,7 @@ async def _guarded(name: str, check: Awaitable[list[Fact]], remedy: str) -> list
         return [Fact(name, ok=False, detail=first_line(error) or type(error).__name__, remedy=remedy)]
 
 
-async def _program() -> list[Fact]:
+async def _program(_: Settings) -> list[Fact]:
     text = f"countersign {version('countersign')}, Python {platform.python_version()}"
     return [Fact("program", ok=True, detail=text)]
 

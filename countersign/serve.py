@@ -75,16 +75,18 @@ async def run_parts(parts: list[Part], stop: asyncio.Event) -> None:
     stopping = asyncio.create_task(stop.wait())
     log.info("serving: %s", ", ".join(tasks))
     await asyncio.wait([stopping, *tasks.values()], return_when=asyncio.FIRST_COMPLETED)
-    ended = {name: task for name, task in tasks.items() if task.done()}
+    failed = [name for name, task in tasks.items() if task.done()]
     stopping.cancel()
     log.info("stopping: what is under way comes to its end")
     for part in parts:
         (part.end or tasks[part.name].cancel)()
     await asyncio.wait(tasks.values())
-    for name, task in ended.items():
-        log.error("%s ended by itself", name, exc_info=task.exception())
-    if ended:
-        raise ServeError(f"stopped, because {' and '.join(ended)} ended by itself; the log says why")
+    errors = {name: None if task.cancelled() else task.exception() for name, task in tasks.items()}
+    failed += [name for name, error in errors.items() if error is not None and name not in failed]
+    for name in failed:
+        log.error("%s ended, but not as it was told to", name, exc_info=errors[name])
+    if failed:
+        raise ServeError(f"{' and '.join(failed)} ended, but not as told to; the log says why")
 
 
 def _parts(system: System, wanted: frozenset[Role]) -> Iterator[Part]:
@@ -153,4 +155,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        raise ServeError(f"cannot listen on {host} port {port}: {os.strerror(error.errno or 0)}") from error
+        why = os.strerror(error.errno or 0)
+        raise ServeError(
+            f"cannot listen on {host} port {port}: {why}; name others with COUNTERSIGN_HOST and COUNTERSIGN_PORT"
+        ) from error

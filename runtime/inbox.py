@@ -94,7 +94,7 @@ async def _matched(engine: Engine, conn: Conn, notification: Notification) -> tu
         wait = await store.active_wait(conn, key)  # again, under the run's lock
         if wait is not None and tx.tenant == notification.tenant:
             return await _permitted(engine, tx, wait, notification)
-    late = await store.had_wait(conn, key)
+    late = await store.had_wait(conn, notification.tenant, key)
     status = NotificationStatus.STALE if late else NotificationStatus.DEAD_LETTER
     return Applied(status, {"reason": "no step waits for this any more" if late else "no step waits for this"})
 

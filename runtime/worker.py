@@ -20,7 +20,7 @@ from runtime.orchestrator import advance
 from runtime.planner import ParamsError, Started, StepMoved, fits
 from runtime.recordable import error_text, fault
 from runtime.retry import delay
-from runtime.states import StepStatus
+from runtime.states import RunStatus, StepStatus
 from runtime.store import effects, leases, runs, signals
 from runtime.store import inbox as inbox_store
 from runtime.store.effects import Effect
@@ -29,6 +29,9 @@ from runtime.store.runs import ReadLease
 from runtime.store.signals import beside
 
 log = logging.getLogger(__name__)
+
+PAUSE = 30.0
+"""Seconds for which a run or a notification that failed is left alone."""
 
 Job = Callable[[], Awaitable[int]]
 
@@ -41,7 +44,7 @@ class Worker:
         self.concurrency = concurrency
         self.jobs = jobs
         self._tasks: dict[asyncio.Task[None], Effect | ReadLease | None] = {}
-        self._applying: set[str] = set()
+        self._busy: set[str] = set()
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -124,23 +127,28 @@ class Worker:
 
     async def _apply_notifications(self) -> int:
         async with self.engine.pool.connection() as conn:
-            found = await inbox_store.received(conn, self._room, tuple(self._applying))
+            found = await inbox_store.received(conn, self._room, tuple(self._busy))
         for notification_id in found:
-            self._applying.add(notification_id)
-            self._spawn(self._apply(notification_id))
+            self._busy.add(notification_id)
+            self._spawn(self._alone(notification_id, inbox.apply(self.engine, notification_id)))
         return len(found)
 
-    async def _apply(self, notification_id: str) -> None:
-        try:
-            await inbox.apply(self.engine, notification_id)
-        finally:
-            self._applying.discard(notification_id)
-
     async def _start_runs(self) -> int:
-        count = 0
-        while count < self._room and await start_run(self.engine):
-            count += 1
-        return count
+        async with self.engine.pool.connection() as conn:
+            found = await runs.queued(conn, self._room, tuple(self._busy))
+        for run_id in found:
+            self._busy.add(run_id)
+            self._spawn(self._alone(run_id, start_run(self.engine, run_id)))
+        return len(found)
+
+    async def _alone(self, row: str, work: Coroutine[Any, Any, object]) -> None:
+        """Do what has no lease. What fails is left alone for a while: it neither spins nor holds up the rest."""
+        try:
+            await work
+        except BaseException:
+            asyncio.get_running_loop().call_later(PAUSE, self._busy.discard, row)
+            raise
+        self._busy.discard(row)
 
     async def _lease_reads(self) -> int:
         now = self.engine.clock()
@@ -164,16 +172,12 @@ class Worker:
         return sum([await job() for job in self.jobs])
 
 
-async def start_run(engine: Engine) -> bool:
-    """Start the oldest queued run; False if there is none."""
-    async with engine.pool.connection() as conn, conn.transaction():
-        run_id = await runs.next_queued(conn)
-        if run_id is None:
-            return False
-        async with run_tx(conn, run_id, engine.clock()) as tx:
+async def start_run(engine: Engine, run_id: str) -> None:
+    """Start a queued run, unless another worker has."""
+    async with engine.pool.connection() as conn, run_tx(conn, run_id, engine.clock()) as tx:
+        if tx.status is RunStatus.QUEUED:
             tx.leaf("run.started", {"worker": engine.worker})
             await advance(engine, tx, Started())
-    return True
 
 
 async def do_read(engine: Engine, lease: ReadLease) -> None:

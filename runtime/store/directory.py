@@ -13,6 +13,7 @@ async def replace_directory(
 ) -> None:
     """Replace the tenant's directory: actors {id, kind, name, groups, grants}, accounts (team, user, actor id)."""
     async with conn.transaction(), conn.cursor() as cursor:
+        await cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"directory {tenant}",))  # one at a time
         await cursor.execute("DELETE FROM actors WHERE tenant = %s", (tenant,))
         await cursor.executemany(
             "INSERT INTO actors (tenant, actor_id, kind, name, groups, grants) VALUES (%s, %s, %s, %s, %s, %s)",

@@ -174,10 +174,13 @@ async def _wait(conn: Conn, condition: str, *values: str) -> Wait | None:
     return Wait(**row) if row else None
 
 
-async def had_wait(conn: Conn, correlation_key: str) -> bool:
-    """Return whether a wait under this key ever was: a late notification is stale, an unmatched one a dead letter."""
+async def had_wait(conn: Conn, tenant: str, correlation_key: str) -> bool:
+    """Return whether the tenant ever waited under this key: what is late is stale, what is unmatched a dead letter."""
     row = await (
-        await conn.execute("SELECT 1 FROM waits WHERE correlation_key = %s LIMIT 1", (correlation_key,))
+        await conn.execute(
+            "SELECT 1 FROM waits w JOIN runs r USING (run_id) WHERE r.tenant = %s AND w.correlation_key = %s LIMIT 1",
+            (tenant, correlation_key),
+        )
     ).fetchone()
     return row is not None
 

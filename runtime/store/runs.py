@@ -1,7 +1,7 @@
 """Definitions, runs and steps."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -152,14 +152,15 @@ async def run_of_trigger(conn: Conn, tenant: str, trigger_type: str, ref: str) -
     return row
 
 
-async def next_queued(conn: Conn) -> str | None:
-    """Lock one queued run, oldest first, in the caller's transaction, and return its id."""
-    row = await (
+async def queued(conn: Conn, limit: int, but: Sequence[str]) -> list[str]:
+    """Return queued runs, oldest first, without those in `but`."""
+    rows = await (
         await conn.execute(
-            "SELECT run_id FROM runs WHERE status = 'queued' ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED"
+            "SELECT run_id FROM runs WHERE status = 'queued' AND run_id <> ALL(%s) ORDER BY created_at LIMIT %s",
+            (list(but), limit),
         )
-    ).fetchone()
-    return row["run_id"] if row else None
+    ).fetchall()
+    return [row["run_id"] for row in rows]
 
 
 async def load_steps(conn: Conn, run_id: str) -> dict[str, StepState]:

@@ -222,6 +222,7 @@ waits = Table(
     _time("resolved_at", nullable=True),
     _one_of("type", WaitType),
     _one_of("status", WaitStatus),
+    Index("ix_waits_correlation", "correlation_key"),
     Index("uq_waits_correlation", "correlation_key", unique=True, postgresql_where=text("status = 'active'")),
     Index("uq_waits_step", "run_id", "step", unique=True, postgresql_where=text("status = 'active'")),
     Index("ix_waits_deadline", "deadline", postgresql_where=text("status = 'active'")),

@@ -24,6 +24,7 @@ from tests.integration.program_stage import (
     database,
     edge_of,
     environment,
+    program,
     rows,
     settings_of,
 )
@@ -213,6 +214,21 @@ async def test_commands_use_the_system_that_runs_in_their_home_unless_told_other
     assert (await command("evidence", "list", env=home)).code == 0
     other = {**home, "COUNTERSIGN_DATABASE_URL": "postgresql://127.0.0.1:1/x"}
     assert is_one_sentence(await command("evidence", "list", env=other), "the database cannot be used")
+
+
+async def test_beside_a_running_up_the_doctor_finds_nothing_and_config_says_what_holds(tmp_path: Path) -> None:
+    env = {"COUNTERSIGN_HOME": str(tmp_path)}
+    async with program("up", "--port=0", "--sandbox-port=0", env=env) as running:
+        assert running.process.stdout
+        async with asyncio.timeout(60):
+            while not (await running.process.stdout.readline()).startswith(b"Logs:"):
+                assert running.process.returncode is None
+        doctor, config = await command("doctor", env=env), await command("config", env=env)
+        running.process.terminate()
+        assert await running.ended() == 0
+    assert (doctor.code, "FAIL" in doctor.out) == (0, False)
+    assert "COUNTERSIGN_DATABASE_URL = ********\n    PostgreSQL; from the running `countersign up`\n" in config.out
+    assert is_one_sentence(await command("evidence", "list", env=env), "COUNTERSIGN_DATABASE_URL is not set")
 
 
 async def test_a_role_that_is_not_there_is_a_wrong_use() -> None:

@@ -238,12 +238,16 @@ async def test_no_made_up_signature_is_anything_but_401(edge: Edge, made_up: lis
 
 @pytest.mark.parametrize("name", ["Countersign-Caller", "Countersign-Timestamp", "Countersign-Signature"])
 @pytest.mark.parametrize("value", [None, "", "0", "yesterday", "v1=0", "ünïcode", "١٢٣", "9" * 40, "1e9", "-5"])
-async def test_a_wrong_or_missing_header_is_401(edge: Edge, name: str, value: str | None) -> None:
-    body = json.dumps({"ref": "7", "payload": CASE}).encode()
-    given_headers = signed_now("POST", TRIGGER, body)
-    del given_headers[name]
-    changed = given_headers if value is None else {**given_headers, name: value}
+async def test_a_wrong_or_missing_header_is_401_and_nothing_of_the_body_is_logged(
+    edge: Edge, caplog: pytest.LogCaptureFixture, name: str, value: str | None
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    body = json.dumps({"ref": CANARY, "payload": {**CASE, "legal_name": CANARY}}).encode()
+    right = signed_now("POST", TRIGGER, body)
+    del right[name]
+    changed = right if value is None else {**right, name: value}
     assert is_problem(await edge.send("POST", TRIGGER, body, signed=changed), 401)
+    assert CANARY not in caplog.text
 
 
 @pytest.mark.parametrize("age", [WINDOW + 5, -WINDOW - 5])

@@ -52,8 +52,8 @@ async def test_a_key_used_for_another_action_is_refused(bench: Bench, targets: T
     await bench.settle()
     key = (await _effect(bench, first))["idempotency_key"]
     second = (await bench.start("bench.note", {**NOTE, "text": "other"}, ref="2")).run_id
+    await start_run(bench.engine, second)
     async with bench.engine.pool.connection() as conn:
-        assert await start_run(bench.engine)
         await conn.execute("UPDATE effects SET idempotency_key = %s WHERE run_id = %s", (key, second))
     await bench.settle()
     run = await bench.run(second)
@@ -76,7 +76,7 @@ async def test_a_target_outside_the_tenants_list_is_denied_and_leaves_a_refusal(
 
 async def test_a_write_that_was_changed_before_its_first_attempt_is_refused(bench: Bench, targets: Targets) -> None:
     run_id = (await bench.start("bench.note", NOTE)).run_id
-    assert await start_run(bench.engine)
+    await start_run(bench.engine, run_id)
     await _change_fields(bench, run_id, "note")
     await bench.settle()
     assert "not the one that was proposed" in (await bench.run(run_id))["error"]
@@ -216,7 +216,7 @@ async def test_where_nothing_can_be_read_back_a_person_says_what_happened(
 
 async def test_a_lost_lease_writes_nothing(bench: Bench, targets: Targets) -> None:
     run_id = (await bench.start("bench.note", NOTE)).run_id
-    assert await start_run(bench.engine)
+    await start_run(bench.engine, run_id)
     now = bench.clock()
     async with bench.engine.pool.connection() as conn:
         (stale,) = await effects.lease_effects(conn, "gone", now, now, 1)

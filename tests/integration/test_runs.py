@@ -216,3 +216,15 @@ async def test_a_canceled_run_does_nothing_more_and_its_card_says_so(bench: Benc
     assert (await bench.click("ann", approval)).counted is False
     assert bench.chat.said("update_card")[-1]["approval_id"] == approval
     assert targets.file.calls == []
+
+
+async def test_a_run_that_cannot_be_started_does_not_hold_up_the_others(bench: Bench, targets: Targets) -> None:
+    broken = (await bench.start("bench.note", {"incident": "I1", "text": "a", "api_token": "t"}, ref="1")).run_id
+    async with bench.engine.pool.connection() as conn:
+        await conn.execute("INSERT INTO definitions SELECT 'broken', 1, '', '{', now()")
+        await conn.execute("UPDATE runs SET definition_name = 'broken' WHERE run_id = %s", (broken,))
+    other = (await bench.start("bench.note", {"incident": "I2", "text": "b", "api_token": "t"}, ref="2")).run_id
+    await bench.settle()
+    assert (await bench.run(other))["status"] == "succeeded"
+    assert (await bench.run(broken))["status"] == "queued"
+    assert len(targets.note.calls) == 1

@@ -225,6 +225,8 @@ CREATE TABLE waits (
     CONSTRAINT fk_waits_run_id FOREIGN KEY(run_id) REFERENCES runs (run_id)
 );
 
+CREATE INDEX ix_waits_correlation ON waits (correlation_key);
+
 CREATE INDEX ix_waits_deadline ON waits (deadline) WHERE status = 'active';
 
 CREATE INDEX ix_waits_escalate ON waits (escalate_at) WHERE status = 'active';
