@@ -28,14 +28,27 @@ class Action:
 
 
 def make_action(
-    *, connector: str, operation: str, target: str, fields: Mapping[str, Any], pointers: Sequence[str], salt: str
+    *,
+    connector: str,
+    operation: str,
+    target: str,
+    fields: Mapping[str, Any],
+    idempotency_key: str,
+    pointers: Sequence[str],
+    salt: str,
 ) -> Action:
     """Return the canonical action; `pointers` are declared redactions, and names like secrets' are hidden too."""
     hidden = redact(dict(fields), pointers)
     public = hidden.value
     for path in hidden.paths:
         public = _replaced(public, parse_pointer(path), _commitment(_at(fields, parse_pointer(path)), salt))
-    body = {"connector": connector, "operation": operation, "target": target, "fields": public}
+    body = {
+        "connector": connector,
+        "operation": operation,
+        "target": target,
+        "fields": public,
+        "idempotency_key": idempotency_key,
+    }
     return Action(connector, operation, target, public, hidden.paths, digest(body))
 
 

@@ -85,7 +85,7 @@ async def open_approval(engine: Engine, tx: RunTx, attempt: Attempt, answer: Ans
         escalate_to=requirement["escalate_to"],
         approval_id=approval_id,
     )
-    await chat.post_card(engine, tx, approval_id, tuple(requirement["groups"]))
+    await chat.post_card(engine, tx, approval_id, tuple(requirement["groups"]), tx.now + lasts)
 
 
 async def _verb(engine: Engine, tx: RunTx, attempt: Attempt) -> Verb | None:
@@ -160,7 +160,7 @@ async def open_question(engine: Engine, tx: RunTx, attempt: Attempt, error: str)
         tier=attempt.effect.tier,
         purpose="Look at the target and say whether it happened.",
     )
-    await chat.post_card(engine, tx, approval_id, tuple(groups))
+    await chat.post_card(engine, tx, approval_id, tuple(groups), tx.now + isodate.parse_duration(_DOUBT_LASTS))
 
 
 async def _ask(

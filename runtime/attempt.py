@@ -8,13 +8,16 @@ from policy.model import ActorInput, Counters, EffectInput, Question, RunInput, 
 from receipts.fields import timestamp
 from runtime.actions import Action, make_action
 from runtime.desk_model import ApprovalStatus
-from runtime.states import RUN, RunStatus, is_final
 from runtime.store.effects import Effect
 
 
 @dataclass
 class Attempt:
-    """An effect on its way. `facts` is what `passage_facts` read; `approval_id` is the approval it may act under."""
+    """An effect on its way. `facts` is what `passage_facts` read; `approval_id` is the approval it may act under.
+
+    `began` says that the connector was, or may have been, called in this passage; `cleared` that the target was read
+    back and that what an earlier attempt may have done, was not done.
+    """
 
     effect: Effect
     action: Action
@@ -22,12 +25,15 @@ class Attempt:
     approval_id: str | None
     task_id: str | None
     started_at: datetime | None
+    tries: int
     decision_id: str | None = None
+    began: bool = False
+    cleared: bool = False
 
     @property
-    def is_late(self) -> bool:
-        """Return whether the run has ended and the effect belongs to one of its steps."""
-        return bool(self.effect.step) and is_final(RUN, RunStatus(self.facts["run_status"]))
+    def is_doubtful(self) -> bool:
+        """Return whether an earlier attempt may have acted: then nothing may be said to be undone."""
+        return self.effect.started_at is not None and not self.cleared
 
     @property
     def is_changed(self) -> bool:
@@ -44,11 +50,20 @@ def make_attempt(effect: Effect, facts: dict[str, Any]) -> Attempt:
         operation=effect.operation,
         target=effect.target,
         fields=effect.fields,
+        idempotency_key=effect.idempotency_key,
         pointers=effect.redact,
         salt=facts["salt"],
     )
     approved = facts["approval_status"] == ApprovalStatus.APPROVED
-    return Attempt(effect, action, facts, effect.approval_id if approved else None, facts["task_id"], effect.started_at)
+    return Attempt(
+        effect=effect,
+        action=action,
+        facts=facts,
+        approval_id=effect.approval_id if approved else None,
+        task_id=facts["task_id"],
+        started_at=effect.started_at,
+        tries=effect.tries,
+    )
 
 
 def make_question(attempt: Attempt, now: datetime) -> Question:

@@ -3,25 +3,27 @@
 They are rows in the outbox like any other and pass the same gate.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from runtime import retry
 from runtime.actions import dedupe_key, make_action
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
-from runtime.store import approvals, directory, effects
+from runtime.outbox import propose
+from runtime.store import approvals, directory
 from runtime.store.effects import NewEffect
 from runtime.store.run_tx import RunTx
 
-_RETRY = retry.to_document(Retry(8, "exponential", timedelta(seconds=2), timedelta(minutes=2)))
+_RETRY = retry.to_document(Retry(100_000, "exponential", timedelta(seconds=2), timedelta(minutes=2)))
+"""A chat that is away is tried until the effect's deadline: for a card, that is as long as its approval is open."""
 
 
-async def post_card(engine: Engine, tx: RunTx, approval_id: str, groups: tuple[str, ...]) -> None:
-    """Ask for a card."""
+async def post_card(engine: Engine, tx: RunTx, approval_id: str, groups: tuple[str, ...], until: datetime) -> None:
+    """Ask for a card, which is worth posting as long as the approval is open."""
     channel = engine.routing.channel(groups)
     fields = {"approval_id": approval_id, "channel": channel}
-    await _send(engine, tx, "post_card", channel, fields, f"card:{approval_id}", "reconcile")
+    await _send(engine, tx, "post_card", channel, fields, f"card:{approval_id}", "reconcile", until)
 
 
 async def card_changed(engine: Engine, tx: RunTx, approval_id: str) -> None:
@@ -36,7 +38,8 @@ async def card_changed(engine: Engine, tx: RunTx, approval_id: str) -> None:
 
 async def tell_thread(engine: Engine, tx: RunTx, approval_id: str | None, name: str, text: str) -> None:
     """Add a sentence to the card's thread, or to the default channel where there is no card; `name` makes it once."""
-    channel = engine.routing.default_channel
+    approval = await approvals.get_approval(tx.conn, approval_id) if approval_id else None
+    channel = (approval and approval.channel) or engine.routing.default_channel
     fields = {"channel": channel, "text": text, "thread_of": approval_id}
     await _send(engine, tx, "post_message", channel, fields, f"say:{tx.run_id}:{name}", "reconcile")
 
@@ -56,10 +59,24 @@ async def tell_groups(engine: Engine, tx: RunTx, groups: list[str], name: str, t
 
 
 async def _send(
-    engine: Engine, tx: RunTx, operation: str, target: str, fields: dict[str, Any], key: str, in_doubt: str
+    engine: Engine,
+    tx: RunTx,
+    operation: str,
+    target: str,
+    fields: dict[str, Any],
+    key: str,
+    in_doubt: str,
+    give_up_at: datetime | None = None,
 ) -> None:
+    idempotency_key = f"slack:{key}"
     action = make_action(
-        connector="slack", operation=operation, target=target, fields=fields, pointers=(), salt=tx.row["salt"]
+        connector="slack",
+        operation=operation,
+        target=target,
+        fields=fields,
+        idempotency_key=idempotency_key,
+        pointers=(),
+        salt=tx.row["salt"],
     )
     effect = NewEffect(
         effect_id=engine.new_id("eff"),
@@ -72,18 +89,11 @@ async def _send(
         tier="low",
         reversible_by=None,
         redact=(),
-        idempotency_key=f"slack:{key}",
+        idempotency_key=idempotency_key,
         in_doubt=in_doubt,
         digest=action.digest,
         correlation_key="",
         timeout_s=15,
         retry=_RETRY,
     )
-    tx.leaf(
-        "effect.proposed",
-        {"action": f"slack::{operation}", "target": target, "digest": action.digest},
-        effect_id=effect.effect_id,
-    )
-    await effects.insert_effects(
-        tx.conn, tx.run_id, tx.tenant, [effect], tx.now, tx.now + engine.timing.effect_deadline
-    )
+    await propose(engine, tx, [effect], give_up_at)

@@ -20,6 +20,7 @@ from runtime.desk_model import (
     VoteView,
 )
 from runtime.engine import Engine
+from runtime.recordable import error_text
 from runtime.store import approvals, directory
 from runtime.store.inbox import Notification
 from runtime.store.pool import Conn
@@ -86,7 +87,7 @@ class EngineDesk:
                 "approval_id": click.approval_id,
                 "revision": click.revision,
                 "verdict": click.verdict,
-                "reason": click.reason,
+                "reason": error_text(click.reason),
                 "team": click.account.team,
                 "user": click.account.user,
                 "person_id": click.person_id,
@@ -156,6 +157,7 @@ def _fields(row: dict[str, Any], kind: AskKind) -> tuple[FieldView, ...]:
         operation=row["operation"],
         target=row["target"],
         fields=row["fields"],
+        idempotency_key=row["idempotency_key"],
         pointers=row["redact"],
         salt=row["salt"],
     )

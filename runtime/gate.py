@@ -19,19 +19,24 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import psycopg
+
 from policy.model import Outcome, PolicyUnavailableError, Question, Verdict
-from runtime import asking, outcomes, retry
+from runtime import asking, outcomes
 from runtime.attempt import Attempt, make_attempt, make_question
 from runtime.engine import Engine
 from runtime.handlers import Call, Handler, JsonObject, OutcomeUnknownError, RefusedError, TransientError
 from runtime.orchestrator import advance
 from runtime.planner import StepMoved
 from runtime.recordable import error_text, fault
-from runtime.states import StepStatus
-from runtime.store import approvals, effects, records
+from runtime.states import STEP, StepStatus, is_final
+from runtime.store import approvals, effects, inbox, records
 from runtime.store.effects import Effect, KeyInUseError, LeaseLostError
 from runtime.store.inbox import CorrelationInUseError
 from runtime.store.run_tx import RunTx, run_tx
+
+FINISH_PAUSES = (0.2, 1.0, 3.0)
+"""Seconds between tries to write an outcome while the database is away."""
 
 log = logging.getLogger(__name__)
 
@@ -53,13 +58,13 @@ class _Passage:
         self.engine = engine
         self.attempt = attempt
         self.effect = attempt.effect
-        self.is_void = False  # the approval was for another action: only a new one lets this one pass
+        self.void: str | None = None  # an approval that was for another action: only a new one lets this one pass
         self.handler: Handler | None = engine.handlers.get(f"{self.effect.connector}::{self.effect.operation}")
 
     async def go(self) -> None:
         if await self._done_before():  # 2
             return
-        if self.effect.started_at is not None and await self._reconciled():  # 9
+        if self.attempt.is_doubtful and await self._reconciled():  # 9
             return
         if not await self._is_wanted():
             return
@@ -68,7 +73,7 @@ class _Passage:
         if verdict is None:
             return
         outcome = verdict.answer.outcome
-        if outcome is Outcome.DENY or (self.is_void and outcome is Outcome.ALLOW):
+        if outcome is Outcome.DENY or (self.void and outcome is Outcome.ALLOW):
             await self._deny(question, verdict)  # 4
         elif outcome is Outcome.NEEDS_APPROVAL:
             await self._defer(question, verdict)  # 5
@@ -97,31 +102,40 @@ class _Passage:
         return True
 
     async def _is_wanted(self) -> bool:
-        """Refuse what the run no longer wants, and what is not what was proposed or approved."""
+        """Refuse what the run no longer wants, and what is not what was proposed; void what was approved otherwise."""
         attempt, engine = self.attempt, self.engine
-        if not attempt.is_late and not attempt.is_changed:
-            return True
-        async with self._tx() as tx:
-            if attempt.is_late and self.effect.started_at is not None:
-                await outcomes.fail(engine, tx, attempt, "the run ended while the outcome was unknown", "in_doubt")
-            elif attempt.is_late:
-                await outcomes.reject(engine, tx, attempt, "the run has ended")
-            elif attempt.approval_id is None:
+        if self._step_is_over():
+            async with self._tx() as tx:
+                return not await outcomes.too_late(engine, tx, attempt)
+        if attempt.is_changed and attempt.approval_id is None:
+            async with self._tx() as tx:
                 await outcomes.reject(engine, tx, attempt, "the action is not the one that was proposed")
-            else:
-                await outcomes.void_approval(engine, tx, attempt)
-                self.is_void = True
-        return self.is_void
+            return False
+        if attempt.is_changed:
+            self.void, attempt.approval_id = attempt.approval_id, None
+        return True
+
+    def _step_is_over(self) -> bool:
+        status = self.attempt.facts["step_status"]
+        return status is not None and is_final(STEP, StepStatus(status))
 
     # 3
     async def _ask(self, question: Question) -> Verdict | None:
         try:
             verdict = await self.engine.policy.ask(question)
+            if verdict.answer.obligations:
+                raise PolicyUnavailableError(f"unknown obligations: {', '.join(verdict.answer.obligations)}")
         except PolicyUnavailableError as error:
-            await self._policy_unavailable(str(error))
+            await self._postpone("policy.unavailable", str(error))
             return None
         await self._keep_text(verdict.policy_digest)
         return verdict
+
+    async def _postpone(self, event: str, reason: str) -> None:
+        async with self._tx() as tx:
+            if self.effect.postponed == 0:
+                outcomes.note(tx, event, self.attempt, {"error": reason})
+            await outcomes.postpone(self.engine, tx, self.attempt, reason)
 
     async def _keep_text(self, digest: str) -> None:
         """Keep the exact text that gave the answer, before anything refers to it; once per process and digest."""
@@ -132,35 +146,35 @@ class _Passage:
             await records.keep_policy_text(conn, engine.policy.text(digest), engine.clock())
         engine.kept_texts.add(digest)
 
-    async def _policy_unavailable(self, reason: str) -> None:
-        effect = self.effect
-        async with self._tx() as tx:
-            if tx.now >= effect.give_up_at:
-                reason = f"policy gave no usable answer until the deadline: {reason}"
-                await outcomes.fail(self.engine, tx, self.attempt, reason)
-                return
-            pause = retry.delay(retry.POLICY_BACKOFF, effect.postponed + 1, self.engine.jitter())
-            status = "in_doubt" if effect.started_at else "pending"
-            await effects.settle(tx.conn, effect, status, error=reason, next_try_at=tx.now + pause, postponed=True)
-            if effect.postponed == 0:
-                outcomes.note(tx, "policy.unavailable", self.attempt, {"error": reason})
-
     # 4
     async def _deny(self, question: Question, verdict: Verdict) -> None:
         async with self._tx() as tx:
-            await asking.record_decision(self.engine, tx, self.attempt, question, verdict)
+            await self._on_record(tx, question, verdict)
             said = "; ".join(reason.msg for reason in verdict.answer.reasons)
-            reason = "the action was changed after people approved it" if self.is_void else f"denied by policy: {said}"
+            reason = "the action was changed after people approved it" if self.void else f"denied by policy: {said}"
             await outcomes.reject(self.engine, tx, self.attempt, reason)
+
+    async def _on_record(self, tx: RunTx, question: Question, verdict: Verdict) -> None:
+        await asking.record_decision(self.engine, tx, self.attempt, question, verdict)
+        if self.void is not None:
+            await outcomes.void_approval(self.engine, tx, self.attempt, self.void)
 
     # 5
     async def _defer(self, question: Question, verdict: Verdict) -> None:
+        engine, effect, attempt = self.engine, self.effect, self.attempt
         before = await self._before()
         async with self._tx() as tx:
-            await asking.record_decision(self.engine, tx, self.attempt, question, verdict)
-            await asking.open_approval(self.engine, tx, self.attempt, verdict.answer, before)
-            if self.effect.step:
-                await advance(self.engine, tx, StepMoved(self.effect.step, StepStatus.WAITING_APPROVAL))
+            if await outcomes.too_late(engine, tx, attempt):
+                return
+            await self._on_record(tx, question, verdict)
+            if attempt.is_doubtful:
+                await outcomes.doubt(engine, tx, attempt, "policy now asks for approval", ask=True)
+                return
+            if effect.step:
+                await inbox.close_step_wait(tx.conn, tx.run_id, effect.step, "canceled", tx.now)
+            await asking.open_approval(engine, tx, attempt, verdict.answer, before)
+            if effect.step:
+                await advance(engine, tx, StepMoved(effect.step, StepStatus.WAITING_APPROVAL))
 
     async def _before(self) -> JsonObject:
         """Return the present values of what would change, where the connector can say; never a reason to fail."""
@@ -168,33 +182,29 @@ class _Passage:
             return {}
         try:
             async with asyncio.timeout(self.engine.timing.before.total_seconds()):
-                return await self.handler.before(self._call())
+                found = await self.handler.before(self._call())
         except Exception as error:  # noqa: BLE001 - the card then says that the present values are not known
             log.warning("present values of effect %s not read: %r", self.effect.effect_id, error)
             return {}
+        return found if fault(found) is None else {}
 
     # 6
     async def _begin(self, question: Question, verdict: Verdict) -> bool:
         effect, engine, attempt = self.effect, self.engine, self.attempt
+        if self.handler is None:
+            await self._postpone("effect.postponed", f"no connector here offers {effect.connector}::{effect.operation}")
+            return False
         try:
             async with self._tx() as tx:
-                await asking.record_decision(engine, tx, attempt, question, verdict)
-                await effects.begin_attempt(
-                    tx.conn,
-                    effect,
-                    now=tx.now,
-                    decision_id=attempt.decision_id or "",
-                    digest=attempt.action.digest,
-                )
-                if attempt.approval_id is not None:
-                    await approvals.consume(tx.conn, attempt.approval_id, tx.now)
-                if effect.correlation_key:
-                    await asking.open_verb_wait(engine, tx, attempt)
-                if effect.step:
-                    await advance(engine, tx, StepMoved(effect.step, StepStatus.RUNNING))
-                attempt.started_at = tx.now
+                if await outcomes.too_late(engine, tx, attempt):
+                    return False
+                if await effects.passage_writes(tx.conn, effect) != attempt.facts["writes"]:
+                    await effects.settle(tx.conn, effect, self._open_status, next_try_at=tx.now)  # ask anew
+                    return False
+                await self._on_record(tx, question, verdict)
+                await self._start(tx)
         except KeyInUseError:
-            await self._wait_for_key()
+            await self._postpone("effect.postponed", "another effect acts under its idempotency key")
         except CorrelationInUseError as error:
             async with self._tx() as tx:
                 await outcomes.fail(engine, tx, attempt, f"another run is waiting under {error}")
@@ -202,18 +212,29 @@ class _Passage:
             return True
         return False
 
-    async def _wait_for_key(self) -> None:
-        """Another effect acts under our key at this moment: look again when it may have a receipt."""
-        async with self._tx() as tx:
-            soon = tx.now + self.engine.timing.poll
-            error = "the idempotency key is in use"
-            await effects.settle(tx.conn, self.effect, "pending", error=error, next_try_at=soon)
+    @property
+    def _open_status(self) -> str:
+        return "in_doubt" if self.attempt.is_doubtful else "pending"
+
+    async def _start(self, tx: RunTx) -> None:
+        effect, engine, attempt = self.effect, self.engine, self.attempt
+        await effects.begin_attempt(
+            tx.conn, effect, now=tx.now, decision_id=attempt.decision_id or "", digest=attempt.action.digest
+        )
+        if attempt.approval_id is not None:
+            await approvals.consume(tx.conn, attempt.approval_id, tx.now)
+        if effect.correlation_key:
+            await asking.open_verb_wait(engine, tx, attempt)
+        if effect.step:
+            await advance(engine, tx, StepMoved(effect.step, StepStatus.RUNNING))
+        attempt.started_at, attempt.tries, attempt.began = tx.now, attempt.tries + 1, True
 
     # 7
     async def _act(self) -> None:
+        began = self.attempt.started_at
+        if self.handler is None or began is None or self.engine.clock() - began >= self.engine.timing.lease:
+            raise LeaseLostError(self.effect.effect_id)  # asleep since it began: others may have taken over
         try:
-            if self.handler is None:
-                raise RefusedError(f"no connector offers {self.effect.connector}::{self.effect.operation}")
             async with asyncio.timeout(self.effect.timeout_s):
                 result: JsonObject | Exception = recordable(await self.handler.run(self._call()))
         except Exception as error:  # noqa: BLE001 - whatever is raised is an outcome, and at worst an unknown one
@@ -235,6 +256,18 @@ class _Passage:
 
     # 8
     async def _finish(self, result: JsonObject | Exception) -> None:
+        """Write what happened; a database that blinks must not turn it into doubt, so it is tried while fenced."""
+        for pause in FINISH_PAUSES:
+            try:
+                await self._write(result)
+            except psycopg.OperationalError as error:
+                log.warning("outcome of effect %s not written yet: %s", self.effect.effect_id, error)
+                await asyncio.sleep(pause)
+            else:
+                return
+        await self._write(result)
+
+    async def _write(self, result: JsonObject | Exception) -> None:
         engine, attempt = self.engine, self.attempt
         async with self._tx() as tx:
             match result:
@@ -259,6 +292,7 @@ class _Passage:
             await self._finish(OutcomeUnknownError(f"not reconciled: {_describe(error)}"))
             return True
         if found is None:
+            self.attempt.cleared = True
             return False
         await self._finish(recordable(found))
         return True

@@ -43,7 +43,7 @@ class TransientError(HandlerError):
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.retry_after = retry_after
+        self.retry_after = None if retry_after is None else min(max(retry_after, 0.0), 86400.0)
 
 
 class RefusedError(HandlerError):

@@ -3,23 +3,31 @@
 Late, repeated and unmatched notifications are recorded as such and change nothing.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import psycopg
+
 from receipts.chain import Actor
+from receipts.errors import ReceiptsError
 from runtime import chat, votes
 from runtime.desk_model import ApprovalStatus
 from runtime.engine import Engine
 from runtime.orchestrator import advance
 from runtime.planner import Canceled, ParamsError, StepMoved, fits
 from runtime.recordable import error_text, fault
-from runtime.states import NotificationStatus, StepStatus, WaitStatus, WaitType
+from runtime.states import IllegalTransitionError, NotificationStatus, StepStatus, WaitStatus, WaitType
 from runtime.store import approvals
 from runtime.store import inbox as store
 from runtime.store.inbox import Notification, Wait
 from runtime.store.pool import Conn
 from runtime.store.run_tx import RunTx, UnknownRunError, lock_run
 from runtime.votes import Applied
+
+UNUSABLE = "This cannot be recorded as it is. Nothing has changed."
+
+log = logging.getLogger(__name__)
 
 
 async def record(engine: Engine, notification: Notification) -> str:
@@ -31,7 +39,23 @@ async def record(engine: Engine, notification: Notification) -> str:
 
 
 async def apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
-    """Apply a recorded notification, at most once, and return the facts of its outcome; a repeat returns the same."""
+    """Apply a recorded notification, at most once, and return the facts of its outcome; a repeat returns the same.
+
+    One that cannot be applied whatever is tried is a dead letter, and says why.
+    """
+    try:
+        return await _apply(engine, notification_id)
+    except (psycopg.DataError, ReceiptsError, UnicodeError, KeyError, IllegalTransitionError) as error:
+        log.exception("notification %s cannot be applied", notification_id)
+        reason = error_text(f"{type(error).__name__}: {error}")
+        facts = {"counted": False, "code": "vote.unusable", "text": UNUSABLE, "approval": None, "reason": reason}
+        facts["status"] = str(NotificationStatus.DEAD_LETTER)
+        async with engine.pool.connection() as conn:
+            await store.mark(conn, notification_id, NotificationStatus.DEAD_LETTER, facts, engine.clock())
+        return facts
+
+
+async def _apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
     async with engine.pool.connection() as conn, conn.transaction():
         notification = await store.get_notification(conn, notification_id)
         if notification.outcome is not None:
@@ -121,13 +145,12 @@ async def _apply_deadline(engine: Engine, conn: Conn, notification: Notification
     if isinstance(found, Applied):
         return found
     tx, wait = found
-    if wait.deadline > tx.now:
-        return Applied(NotificationStatus.STALE, {"reason": "the deadline was moved"})
     if wait.approval_id is not None:
         approval = await approvals.get_approval(conn, wait.approval_id, lock=True)
         if approval is not None:
             counted = await approvals.votes_of(conn, approval.approval_id)
             await votes.end_approval(engine, tx, approval, ApprovalStatus.EXPIRED, counted)
+        await store.close_wait(conn, wait.wait_id, WaitStatus.TIMED_OUT, tx.now)  # whatever the approval says
     elif wait.type == WaitType.TIMER:
         await store.close_wait(conn, wait.wait_id, WaitStatus.COMPLETED, tx.now)
         await advance(engine, tx, StepMoved(wait.step, StepStatus.SUCCEEDED, {}))

@@ -10,6 +10,7 @@ from runtime import chat, retry
 from runtime.actions import dedupe_key, make_action
 from runtime.definitions.model import Definition, Kind, Verb
 from runtime.engine import Engine
+from runtime.outbox import propose
 from runtime.planner import Event, Proposal, Snapshot, StepState, Timer, Transition, plan
 from runtime.states import RunStatus, StepStatus, WaitType
 from runtime.store import approvals, effects, inbox, runs
@@ -59,28 +60,9 @@ def _step_facts(state: StepState) -> dict[str, Any]:
 
 
 async def _emit(engine: Engine, tx: RunTx, definition: Definition, transition: Transition) -> None:
-    new = [_effect_of(engine, tx, definition, proposal) for proposal in transition.proposals]
-    for effect in new:
-        propose(tx, effect)
-    await insert(engine, tx, new)
+    await propose(engine, tx, [_effect_of(engine, tx, definition, one) for one in transition.proposals])
     for timer in transition.timers:
         await _open_timer(engine, tx, timer)
-
-
-def propose(tx: RunTx, effect: NewEffect) -> None:
-    """Put on record that an effect is proposed, with the digest that everything later is held against."""
-    tx.leaf(
-        "effect.proposed",
-        {"action": f"{effect.connector}::{effect.operation}", "target": effect.target, "digest": effect.digest},
-        step=effect.step,
-        effect_id=effect.effect_id,
-    )
-
-
-async def insert(engine: Engine, tx: RunTx, new: list[NewEffect]) -> None:
-    """Put effects into the outbox of the run."""
-    give_up_at = tx.now + engine.timing.effect_deadline
-    await effects.insert_effects(tx.conn, tx.run_id, tx.tenant, new, tx.now, give_up_at)
 
 
 def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Proposal) -> NewEffect:
@@ -91,6 +73,7 @@ def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Prop
         operation=operation,
         target=proposal.target,
         fields=proposal.params,
+        idempotency_key=proposal.idempotency_key,
         pointers=verb.redact,
         salt=tx.row["salt"],
     )
@@ -108,7 +91,7 @@ def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Prop
         idempotency_key=proposal.idempotency_key,
         in_doubt=verb.in_doubt,
         digest=action.digest,
-        correlation_key=_correlation_key(tx, proposal),
+        correlation_key=proposal.correlation_key,
         timeout_s=_call_timeout(verb),
         retry=retry.to_document(verb.retry),
     )
@@ -121,15 +104,6 @@ _START_LIMIT = 30.0
 def _call_timeout(verb: Verb) -> float:
     seconds = verb.timeout.total_seconds()
     return min(seconds, _START_LIMIT) if verb.kind is Kind.DURABLE else seconds
-
-
-def _correlation_key(tx: RunTx, proposal: Proposal) -> str:
-    if proposal.verb.kind is Kind.SYNC:
-        return ""
-    business = proposal.verb.correlation_field
-    if business is None:
-        return f"{tx.run_id}:{proposal.path}"
-    return f"{tx.tenant}:{proposal.verb.name}:{proposal.params[business]}"
 
 
 async def _open_timer(engine: Engine, tx: RunTx, timer: Timer) -> None:

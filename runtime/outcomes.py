@@ -10,8 +10,8 @@ from runtime.engine import Engine
 from runtime.handlers import JsonObject
 from runtime.orchestrator import advance
 from runtime.planner import ParamsError, StepMoved, fits
-from runtime.states import StepStatus
-from runtime.store import approvals, effects, inbox, records
+from runtime.states import STEP, StepStatus, is_final
+from runtime.store import approvals, effects, inbox, records, runs
 from runtime.store.run_tx import RunTx
 
 CHAT = "slack"
@@ -48,7 +48,7 @@ async def write_receipt(
         fingerprint=action.digest,
         outcome=outcome,
         reversible_by=effect.reversible_by,
-        decision_id=attempt.decision_id or effect.decision_id,
+        decision_id=(attempt.decision_id if attempt.began else None) or effect.decision_id or attempt.decision_id,
         approval_id=attempt.approval_id,
         error=error,
     )
@@ -69,6 +69,9 @@ async def succeed(engine: Engine, tx: RunTx, attempt: Attempt, result: JsonObjec
 
 async def repeat(engine: Engine, tx: RunTx, attempt: Attempt) -> None:
     """The key has a success already: its response is this effect's too, and nothing acts a second time."""
+    if attempt.effect.correlation_key:  # the answer to the first start went to the run that made it
+        await fail(engine, tx, attempt, "its idempotency key started it for another run already; no answer will come")
+        return
     await effects.settle(tx.conn, attempt.effect, "dispatched")
     note(tx, "effect.repeated", attempt, {"idempotency_key": attempt.effect.idempotency_key})
     await _say_on_card(engine, tx, attempt, "performed before, under the same idempotency key")
@@ -96,33 +99,54 @@ async def confirmed(engine: Engine, tx: RunTx, attempt: Attempt, said: JsonObjec
     """A person looked and says that the side effect happened: that is its receipt, and the step's result."""
     await write_receipt(engine, tx, attempt, "success", response=said)
     tx.writes += attempt.effect.connector != CHAT
+    await _say_on_card(engine, tx, attempt, "performed, as a person confirmed")
     if attempt.effect.step:
         parked = bool(attempt.effect.correlation_key)
         moved = StepMoved(attempt.effect.step, StepStatus.PARKED if parked else StepStatus.SUCCEEDED, said)
         await advance(engine, tx, moved)
 
 
+async def too_late(engine: Engine, tx: RunTx, attempt: Attempt) -> bool:
+    """Settle an effect whose step has ended meanwhile; False if it is still wanted. The caller holds the run's row."""
+    effect = attempt.effect
+    if not effect.step:
+        return False
+    status = await runs.step_status(tx.conn, tx.run_id, effect.step)
+    if not is_final(STEP, status):
+        return False
+    if attempt.is_doubtful and status is StepStatus.SUCCEEDED:  # its completion came: then its start happened
+        await succeed(engine, tx, attempt, {"completed": True})
+    else:
+        await reject(engine, tx, attempt, f"the step has ended: {status}")
+    return True
+
+
 async def reject(engine: Engine, tx: RunTx, attempt: Attempt, reason: str) -> None:
     """Policy, people or a broken promise say no: nothing was done, and nothing will be."""
+    if attempt.is_doubtful:
+        await doubt(engine, tx, attempt, reason, ask=True)
+        return
     await effects.settle(tx.conn, attempt.effect, "rejected", error=reason)
     await write_receipt(engine, tx, attempt, "refusal", error=reason)
     await _fail_step(engine, tx, attempt, reason)
 
 
-async def void_approval(engine: Engine, tx: RunTx, attempt: Attempt) -> None:
-    """The action was changed after people approved it: refused, and from here on it goes without that approval."""
+async def void_approval(engine: Engine, tx: RunTx, attempt: Attempt, approval_id: str) -> None:
+    """The action was changed after people approved it: refused, and it goes on without that approval, if at all."""
     reason = "the action was changed after it was approved; the approval is void"
     found = {"approved": attempt.facts["approval_digest"], "found": attempt.action.digest}
     note(tx, "approval.voided", attempt, found)
     await write_receipt(engine, tx, attempt, "refusal", error=reason)
-    await _say_on_card(engine, tx, attempt, f"not performed: {reason}")
-    attempt.approval_id = None
+    await _say(engine, tx, approval_id, f"not performed: {reason}")
 
 
-async def fail(engine: Engine, tx: RunTx, attempt: Attempt, reason: str, outcome: str = "failure") -> None:
+async def fail(engine: Engine, tx: RunTx, attempt: Attempt, reason: str) -> None:
     """It will not be done: the other side refused, or there is no try left."""
+    if attempt.is_doubtful:
+        await doubt(engine, tx, attempt, reason, ask=True)
+        return
     await effects.settle(tx.conn, attempt.effect, "failed", error=reason)
-    await write_receipt(engine, tx, attempt, outcome, error=reason)
+    await write_receipt(engine, tx, attempt, "failure", error=reason)
     await _fail_step(engine, tx, attempt, reason)
 
 
@@ -137,51 +161,67 @@ async def try_later(engine: Engine, tx: RunTx, attempt: Attempt, reason: str, re
     """Nothing was done this time: the effect is pending again after a pause, or fails when there is no try left."""
     effect = attempt.effect
     policy = retry.of_document(effect.retry)
-    tries = effect.tries + 1  # with the one that just ended
-    if tries >= policy.max_attempts or tx.now >= effect.give_up_at:
-        await fail(engine, tx, attempt, f"{reason} (attempt {tries} of {policy.max_attempts})")
+    if attempt.is_doubtful:
+        await doubt(engine, tx, attempt, reason)
         return
-    pause = max(retry.delay(policy, tries, engine.jitter()), timedelta(seconds=retry_after or 0))
-    await effects.settle(tx.conn, effect, "pending", error=reason, next_try_at=tx.now + pause)
+    if attempt.tries >= policy.max_attempts or tx.now >= effect.give_up_at:
+        await fail(engine, tx, attempt, f"{reason} (attempt {attempt.tries} of {policy.max_attempts})")
+        return
+    pause = max(retry.delay(policy, attempt.tries, engine.jitter()), timedelta(seconds=retry_after or 0))
+    next_try_at = min(tx.now + pause, effect.give_up_at)
+    await effects.settle(tx.conn, effect, "pending", error=reason, next_try_at=next_try_at)
     await write_receipt(engine, tx, attempt, "failure", error=reason)
     if effect.step:
+        await inbox.close_step_wait(tx.conn, tx.run_id, effect.step, "canceled", tx.now)
         await advance(engine, tx, StepMoved(effect.step, StepStatus.FAILED_RETRYABLE, error=reason))
 
 
-async def doubt(engine: Engine, tx: RunTx, attempt: Attempt, reason: str) -> None:
+async def postpone(engine: Engine, tx: RunTx, attempt: Attempt, reason: str) -> None:
+    """Nothing could be begun: look again after a pause that grows; at the effect's deadline it fails."""
+    effect = attempt.effect
+    if tx.now >= effect.give_up_at:
+        await fail(engine, tx, attempt, f"not begun until the deadline: {reason}")
+        return
+    pause = retry.delay(retry.POLICY_BACKOFF, effect.postponed + 1, engine.jitter())
+    status = "in_doubt" if attempt.is_doubtful else "pending"
+    await effects.settle(tx.conn, effect, status, error=reason, next_try_at=tx.now + pause, postponed=True)
+
+
+async def doubt(engine: Engine, tx: RunTx, attempt: Attempt, reason: str, *, ask: bool = False) -> None:
     """It may have happened. Retry or reconcile after a pause where declared, else ask a person; never just go on."""
     effect = attempt.effect
     policy = retry.of_document(effect.retry)
-    tries = effect.tries + (effect.started_at is None)
-    asks = effect.in_doubt == "ask" or tx.now >= effect.give_up_at or tries >= policy.max_attempts
-    pause = retry.delay(policy, tries, engine.jitter())
+    spent = attempt.began and attempt.tries >= policy.max_attempts
+    asks = ask or spent or effect.in_doubt == "ask" or tx.now >= effect.give_up_at
+    if attempt.began:
+        await write_receipt(engine, tx, attempt, "in_doubt", error=reason)
+    elif asks:
+        note(tx, "effect.in_doubt", attempt, {"error": reason})
+    if asks and not effect.step:  # word in the chat whose fate is unknown is not worth a question
+        await effects.settle(tx.conn, effect, "failed", error=reason)
+        return
+    backoff = policy if attempt.began else retry.POLICY_BACKOFF
+    pause = retry.delay(backoff, attempt.tries if attempt.began else effect.postponed + 1, engine.jitter())
     await effects.settle(
         tx.conn,
         effect,
         "in_doubt",
         error=reason,
         next_try_at=tx.now + pause,
+        postponed=not attempt.began,
         in_doubt="ask" if asks else None,
     )
-    await write_receipt(engine, tx, attempt, "in_doubt", error=reason)
     if asks:
-        await ask_person(engine, tx, attempt, reason)
-
-
-async def ask_person(engine: Engine, tx: RunTx, attempt: Attempt, reason: str) -> None:
-    """Put the question to people; a chat message whose fate is unknown is not worth one and is given up."""
-    if not attempt.effect.step:
-        await effects.release(
-            tx.conn, attempt.effect.effect_id, "in_doubt", "failed", now=tx.now, give_up_at=tx.now, error=reason
-        )
-        return
-    await asking.open_question(engine, tx, attempt, reason)
-    await advance(engine, tx, StepMoved(attempt.effect.step, StepStatus.WAITING_APPROVAL))
+        await asking.open_question(engine, tx, attempt, reason)
+        await advance(engine, tx, StepMoved(effect.step, StepStatus.WAITING_APPROVAL))
 
 
 async def _say_on_card(engine: Engine, tx: RunTx, attempt: Attempt, result: str) -> None:
-    if attempt.approval_id is None:
-        return
-    await approvals.touch(tx.conn, attempt.approval_id, result=result)
-    await chat.card_changed(engine, tx, attempt.approval_id)
-    await chat.tell_thread(engine, tx, attempt.approval_id, f"result:{attempt.approval_id}", f"Outcome: {result}.")
+    if attempt.approval_id is not None:
+        await _say(engine, tx, attempt.approval_id, result)
+
+
+async def _say(engine: Engine, tx: RunTx, approval_id: str, result: str) -> None:
+    await approvals.touch(tx.conn, approval_id, result=result)
+    await chat.card_changed(engine, tx, approval_id)
+    await chat.tell_thread(engine, tx, approval_id, f"result:{approval_id}", f"Outcome: {result}.")

@@ -13,12 +13,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from receipts.canonical import digest
+from receipts.errors import ReceiptsError
 from runtime.definitions.expressions import ExpressionError, evaluate_condition, render, render_text
-from runtime.definitions.model import Definition, EffectClass, Verb
+from runtime.definitions.model import Definition, EffectClass, Kind, Verb
 from runtime.definitions.schemas import violations
+from runtime.recordable import fault
 from runtime.states import RUN, STEP, RunStatus, StepStatus, check, check_run, is_final
 
 Json = Any
+
+KEY_LIMIT = 512
+"""Characters of a target or key: more than any name needs, less than an index of the database can hold."""
+PARAMS_DEPTH = 80
+"""Levels of params: records wrap them in a few more, and canonical JSON ends at a hundred."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,7 @@ class Proposal:
     params: Mapping[str, Json]
     target: str
     idempotency_key: str
+    correlation_key: str  # of the wait that a durable verb opens; "" for others
 
 
 @dataclass(frozen=True)
@@ -193,7 +201,7 @@ class _Planning:
                 self.move(path, StepState(StepStatus.SKIPPED, error=reason))
             else:
                 self._propose(path)
-        except (ExpressionError, ParamsError) as error:
+        except (ExpressionError, ParamsError, ReceiptsError) as error:
             self.move(path, StepState(StepStatus.FAILED_TERMINAL, error=str(error)))
 
     def _reason_to_skip(self, path: str, when: str | None) -> str:
@@ -223,9 +231,25 @@ class _Planning:
             "step": path,
             "fields_hash": digest(params),
         }
-        return Proposal(
-            path, verb, params, render_text(verb.target, context), render_text(verb.idempotency_key, context)
+        proposal = Proposal(
+            path=path,
+            verb=verb,
+            params=params,
+            target=render_text(verb.target, context),
+            idempotency_key=render_text(verb.idempotency_key, context),
+            correlation_key=self._correlation_key(path, verb, params),
         )
+        for name in ("target", "idempotency_key", "correlation_key"):
+            if len(getattr(proposal, name)) > KEY_LIMIT:
+                raise ParamsError(f"{name} of {verb.name} is longer than {KEY_LIMIT} characters")
+        return proposal
+
+    def _correlation_key(self, path: str, verb: Verb, params: Mapping[str, Json]) -> str:
+        if verb.kind is Kind.SYNC:
+            return ""
+        if verb.correlation_field is None:
+            return f"{self.snapshot.run_id}:{path}"
+        return f"{self.snapshot.tenant}:{verb.name}:{params[verb.correlation_field]}"
 
     def _run(self) -> dict[str, str]:
         return {
@@ -253,6 +277,8 @@ def resolve_params(verb: Verb, params: Mapping[str, Json], context: Mapping[str,
     properties = verb.input_schema.get("properties", {})
     defaults = {name: spec["default"] for name, spec in properties.items() if "default" in spec}
     resolved = {**defaults, **verb.static_params, **{name: render(value, context) for name, value in params.items()}}
+    if wrong := fault(resolved, PARAMS_DEPTH):
+        raise ParamsError(f"params of {verb.name}: {wrong}")
     fits(verb.input_schema, resolved, f"params of {verb.name}")
     return resolved
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from receipts.chain import Actor
@@ -12,8 +13,8 @@ from runtime.desk_model import ApprovalStatus, AskKind, Person, Refusal, VoteVer
 from runtime.engine import Engine
 from runtime.orchestrator import advance
 from runtime.planner import StepMoved
-from runtime.states import NotificationStatus, StepStatus, WaitStatus
-from runtime.store import approvals, directory, effects, inbox
+from runtime.states import STEP, NotificationStatus, StepStatus, WaitStatus, is_final
+from runtime.store import approvals, directory, effects, inbox, runs
 from runtime.store.approvals import Approval, Vote
 from runtime.store.inbox import Notification
 from runtime.store.pool import Conn
@@ -71,7 +72,8 @@ async def ballot_of(conn: Conn, approval: Approval, requested_by: str, submitted
         submitted_by=submitted_by,
         voted=frozenset(vote.person for vote in votes),
         escalated=approval.escalated,
-        expires_at=approval.expires_at,
+        # what happened is asked until somebody knows
+        expires_at=datetime.max.replace(tzinfo=UTC) if approval.kind == AskKind.IN_DOUBT else approval.expires_at,
     )
 
 
@@ -220,21 +222,19 @@ async def _end_task(engine: Engine, tx: RunTx, approval: Approval, status: Appro
 
 
 async def _end_doubt(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
-    """A person said whether the side effect happened; if it did not, the effect may be attempted again."""
+    """A person said whether it happened. If not, the effect may be attempted again, as long as its step wants it."""
     effect = await effects.get_effect(tx.conn, approval.effect_id)
-    happened = status is ApprovalStatus.APPROVED
-    give_up_at = tx.now + engine.timing.effect_deadline
-    await effects.release(
-        tx.conn,
-        effect.effect_id,
-        "in_doubt",
-        "dispatched" if happened else "pending",
-        now=tx.now,
-        give_up_at=give_up_at,
-    )
     attempt = make_attempt(effect, await effects.passage_facts(tx.conn, effect))
+    step_is_over = is_final(STEP, await runs.step_status(tx.conn, tx.run_id, effect.step))
+    happened = status is ApprovalStatus.APPROVED
+    after = "dispatched" if happened else "failed" if step_is_over else "pending"
+    await effects.release(
+        tx.conn, effect.effect_id, "in_doubt", after, now=tx.now, give_up_at=tx.now + engine.timing.effect_deadline
+    )
+    said = {"said_by": [vote.person for vote in votes], "reason": votes[-1].reason}
     if happened:
-        said = {"confirmed_by": [vote.person for vote in votes], "reason": votes[-1].reason}
         await outcomes.confirmed(engine, tx, attempt, said)
-    elif effect.step:
+    elif step_is_over:
+        await outcomes.write_receipt(engine, tx, attempt, "failure", error="a person says that it did not happen")
+    else:
         await advance(engine, tx, StepMoved(effect.step, StepStatus.READY))

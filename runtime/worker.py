@@ -6,7 +6,7 @@ It keeps nothing in memory that matters. It is woken by LISTEN/NOTIFY, and polls
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -55,7 +55,10 @@ class Worker:
     async def run(self) -> None:
         """Work until stopped."""
         wakeup = self.engine.wakeup
-        async with signals.listening(self.engine.dsn, wakeup.event.set), beside(self._heartbeat()):
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(signals.listening(self.engine.dsn, wakeup.event.set))
+            for work in (self._heartbeat(), *(self._repeat(job) for job in self.jobs)):
+                await stack.enter_async_context(beside(work))
             while not self._stopping.is_set():
                 wakeup.event.clear()
                 if not await self._safely(self.claim()):
@@ -73,12 +76,18 @@ class Worker:
                 async with self.engine.pool.connection() as conn:
                     await leases.extend(conn, self.engine.worker, held, self.engine.clock() + lease)
 
+    async def _repeat(self, job: Job) -> None:
+        """Do a job beside the rest, however long it takes."""
+        while True:
+            if not await self._safely(job()):
+                await asyncio.sleep(self.engine.timing.poll.total_seconds())
+
     async def _rest(self) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(self.engine.timing.poll.total_seconds()):
                 await self.engine.wakeup.event.wait()
 
-    async def _safely(self, work: Coroutine[Any, Any, int]) -> int:
+    async def _safely(self, work: Awaitable[int]) -> int:
         """A fault of one round, such as a database that is away, must not end the worker: the rows stay."""
         try:
             return await work
@@ -89,7 +98,7 @@ class Worker:
 
     async def drain(self) -> None:
         """Do all that can be done now, then return: for tests and one-shot use."""
-        while await self.claim() or self._tasks:
+        while await self.claim() or self._tasks or await self._do_jobs():
             if self._tasks:
                 await asyncio.wait(self._tasks)
 
@@ -99,10 +108,9 @@ class Worker:
             return 0
         return (
             await self._apply_notifications()
-            + await self._start_runs()
-            + await self._lease_reads()
             + await self._lease_effects()
-            + await self._do_jobs()
+            + await self._lease_reads()
+            + await self._start_runs()
         )
 
     @property

@@ -115,11 +115,11 @@ async def consume(conn: Conn, approval_id: str, now: datetime) -> None:
 
 
 async def cancel_open(conn: Conn, run_id: str, now: datetime) -> list[str]:
-    """Cancel what a finished run still asks people; return the ids."""
+    """Cancel what a finished run still asks people; return the ids. What happened is asked about even so."""
     rows = await (
         await conn.execute(
             "UPDATE approvals SET status = 'canceled', decided_at = %s, revision = revision + 1 WHERE run_id = %s"
-            " AND status = 'requested' RETURNING approval_id",
+            " AND status = 'requested' AND kind <> 'in_doubt' RETURNING approval_id",
             (now, run_id),
         )
     ).fetchall()
@@ -172,6 +172,7 @@ async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | No
             """
             SELECT a.*, r.tenant, r.definition_name, r.definition_version, r.requested_by, r.submitted_by, r.salt,
                    r.trigger_type, r.trigger_ref, e.connector, e.operation, e.target, e.fields, e.redact,
+                   e.idempotency_key,
                    e.reversible_by, e.status AS effect_status, e.error AS effect_error,
                    who.name AS requester_name, convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title
               FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)

@@ -8,6 +8,7 @@ from typing import Any
 
 from psycopg.errors import UniqueViolation
 
+from runtime.states import EFFECT, EffectStatus, check
 from runtime.store.pool import Conn
 
 
@@ -77,38 +78,32 @@ class NewEffect:
     retry: Mapping[str, Any]
 
 
-async def insert_effects(
-    conn: Conn, run_id: str, tenant: str, effects: Sequence[NewEffect], now: datetime, give_up_at: datetime
-) -> None:
-    """Put effects into the outbox; one that is there already (same dedupe key) stays as it is."""
-    if not effects:
-        return
-    async with conn.cursor() as cursor:
-        await cursor.executemany(
-            """
-            INSERT INTO effects (effect_id, dedupe_key, run_id, tenant, step, connector, operation, target, fields,
-                tier, reversible_by, redact, idempotency_key, in_doubt, digest, correlation_key, timeout_s, retry,
-                status, next_try_at, give_up_at, created_at)
-            VALUES (%(effect_id)s, %(dedupe_key)s, %(run_id)s, %(tenant)s, %(step)s, %(connector)s, %(operation)s,
-                %(target)s, %(fields)s, %(tier)s, %(reversible_by)s, %(redact)s, %(idempotency_key)s, %(in_doubt)s,
-                %(digest)s, %(correlation_key)s, %(timeout_s)s, %(retry)s, 'pending', %(now)s, %(give_up_at)s,
-                %(now)s)
-            ON CONFLICT (dedupe_key) DO NOTHING
-            """,
-            [
-                {
-                    **vars(effect),
-                    "fields": json.dumps(effect.fields),
-                    "redact": json.dumps(list(effect.redact)),
-                    "retry": json.dumps(dict(effect.retry)),
-                    "run_id": run_id,
-                    "tenant": tenant,
-                    "now": now,
-                    "give_up_at": give_up_at,
-                }
-                for effect in effects
-            ],
-        )
+async def insert_effect(
+    conn: Conn, run_id: str, tenant: str, effect: NewEffect, now: datetime, give_up_at: datetime
+) -> bool:
+    """Put an effect into the outbox; False if it is there already (same dedupe key), and then stays as it is."""
+    done = await conn.execute(
+        """
+        INSERT INTO effects (effect_id, dedupe_key, run_id, tenant, step, connector, operation, target, fields,
+            tier, reversible_by, redact, idempotency_key, in_doubt, digest, correlation_key, timeout_s, retry,
+            status, next_try_at, give_up_at, created_at)
+        VALUES (%(effect_id)s, %(dedupe_key)s, %(run_id)s, %(tenant)s, %(step)s, %(connector)s, %(operation)s,
+            %(target)s, %(fields)s, %(tier)s, %(reversible_by)s, %(redact)s, %(idempotency_key)s, %(in_doubt)s,
+            %(digest)s, %(correlation_key)s, %(timeout_s)s, %(retry)s, 'pending', %(now)s, %(give_up_at)s, %(now)s)
+        ON CONFLICT (dedupe_key) DO NOTHING
+        """,
+        {
+            **vars(effect),
+            "fields": json.dumps(effect.fields),
+            "redact": json.dumps(list(effect.redact)),
+            "retry": json.dumps(dict(effect.retry)),
+            "run_id": run_id,
+            "tenant": tenant,
+            "now": now,
+            "give_up_at": give_up_at,
+        },
+    )
+    return done.rowcount == 1
 
 
 async def lease_effects(conn: Conn, worker: str, now: datetime, until: datetime, limit: int) -> list[Effect]:
@@ -137,8 +132,12 @@ async def passage_facts(conn: Conn, effect: Effect) -> dict[str, Any]:
     row = await (
         await conn.execute(
             """
-            SELECT r.salt, r.status AS run_status, r.requested_by, r.requester_kind, r.submitted_by, r.writes,
-                   r.definition_name, r.definition_version, r.trigger_type,
+            SELECT r.salt, r.requested_by, r.requester_kind, r.submitted_by, r.definition_name,
+                   r.definition_version, r.trigger_type,
+                   (SELECT status FROM steps s WHERE s.run_id = r.run_id AND s.path = %(step)s) AS step_status,
+                   (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> %(effect_id)s
+                       AND w.connector <> 'slack'
+                       AND (w.status = 'dispatched' OR w.started_at IS NOT NULL)) AS writes,
                    coalesce(who.groups, '[]'::json) AS requester_groups,
                    (SELECT approval_id FROM approvals t WHERE t.effect_id = %(effect_id)s AND t.kind = 'task'
                      ORDER BY requested_at DESC LIMIT 1) AS task_id,
@@ -149,7 +148,7 @@ async def passage_facts(conn: Conn, effect: Effect) -> dict[str, Any]:
                    done.fingerprint AS done_fingerprint, done.response AS done_response
               FROM runs r
               LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
-              LEFT JOIN approvals a ON a.approval_id = %(approval_id)s
+              LEFT JOIN approvals a ON a.approval_id = %(approval_id)s AND a.effect_id = %(effect_id)s
               LEFT JOIN receipts done ON done.tenant = r.tenant AND done.idempotency_key = %(key)s
                                      AND done.outcome = 'success'
              WHERE r.run_id = %(run_id)s
@@ -159,12 +158,25 @@ async def passage_facts(conn: Conn, effect: Effect) -> dict[str, Any]:
                 "approval_id": effect.approval_id,
                 "key": effect.idempotency_key,
                 "run_id": effect.run_id,
+                "step": effect.step,
             },
         )
     ).fetchone()
     if row is None:
         raise LookupError(f"no run {effect.run_id}")
     return row
+
+
+async def passage_writes(conn: Conn, effect: Effect) -> int:
+    """Return how many other writes the run has done or begun; chat is not counted. As `passage_facts` counts."""
+    row = await (
+        await conn.execute(
+            "SELECT count(*) AS n FROM effects WHERE run_id = %s AND effect_id <> %s AND connector <> 'slack'"
+            " AND (status = 'dispatched' OR started_at IS NOT NULL)",
+            (effect.run_id, effect.effect_id),
+        )
+    ).fetchone()
+    return int(row["n"]) if row else 0
 
 
 async def get_effect(conn: Conn, effect_id: str) -> Effect:
@@ -213,6 +225,7 @@ async def settle(
 
     Only `dispatched` and `in_doubt` keep the idempotency key: everything else says that nothing was done.
     """
+    check(EFFECT, EffectStatus.LEASED, EffectStatus(status))
     done = await conn.execute(
         """
         UPDATE effects SET status = %(status)s, error = %(error)s, lease_owner = NULL, lease_expires_at = NULL,
@@ -250,11 +263,11 @@ async def release(
     conn: Conn, effect_id: str, before: str, status: str, *, now: datetime, give_up_at: datetime, error: str = ""
 ) -> None:
     """Move an unleased effect on a person's word or a deadline: deferred or in_doubt to its next status."""
+    check(EFFECT, EffectStatus(before), EffectStatus(status))
     done = await conn.execute(
         """
         UPDATE effects SET status = %(status)s, error = %(error)s, next_try_at = %(now)s, give_up_at = %(give_up_at)s,
-               claimed = claimed AND %(status)s = 'dispatched',
-               started_at = NULL
+               claimed = claimed AND %(status)s = 'dispatched', tries = 0, started_at = NULL
          WHERE effect_id = %(effect_id)s AND status = %(before)s
         """,
         {
@@ -288,17 +301,13 @@ async def run_of(conn: Conn, effect_id: str) -> str:
     return str(row["run_id"])
 
 
-async def reclaim(conn: Conn, effect_id: str, now: datetime) -> Effect | None:
-    """Take back an expired lease: pending if no attempt had begun, else in doubt. None if it was settled meanwhile."""
+async def expired(conn: Conn, effect_id: str, now: datetime) -> Effect | None:
+    """Return an effect whose lease has run out, locked in the caller's transaction, or None if it has been settled."""
     row = await (
         await conn.execute(
-            f"""
-            UPDATE effects SET status = CASE WHEN started_at IS NULL THEN 'pending' ELSE 'in_doubt' END,
-                   lease_owner = NULL, lease_expires_at = NULL, next_try_at = %(now)s
-             WHERE effect_id = %(effect_id)s AND status = 'leased' AND lease_expires_at < %(now)s
-            RETURNING {_COLUMNS}
-            """,  # noqa: S608 - our own columns
-            {"effect_id": effect_id, "now": now},
+            f"SELECT {_COLUMNS} FROM effects WHERE effect_id = %s"  # noqa: S608 - our own columns
+            " AND status = 'leased' AND lease_expires_at < %s FOR UPDATE",
+            (effect_id, now),
         )
     ).fetchone()
     return Effect(**row) if row else None
@@ -314,15 +323,3 @@ async def reject_open(conn: Conn, run_id: str, reason: str) -> list[str]:
         )
     ).fetchall()
     return [row["effect_id"] for row in rows]
-
-
-async def unsettled(conn: Conn, run_id: str) -> int:
-    """Return how many of the run's effects have not ended."""
-    row = await (
-        await conn.execute(
-            "SELECT count(*) AS n FROM effects WHERE run_id = %s"
-            " AND status IN ('pending', 'leased', 'deferred', 'in_doubt')",
-            (run_id,),
-        )
-    ).fetchone()
-    return int(row["n"]) if row else 0

@@ -6,11 +6,19 @@ from psycopg import AsyncConnection
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import AsyncConnectionPool
 
+# A process that stands still in the middle of a transaction must not hold a run, and with it every sweep, for good.
+_PATIENCE = {
+    "options": "-c idle_in_transaction_session_timeout=15s -c lock_timeout=10s",
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
+
 Conn = AsyncConnection[DictRow]
 Pool = AsyncConnectionPool[Conn]
 
 
 def make_pool(dsn: str, *, size: int = 10, **connection: Any) -> Pool:
     """Return an unopened pool of `size` connections to `dsn`; open it with ``async with``."""
-    kwargs: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, **connection}
+    kwargs: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, **_PATIENCE, **connection}
     return AsyncConnectionPool(dsn, min_size=1, max_size=size, kwargs=kwargs, open=False, timeout=10)

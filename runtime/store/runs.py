@@ -173,6 +173,16 @@ async def load_steps(conn: Conn, run_id: str) -> dict[str, StepState]:
     return {row["path"]: StepState(StepStatus(row["status"]), row["result"], row["error"]) for row in rows}
 
 
+async def step_status(conn: Conn, run_id: str, path: str) -> StepStatus:
+    """Return the status of a step; the caller holds the run's row."""
+    row = await (
+        await conn.execute("SELECT status FROM steps WHERE run_id = %s AND path = %s", (run_id, path))
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"run {run_id} has no step {path}")
+    return StepStatus(row["status"])
+
+
 async def write_steps(
     conn: Conn, run_id: str, changes: Mapping[str, StepState], params: Mapping[str, Any], now: datetime
 ) -> None:

@@ -102,7 +102,7 @@ runs = Table(
     _int("definition_version"),
     _text("definition_digest"),
     _text("status"),
-    _int("version", 0),  # rises with every commit; a plan made on an older one is refused
+    _int("version", 0),  # of the snapshot: rises with every commit
     _text("requested_by"),
     _text("requester_kind"),
     _text("submitted_by"),
@@ -194,7 +194,11 @@ effects = Table(
     _one_of("status", EffectStatus),
     # one effect at a time acts under a key
     Index("uq_effects_claimed_key", "tenant", "idempotency_key", unique=True, postgresql_where=text("claimed")),
-    Index("ix_effects_due", "next_try_at", postgresql_where=text("status IN ('pending', 'in_doubt')")),
+    Index(
+        "ix_effects_due",
+        "next_try_at",
+        postgresql_where=text("status = 'pending' OR status = 'in_doubt' AND in_doubt <> 'ask'"),
+    ),
     Index("ix_effects_leased", "lease_expires_at", postgresql_where=text("status = 'leased'")),
     Index("ix_effects_run", "run_id"),
     CheckConstraint("(status = 'leased') = (lease_owner IS NOT NULL)", name="lease"),
@@ -223,6 +227,7 @@ waits = Table(
     _one_of("type", WaitType),
     _one_of("status", WaitStatus),
     Index("ix_waits_correlation", "correlation_key"),
+    Index("ix_waits_run", "run_id"),
     Index("uq_waits_correlation", "correlation_key", unique=True, postgresql_where=text("status = 'active'")),
     Index("uq_waits_step", "run_id", "step", unique=True, postgresql_where=text("status = 'active'")),
     Index("ix_waits_deadline", "deadline", postgresql_where=text("status = 'active'")),
@@ -278,8 +283,9 @@ approvals = Table(
     _one_of("kind", AskKind),
     _one_of("status", ApprovalStatus),
     Index("ix_approvals_run", "run_id"),
-    # an effect asks one question at a time
-    Index("uq_approvals_open", "effect_id", unique=True, postgresql_where=text("status = 'requested'")),
+    Index("ix_approvals_effect", "effect_id"),
+    # an effect asks one question of a kind at a time
+    Index("uq_approvals_open", "effect_id", "kind", unique=True, postgresql_where=text("status = 'requested'")),
 )
 
 votes = Table(

@@ -62,10 +62,25 @@ async def test_a_key_used_for_another_action_is_refused(bench: Bench, targets: T
     assert len(targets.note.calls) == 1
 
 
-async def test_a_target_outside_the_tenants_list_is_denied_and_leaves_a_refusal(bench: Bench, targets: Targets) -> None:
+async def _as_if_written(bench: Bench, run_id: str, count: int) -> None:
+    """Put writes that were done into the run's outbox."""
+    columns = (
+        "run_id, tenant, step, connector, operation, target, fields, tier, redact, idempotency_key, in_doubt, digest,"
+        " timeout_s, retry, next_try_at, give_up_at, created_at"
+    )
+    await bench.rows(
+        f"INSERT INTO effects (effect_id, dedupe_key, status, {columns})"
+        f" SELECT 'eff_' || n, 'done ' || n, 'dispatched', {columns} FROM effects, generate_series(1, %s) AS n"
+        " WHERE run_id = %s AND step = 'note' RETURNING 1",
+        count,
+        run_id,
+    )
+
+
+async def test_one_write_more_than_the_limit_is_denied_and_leaves_a_refusal(bench: Bench, targets: Targets) -> None:
     run_id = (await bench.start("bench.note", NOTE)).run_id
-    async with bench.engine.pool.connection() as conn:
-        await conn.execute("UPDATE runs SET writes = 20 WHERE run_id = %s", (run_id,))
+    await start_run(bench.engine, run_id)
+    await _as_if_written(bench, run_id, 20)
     await bench.settle()
     run = await bench.run(run_id)
     assert run["status"] == "failed_terminal"
@@ -220,7 +235,8 @@ async def test_a_lost_lease_writes_nothing(bench: Bench, targets: Targets) -> No
     now = bench.clock()
     async with bench.engine.pool.connection() as conn:
         (stale,) = await effects.lease_effects(conn, "gone", now, now, 1)
-    await bench.later(seconds=1)  # the lease runs out, is reclaimed, and another worker does the work
+    await bench.later(seconds=1)  # the lease runs out and is taken back
+    await bench.later(seconds=1)  # another worker does the work
     assert (await bench.run(run_id))["status"] == "succeeded"
     await gate.perform(bench.engine, stale)
     assert len(targets.note.calls) == 1

@@ -16,7 +16,9 @@ FIELDS = st.dictionaries(st.text(max_size=6), JSON, max_size=4)
 
 
 def _action(fields: dict[str, Any], *, salt: str = "s", pointers: tuple[str, ...] = (), target: str = "t") -> Action:
-    return make_action(connector="c", operation="o", target=target, fields=fields, pointers=pointers, salt=salt)
+    return make_action(
+        connector="c", operation="o", target=target, fields=fields, idempotency_key="k", pointers=pointers, salt=salt
+    )
 
 
 @given(FIELDS, FIELDS)

@@ -154,7 +154,7 @@ CREATE TABLE effects (
     CONSTRAINT fk_effects_run_id FOREIGN KEY(run_id) REFERENCES runs (run_id)
 );
 
-CREATE INDEX ix_effects_due ON effects (next_try_at) WHERE status IN ('pending', 'in_doubt');
+CREATE INDEX ix_effects_due ON effects (next_try_at) WHERE status = 'pending' OR status = 'in_doubt' AND in_doubt <> 'ask';
 
 CREATE INDEX ix_effects_leased ON effects (lease_expires_at) WHERE status = 'leased';
 
@@ -231,6 +231,8 @@ CREATE INDEX ix_waits_deadline ON waits (deadline) WHERE status = 'active';
 
 CREATE INDEX ix_waits_escalate ON waits (escalate_at) WHERE status = 'active';
 
+CREATE INDEX ix_waits_run ON waits (run_id);
+
 CREATE UNIQUE INDEX uq_waits_correlation ON waits (correlation_key) WHERE status = 'active';
 
 CREATE UNIQUE INDEX uq_waits_step ON waits (run_id, step) WHERE status = 'active';
@@ -265,9 +267,11 @@ CREATE TABLE approvals (
     CONSTRAINT fk_approvals_effect_id FOREIGN KEY(effect_id) REFERENCES effects (effect_id)
 );
 
+CREATE INDEX ix_approvals_effect ON approvals (effect_id);
+
 CREATE INDEX ix_approvals_run ON approvals (run_id);
 
-CREATE UNIQUE INDEX uq_approvals_open ON approvals (effect_id) WHERE status = 'requested';
+CREATE UNIQUE INDEX uq_approvals_open ON approvals (effect_id, kind) WHERE status = 'requested';
 
 CREATE TABLE policy_decisions (
     decision_id TEXT NOT NULL,
