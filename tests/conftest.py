@@ -1,5 +1,6 @@
 """Real servers for tests: PostgreSQL from its package and OPA with the repository's policies; a database per test."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
 from itertools import count
 from pathlib import Path
@@ -7,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 import psycopg
 import pytest
+from hypothesis import settings
 
 from countersign.postgres import embedded_postgres
 from policy.child import OpaChild
@@ -14,6 +16,11 @@ from runtime.store.migrate import migrate
 from tests.opa_server import POLICIES, start_opa
 
 _numbers = count(1)
+
+# The same examples on every machine: what a property test finds is found by whoever runs it next. `random` explores.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("random", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
 @pytest.fixture(scope="session")

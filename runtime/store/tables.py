@@ -67,6 +67,10 @@ def _one_of(column: str, states: type[StrEnum]) -> CheckConstraint:
     return CheckConstraint(f"{column} IN ({values})", name=column)
 
 
+def _partial(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    return Index(name, *columns, unique=unique, postgresql_where=text(where))
+
+
 def _run_id(**kw: Any) -> Column[str]:
     return Column("run_id", Text, ForeignKey("runs.run_id"), nullable=False, **kw)
 
@@ -123,8 +127,8 @@ runs = Table(
     CheckConstraint(
         "(status IN ('succeeded', 'failed_terminal', 'canceled')) = (finished_at IS NOT NULL)", name="finished"
     ),
-    Index("ix_runs_queued", "created_at", postgresql_where=text("status = 'queued'")),
-    Index("ix_runs_unsealed", "finished_at", postgresql_where=text("finished_at IS NOT NULL AND NOT sealed")),
+    _partial("ix_runs_queued", "created_at", where="status = 'queued'"),
+    _partial("ix_runs_unsealed", "finished_at", where="finished_at IS NOT NULL AND NOT sealed"),
 )
 
 steps = Table(
@@ -148,11 +152,7 @@ steps = Table(
     PrimaryKeyConstraint("run_id", "path"),
     _one_of("status", StepStatus),
     # what a worker may lease: reads that are free, or whose lease or back-off has run out
-    Index(
-        "ix_steps_reads",
-        "next_try_at",
-        postgresql_where=text("is_read AND status IN ('ready', 'running', 'failed_retryable')"),
-    ),
+    _partial("ix_steps_reads", "next_try_at", where="is_read AND status IN ('ready', 'running', 'failed_retryable')"),
 )
 
 effects = Table(
@@ -193,13 +193,9 @@ effects = Table(
     UniqueConstraint("dedupe_key"),
     _one_of("status", EffectStatus),
     # one effect at a time acts under a key
-    Index("uq_effects_claimed_key", "tenant", "idempotency_key", unique=True, postgresql_where=text("claimed")),
-    Index(
-        "ix_effects_due",
-        "next_try_at",
-        postgresql_where=text("status = 'pending' OR status = 'in_doubt' AND in_doubt <> 'ask'"),
-    ),
-    Index("ix_effects_leased", "lease_expires_at", postgresql_where=text("status = 'leased'")),
+    _partial("uq_effects_claimed_key", "tenant", "idempotency_key", where="claimed", unique=True),
+    _partial("ix_effects_due", "next_try_at", where="status = 'pending' OR status = 'in_doubt' AND in_doubt <> 'ask'"),
+    _partial("ix_effects_leased", "lease_expires_at", where="status = 'leased'"),
     Index("ix_effects_run", "run_id"),
     CheckConstraint("(status = 'leased') = (lease_owner IS NOT NULL)", name="lease"),
     CheckConstraint("tier IN ('low', 'medium', 'high')", name="tier"),
@@ -228,10 +224,10 @@ waits = Table(
     _one_of("status", WaitStatus),
     Index("ix_waits_correlation", "correlation_key"),
     Index("ix_waits_run", "run_id"),
-    Index("uq_waits_correlation", "correlation_key", unique=True, postgresql_where=text("status = 'active'")),
-    Index("uq_waits_step", "run_id", "step", unique=True, postgresql_where=text("status = 'active'")),
-    Index("ix_waits_deadline", "deadline", postgresql_where=text("status = 'active'")),
-    Index("ix_waits_escalate", "escalate_at", postgresql_where=text("status = 'active'")),
+    _partial("uq_waits_correlation", "correlation_key", where="status = 'active'", unique=True),
+    _partial("uq_waits_step", "run_id", "step", where="status = 'active'", unique=True),
+    _partial("ix_waits_deadline", "deadline", where="status = 'active'"),
+    _partial("ix_waits_escalate", "escalate_at", where="status = 'active'"),
 )
 
 notifications = Table(
@@ -252,7 +248,7 @@ notifications = Table(
     _time("applied_at", nullable=True),
     UniqueConstraint("dedupe_key"),
     _one_of("status", NotificationStatus),
-    Index("ix_notifications_received", "received_at", postgresql_where=text("status = 'received'")),
+    _partial("ix_notifications_received", "received_at", where="status = 'received'"),
 )
 
 approvals = Table(
@@ -285,7 +281,7 @@ approvals = Table(
     Index("ix_approvals_run", "run_id"),
     Index("ix_approvals_effect", "effect_id"),
     # an effect asks one question of a kind at a time
-    Index("uq_approvals_open", "effect_id", "kind", unique=True, postgresql_where=text("status = 'requested'")),
+    _partial("uq_approvals_open", "effect_id", "kind", where="status = 'requested'", unique=True),
 )
 
 votes = Table(
@@ -340,9 +336,7 @@ receipts = Table(
     _time("at"),
     CheckConstraint("outcome IN ('success', 'failure', 'refusal', 'in_doubt')", name="outcome"),
     UniqueConstraint("run_id", "seq"),
-    Index(
-        "uq_receipts_success", "tenant", "idempotency_key", unique=True, postgresql_where=text("outcome = 'success'")
-    ),
+    _partial("uq_receipts_success", "tenant", "idempotency_key", where="outcome = 'success'", unique=True),
 )
 
 audit_leaves = Table(
@@ -372,7 +366,7 @@ evidence_bundles = Table(
     _time("next_try_at"),
     _time("stored_at", nullable=True),
     CheckConstraint("(stored_at IS NULL) = (sha256 IS NULL)", name="stored"),
-    Index("ix_evidence_bundles_open", "next_try_at", postgresql_where=text("stored_at IS NULL")),
+    _partial("ix_evidence_bundles_open", "next_try_at", where="stored_at IS NULL"),
 )
 
 actors = Table(

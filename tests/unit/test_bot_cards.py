@@ -21,7 +21,8 @@ from bot.sandbox.mrkdwn import parse, walk
 from runtime.desk_model import ApprovalStatus, ApprovalView, AskKind, FieldView, VoteVerdict
 from tests.unit.bot_samples import ANNA, BORIS, HOSTILE, KYC, NOW, everywhere, read, text_objects, value_of
 
-TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(), max_size=80))
+# half a surrogate pair is refused where data comes in (runtime/recordable.py)
+TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
 OURS = {"text", "bold"}
 
 
