@@ -82,7 +82,7 @@ def _facts(view: ApprovalView, level: _Level) -> list[Row]:
     by = view.submitted_by if view.submitted_by != view.requester else ""
     facts = [
         ("Connector", view.connector),
-        ("Operation", view.operation),
+        ("Review" if view.kind is AskKind.TASK else "Operation", view.operation),
         ("Target", view.target),
         ("Undone by", undone_by(view)),
         ("Asked by", view.requester),
@@ -191,7 +191,8 @@ def _outcome(view: ApprovalView, level: _Level) -> list[Block]:
 
 
 def _heading(view: ApprovalView, now: datetime) -> Block:
-    tier = f" · {short(one_line(view.tier), 20, lines=1)} tier" if view.tier else ""
+    has_tier = view.tier and view.kind is not AskKind.TASK  # a review changes nothing by itself
+    tier = f" · {short(one_line(view.tier), 20, lines=1)} tier" if has_tier else ""
     return header(Shown(f"{title(view, now)}{tier}{' · escalated' if view.escalated else ''}"))
 
 
