@@ -5,10 +5,12 @@ import logging
 import os
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+
+import psycopg
 
 from bot.app import Bot, BotSettings, build_bot
 from bot.client import slack_client
@@ -20,15 +22,19 @@ from countersign.storage import make_archive
 from evidence.sealer import Sealer
 from policy.client import OpaEngine
 from receipts.signing import load_or_create
-from runtime.clock import utc_now
+from runtime.clock import SharedClock, utc_now
 from runtime.definitions.catalog import Catalog, load_catalog
 from runtime.definitions.registry import discover
 from runtime.desk import EngineDesk, StoredCards
-from runtime.engine import Engine, Routing, Timing
+from runtime.engine import Engine, Routing, Timing, new_id
 from runtime.handlers import Handler
-from runtime.store.pool import make_pool
+from runtime.store.health import set_right
+from runtime.store.pool import Pool, make_pool
 from runtime.store.runs import DefinitionChangedError, keep_definition
-from runtime.store.signals import announcing
+from runtime.store.signals import announcing, beside
+
+CLOCK_SECONDS = 30.0
+"""Seconds between two looks at the database's clock."""
 
 log = logging.getLogger(__name__)
 
@@ -55,24 +61,36 @@ async def compose(settings: Settings) -> AsyncIterator[System]:
         OpaEngine(required(settings, "opa_url")) as policy,
         make_pool(dsn, size=settings.database_connections) as pool,
     ):
+        clock = SharedClock()
+        async with pool.connection() as conn:
+            await set_right(conn, clock)
         engine = Engine(
             dsn=dsn,
             pool=pool,
             handlers=handlers,
             policy=policy,
-            clock=utc_now,
+            clock=clock,
             routing=routing,
-            worker=f"{socket.gethostname()}:{os.getpid()}",
+            worker=new_id(f"{socket.gethostname()}:{os.getpid()}"),
             timing=Timing(lease=timedelta(seconds=settings.lease_seconds)),
         )
         desk, cards = EngineDesk(engine, settings.tenant), StoredCards(engine)
         # The chat's handlers read what the engine writes, so they join its mapping when it is there.
-        handlers.update(slack_handlers(slack_client(token, settings.slack_api_url), desk, cards, utc_now))
+        handlers.update(slack_handlers(slack_client(token, settings.slack_api_url), desk, cards, clock))
         catalog = load_catalog(settings.packs, handlers)
         catalog.require(settings.definitions)
         bot = build_bot(_bot_settings(settings, token), desk, cards)
-        async with announcing(pool, engine.wakeup.announce):
+        async with announcing(pool, engine.wakeup.announce), beside(_keep_right(pool, clock)):
             yield System(settings, engine, catalog, bot)
+
+
+async def _keep_right(pool: Pool, clock: SharedClock) -> None:
+    """Set the clock right again and again; while the database is away it runs on as it was."""
+    while True:
+        await asyncio.sleep(CLOCK_SECONDS)
+        with suppress(psycopg.Error, OSError):
+            async with pool.connection() as conn:
+                await set_right(conn, clock)
 
 
 async def prepare(system: System) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from runtime.clock import SharedClock
 from runtime.store.pool import Conn
 
 
@@ -14,6 +15,14 @@ async def server(conn: Conn) -> dict[str, Any]:
         )
     ).fetchone()
     return dict(row or {})
+
+
+async def set_right(conn: Conn, clock: SharedClock) -> None:
+    """Set the clock right by the database's."""
+    asked = clock.machine()
+    row = await (await conn.execute("SELECT clock_timestamp() AS now")).fetchone()
+    if row is not None:
+        clock.correct(asked, row["now"], clock.machine())
 
 
 async def reachable(conn: Conn, tenant: str, group: str) -> bool:
