@@ -198,7 +198,7 @@ class _Passage:
             async with self._tx() as tx:
                 if await outcomes.too_late(engine, tx, attempt):
                     return False
-                if await effects.passage_writes(tx.conn, effect) != attempt.facts["writes"]:
+                if await self._counted_otherwise(tx):
                     await effects.settle(tx.conn, effect, self._open_status, next_try_at=tx.now)  # ask anew
                     return False
                 await self._on_record(tx, question, verdict)
@@ -211,6 +211,12 @@ class _Passage:
         else:
             return True
         return False
+
+    async def _counted_otherwise(self, tx: RunTx) -> bool:
+        """Return whether the run began other writes since policy was asked: limits hold for all of them together."""
+        if self.effect.connector == outcomes.CHAT:
+            return False
+        return await effects.passage_writes(tx.conn, self.effect) != self.attempt.facts["writes"]
 
     @property
     def _open_status(self) -> str:
