@@ -104,7 +104,7 @@ async def _take(scene: Scene) -> None:
     await _decide(scene.boris, card, "Second signature.")
     run = await scene.case.until(lambda run: bool(run["sha256"]))
     await scene.anna.wait_for(lambda state: any(run["sha256"] in message["text"] for message in messages(state)))
-    await scene.shoot("card-finished", 1120, user="U0ANNA", thread=card["ts"])
+    await scene.shoot("card-finished", 1370, user="U0ANNA", thread=card["ts"])
 
 
 async def _main() -> None:
