@@ -29,8 +29,9 @@ def attach() -> set[str]:
     if settings.database_url is not None or not file.exists():
         return set()
     env: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
-    os.environ.update(env)
-    return set(env)
+    new = {name: value for name, value in env.items() if name not in os.environ}  # what somebody set stays
+    os.environ.update(new)
+    return set(new)
 
 
 def write_private(file: Path, text: str) -> None:

@@ -27,7 +27,7 @@ async def up(settings: Settings, port: int, sandbox_port: int, *, with_case: boo
     port = port or free_port()
     async with AsyncExitStack() as stack:
         others = await stack.enter_async_context(standins(settings.home.resolve() / "logs")) if with_case else None
-        pack = others.pack(f"http://127.0.0.1:{port}") if others else settings.pack
+        pack = {**settings.pack, **(others.pack(f"http://127.0.0.1:{port}") if others else {})}
         system = await stack.enter_async_context(embedded(settings, port=port, sandbox_port=sandbox_port, pack=pack))
         program = await stack.enter_async_context(running(system.serve("countersign")))
         await until_answers(f"{system.edge}/readyz", program)

@@ -173,5 +173,9 @@ def _read(path: Path) -> Data:
         try:
             return Data.model_validate_json(path.read_bytes())
         except ValidationError as error:
-            raise WorkspaceError(f"{path} is not a state file of this program: {error}") from error
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise WorkspaceError(
+                f"{path} is not a state file of this version ({where}: {first['msg']}); delete it to begin anew"
+            ) from error
     return Data()

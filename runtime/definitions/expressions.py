@@ -212,7 +212,7 @@ def _json(value: Any) -> Json:
     if isinstance(value, dict):
         if not all(isinstance(name, str) for name in value):
             raise ValueError("a map gives JSON only if its keys are text")
-        return {name: _json(member) for name, member in value.items()}
+        return {name: _json(value[name]) for name in sorted(value)}  # CEL keeps no order; people should see one
     if not isinstance(value, (int, float)):
         raise ValueError(f"{type(value).__name__} is not JSON; convert it with string()")  # noqa: TRY004 - one kind
     if not math.isfinite(value):

@@ -140,10 +140,11 @@ class Page {
     document.title = `${unread ? `(${unread}) ` : ""}${channel?.name ?? this.appName()} · ${this.state.team.name}`;
     fill(at("sidebar"), drawSidebar(this));
     fill(at("heading"), this.#heading(channel));
-    if (looking) this.#renderMessages(channel, moved);
-    else fill(at("list"), this.#home());
+    // The thread and the composer take their room first: only then is it known where the list ends.
     this.#renderThread(channel);
     this.#composer(at("composer"), looking ? channel : null, "");
+    if (looking) this.#renderMessages(channel, moved);
+    else fill(at("list"), this.#home());
     this.modals.show(this.state.modal);
     this.#warn();
   }
