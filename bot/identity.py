@@ -48,13 +48,13 @@ def profile_refusal(profile: Mapping[str, Any] | None, user: User) -> Refusal | 
     """Refuse by what users.info says; None means that it could not be asked."""
     if profile is None or profile.get("id") != user.id:
         return _refuse("identity.lookup_failed")
-    if profile.get("team_id", user.team_id) != user.team_id or profile.get("is_stranger"):
+    if profile.get("team_id") != user.team_id or profile.get("is_stranger"):
         return _refuse("identity.other_team")
-    if profile.get("deleted"):
+    if profile.get("deleted") is not False:
         return _refuse("identity.deactivated")
-    if profile.get("is_bot") or user.id == "USLACKBOT":
+    if profile.get("is_bot") is not False or profile.get("is_workflow_bot") or user.id == "USLACKBOT":
         return _refuse("identity.bot")
-    if profile.get("is_restricted") or profile.get("is_ultra_restricted"):
+    if profile.get("is_restricted") is not False or profile.get("is_ultra_restricted") is not False:
         return _refuse("identity.guest")
     return None
 

@@ -2,11 +2,12 @@
 
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from countersign.settings import read_settings
+from countersign.settings import PREFIX, ConfigError, read_settings
 
 _FILE = "running.json"
 
@@ -28,8 +29,12 @@ def attach() -> set[str]:
     file = settings.home / _FILE
     if settings.database_url is not None or not file.exists():
         return set()
+    found = file.lstat()
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise ConfigError(f"{file} is not a file that its owner, you, alone can read")
     env: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
-    new = {name: value for name, value in env.items() if name not in os.environ}  # what somebody set stays
+    # what somebody set stays, and nothing but our own settings is taken from a file
+    new = {name: value for name, value in env.items() if name.startswith(PREFIX) and name not in os.environ}
     os.environ.update(new)
     return set(new)
 
@@ -38,6 +43,8 @@ def write_private(file: Path, text: str) -> None:
     """Let the file appear whole, readable by its owner alone."""
     draft = file.with_name(f".{file.name}.new")
     draft.unlink(missing_ok=True)
-    draft.touch(mode=0o600)
-    draft.write_text(text, encoding="utf-8")
+    with os.fdopen(
+        os.open(draft, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY, 0o600), "w", encoding="utf-8"
+    ) as out:
+        out.write(text)
     draft.replace(file)

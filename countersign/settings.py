@@ -69,6 +69,7 @@ def _slashed(prefix: object) -> object:
 
 # Anybody can sign with an empty secret, and find a short one by trying.
 Secret = Annotated[SecretStr, _secret(1)]
+SigningSecret = Annotated[SecretStr, _secret(20)]
 CallerSecret = Annotated[SecretStr, _secret(32)]
 Word = Annotated[str, Field(min_length=1)]
 
@@ -90,7 +91,7 @@ class Settings(BaseSettings):
     directory: Path | None = Field(None, description="YAML file of people, agents and their Slack accounts")
 
     slack_bot_token: Secret | None = Field(None, description="xoxb-…, of the installed app")
-    slack_signing_secrets: list[Secret] = Field([], description="for HTTP: one, or two while rotating")
+    slack_signing_secrets: list[SigningSecret] = Field([], description="for HTTP: one, or two while rotating")
     slack_app_token: Secret | None = Field(None, description="xapp-…, for Socket Mode")
     slack_api_url: Annotated[str, AfterValidator(_base)] = Field(
         "https://slack.com/api/", description="base URL of the Web API"

@@ -12,6 +12,8 @@ from policy.model import PolicyText, PolicyUnavailableError, Question, Verdict
 from policy.transport import connect
 
 TEXTS_KEPT = 32
+FRESH_SECONDS = 5.0
+"""How long a look at the policy's text is believed: a bundle that lies about its revision is found out soon."""
 
 _PACKAGE, _RULE = "countersign.effect", "decision"
 # A built-in that fails is an error of the whole question; without this it only makes its rule undefined.
@@ -26,6 +28,7 @@ class OpaEngine:
         self._timeout = timeout
         self._client = connect(url, timeout)
         self._texts: dict[str, PolicyText] = {}
+        self._read_at = float("-inf")
         self._fetching = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
@@ -66,10 +69,10 @@ class OpaEngine:
 
     async def _know(self, reply: Reply) -> None:
         """Hold the text of the reply's revision; a revision that is not its text's digest proves nothing."""
-        if reply.revision in self._texts:
+        if self._knows(reply.revision):
             return
         async with self._fetching:
-            if reply.revision in self._texts:
+            if self._knows(reply.revision):
                 return
             text = await self._client.policy(reply.bundle)
             if text.digest != reply.revision:
@@ -80,6 +83,10 @@ class OpaEngine:
             if len(self._texts) >= TEXTS_KEPT:
                 del self._texts[next(iter(self._texts))]
             self._texts[text.digest] = text
+            self._read_at = time.monotonic()
+
+    def _knows(self, revision: str) -> bool:
+        return revision in self._texts and time.monotonic() - self._read_at < FRESH_SECONDS
 
     def _unavailable(self, why: str) -> PolicyUnavailableError:
         return PolicyUnavailableError(f"policy unavailable: OPA at {self._url}: {why}")

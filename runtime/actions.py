@@ -34,6 +34,8 @@ def make_action(
     target: str,
     fields: Mapping[str, Any],
     idempotency_key: str,
+    tier: str,
+    reversible_by: str | None,
     pointers: Sequence[str],
     salt: str,
 ) -> Action:
@@ -41,13 +43,15 @@ def make_action(
     hidden = redact(dict(fields), pointers)
     public = hidden.value
     for path in hidden.paths:
-        public = _replaced(public, parse_pointer(path), _commitment(_at(fields, parse_pointer(path)), salt))
+        public = _replaced(public, parse_pointer(path), _stand_in(_at(fields, parse_pointer(path)), salt))
     body = {
         "connector": connector,
         "operation": operation,
         "target": target,
         "fields": public,
         "idempotency_key": idempotency_key,
+        "tier": tier,
+        "reversible_by": reversible_by,
     }
     return Action(connector, operation, target, public, hidden.paths, digest(body))
 
@@ -57,8 +61,13 @@ def dedupe_key(*parts: str) -> str:
     return digest(list(parts))
 
 
-def _commitment(value: Any, salt: str) -> str:
-    return f"[redacted:{hmac.new(salt.encode(), dumps(value), hashlib.sha256).hexdigest()[:32]}]"
+def commitment(value: Any, salt: str) -> str:
+    """Return what binds a value without telling it: keyed by the tenant's salt, so that a guess cannot be tested."""
+    return hmac.new(salt.encode(), dumps(value), hashlib.sha256).hexdigest()[:32]
+
+
+def _stand_in(value: Any, salt: str) -> str:
+    return f"[redacted:{commitment(value, salt)}]"
 
 
 def _at(value: Any, tokens: Sequence[str]) -> Any:

@@ -51,6 +51,8 @@ def make_attempt(effect: Effect, facts: dict[str, Any]) -> Attempt:
         target=effect.target,
         fields=effect.fields,
         idempotency_key=effect.idempotency_key,
+        tier=effect.tier,
+        reversible_by=effect.reversible_by,
         pointers=effect.redact,
         salt=facts["salt"],
     )

@@ -75,6 +75,8 @@ async def _send(
         target=target,
         fields=fields,
         idempotency_key=idempotency_key,
+        tier="low",
+        reversible_by=None,
         pointers=(),
         salt=tx.row["salt"],
     )

@@ -68,9 +68,10 @@ class EngineDesk:
         row = await approvals.approval_view_row(conn, approval_id)
         if approval is None or who is None or row is None or row["tenant"] != self.tenant:
             return UNKNOWN_APPROVAL
-        ballot = await ballot_of(conn, approval, row["requested_by"], row["submitted_by"])
+        ballot = await ballot_of(conn, approval, row)
         person = Person(who["actor_id"], who["name"], tuple(who["groups"]))
-        return refuse_vote(ballot, person, VoteVerdict.APPROVE, None, self.engine.clock())
+        accounts = await directory.accounts_of(conn, self.tenant, person_id)
+        return refuse_vote(ballot, person, accounts, VoteVerdict.APPROVE, None, self.engine.clock())
 
     async def record(self, click: Click) -> str:
         """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
@@ -158,9 +159,13 @@ def _fields(row: dict[str, Any], kind: AskKind) -> tuple[FieldView, ...]:
         target=row["target"],
         fields=row["fields"],
         idempotency_key=row["idempotency_key"],
+        tier=row["effect_tier"],
+        reversible_by=row["reversible_by"],
         pointers=row["redact"],
         salt=row["salt"],
     )
+    if action.digest != row["digest"]:
+        return (FieldView("Do not approve", None, "The action was changed after this request was made."),)
     shown = {name: value for name, value in action.fields.items() if kind is not AskKind.TASK or name not in _PLUMBING}
     return tuple(FieldView(name, row["before"].get(name), value) for name, value in shown.items())
 

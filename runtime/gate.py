@@ -22,6 +22,7 @@ from contextlib import asynccontextmanager
 import psycopg
 
 from policy.model import Outcome, PolicyUnavailableError, Question, Verdict
+from receipts.redaction import redact
 from runtime import asking, outcomes
 from runtime.attempt import Attempt, make_attempt, make_question
 from runtime.engine import Engine
@@ -184,9 +185,9 @@ class _Passage:
             async with asyncio.timeout(self.engine.timing.before.total_seconds()):
                 found = await self.handler.before(self._call())
         except Exception as error:  # noqa: BLE001 - the card then says that the present values are not known
-            log.warning("present values of effect %s not read: %r", self.effect.effect_id, error)
+            log.warning("present values of effect %s not read: %s", self.effect.effect_id, type(error).__name__)
             return {}
-        return found if fault(found) is None else {}
+        return dict(redact(found, self.effect.redact).value) if fault(found) is None else {}
 
     # 6
     async def _begin(self, question: Question, verdict: Verdict) -> bool:
@@ -216,7 +217,7 @@ class _Passage:
         """Return whether the run began other writes since policy was asked: limits hold for all of them together."""
         if self.effect.connector == outcomes.CHAT:
             return False
-        return await effects.passage_writes(tx.conn, self.effect) != self.attempt.facts["writes"]
+        return await effects.passage_writes(tx.conn, self.effect) != int(self.attempt.facts["writes"])
 
     @property
     def _open_status(self) -> str:

@@ -61,11 +61,13 @@ class Handler:
     `run` performs it and returns the result. A write may offer `reconcile` (read the target back: the result if
     the side effect happened, None if it did not) and `before` (the present values of the fields that it would
     change, for the card). Any exception but a HandlerError out of a write's `run` counts as outcome unknown.
+    `writes` is False for what changes nothing outside: the code says so, lest YAML take a write past the gate.
     """
 
     run: Callable[[Call], Awaitable[JsonObject]]
     reconcile: Callable[[Call], Awaitable[JsonObject | None]] | None = None
     before: Callable[[Call], Awaitable[JsonObject]] | None = None
+    writes: bool = True
 
 
 HandlerFactory = Callable[[Mapping[str, str]], Mapping[str, Handler]]

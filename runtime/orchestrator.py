@@ -5,9 +5,8 @@ from typing import Any
 
 import isodate
 
-from receipts.canonical import digest
 from runtime import chat, retry
-from runtime.actions import dedupe_key, make_action
+from runtime.actions import commitment, dedupe_key, make_action
 from runtime.definitions.model import Definition, Kind, Verb
 from runtime.engine import Engine
 from runtime.outbox import propose
@@ -47,15 +46,15 @@ async def _write_steps(tx: RunTx, transition: Transition) -> None:
     await runs.write_steps(tx.conn, tx.run_id, transition.steps, params, tx.now)
     for path, state in transition.steps.items():
         if state.status in _SAID:
-            tx.leaf(f"step.{state.status}", _step_facts(state), step=path)
+            tx.leaf(f"step.{state.status}", _step_facts(state, tx.row["salt"]), step=path)
 
 
-def _step_facts(state: StepState) -> dict[str, Any]:
+def _step_facts(state: StepState, salt: str) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     if state.error:
         facts["error"] = state.error
     if state.result is not None:
-        facts["result_digest"] = digest(state.result)
+        facts["result"] = commitment(state.result, salt)  # bound, and not to be guessed
     return facts
 
 
@@ -74,6 +73,8 @@ def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Prop
         target=proposal.target,
         fields=proposal.params,
         idempotency_key=proposal.idempotency_key,
+        tier=verb.tier,
+        reversible_by=verb.reversible_by,
         pointers=verb.redact,
         salt=tx.row["salt"],
     )

@@ -14,6 +14,7 @@ from typing import Any
 
 from receipts.canonical import digest
 from receipts.errors import ReceiptsError
+from receipts.redaction import redact
 from runtime.definitions.expressions import ExpressionError, evaluate_condition, render, render_text
 from runtime.definitions.model import Definition, EffectClass, Kind, Verb
 from runtime.definitions.schemas import violations
@@ -229,7 +230,7 @@ class _Planning:
             "tenant": self.snapshot.tenant,
             "run": self._run(),
             "step": path,
-            "fields_hash": digest(params),
+            "fields_hash": digest(redact(params, verb.redact).value),  # a key must not confirm a guess
         }
         proposal = Proposal(
             path=path,

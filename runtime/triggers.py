@@ -10,7 +10,7 @@ from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.planner import ParamsError, fits
 from runtime.recordable import fault
-from runtime.store import runs
+from runtime.store import directory, runs
 from runtime.store.pool import Conn
 from runtime.store.run_tx import lock_run
 from runtime.store.runs import NewRun
@@ -68,7 +68,13 @@ async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Cla
 
 
 async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
+    accounts = [
+        account
+        for actor in dict.fromkeys((trigger.requested_by, trigger.submitted_by))
+        for account in await directory.accounts_of(conn, trigger.tenant, actor)
+    ]
     return NewRun(
+        requester_accounts=accounts,
         run_id=engine.new_id("run"),
         tenant=trigger.tenant,
         trigger_type=trigger.type,

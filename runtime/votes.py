@@ -1,6 +1,7 @@
 """Votes and what they lead to: the approval's end, the effect's next status, the task's result."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -62,15 +63,17 @@ async def _voter(conn: Conn, notification: Notification) -> Person | Refusal:
     return Person(row["actor_id"], row["name"], tuple(row["groups"]))
 
 
-async def ballot_of(conn: Conn, approval: Approval, requested_by: str, submitted_by: str) -> Ballot:
-    """Return the approval as the rules of voting see it."""
+async def ballot_of(conn: Conn, approval: Approval, run: Mapping[str, Any]) -> Ballot:
+    """Return the approval as the rules of voting see it; `run` is its run's row."""
     votes = await approvals.votes_of(conn, approval.approval_id)
     return Ballot(
         status=ApprovalStatus(approval.status),
         requirement=Requirement.of(approval.requirement),
-        requested_by=requested_by,
-        submitted_by=submitted_by,
+        requested_by=run["requested_by"],
+        submitted_by=run["submitted_by"],
+        requester_accounts=frozenset((team, user) for team, user in run["requester_accounts"]),
         voted=frozenset(vote.person for vote in votes),
+        voted_accounts=frozenset((vote.team, vote.account) for vote in votes),
         escalated=approval.escalated,
         # what happened is asked until somebody knows
         expires_at=datetime.max.replace(tzinfo=UTC) if approval.kind == AskKind.IN_DOUBT else approval.expires_at,
@@ -78,8 +81,9 @@ async def ballot_of(conn: Conn, approval: Approval, requested_by: str, submitted
 
 
 async def _refusal(tx: RunTx, approval: Approval, person: Person, payload: Any) -> Refusal | None:
-    ballot = await ballot_of(tx.conn, approval, tx.row["requested_by"], tx.row["submitted_by"])
-    return refuse_vote(ballot, person, VoteVerdict(payload["verdict"]), payload["reason"], tx.now)
+    ballot = await ballot_of(tx.conn, approval, tx.row)
+    account = (payload["team"], payload["user"])
+    return refuse_vote(ballot, person, [account], VoteVerdict(payload["verdict"]), payload["reason"], tx.now)
 
 
 def _refuse(tx: RunTx, approval: Approval, notification: Notification, refusal: Refusal) -> Applied:
@@ -108,11 +112,17 @@ def _refused(status: NotificationStatus, refusal: Refusal, approval: str | None)
 
 async def _count(engine: Engine, tx: RunTx, approval: Approval, person: Person, notification: Notification) -> Applied:
     payload = notification.payload
-    vote = Vote(person.id, person.name, person.groups, payload["verdict"], payload["reason"].strip(), tx.now)
-    account = (payload["team"], payload["user"])
-    await approvals.insert_vote(
-        tx.conn, approval.approval_id, vote, account=account, notification_id=notification.notification_id
+    vote = Vote(
+        person=person.id,
+        person_name=person.name,
+        groups=person.groups,
+        verdict=payload["verdict"],
+        reason=payload["reason"].strip(),
+        team=payload["team"],
+        account=payload["user"],
+        at=tx.now,
     )
+    await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
     tx.leaf(
         "vote.counted",
         {"approval_id": approval.approval_id, "person": person.id, "verdict": vote.verdict},

@@ -15,7 +15,7 @@ import psycopg
 from runtime import gate, inbox
 from runtime.definitions.model import Verb
 from runtime.engine import Engine
-from runtime.handlers import Call, HandlerError, JsonObject, TransientError
+from runtime.handlers import Call, HandlerError, JsonObject, RefusedError, TransientError
 from runtime.orchestrator import advance
 from runtime.planner import ParamsError, Started, StepMoved, fits
 from runtime.recordable import error_text, fault
@@ -206,6 +206,8 @@ async def _read(engine: Engine, verb: Verb, lease: ReadLease) -> JsonObject | Ex
     handler = engine.handlers.get(verb.handler)
     if handler is None:
         return LookupError(f"no connector offers {verb.handler}")
+    if handler.writes:
+        return RefusedError(f"{verb.handler} writes, and a read may not")
     call = Call(lease.tenant, lease.run_id, lease.path, verb.handler.split("::")[1], dict(lease.params))
     try:
         async with asyncio.timeout(verb.timeout.total_seconds()):

@@ -137,6 +137,8 @@ class _Api:
         return Caller(id=name, **actor["grants"])
 
     async def _requester(self, caller: Caller, on_behalf_of: str | None) -> tuple[str, str]:
+        if on_behalf_of is None and caller.on_behalf:
+            raise Problem(422, f"on_behalf_of: missing; {caller.id} speaks for people")
         if on_behalf_of is None:
             return caller.id, "agent"
         if not caller.on_behalf:

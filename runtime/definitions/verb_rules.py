@@ -100,6 +100,8 @@ def _handler_rules(
         yield ("execution", "handler"), "unknown_handler", f"unknown handler '{name}'{hint(name, handlers)}"
     elif effect.in_doubt == "reconcile" and handlers[name].reconcile is None:
         yield ("effect", "in_doubt"), "rule", f"the handler '{name}' cannot reconcile; use retry or ask"
+    elif effect.class_ == "read" and execution.kind == "sync" and handlers[name].writes:
+        yield ("effect", "class"), "rule", f"the handler '{name}' writes; only one that says writes=False may be a read"
 
 
 def _correlation_rules(execution: ExecutionShape, schema: Schema) -> Iterator[Finding]:

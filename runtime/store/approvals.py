@@ -42,6 +42,8 @@ class Vote:
     groups: Sequence[str]
     verdict: str
     reason: str
+    team: str
+    account: str
     at: datetime
 
 
@@ -126,18 +128,11 @@ async def cancel_open(conn: Conn, run_id: str, now: datetime) -> list[str]:
     return [row["approval_id"] for row in rows]
 
 
-async def insert_vote(
-    conn: Conn,
-    approval_id: str,
-    vote: Vote,
-    *,
-    account: tuple[str, str],
-    notification_id: str,
-) -> bool:
-    """Count one person's verdict; False if that person has voted on this approval before."""
-    done = await conn.execute(
+async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id: str) -> None:
+    """Count one person's verdict; the database refuses a second by the same person, or from the same account."""
+    await conn.execute(
         "INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account,"
-        " notification_id, at) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+        " notification_id, at) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         (
             approval_id,
             vote.person,
@@ -145,20 +140,25 @@ async def insert_vote(
             json.dumps(list(vote.groups)),
             vote.verdict,
             vote.reason,
-            *account,
+            vote.team,
+            vote.account,
             notification_id,
             vote.at,
         ),
     )
-    return done.rowcount == 1
 
 
 async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
-    """Return the counted votes, oldest first."""
+    """Return the counted votes, oldest first, with the groups that each person is in now."""
     rows = await (
         await conn.execute(
-            "SELECT person, person_name, groups, verdict, reason, at FROM votes WHERE approval_id = %s"
-            " ORDER BY at, person",
+            """
+            SELECT v.person, v.person_name, coalesce(a.groups, '[]'::json) AS groups, v.verdict, v.reason, v.team,
+                   v.account, v.at
+              FROM votes v JOIN approvals USING (approval_id) JOIN runs r USING (run_id)
+              LEFT JOIN actors a ON a.tenant = r.tenant AND a.actor_id = v.person
+             WHERE v.approval_id = %s ORDER BY v.at, v.person
+            """,
             (approval_id,),
         )
     ).fetchall()
@@ -170,10 +170,9 @@ async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | No
     return await (
         await conn.execute(
             """
-            SELECT a.*, r.tenant, r.definition_name, r.definition_version, r.requested_by, r.submitted_by, r.salt,
-                   r.trigger_type, r.trigger_ref, e.connector, e.operation, e.target, e.fields, e.redact,
-                   e.idempotency_key,
-                   e.reversible_by, e.status AS effect_status, e.error AS effect_error,
+            SELECT a.*, r.tenant, r.definition_name, r.definition_version, r.requested_by, r.submitted_by,
+                   r.requester_accounts, r.salt, r.trigger_type, r.trigger_ref, e.connector, e.operation, e.target,
+                   e.fields, e.redact, e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
                    who.name AS requester_name, convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title
               FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
               JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version

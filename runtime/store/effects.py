@@ -142,9 +142,11 @@ async def passage_facts(conn: Conn, effect: Effect) -> dict[str, Any]:
                    (SELECT approval_id FROM approvals t WHERE t.effect_id = %(effect_id)s AND t.kind = 'task'
                      ORDER BY requested_at DESC LIMIT 1) AS task_id,
                    a.status AS approval_status, a.digest AS approval_digest,
-                   coalesce((SELECT json_agg(json_build_object('person', v.person, 'groups', v.groups,
+                   coalesce((SELECT json_agg(json_build_object('person', v.person,
+                                                               'groups', coalesce(p.groups, '[]'::json),
                                                                'verdict', v.verdict) ORDER BY v.at, v.person)
-                               FROM votes v WHERE v.approval_id = a.approval_id), '[]'::json) AS votes,
+                               FROM votes v LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
+                              WHERE v.approval_id = a.approval_id), '[]'::json) AS votes,
                    done.fingerprint AS done_fingerprint, done.response AS done_response
               FROM runs r
               LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
@@ -267,7 +269,8 @@ async def release(
     done = await conn.execute(
         """
         UPDATE effects SET status = %(status)s, error = %(error)s, next_try_at = %(now)s, give_up_at = %(give_up_at)s,
-               claimed = claimed AND %(status)s = 'dispatched', tries = 0, started_at = NULL
+               claimed = claimed AND %(status)s = 'dispatched', tries = 0, started_at = NULL,
+               approval_id = CASE WHEN %(before)s = 'in_doubt' THEN NULL ELSE approval_id END
          WHERE effect_id = %(effect_id)s AND status = %(before)s
         """,
         {

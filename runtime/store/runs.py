@@ -30,6 +30,7 @@ class NewRun:
     requested_by: str
     requester_kind: str
     submitted_by: str
+    requester_accounts: Sequence[tuple[str, str]]
     request_id: str
     salt: str
     genesis_hash: str
@@ -89,10 +90,10 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
             """
             INSERT INTO runs (run_id, tenant, trigger_type, trigger_ref, trigger, definition_name,
                 definition_version, definition_digest, status, requested_by, requester_kind, submitted_by,
-                request_id, salt, audit_hash, created_at, updated_at)
+                requester_accounts, request_id, salt, audit_hash, created_at, updated_at)
             VALUES (%(run_id)s, %(tenant)s, %(trigger_type)s, %(trigger_ref)s, %(trigger)s, %(name)s, %(version)s,
-                %(digest)s, 'queued', %(requested_by)s, %(requester_kind)s, %(submitted_by)s, %(request_id)s,
-                %(salt)s, %(genesis)s, %(now)s, %(now)s)
+                %(digest)s, 'queued', %(requested_by)s, %(requester_kind)s, %(submitted_by)s,
+                %(requester_accounts)s, %(request_id)s, %(salt)s, %(genesis)s, %(now)s, %(now)s)
             ON CONFLICT (tenant, trigger_type, trigger_ref) DO NOTHING RETURNING run_id
             """,
             {
@@ -107,6 +108,7 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
                 "requested_by": new.requested_by,
                 "requester_kind": new.requester_kind,
                 "submitted_by": new.submitted_by,
+                "requester_accounts": json.dumps([list(account) for account in new.requester_accounts]),
                 "request_id": new.request_id,
                 "salt": new.salt,
                 "genesis": new.genesis_hash,

@@ -110,6 +110,7 @@ runs = Table(
     _text("requested_by"),
     _text("requester_kind"),
     _text("submitted_by"),
+    _json("requester_accounts"),  # the Slack accounts behind both, as they were
     _text("request_id"),
     _text("salt"),  # the tenant's
     _int("writes", 0),
@@ -298,6 +299,7 @@ votes = Table(
     Column("notification_id", Text, ForeignKey("notifications.notification_id"), nullable=False),
     _time("at"),
     PrimaryKeyConstraint("approval_id", "person"),  # people count, not accounts
+    UniqueConstraint("approval_id", "team", "account"),  # and nobody counts twice by another name
     _one_of("verdict", VoteVerdict),
 )
 

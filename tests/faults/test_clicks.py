@@ -1,10 +1,12 @@
 """Clicks that come together, twice, late or from the wrong people: one vote a person, one outcome."""
 
 import asyncio
+import json
 
 import pytest
 
 from runtime.desk_model import Click, Refusal, SlackAccount, VoteVerdict
+from runtime.handlers import OutcomeUnknownError
 from tests.bench import TEAM, Bench
 from tests.integration.conftest import Targets
 
@@ -122,3 +124,73 @@ async def test_a_vote_recorded_before_a_crash_is_applied_by_the_next_worker(benc
     await bench.desk.record(click)  # and then the bot is gone
     await bench.settle()
     assert await _votes(bench, approval) == [("ann", "approve")]
+
+
+async def _rename(bench: Bench, person: str, new: str) -> None:
+    """Give a person another id in the directory, with the same Slack account, while a request is open."""
+    async with bench.engine.pool.connection() as conn:
+        row = await (await conn.execute("SELECT name, groups FROM actors WHERE actor_id = %s", (person,))).fetchone()
+        assert row is not None
+        await conn.execute(
+            "INSERT INTO actors (tenant, actor_id, kind, name, groups, grants)"
+            " VALUES ('acme', %s, 'person', %s, %s, '{}')",
+            (new, row["name"], json.dumps(row["groups"])),
+        )
+        await conn.execute("UPDATE slack_accounts SET actor_id = %s WHERE actor_id = %s", (new, person))
+        await conn.execute("DELETE FROM actors WHERE actor_id = %s", (person,))
+
+
+async def _click_as(bench: Bench, person: str, account: str, approval: str) -> str | None:
+    click = Click(
+        f"{approval}:{person}:{account}",
+        approval,
+        1,
+        VoteVerdict.APPROVE,
+        "checked",
+        SlackAccount(TEAM, account),
+        person,
+        None,
+        "req",
+    )
+    outcome = await bench.desk.apply(await bench.desk.record(click))
+    return outcome.refusal.code if outcome.refusal else None
+
+
+async def test_a_person_renamed_in_the_directory_does_not_count_twice(bench: Bench) -> None:
+    run_id, approval = await _asked(bench)
+    assert await _click_as(bench, "ann", "UANN", approval) is None
+    await _rename(bench, "ann", "ann.smith")
+    assert await _click_as(bench, "ann.smith", "UANN", approval) == "vote.repeated"
+    assert (await bench.run(run_id))["status"] == "waiting_approval"
+
+
+async def test_a_requester_renamed_in_the_directory_still_may_not_sign(bench: Bench) -> None:
+    run_id = (await bench.start("bench.file", FILE, by="ann")).run_id
+    await bench.settle()
+    await _rename(bench, "ann", "ann.smith")
+    assert await _click_as(bench, "ann.smith", "UANN", await bench.approval_id()) == "vote.requester"
+    assert (await bench.run(run_id))["status"] == "waiting_approval"
+
+
+async def test_the_vote_of_an_officer_who_was_removed_counts_no_more(bench: Bench, targets: Targets) -> None:
+    run_id, approval = await _asked(bench)
+    assert (await bench.click("ann", approval)).counted
+    async with bench.engine.pool.connection() as conn:
+        await conn.execute("DELETE FROM actors WHERE actor_id = 'ann'")
+    assert (await bench.click("ben", approval)).counted
+    await bench.settle()
+    assert (await bench.run(run_id))["status"] == "waiting_approval"
+    assert targets.file.calls == []
+
+
+async def test_an_approval_is_used_up_by_its_first_attempt(bench: Bench, targets: Targets) -> None:
+    targets.file.answers = [OutcomeUnknownError("reset")]
+    run_id, approval = await _asked(bench)
+    for person in ("ann", "ben"):
+        assert (await bench.click(person, approval)).counted
+    await bench.settle()
+    assert (await bench.click("omar", await bench.approval_id("in_doubt"), "reject", "it is not there")).counted
+    await bench.settle()
+    assert len(targets.file.calls) == 1
+    assert (await bench.run(run_id))["status"] == "waiting_approval"
+    assert await bench.approval_id() != approval

@@ -24,7 +24,7 @@ class Targets:
 
     def handlers(self) -> dict[str, object]:
         return {
-            "bench::look": self.look.handler(),
+            "bench::look": self.look.handler(writes=False),
             "servicenow::add_work_note": self.note.handler(reconcile=self.note.reconcile),
             "register::file_report": self.file.handler(),
             "portal::request_documents": self.portal.handler(),

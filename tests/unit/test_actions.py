@@ -17,7 +17,15 @@ FIELDS = st.dictionaries(st.text(max_size=6), JSON, max_size=4)
 
 def _action(fields: dict[str, Any], *, salt: str = "s", pointers: tuple[str, ...] = (), target: str = "t") -> Action:
     return make_action(
-        connector="c", operation="o", target=target, fields=fields, idempotency_key="k", pointers=pointers, salt=salt
+        connector="c",
+        operation="o",
+        target=target,
+        fields=fields,
+        idempotency_key="k",
+        tier="low",
+        reversible_by=None,
+        pointers=pointers,
+        salt=salt,
     )
 
 

@@ -25,7 +25,9 @@ BALLOT = Ballot(
     requirement=TWO,
     requested_by="rita",
     submitted_by="portal",
+    requester_accounts=frozenset({("T1", "URITA")}),
     voted=frozenset(),
+    voted_accounts=frozenset(),
     escalated=False,
     expires_at=NOW + timedelta(hours=1),
 )
@@ -36,7 +38,7 @@ YES, NO = VoteVerdict.APPROVE, VoteVerdict.REJECT
 def _code(
     ballot: Ballot, person: Person = ANN, verdict: VoteVerdict = YES, reason: str | None = "checked"
 ) -> str | None:
-    refusal = refuse_vote(ballot, person, verdict, reason, NOW)
+    refusal = refuse_vote(ballot, person, [("T1", f"U{person.id.upper()}")], verdict, reason, NOW)
     return refusal.code if refusal else None
 
 
@@ -55,6 +57,8 @@ def test_a_member_of_the_group_may_vote() -> None:
         (BALLOT, Person("sue", "Sue", ("seniors",)), "vote.not_in_group"),
         (BALLOT, Person("sue", "Sue", ()), "vote.not_in_group"),
         (replace(BALLOT, voted=frozenset({"ann"})), ANN, "vote.repeated"),
+        (replace(BALLOT, requester_accounts=frozenset({("T1", "UANN")})), ANN, "vote.requester"),
+        (replace(BALLOT, voted_accounts=frozenset({("T1", "UANN")})), ANN, "vote.repeated"),
     ],
 )
 def test_a_vote_that_does_not_count_is_refused_with_its_reason(ballot: Ballot, person: Person, code: str) -> None:
@@ -85,6 +89,10 @@ def test_approved_means_enough_distinct_people_and_nobody_against(
     enough = len({person for person, _ in votes}) >= quorum
     assert (status is ApprovalStatus.REJECTED) == against
     assert (status is ApprovalStatus.APPROVED) == (enough and not against)
+
+
+def test_an_approver_who_has_left_the_groups_counts_no_more() -> None:
+    assert tally(TWO, [(YES, "a", ["compliance"]), (YES, "b", [])]) is ApprovalStatus.REQUESTED
 
 
 def test_a_quorum_of_nothing_is_not_met_by_nobody() -> None:

@@ -10,7 +10,14 @@ from runtime.desk_model import Person, Refusal
 
 HOST = "T0HOST"
 ANNA = User(id="U0ANNA", team_id=HOST)
-PROFILE = {"id": "U0ANNA", "team_id": HOST, "deleted": False, "is_bot": False, "is_restricted": False}
+PROFILE = {
+    "id": "U0ANNA",
+    "team_id": HOST,
+    "deleted": False,
+    "is_bot": False,
+    "is_restricted": False,
+    "is_ultra_restricted": False,
+}
 PERSON = Person("p-anna", "Anna Berg", ("compliance",))
 
 
@@ -38,6 +45,10 @@ def test_another_team_or_none_is_refused(team: str | None) -> None:
         ({"is_stranger": True}, "identity.other_team"),
         ({"deleted": True}, "identity.deactivated"),
         ({"is_bot": True}, "identity.bot"),
+        ({"is_restricted": None}, "identity.guest"),
+        ({"is_workflow_bot": True}, "identity.bot"),
+        ({"deleted": None}, "identity.deactivated"),
+        ({"team_id": None}, "identity.other_team"),
         ({"is_restricted": True}, "identity.guest"),
         ({"is_ultra_restricted": True}, "identity.guest"),
         ({"id": "U0EVE"}, "identity.lookup_failed"),

@@ -22,7 +22,7 @@ async def act(call: Call) -> JsonObject:
 
 
 HANDLERS = {
-    "register::look_up": Handler(act),
+    "register::look_up": Handler(act, writes=False),
     "tasks::open": Handler(act),
     "tasks::close": Handler(act, reconcile=act),
 }

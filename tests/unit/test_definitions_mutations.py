@@ -21,7 +21,10 @@ async def act(call: Call) -> JsonObject:
     return call.params
 
 
-HANDLERS = dict.fromkeys(["register::look_up", "tasks::open", "tasks::close"], Handler(act, reconcile=act))
+HANDLERS = {
+    "register::look_up": Handler(act, reconcile=act, writes=False),
+    **dict.fromkeys(["tasks::open", "tasks::close"], Handler(act, reconcile=act)),
+}
 VERBS = yaml.safe_load((GOOD / "verbs/desk.yaml").read_text(encoding="utf-8"))
 RUNBOOK = yaml.safe_load((GOOD / "runbooks/onboard.yaml").read_text(encoding="utf-8"))
 WORDS = [

@@ -32,7 +32,7 @@ GIVEN = {
     "COUNTERSIGN_TENANT": "acme",
     "COUNTERSIGN_CALLERS": json.dumps({"portal": "s" * 32}),
     "COUNTERSIGN_SLACK_BOT_TOKEN": "xoxb-1",
-    "COUNTERSIGN_SLACK_SIGNING_SECRETS": json.dumps(["secret"]),
+    "COUNTERSIGN_SLACK_SIGNING_SECRETS": json.dumps(["0123456789abcdef0123456789abcdef"]),
     "COUNTERSIGN_SLACK_CHANNEL": "C1",
     "POSTGRES_PASSWORD": "correcthorse",
     "MINIO_ROOT_USER": "keeper",

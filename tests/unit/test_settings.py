@@ -45,7 +45,7 @@ def test_values_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
         TENANT="meridian",
         DATABASE_URL=f"postgresql://u:{CANARY}@db/x",
         CALLERS=json.dumps({"portal": CALLER_SECRET}),
-        SLACK_SIGNING_SECRETS=json.dumps(["one", "two"]),
+        SLACK_SIGNING_SECRETS=json.dumps(["one" * 8, "two" * 8]),
         PACK=json.dumps({"kyc": {"register_token": CANARY}}),
         SIGNING_KEY="/keys/evidence.pem",
         S3_PREFIX="sealed",
@@ -54,7 +54,7 @@ def test_values_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
     assert settings.tenant == "meridian"
     assert required(settings, "database_url") == f"postgresql://u:{CANARY}@db/x"
     assert settings.callers["portal"].get_secret_value() == CALLER_SECRET
-    assert [secret.get_secret_value() for secret in settings.slack_signing_secrets] == ["one", "two"]
+    assert [secret.get_secret_value() for secret in settings.slack_signing_secrets] == ["one" * 8, "two" * 8]
     assert settings.key_path == Path("/keys/evidence.pem")
     assert settings.s3_prefix == "sealed/"
 
@@ -84,7 +84,7 @@ def test_settings_cannot_be_changed() -> None:
         ("OPA_URL", "opa:8181", "is not http(s)://HOST"),
         ("OPA_URL", f"http://u:{CANARY}@opa:8181", "without credentials"),
         ("SLACK_API_URL", "https://slack.com/api", "does not end with a slash"),
-        ("SLACK_SIGNING_SECRETS", '["one", ""]', "has fewer than 1 characters"),
+        ("SLACK_SIGNING_SECRETS", '["one"]', "has fewer than 20 characters"),
         ("CALLERS", json.dumps({"portal": CANARY}), "has fewer than 32 characters"),
         ("CALLERS", json.dumps({"Po:rtal": CALLER_SECRET}), "pattern"),
         ("CALLERS", CANARY, "is not JSON"),

@@ -47,7 +47,7 @@ def handlers() -> dict[str, Handler]:
     async def classify(call: Call) -> JsonObject:
         return classification(read_params(ClassifyParams, call))
 
-    return {"triage::classify": Handler(classify)}
+    return {"triage::classify": Handler(classify, writes=False)}
 
 
 def classification(params: ClassifyParams) -> JsonObject:

@@ -146,7 +146,7 @@ def handlers(servicenow: Service) -> dict[str, Handler]:
         return await _now(servicenow, read_params(AssignParams, call).sys_id)
 
     return {
-        "servicenow::read_incident": Handler(read_incident),
+        "servicenow::read_incident": Handler(read_incident, writes=False),
         "servicenow::add_work_note": Handler(add_work_note, reconcile=find_work_note),
         "servicenow::assign": Handler(assign, reconcile=find_assignment, before=present),
     }

@@ -65,7 +65,7 @@ def handlers() -> dict[str, Handler]:
     async def evaluate(call: Call) -> JsonObject:
         return evaluation(read_params(EvaluateParams, call))
 
-    return {"kyc::evaluate_ubo_completeness": Handler(evaluate)}
+    return {"kyc::evaluate_ubo_completeness": Handler(evaluate, writes=False)}
 
 
 def evaluation(params: EvaluateParams) -> JsonObject:

@@ -103,7 +103,7 @@ def handlers(gleif: Service) -> dict[str, Handler]:
         async with gleif.connect() as client:
             return await _discover(client, params)
 
-    return {"gleif::discover_hierarchy": Handler(discover)}
+    return {"gleif::discover_hierarchy": Handler(discover, writes=False)}
 
 
 async def _discover(client: Client, params: DiscoverParams) -> JsonObject:

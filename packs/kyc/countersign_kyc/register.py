@@ -115,8 +115,8 @@ def handlers(register: Service) -> dict[str, Handler]:
         return found.reports[0].model_dump() if found.reports else None
 
     return {
-        "register::list_officers": Handler(list_officers),
-        "register::list_shareholdings": Handler(list_shareholdings),
+        "register::list_officers": Handler(list_officers, writes=False),
+        "register::list_shareholdings": Handler(list_shareholdings, writes=False),
         "register::file_report": Handler(file_report, reconcile=find_report),
     }
 

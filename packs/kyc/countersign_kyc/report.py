@@ -23,7 +23,7 @@ def handlers() -> dict[str, Handler]:
             "summary": summary(params.data),
         }
 
-    return {"kyc::compile_ubo_report": Handler(compile_report)}
+    return {"kyc::compile_ubo_report": Handler(compile_report, writes=False)}
 
 
 def summary(data: CompiledData) -> str:

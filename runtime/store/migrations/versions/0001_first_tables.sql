@@ -69,6 +69,7 @@ CREATE TABLE runs (
     requested_by TEXT NOT NULL,
     requester_kind TEXT NOT NULL,
     submitted_by TEXT NOT NULL,
+    requester_accounts JSON NOT NULL,
     request_id TEXT NOT NULL,
     salt TEXT NOT NULL,
     writes INTEGER DEFAULT 0 NOT NULL,
@@ -325,6 +326,7 @@ CREATE TABLE votes (
     notification_id TEXT NOT NULL,
     at TIMESTAMP WITH TIME ZONE NOT NULL,
     CONSTRAINT pk_votes PRIMARY KEY (approval_id, person),
+    CONSTRAINT uq_votes_approval_id_team_account UNIQUE (approval_id, team, account),
     CONSTRAINT ck_votes_verdict CHECK (verdict IN ('approve', 'reject')),
     CONSTRAINT fk_votes_approval_id FOREIGN KEY(approval_id) REFERENCES approvals (approval_id),
     CONSTRAINT fk_votes_notification_id FOREIGN KEY(notification_id) REFERENCES notifications (notification_id)
