@@ -1,7 +1,7 @@
 """Steps 5 to 10 of the verifier's procedure: whether the records agree with each other. Each returns what it found."""
 
 from evidence import names
-from evidence.authority import acted, check_authority
+from evidence.authority import acted, check_authority, check_consent, check_votes
 from evidence.contents import BrokenError, Contents
 from evidence.statement import sha256
 from receipts import canonical
@@ -56,6 +56,7 @@ def on_record(contents: Contents) -> str:
     """Step 7: the chain names each decision, receipt, approval and vote, with its digest, and there are no others."""
     _check_named(contents, DECISION_RECORDED, "decision_id", {n: d.id for n, d in contents.decisions.items()})
     _check_named(contents, RECEIPT_WRITTEN, "receipt_id", {n: r.receipt_id for n, r in contents.receipts.items()})
+    _check_run(contents)
     for name, decision in contents.decisions.items():
         if decision.outcome != decision.answer.outcome:
             raise BrokenError(name, f"outcome is {decision.outcome}, and its answer says {decision.answer.outcome}")
@@ -78,6 +79,11 @@ def authority(contents: Contents) -> str:
     receipts = acted(contents)
     for name, receipt in receipts.items():
         check_authority(contents, name, receipt)
+    for name, approval in contents.approvals.items():
+        if approval.status == "approved":
+            check_consent(contents, name, approval)
+    for name, decision in contents.decisions.items():
+        check_votes(contents, name, decision)
     approved = sum(receipt.approval_id is not None for receipt in receipts.values())
     return f"{len(receipts)} effects were allowed by policy, {approved} of them approved by people"
 
@@ -107,17 +113,17 @@ def order(contents: Contents) -> str:
     for name, receipt in contents.receipts.items():
         if receipt.started_at > receipt.finished_at:
             raise BrokenError(name, "finished before it started")
-    decided = {leaf.data.get("decision_id"): leaf.seq for leaf in contents.leaves_of(DECISION_RECORDED)}
+    decided = {leaf.data.get("decision_id"): leaf for leaf in contents.leaves_of(DECISION_RECORDED)}
     written = {leaf.data.get("receipt_id"): leaf.seq for leaf in contents.leaves_of(RECEIPT_WRITTEN)}
     by_key: dict[str, Receipt] = {}
     for name, receipt in acted(contents).items():
         _check_key(name, receipt, by_key.get(receipt.idempotency_key))
         by_key[receipt.idempotency_key] = receipt
         decision = decided[receipt.decision_id]
-        if decision > written[receipt.receipt_id]:
-            raise BrokenError(name, f"stands in the chain before its decision {receipt.decision_id}")
+        if decision.seq > written[receipt.receipt_id] or decision.at > receipt.started_at:
+            raise BrokenError(name, f"acted before its decision {receipt.decision_id}")
         for leaf in contents.leaves_about.get(str(receipt.approval_id), []):
-            if leaf.event in _BEFORE_DECISION and leaf.seq > decision:
+            if leaf.event in _BEFORE_DECISION and leaf.seq > decision.seq:
                 raise BrokenError(name, f"{leaf.event} (leaf {leaf.seq}) came after its decision {receipt.decision_id}")
     return f"{len(by_key)} idempotency keys, each for one effect, which came after its decision and its votes"
 
@@ -146,6 +152,13 @@ def _check_named(contents: Contents, event: str, key: str, identifiers: dict[str
         raise BrokenError(name, f"no line of {names.AUDIT} names it")
 
 
+def _check_run(contents: Contents) -> None:
+    """Raise unless each receipt is of this run and its tenant."""
+    for name, receipt in contents.receipts.items():
+        if (receipt.run_id, receipt.tenant) != (contents.run.run_id, contents.run.tenant):
+            raise BrokenError(name, f"is of run {receipt.run_id} of tenant {receipt.tenant}")
+
+
 def _check_approval(contents: Contents, name: str, requested: Leaf) -> None:
     """Raise unless an approval's file says what the chain says about it."""
     contents.member(name)
@@ -156,6 +169,8 @@ def _check_approval(contents: Contents, name: str, requested: Leaf) -> None:
     ends = [leaf.event.removeprefix("approval.") for leaf in mine if leaf.event in APPROVAL_ENDED]
     for what, of_file, of_chain in (
         ("id", names.approval(approval.id), name),
+        ("kind", approval.kind, requested.data.get("kind")),
+        ("effect_id", approval.effect_id, requested.correlation.effect_id),
         ("digest", approval.digest, requested.data.get("digest")),
         ("requirement", approval.requirement.model_dump(), requested.data.get("requirement")),
         ("votes", sorted((vote.person, vote.verdict) for vote in approval.votes), counted),

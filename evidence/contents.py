@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from evidence import names
 from evidence.errors import EvidenceError
-from evidence.records import ApprovalRecord, DecisionRecord, RequirementRecord, RunRecord
+from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, RequirementRecord, RunRecord
 from evidence.statement import Statement
 from receipts import canonical
 from receipts.chain import Leaf
@@ -62,6 +62,11 @@ class Contents:
         return parse(RunRecord, names.RUN, self.member(names.RUN))
 
     @cached_property
+    def definition(self) -> DefinitionRecord:
+        """Return the definition that ran."""
+        return parse(DefinitionRecord, names.DEFINITION, self.member(names.DEFINITION))
+
+    @cached_property
     def leaves(self) -> list[Leaf]:
         """Return the audit leaves, in the order of their lines."""
         *lines, rest = self.member(names.AUDIT).split(b"\n")
@@ -104,7 +109,8 @@ class Contents:
         """Return the leaves about each approval, in the chain's order."""
         found: dict[str, list[Leaf]] = {}
         for leaf in self.leaves:
-            found.setdefault(str(leaf.data.get("approval_id")), []).append(leaf)
+            about = leaf.data.get("approval_id", leaf.correlation.approval_id)
+            found.setdefault(str(about), []).append(leaf)
         return found
 
     def leaves_of(self, event: str) -> list[Leaf]:

@@ -18,6 +18,17 @@ RECEIPTS = "receipts"
 APPROVALS = "approvals"
 POLICIES = "policies"
 
+_MEMBER = re.compile(
+    "|".join(
+        (
+            *map(re.escape, (RUN, DEFINITION, AUDIT, TIMELINE, README)),
+            rf"({DECISIONS}|{RECEIPTS})/[0-9]{{5,}}-{_IDENTIFIER.pattern}\.json",
+            rf"{APPROVALS}/{_IDENTIFIER.pattern}\.json",
+            rf"{POLICIES}/[0-9a-f]{{64}}/{_PATH.pattern}",
+        )
+    )
+)
+
 
 def is_safe_path(name: str) -> bool:
     """Return whether `name` is a relative path of plain ASCII segments, none empty or starting with a dot."""
@@ -27,6 +38,11 @@ def is_safe_path(name: str) -> bool:
 def is_identifier(name: str) -> bool:
     """Return whether `name` may stand in a member's name as it is."""
     return _IDENTIFIER.fullmatch(name) is not None
+
+
+def is_member(name: str) -> bool:
+    """Return whether a bundle has members of this name, beside its statement."""
+    return _MEMBER.fullmatch(name) is not None
 
 
 def numbered(folder: str, number: int, identifier: str) -> str:

@@ -31,6 +31,7 @@ class RunRecord(Open):
     tenant: NonEmpty
     definition: DefinitionRef
     requested_by: str
+    submitted_by: str
     status: NonEmpty
     sealed_seq: int = Field(ge=1)
     audit_head: Sha256Hex
@@ -48,11 +49,13 @@ class AskedEffect(Open):
     connector: str
     operation: str
     target: str
+    fields: dict[str, JsonValue]
+    tier: NonEmpty
     digest: Sha256Hex
 
 
-class AskedVote(Open):
-    """A counted vote, as policy was told."""
+class VoteRecord(Open):
+    """A counted vote, as policy was told or as an approval has it, with the groups that the person was in then."""
 
     person: NonEmpty
     groups: list[str]
@@ -64,7 +67,7 @@ class Asked(Open):
 
     actor: AskedActor
     effect: AskedEffect
-    votes: list[AskedVote]
+    votes: list[VoteRecord]
 
 
 class RequirementRecord(Open):
@@ -95,20 +98,47 @@ class DecisionRecord(Open):
     policy_digest: Sha256Hex
 
 
-class VoteRecord(Open):
-    """One counted vote of an approval."""
-
-    person: NonEmpty
-    verdict: Literal["approve", "reject"]
-
-
 class ApprovalRecord(Open):
     """One file of `approvals/`. `digest` is what the approval is bound to: for an effect, the effect's digest."""
 
     id: Identifier
+    kind: Literal["effect", "task", "in_doubt"]
     effect_id: str | None
     digest: str
     requirement: RequirementRecord
     status: Literal["requested", "approved", "rejected", "expired", "canceled"]
     votes: list[VoteRecord]
     cards: list[JsonValue]
+
+
+class Execution(Open):
+    """How a verb executes: `handler` is connector and operation, joined by `::`."""
+
+    handler: NonEmpty
+
+
+class EffectClass(Open):
+    """Whether a verb changes the world outside."""
+
+    kind: Literal["read", "write"] = Field(alias="class")
+
+
+class VerbRecord(Open):
+    """One verb of the definition."""
+
+    execution: Execution
+    effect: EffectClass
+
+
+class StepRecord(Open):
+    """One step of the definition."""
+
+    id: NonEmpty
+    verb: NonEmpty
+
+
+class DefinitionRecord(Open):
+    """`definition.json`."""
+
+    steps: list[StepRecord]
+    verbs: dict[str, VerbRecord]

@@ -3,12 +3,12 @@
 It needs no network, no database and no private key, and unpacks nothing to disk.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from evidence import checks, names
+from evidence import checks, names, outcome
 from evidence.contents import BrokenError, Contents, parse
 from evidence.errors import EvidenceError
 from evidence.statement import PAYLOAD_TYPE, Statement, count, sha256
@@ -52,13 +52,19 @@ def verify(path: Path, public_key_path: Path) -> VerificationReport:
     1. The file is a ZIP in the one form that bundles have, within limits: see `evidence.zipform`.
     2. The statement's envelope is signed by the key, over exactly its payload and its type.
     3. The payload is an in-toto Statement about a bundle, and its counts are those of its subjects.
-    4. The subjects are the other members: none missing, none extra, each with its SHA-256.
+    4. The subjects are the other members: none missing, none extra, each with its SHA-256. All have the names of the
+       format, and no two differ in case alone.
     5. The statement, run.json and definition.json speak of the same run and the same definition.
     6. The audit leaves are the whole chain of this run, from genesis to the sealed head.
-    7. The chain names each decision, receipt, approval and vote, with its digest, and there are no others.
-    8. Whatever acted, or may have, was allowed for that very effect, by the people who had to be asked.
+    7. The chain names each decision, receipt, approval and vote, with its digest, and there are no others. Each receipt
+       is of this run and its tenant.
+    8. Whatever acted, or may have, was allowed for that very effect, by the people who had to be asked: the action that
+       was decided on gives the digest, and is what was sent. Whatever people are said to have approved, enough of them
+       did who might, and no policy was told of votes that are not there.
     9. Each decision's policy is in the bundle, and its text gives its digest.
     10. Votes came before the decision, the decision before the act; no key acted twice or for two effects.
+    11. The run was asked for and ended as its chain says, and each write that succeeded was done.
+    12. The texts for reading are the ones that follow from the records.
 
     Nothing from a member is interpreted before step 4 has passed, but for the envelope. A key that cannot be read
     raises `receipts.signing.KeyFileError`.
@@ -78,12 +84,19 @@ def verify(path: Path, public_key_path: Path) -> VerificationReport:
         Passed(3, f"an in-toto Statement with {len(statement.subject)} subjects"),
         Passed(4, "each member has the SHA-256 that was signed; none is missing, none was added"),
     ]
-    later_steps = (checks.definition, checks.chain, checks.on_record, checks.authority, checks.policies, checks.order)
-    for number, check in enumerate(later_steps, start=5):
+    for number, check in enumerate(_LATER_STEPS, start=5):
         with _step(number):
             passed.append(Passed(number, check(contents)))
+    with _step(12):
+        passed.append(Passed(12, outcome.texts(contents, key.key_id)))
     predicate = statement.predicate
     return VerificationReport(archive.sha256, predicate.run_id, predicate.tenant, key.key_id, tuple(passed))
+
+
+_LATER_STEPS = (
+    *(checks.definition, checks.chain, checks.on_record, checks.authority, checks.policies, checks.order),
+    outcome.ending,
+)
 
 
 @contextmanager
@@ -141,4 +154,16 @@ def _match(archive: Unpacked, statement: Statement) -> Contents:
             raise BrokenError(name, "is in the bundle, and was not signed")
         if sha256(members[name]) != signed[name]:
             raise BrokenError(name, f"its SHA-256 is not the one that was signed, {signed[name]}")
+    _check_names(members)
     return Contents(members, statement)
+
+
+def _check_names(members: Iterable[str]) -> None:
+    """Raise unless the members have names of the format that stay apart where case does not count."""
+    folded: dict[str, str] = {}
+    for name in members:
+        if not names.is_member(name):
+            raise BrokenError(name, "is no member of a bundle")
+        if other := folded.get(name.casefold()):
+            raise BrokenError(name, f"differs from {other} in case alone")
+        folded[name.casefold()] = name

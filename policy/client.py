@@ -23,11 +23,12 @@ _PARAMETERS = {"provenance": "true", "strict-builtin-errors": "true"}
 class OpaEngine:
     """The policy engine of the design, section 11: one OPA server, asked at one constant path, without retries."""
 
-    def __init__(self, url: str, *, timeout: float = 0.5) -> None:
+    def __init__(self, url: str, *, timeout: float = 0.5, fresh: float = FRESH_SECONDS) -> None:
         self._url = url
         self._timeout = timeout
         self._client = connect(url, timeout)
         self._texts: dict[str, PolicyText] = {}
+        self._fresh = fresh
         self._read_at = float("-inf")
         self._fetching = asyncio.Lock()
 
@@ -86,7 +87,7 @@ class OpaEngine:
             self._read_at = time.monotonic()
 
     def _knows(self, revision: str) -> bool:
-        return revision in self._texts and time.monotonic() - self._read_at < FRESH_SECONDS
+        return revision in self._texts and time.monotonic() - self._read_at < self._fresh
 
     def _unavailable(self, why: str) -> PolicyUnavailableError:
         return PolicyUnavailableError(f"policy unavailable: OPA at {self._url}: {why}")

@@ -1,10 +1,12 @@
 """The supervised OPA: it follows its folder, keeps the old policy when the new one is bad, and comes back."""
 
 import asyncio
+import io
 import logging
 import os
 import signal
 import sys
+import tarfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -231,3 +233,39 @@ async def test_server_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
         async with asyncio.timeout(PATIENCE):
             while await answers(engine):
                 pass
+
+
+def _with_other_rules(bundle: bytes) -> bytes:
+    """Return a bundle with the genuine manifest and rules that allow everything."""
+    packed = io.BytesIO()
+    with (
+        tarfile.open(fileobj=io.BytesIO(bundle), mode="r:gz") as genuine,
+        tarfile.open(fileobj=packed, mode="w:gz") as forged,
+    ):
+        for member in genuine.getmembers():
+            source = genuine.extractfile(member)
+            assert source is not None
+            data = source.read()
+            if member.name.endswith("approvals.rego"):
+                data = data.replace(b"count(approvers) >= requirement.quorum", b"count(approvers) >= 0")
+            member.size = len(data)
+            forged.addfile(member, io.BytesIO(data))
+    return packed.getvalue()
+
+
+async def test_a_bundle_that_keeps_the_revision_of_other_rules_is_found_out(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    async with start_opa(copy_policies(tmp_path / "rego"), work) as child, OpaEngine(child.url, fresh=0) as engine:
+        assert (await engine.ask(question())).answer.outcome == "needs_approval"
+        served = work / "served/bundle.tar.gz"
+        forged = work / "forged"
+        forged.write_bytes(_with_other_rules(served.read_bytes()))
+        forged.replace(served)
+        outcomes = set()
+        async with asyncio.timeout(20):
+            while "found out" not in outcomes:
+                try:
+                    outcomes.add(str((await engine.ask(question())).answer.outcome))
+                except PolicyUnavailableError as error:
+                    outcomes.add("found out" if "is not the digest" in str(error) else "reloading")
+        assert "allow" not in outcomes
