@@ -125,7 +125,13 @@ async def _count(engine: Engine, tx: RunTx, approval: Approval, person: Person, 
     await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
     tx.leaf(
         "vote.counted",
-        {"approval_id": approval.approval_id, "person": person.id, "verdict": vote.verdict},
+        {
+            "approval_id": approval.approval_id,
+            "person": person.id,
+            "verdict": vote.verdict,
+            "groups": list(person.groups),
+            "slack": {"team": vote.team, "user": vote.account},
+        },
         actor=Actor(id=person.id, kind="person"),
         step=approval.step,
         approval_id=approval.approval_id,

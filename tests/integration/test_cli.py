@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from countersign.attach import write_private
 from countersign.compose import System, make_sealer
 from countersign.embedded import EmbeddedError, embedded
 from countersign.settings import ROOT, Settings
@@ -42,7 +43,10 @@ class Office:
     env: dict[str, str]
 
     async def run_that_is_canceled(self, ref: str) -> tuple[str, Finished]:
-        run_id = (await self.edge.trigger(ref, on_behalf_of=None)).body["run_id"]
+        """Cancel an agent's own run: it has nobody to tell, and there is no Slack here."""
+        body = json.dumps({"ref": ref, "payload": {"sys_id": "0" * 32, "number": "INC0010042", "priority": 3}})
+        answer = await self.edge.send("POST", "/v1/triggers/servicenow.incident", body.encode(), by="servicenow")
+        run_id = answer.body["run_id"]
         return run_id, await command("cancel", run_id, "--reason", "not needed", env=self.env)
 
     async def work(self) -> None:
@@ -135,7 +139,8 @@ async def test_a_trigger_is_sent_signed_and_its_answer_printed(office: Office, t
 @pytest.mark.parametrize(
     ("payload", "more", "says"),
     [
-        ("{}", [], "answered 422: payload: /: "),
+        ("{}", [], "answered 422: on_behalf_of: missing; onboarding-portal speaks for people"),
+        ("{}", ["--on-behalf-of", "rita"], "answered 422: payload: /: "),
         ("{", [], "case.json is not JSON: "),
         ('{"a": 1, "a": 2}', [], "case.json is not JSON: member 'a' stands twice"),
         (None, [], "case.json cannot be read: No such file or directory"),
@@ -209,7 +214,7 @@ async def test_config_says_what_holds_and_where_from_without_secrets(office: Off
 async def test_commands_use_the_system_that_runs_in_their_home_unless_told_otherwise(
     office: Office, tmp_path: Path
 ) -> None:
-    (tmp_path / "running.json").write_text(json.dumps(office.env), encoding="utf-8")
+    write_private(tmp_path / "running.json", json.dumps(office.env))
     home = {"COUNTERSIGN_HOME": str(tmp_path)}
     assert (await command("evidence", "list", env=home)).code == 0
     other = {**home, "COUNTERSIGN_DATABASE_URL": "postgresql://127.0.0.1:1/x"}
@@ -243,3 +248,15 @@ async def test_embedded_mode_refuses_parts_that_it_would_leave_unused(tmp_path: 
         async with embedded(settings, port=0, sandbox_port=0, pack={}):
             raise AssertionError("it started")
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_file_that_others_can_read_or_that_sets_more_than_settings_is_not_followed(
+    office: Office, tmp_path: Path
+) -> None:
+    file = tmp_path / "running.json"
+    file.write_text(json.dumps(office.env), encoding="utf-8")
+    file.chmod(0o644)
+    refused = await command("evidence", "list", env={"COUNTERSIGN_HOME": str(tmp_path)})
+    assert is_one_sentence(refused, f"{file} is not a file that its owner, you, alone can read")
+    write_private(file, json.dumps({**office.env, "PYTHONPATH": "/nowhere", "LD_PRELOAD": "evil.so"}))
+    assert (await command("evidence", "list", env={"COUNTERSIGN_HOME": str(tmp_path)})).code == 0

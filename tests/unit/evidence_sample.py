@@ -12,11 +12,12 @@ from evidence.dossier import Dossier
 from receipts import canonical
 from receipts.chain import GENESIS, Actor, Correlation, Head, Leaf, next_leaf
 from receipts.model import Receipt, make_receipt
+from receipts.redaction import redact
 from receipts.signing import SigningKey, load_or_create, public_path
 
 START = datetime(2026, 1, 31, 9, tzinfo=UTC)
 RUN_ID = "run-1"
-WRITE, CARD = canonical.digest({"file": "UBO report"}), canonical.digest({"post": "card"})
+HIDDEN = "[redacted:0123456789abcdef0123456789abcdef]"
 REQUIREMENT = {
     "quorum": 2,
     "groups": ["compliance", "legal"],
@@ -27,7 +28,44 @@ REQUIREMENT = {
     "escalate_to": ["senior-compliance"],
 }
 POLICY = {"effect/decision.rego": "package countersign.effect\n\ndefault decision := {}\n", "data.json": "{}"}
-DEFINITION = canonical.dumps({"name": "kyc", "steps": []})
+DEFINITION = canonical.dumps(
+    {
+        "name": "kyc",
+        "steps": [{"id": "file", "verb": "register.file"}],
+        "verbs": {
+            "register.file": {"execution": {"handler": "register::file_report"}, "effect": {"class": "write"}},
+        },
+    }
+)
+DEFINITION_DIGEST = hashlib.sha256(DEFINITION).hexdigest()
+
+
+def action(effect_id: str) -> dict[str, Any]:
+    """Return the canonical action of the card (`e-card`) or the write (`e-write`)."""
+    card = effect_id == "e-card"
+    return {
+        "connector": "slack" if card else "register",
+        "operation": "post" if card else "file_report",
+        "target": "C01" if card else "DE/123",
+        "fields": {"text": "card"} if card else {"owner": {"share": HIDDEN}, "api_key": HIDDEN},
+        "idempotency_key": f"key-{effect_id}",
+        "tier": "low" if card else "high",
+        "reversible_by": None if card else "register.withdraw",
+    }
+
+
+WRITE, CARD = canonical.digest(action("e-write")), canonical.digest(action("e-card"))
+
+
+QUEUED = (
+    "run.queued",
+    {
+        "trigger_type": "api",
+        "submitted_by": "intake-agent",
+        "definition_digest": DEFINITION_DIGEST,
+        "actor": "ada",
+    },
+)
 
 
 def vote(person: str, *groups: str, verdict: str = "approve") -> dict[str, Any]:
@@ -37,7 +75,7 @@ def vote(person: str, *groups: str, verdict: str = "approve") -> dict[str, Any]:
 
 def decision(number: int, effect_id: str, outcome: str, **more: Any) -> dict[str, Any]:
     """Return a stored decision about the card (`e-card`) or the write (`e-write`)."""
-    card = effect_id == "e-card"
+    effect = {name: action(effect_id)[name] for name in ("connector", "operation", "target", "fields", "tier")}
     return {
         "id": f"d-{number}",
         "effect_id": effect_id,
@@ -47,13 +85,7 @@ def decision(number: int, effect_id: str, outcome: str, **more: Any) -> dict[str
         "latency_ms": 1.5,
         "input": {
             "actor": {"id": "ada", "kind": "person", "groups": [], "submitted_by": "intake-agent"},
-            "effect": {
-                "connector": "slack" if card else "register",
-                "operation": "post" if card else "file_report",
-                "target": "C01" if card else "DE/123",
-                "digest": CARD if card else WRITE,
-                "fields": {},
-            },
+            "effect": effect | {"digest": canonical.digest(action(effect_id))},
             "votes": more.get("votes", []),
         },
         "answer": {"outcome": outcome, "tier": "high", "requirement": more.get("requirement"), "reasons": []},
@@ -62,31 +94,31 @@ def decision(number: int, effect_id: str, outcome: str, **more: Any) -> dict[str
 
 def receipt(number: int, effect_id: str, **more: Any) -> dict[str, Any]:
     """Return the receipt of the card or the write."""
-    effect = decision(number, effect_id, "allow")["input"]["effect"]
+    effect = action(effect_id)
     facts: dict[str, Any] = {
         "receipt_id": f"r-{number}",
         "tenant": "acme",
         "run_id": RUN_ID,
-        "step": "file",
+        "step": "" if effect_id == "e-card" else "file",
         "effect_id": effect_id,
         "attempt": 1,
         "connector": effect["connector"],
         "operation": effect["operation"],
         "target": effect["target"],
-        "idempotency_key": f"key-{effect_id}",
-        "fingerprint": effect["digest"],
+        "idempotency_key": effect["idempotency_key"],
+        "fingerprint": canonical.digest(effect),
         "outcome": "success",
-        "reversible_by": None,
+        "reversible_by": effect["reversible_by"],
         "decision_id": f"d-{number}",
         "approval_id": None,
         "error": None,
     }
     made: Receipt = make_receipt(
-        request={"fields": {"share": "25.1"}, "api_key": "k"},
+        request=effect["fields"],
         response={"id": "42"},
-        pointers=["/fields/share"],
-        started_at=START,
-        finished_at=START + timedelta(seconds=1),
+        pointers=["/owner/share"],
+        started_at=START + timedelta(hours=1),
+        finished_at=START + timedelta(hours=1, seconds=1),
         **(facts | more),
     )
     return made.model_dump()
@@ -109,7 +141,7 @@ class Story:
         run = {
             "run_id": RUN_ID,
             "tenant": "acme",
-            "definition": {"name": "kyc", "version": 3, "digest": hashlib.sha256(DEFINITION).hexdigest()},
+            "definition": {"name": "kyc", "version": 3, "digest": DEFINITION_DIGEST},
             "requested_by": "ada",
             "submitted_by": "intake-agent",
             "status": "succeeded",
@@ -135,7 +167,13 @@ class Story:
             return {"digest": canonical.digest(self.receipts[data["receipt_id"]]), **data}
         if event == "approval.requested":
             approval = self.approvals[data["approval_id"]]
-            return {"digest": approval["digest"], "requirement": approval["requirement"], **data}
+            return {
+                "kind": approval["kind"],
+                "digest": approval["digest"],
+                "requirement": approval["requirement"],
+                "effect_id": approval["effect_id"],
+                **data,
+            }
         return dict(data)
 
 
@@ -163,7 +201,7 @@ def story() -> Story:
         }
     }
     told.events = [
-        ("run.started", {"trigger": "api"}),
+        (QUEUED[0], dict(QUEUED[1])),
         ("decision.recorded", {"decision_id": "d-1"}),
         ("approval.requested", {"approval_id": "a-1"}),
         ("decision.recorded", {"decision_id": "d-2"}),
@@ -173,9 +211,32 @@ def story() -> Story:
         ("approval.approved", {"approval_id": "a-1"}),
         ("decision.recorded", {"decision_id": "d-3"}),
         ("receipt.written", {"receipt_id": "r-3"}),
+        ("step.succeeded", {}),
         ("run.succeeded", {}),
     ]
     return told
+
+
+def rewrite(told: Story, **change: Any) -> None:
+    """Let the write have been another one, everywhere."""
+    body = action("e-write") | change
+    digest, sent = canonical.digest(body), redact(body["fields"])
+    for number in ("d-1", "d-3"):
+        effect = told.decisions[number]["input"]["effect"]
+        effect.update({name: body[name] for name in effect.keys() & body.keys()}, digest=digest)
+    told.approvals["a-1"]["digest"] = digest
+    hidden = [f"/request{path}" for path in sent.paths]
+    told.receipts["r-3"].update(body_of(body), request=sent.value, redacted=hidden, fingerprint=digest)
+
+
+def body_of(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of an action that its receipt repeats."""
+    return {name: value for name, value in body.items() if name not in ("fields", "tier")}
+
+
+def _beside(event: str) -> set[str]:
+    """Return which of an event's facts stand in its leaf beside the data."""
+    return {"actor", "step", "effect_id", *(["approval_id"] if event == "wait.escalated" else [])}
 
 
 def chained(events: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -187,9 +248,14 @@ def chained(events: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
             run_id=RUN_ID,
             at=START + timedelta(minutes=number),
             event=event,
-            actor=Actor(id="worker-1", kind="system"),
-            correlation=Correlation(run_id=RUN_ID, step="file"),
-            data=data,
+            actor=Actor(id=data.get("actor", "worker-1"), kind="person" if "actor" in data else "system"),
+            correlation=Correlation(
+                run_id=RUN_ID,
+                step=data.get("step", "file"),
+                approval_id=data.get("approval_id"),
+                effect_id=data.get("effect_id"),
+            ),
+            data={name: value for name, value in data.items() if name not in _beside(event)},
         )
         leaves.append(leaf)
         head = Head(leaf.seq, leaf.hash)

@@ -19,7 +19,7 @@ from evidence.timeline import code
 from evidence.verify import verify
 from evidence.zipform import unpack
 from receipts import canonical
-from tests.unit.evidence_sample import POLICY, Office, Story, story
+from tests.unit.evidence_sample import POLICY, QUEUED, Office, Story, rewrite, story
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ HOSTILE = [
 def test_data_cannot_write_lines_of_its_own_into_the_timeline(office: Office, text: str) -> None:
     sound = members_of(office, story().dossier())["timeline.md"].decode().splitlines()
     told = story()
-    told.events[0] = ("run.started", {"trigger": text})
+    told.events[0] = ("run.queued", QUEUED[1] | {"trigger_type": text})
     bent = members_of(office, told.dossier())["timeline.md"].decode()
     assert [line for line in bent.splitlines() if "trigger" not in line] == [
         line for line in sound if "trigger" not in line and line in bent
@@ -204,7 +204,7 @@ def test_readme_names_run_key_and_head_and_leaves_no_gap(office: Office) -> None
     dossier = told.dossier()
     readme = members_of(office, dossier)["README.md"].decode()
     assert office.key.public.key_id in readme
-    assert f"the last hash is {dossier.run['audit_head']}, line 11" in readme
+    assert f"the last hash is {dossier.run['audit_head']}, line 12" in readme
     assert "\n# y" not in readme
 
 
@@ -215,7 +215,7 @@ def test_whatever_stands_in_the_data_the_bundle_verifies(
 ) -> None:
     office = Office.in_folder(tmp_path_factory.mktemp("office"))
     told = story()
-    told.events[0] = ("run.started", {text: [text, number]})
+    told.events[0] = ("run.queued", {text: [text, number]} | QUEUED[1])
     told.approvals["a-1"]["cards"].append({text: text})
-    told.decisions["d-1"]["input"]["effect"]["fields"] = {text: number}
+    rewrite(told, fields={text: number, "text": text})
     assert verify(office.seal(told.dossier()), office.public).run_id == "run-1"

@@ -1,56 +1,41 @@
 """Steps 7 to 10 of the verifier: a sealer with the right key cannot pass off what the records themselves contradict."""
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from evidence.dossier import Dossier
 from evidence.verify import VerificationError, verify
 from receipts import canonical
-from tests.unit.evidence_sample import CARD, POLICY, REQUIREMENT, WRITE, Office, Story, receipt, story, vote
+from tests.unit.evidence_bends import (
+    APPROVAL,
+    BEN,
+    CAT,
+    SUE,
+    WRITE_FILE,
+    Bend,
+    Change,
+    again,
+    asked,
+    drop,
+    escalate,
+    fail,
+    move,
+    outcome,
+    require,
+    revote,
+    revoted,
+    succeeded,
+    told_with,
+    unchained,
+    undone,
+)
+from tests.unit.evidence_sample import CARD, POLICY, REQUIREMENT, WRITE, Office, rewrite, story, vote
 
 
 @pytest.fixture(scope="module")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
     return Office.in_folder(tmp_path_factory.mktemp("office"))
 
-
-Bend = Callable[[Story], object]
-
-
-def unchained(part: str, number: int, **change: Any) -> Dossier:
-    """Return a dossier one of whose records was changed after the chain had named it."""
-    dossier = story().dossier()
-    records: Any = list(getattr(dossier, part))
-    records[number] = records[number] | change
-    changed: dict[str, Any] = {part: records}
-    return dataclasses.replace(dossier, **changed)
-
-
-def told_with(*bends: Bend) -> Dossier:
-    """Return the dossier of a story that was changed before the chain named its records."""
-    told = story()
-    for bend in bends:
-        bend(told)
-    return told.dossier()
-
-
-def drop(told: Story, event: str, **data: str) -> None:
-    told.events = [
-        (name, facts) for name, facts in told.events if not (name == event and data.items() <= facts.items())
-    ]
-
-
-def move(told: Story, event: str, before: str, **data: str) -> None:
-    """Let an event happen before the first of another kind."""
-    [moved] = [(name, facts) for name, facts in told.events if name == event and data.items() <= facts.items()]
-    told.events.remove(moved)
-    told.events.insert([name for name, _ in told.events].index(before), moved)
-
-
-Change = tuple[int, str, str, Callable[[], Dossier]]
 
 ON_RECORD: dict[str, Change] = {
     "receipt changed": (
@@ -116,32 +101,6 @@ ON_RECORD: dict[str, Change] = {
 }
 
 
-def revote(told: Story, *votes: dict[str, Any]) -> None:
-    """Let other votes be counted, everywhere."""
-    drop(told, "vote.counted")
-    place = [name for name, _ in told.events].index("approval.approved")
-    told.events[place:place] = [
-        ("vote.counted", {"approval_id": "a-1", "person": v["person"], "verdict": v["verdict"]}) for v in votes
-    ]
-    told.approvals["a-1"]["votes"] = list(votes)
-    told.decisions["d-3"]["input"]["votes"] = list(votes)
-
-
-BEN, CAT = vote("ben", "compliance"), vote("cat", "legal", "compliance")
-
-
-def require(told: Story, **members: Any) -> None:
-    """Let policy have required something else, everywhere."""
-    requirement = REQUIREMENT | members
-    told.decisions["d-1"]["answer"]["requirement"] = requirement
-    told.approvals["a-1"]["requirement"] = requirement
-
-
-def outcome(told: Story, decision_id: str, value: str) -> None:
-    told.decisions[decision_id]["outcome"] = told.decisions[decision_id]["answer"]["outcome"] = value
-
-
-WRITE_FILE, APPROVAL = "receipts/00002-r-3.json", "approvals/a-1.json"
 AUTHORITY: dict[str, Change] = {
     "no decision": (
         *(8, WRITE_FILE, "acted, and its decision None is not in the bundle"),
@@ -259,27 +218,21 @@ POLICIES: dict[str, Change] = {
 }
 
 
-def again(told: Story, **change: Any) -> None:
-    """Let the card's effect act once more."""
-    told.receipts["r-4"] = receipt(2, "e-card", receipt_id="r-4", **change)
-    told.events.append(("receipt.written", {"receipt_id": "r-4"}))
-
-
 ORDER: dict[str, Change] = {
     "finished before it started": (
         *(10, "receipts/00001-r-2.json", "finished before it started"),
         lambda: told_with(lambda s: s.receipts["r-2"].update(finished_at="2025-01-01T00:00:00.000000Z")),
     ),
     "acted before the decision": (
-        *(10, "receipts/00001-r-2.json", "stands in the chain before its decision d-2"),
+        *(10, "receipts/00001-r-2.json", "acted before its decision d-2"),
         lambda: told_with(lambda s: move(s, "receipt.written", "decision.recorded", receipt_id="r-2")),
     ),
     "voted after the decision": (
-        *(10, WRITE_FILE, "vote.counted (leaf 10) came after its decision d-3"),
+        *(10, WRITE_FILE, "vote.counted (leaf 11) came after its decision d-3"),
         lambda: told_with(lambda s: move(s, "vote.counted", "run.succeeded", person="ben")),
     ),
     "approved after the decision": (
-        *(10, WRITE_FILE, "approval.approved (leaf 10) came after its decision d-3"),
+        *(10, WRITE_FILE, "approval.approved (leaf 11) came after its decision d-3"),
         lambda: told_with(lambda s: move(s, "approval.approved", "run.succeeded")),
     ),
     "acted twice": (
@@ -288,9 +241,14 @@ ORDER: dict[str, Change] = {
     ),
     "key of another effect": (
         *(10, WRITE_FILE, "its idempotency key had served another effect, in receipt r-2"),
-        lambda: told_with(lambda s: s.receipts["r-3"].update(idempotency_key="key-e-card")),
+        lambda: told_with(lambda s: rewrite(s, idempotency_key="key-e-card")),
+    ),
+    "began before the decision": (
+        *(10, "receipts/00001-r-2.json", "acted before its decision d-2"),
+        lambda: told_with(lambda s: s.receipts["r-2"].update(started_at="2026-01-31T09:02:59.999999Z")),
     ),
 }
+
 
 CHANGES = ON_RECORD | AUTHORITY | POLICIES | ORDER
 
@@ -305,8 +263,12 @@ def test_what_does_not_hold_is_named_at_its_step(office: Office, name: str) -> N
 
 
 SOUND: dict[str, list[Bend]] = {
-    "refused without any decision": [lambda s: s.receipts["r-3"].update(outcome="refusal", decision_id=None)],
+    "refused without any decision": [
+        fail,
+        lambda s: s.receipts["r-3"].update(outcome="refusal", decision_id=None),
+    ],
     "denied and refused": [
+        fail,
         lambda s: outcome(s, "d-3", "deny"),
         lambda s: s.receipts["r-3"].update(outcome="refusal"),
     ],
@@ -317,13 +279,30 @@ SOUND: dict[str, list[Bend]] = {
         lambda s: require(s, all_groups=False),
         lambda s: revote(s, BEN, vote("dan", "compliance")),
     ],
-    "nothing but a start": [
+    "approved, and never done": [undone],
+    "next in line, once time ran short": [revoted(CAT, SUE), lambda s: escalate(s, "vote.counted")],
+    "task that was answered": [lambda s: asked(s, "task", BEN)],
+    "doubt that was settled": [lambda s: asked(s, "in_doubt", BEN)],
+    "done before under its key": [undone, lambda s: s.events.insert(-1, ("effect.repeated", {})), succeeded],
+    "start in doubt, whose answer came": [
+        lambda s: s.receipts["r-3"].update(outcome="in_doubt"),
+        lambda s: s.events.insert(-1, ("wait.completed", {})),
+    ],
+    "start in doubt of a task that was answered": [
+        lambda s: s.receipts["r-3"].update(outcome="in_doubt"),
+        lambda s: asked(s, "task", BEN),
+    ],
+    "canceled": [
+        lambda s: s.run.update(status="canceled"),
+        lambda s: s.events.__setitem__(-1, ("run.canceled", {})),
+    ],
+    "nothing but a start and an end": [
         *(lambda s, part=part: getattr(s, part).clear() for part in ("decisions", "receipts", "approvals", "policies")),
-        lambda s: s.events.__delitem__(slice(1, None)),
+        lambda s: s.events.__delitem__(slice(1, -1)),
     ],
 }
 
 
 @pytest.mark.parametrize("name", SOUND)
 def test_what_holds_is_not_faulted(office: Office, name: str) -> None:
-    assert len(verify(office.seal(told_with(*SOUND[name])), office.public).steps) == 10
+    assert len(verify(office.seal(told_with(*SOUND[name])), office.public).steps) == 12

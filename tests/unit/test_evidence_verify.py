@@ -52,17 +52,17 @@ def unpacked(office: Office) -> dict[str, bytes]:
         return unpack(stream).members
 
 
-def test_sound_bundle_passes_all_ten_steps(office: Office) -> None:
+def test_sound_bundle_passes_every_step(office: Office) -> None:
     sealed = build(story().dossier(), office.key)
     report = verify(office.write(sealed.data), office.public)
     assert report.sha256 == sealed.sha256
     assert (report.run_id, report.tenant, report.key_id) == ("run-1", "acme", office.key.public.key_id)
-    assert [passed.step for passed in report.steps] == list(range(1, 11))
+    assert [passed.step for passed in report.steps] == list(range(1, 13))
     assert all(passed.fact for passed in report.steps)
 
 
 def test_docstring_numbers_the_steps_of_the_code() -> None:
-    assert re.findall(r"^    (\d+)\. ", verify.__doc__ or "", re.MULTILINE) == [str(step) for step in range(1, 11)]
+    assert re.findall(r"^    (\d+)\. ", verify.__doc__ or "", re.MULTILINE) == [str(step) for step in range(1, 13)]
 
 
 # Whatever is changed after sealing
@@ -266,9 +266,35 @@ def test_policy_text_that_is_not_utf8_fails_step_9(office: Office) -> None:
     assert (error.step, error.member, error.what) == (9, name, "is not UTF-8 text")
 
 
-def test_file_among_the_policies_outside_their_folders_fails_step_9(office: Office) -> None:
-    error = failure(office, resealed(office, unpacked(office) | {"policies/stray.rego": b""}))
-    assert error.step == 9
+@pytest.mark.parametrize(
+    "name",
+    ["policies/stray.rego", "notes.txt", "README.md.old", "receipts/1-r-9.json", "approvals/a/b.json", "run.JSON"],
+)
+def test_member_of_a_name_that_bundles_do_not_have_fails_step_4(office: Office, name: str) -> None:
+    error = failure(office, resealed(office, unpacked(office) | {name: b"{}"}))
+    assert (error.step, error.member, error.what) == (4, name, "is no member of a bundle")
+
+
+def test_names_that_differ_in_case_alone_fail_step_4(office: Office) -> None:
+    first, second = (f"policies/{canonical.digest(POLICY)}/{name}.json" for name in ("DATA", "data"))
+    error = failure(office, resealed(office, unpacked(office) | {first: b"{}"}))
+    assert (error.step, error.member, error.what) == (4, second, f"differs from {first} in case alone")
+
+
+@pytest.mark.parametrize("name", ["timeline.md", "README.md"])
+def test_text_that_tells_another_story_fails_step_12(office: Office, name: str) -> None:
+    members = unpacked(office)
+    error = failure(office, resealed(office, members | {name: members[name].replace(b"a", b"o", 1)}))
+    assert (error.step, error.member) == (12, name)
+    del members[name]
+    assert failure(office, resealed(office, members)).step == 12
+
+
+def test_readme_that_names_another_key_fails_step_12(office: Office) -> None:
+    members = unpacked(office)
+    text = members["README.md"].replace(office.key.public.key_id.encode(), b"0" * 64)
+    error = failure(office, resealed(office, members | {"README.md": text}))
+    assert (error.step, error.member) == (12, "README.md")
 
 
 # Offline

@@ -1,0 +1,145 @@
+"""Ways to bend the sample run, before the chain names its records or after."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from evidence.dossier import Dossier
+from tests.unit.evidence_sample import REQUIREMENT, Story, receipt, story, vote
+
+Bend = Callable[[Story], object]
+
+
+def unchained(part: str, number: int, **change: Any) -> Dossier:
+    """Return a dossier one of whose records was changed after the chain had named it."""
+    dossier = story().dossier()
+    records: Any = list(getattr(dossier, part))
+    records[number] = records[number] | change
+    changed: dict[str, Any] = {part: records}
+    return dataclasses.replace(dossier, **changed)
+
+
+def told_with(*bends: Bend) -> Dossier:
+    """Return the dossier of a story that was changed before the chain named its records."""
+    told = story()
+    for bend in bends:
+        bend(told)
+    return told.dossier()
+
+
+def drop(told: Story, event: str, **data: str) -> None:
+    told.events = [
+        (name, facts) for name, facts in told.events if not (name == event and data.items() <= facts.items())
+    ]
+
+
+def move(told: Story, event: str, before: str, **data: str) -> None:
+    """Let an event happen before the first of another kind."""
+    [moved] = [(name, facts) for name, facts in told.events if name == event and data.items() <= facts.items()]
+    told.events.remove(moved)
+    told.events.insert([name for name, _ in told.events].index(before), moved)
+
+
+Change = tuple[int, str, str, Callable[[], Dossier]]
+
+
+def revote(told: Story, *votes: dict[str, Any]) -> None:
+    """Let other votes be counted, everywhere."""
+    drop(told, "vote.counted")
+    place = [name for name, _ in told.events].index("approval.approved")
+    told.events[place:place] = [
+        ("vote.counted", {"approval_id": "a-1", "person": v["person"], "verdict": v["verdict"]}) for v in votes
+    ]
+    told.approvals["a-1"]["votes"] = list(votes)
+    told.decisions["d-3"]["input"]["votes"] = list(votes)
+
+
+BEN, CAT = vote("ben", "compliance"), vote("cat", "legal", "compliance")
+SUE = vote("sue", "senior-compliance")
+
+
+def require(told: Story, **members: Any) -> None:
+    """Let policy have required something else, everywhere."""
+    requirement = REQUIREMENT | members
+    told.decisions["d-1"]["answer"]["requirement"] = requirement
+    told.approvals["a-1"]["requirement"] = requirement
+
+
+def outcome(told: Story, decision_id: str, value: str) -> None:
+    told.decisions[decision_id]["outcome"] = told.decisions[decision_id]["answer"]["outcome"] = value
+
+
+WRITE_FILE, APPROVAL = "receipts/00002-r-3.json", "approvals/a-1.json"
+
+
+def again(told: Story, **change: Any) -> None:
+    """Let the card's effect act once more."""
+    told.receipts["r-4"] = receipt(2, "e-card", receipt_id="r-4", **change)
+    told.events.append(("receipt.written", {"receipt_id": "r-4"}))
+
+
+def undone(told: Story) -> None:
+    """Let the write not have been performed, though people had approved it."""
+    unwritten(told)
+    drop(told, "decision.recorded", decision_id="d-3")
+    del told.decisions["d-3"]
+
+
+def unwritten(told: Story) -> None:
+    """Let the write have no receipt."""
+    drop(told, "step.succeeded")
+    drop(told, "receipt.written", receipt_id="r-3")
+    del told.receipts["r-3"]
+
+
+def asked(told: Story, kind: str, *votes: dict[str, Any]) -> None:
+    """Let people have been asked something else about the write, and the answer was yes."""
+    requirement = REQUIREMENT | {"quorum": 1, "all_groups": False}
+    told.approvals["a-2"] = told.approvals["a-1"] | {
+        "id": "a-2",
+        "kind": kind,
+        "requirement": requirement,
+        "votes": list(votes),
+    }
+    told.events[-2:-2] = [
+        ("approval.requested", {"approval_id": "a-2"}),
+        *(("vote.counted", {"approval_id": "a-2", "person": v["person"], "verdict": v["verdict"]}) for v in votes),
+        ("approval.approved", {"approval_id": "a-2", "step": "file"}),
+    ]
+
+
+def escalate(told: Story, before: str, approval_id: str = "a-1") -> None:
+    """Let those who are next in line be asked, before the first event of a kind."""
+    place = [name for name, _ in told.events].index(before)
+    told.events.insert(place, ("wait.escalated", {"approval_id": approval_id}))
+
+
+def revoted(*votes: dict[str, Any]) -> Bend:
+    return lambda told: revote(told, *votes)
+
+
+def unapproved(told: Story) -> None:
+    """Leave no trace of the approval but the votes that policy was told."""
+    drop(told, "decision.recorded", decision_id="d-1")
+    for event in ("approval.requested", "vote.counted", "approval.approved"):
+        drop(told, event)
+    del told.decisions["d-1"], told.approvals["a-1"]
+
+
+def effect_of(told: Story) -> dict[str, Any]:
+    effect: dict[str, Any] = told.decisions["d-3"]["input"]["effect"]
+    return effect
+
+
+NO_DIGEST, NOT_SENT = "the action that was decided on does not give its digest", "its request is not what was decided"
+
+
+def succeeded(told: Story) -> None:
+    told.events.insert(-1, ("step.succeeded", {}))
+
+
+def fail(told: Story) -> None:
+    """Let the run have failed."""
+    drop(told, "step.succeeded")
+    told.events[-1] = ("run.failed_terminal", {})
+    told.run["status"] = "failed_terminal"
