@@ -46,14 +46,17 @@ async def tell_thread(engine: Engine, tx: RunTx, approval_id: str | None, name: 
 
 async def tell_requester(engine: Engine, tx: RunTx, name: str, text: str) -> None:
     """Tell the person who asked, if they have a Slack account."""
-    for _team, user in await directory.accounts_of(tx.conn, tx.tenant, tx.row["requested_by"]):
-        fields = {"user": user, "text": text}
-        await _send(engine, tx, "direct_message", user, fields, f"dm:{tx.run_id}:{name}:{user}", "reconcile")
+    accounts = await directory.accounts_of(tx.conn, tx.tenant, tx.row["requested_by"])
+    await _tell(engine, tx, [user for _, user in accounts], name, text)
 
 
 async def tell_groups(engine: Engine, tx: RunTx, groups: list[str], name: str, text: str) -> None:
     """Tell every person of the groups who has a Slack account."""
-    for user in await directory.accounts_in_groups(tx.conn, tx.tenant, groups):
+    await _tell(engine, tx, await directory.accounts_in_groups(tx.conn, tx.tenant, groups), name, text)
+
+
+async def _tell(engine: Engine, tx: RunTx, users: list[str], name: str, text: str) -> None:
+    for user in users:
         fields = {"user": user, "text": text}
         await _send(engine, tx, "direct_message", user, fields, f"dm:{tx.run_id}:{name}:{user}", "reconcile")
 

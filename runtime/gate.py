@@ -74,12 +74,18 @@ class _Passage:
         if verdict is None:
             return
         outcome = verdict.answer.outcome
-        if outcome is Outcome.DENY or (self.void and outcome is Outcome.ALLOW):
+        if outcome is Outcome.DENY or self._cannot_be(outcome):
             await self._deny(question, verdict)  # 4
         elif outcome is Outcome.NEEDS_APPROVAL:
             await self._defer(question, verdict)  # 5
         elif await self._begin(question, verdict):  # 6
             await self._act()  # 7
+
+    def _cannot_be(self, outcome: Outcome) -> bool:
+        """Refuse what must not follow: acting after a void approval, and a card that asks for a card, and so on."""
+        if outcome is Outcome.ALLOW:
+            return self.void is not None
+        return outcome is Outcome.NEEDS_APPROVAL and not self.effect.step
 
     @asynccontextmanager
     async def _tx(self) -> AsyncIterator[RunTx]:
@@ -151,9 +157,14 @@ class _Passage:
     async def _deny(self, question: Question, verdict: Verdict) -> None:
         async with self._tx() as tx:
             await self._on_record(tx, question, verdict)
-            said = "; ".join(reason.msg for reason in verdict.answer.reasons)
-            reason = "the action was changed after people approved it" if self.void else f"denied by policy: {said}"
-            await outcomes.reject(self.engine, tx, self.attempt, reason)
+            await outcomes.reject(self.engine, tx, self.attempt, self._why_not(verdict))
+
+    def _why_not(self, verdict: Verdict) -> str:
+        if self.void is not None:
+            return "the action was changed after people approved it"
+        if verdict.answer.outcome is Outcome.NEEDS_APPROVAL:
+            return "policy asks for approval of what asks for approvals"
+        return f"denied by policy: {'; '.join(reason.msg for reason in verdict.answer.reasons)}"
 
     async def _on_record(self, tx: RunTx, question: Question, verdict: Verdict) -> None:
         await asking.record_decision(self.engine, tx, self.attempt, question, verdict)
@@ -171,11 +182,9 @@ class _Passage:
             if attempt.is_doubtful:
                 await outcomes.doubt(engine, tx, attempt, "policy now asks for approval", ask=True)
                 return
-            if effect.step:
-                await inbox.close_step_wait(tx.conn, tx.run_id, effect.step, "canceled", tx.now)
+            await inbox.close_step_wait(tx.conn, tx.run_id, effect.step, "canceled", tx.now)
             await asking.open_approval(engine, tx, attempt, verdict.answer, before)
-            if effect.step:
-                await advance(engine, tx, StepMoved(effect.step, StepStatus.WAITING_APPROVAL))
+            await advance(engine, tx, StepMoved(effect.step, StepStatus.WAITING_APPROVAL))
 
     async def _before(self) -> JsonObject:
         """Return the present values of what would change, where the connector can say; never a reason to fail."""

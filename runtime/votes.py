@@ -196,9 +196,7 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
     give_up_at = tx.now + engine.timing.effect_deadline
     if status is ApprovalStatus.APPROVED:
         await effects.release(tx.conn, approval.effect_id, "deferred", "pending", now=tx.now, give_up_at=give_up_at)
-        if approval.step:
-            await advance(engine, tx, StepMoved(approval.step, StepStatus.READY))
-        engine.wakeup.poke()
+        await advance(engine, tx, StepMoved(approval.step, StepStatus.READY))
         return
     reason = _why_not(status, votes)
     await effects.release(
@@ -206,8 +204,7 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
     )
     await approvals.touch(tx.conn, approval.approval_id, result=f"not performed: {reason}")
     await _refusal_receipt(engine, tx, approval, reason)
-    if approval.step:
-        await advance(engine, tx, StepMoved(approval.step, StepStatus.FAILED_TERMINAL, error=reason))
+    await advance(engine, tx, StepMoved(approval.step, StepStatus.FAILED_TERMINAL, error=reason))
 
 
 def _why_not(status: ApprovalStatus, votes: list[Vote]) -> str:

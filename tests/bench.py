@@ -7,12 +7,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from policy.client import OpaEngine
 from policy.model import PolicyEngine
 from runtime import inbox, sweeps, triggers
 from runtime.definitions.catalog import load_catalog
 from runtime.definitions.model import Definition
-from runtime.desk import EngineDesk, StoredCards
+from runtime.desk import EngineDesk
 from runtime.desk_model import Click, ClickOutcome, SlackAccount, VoteVerdict
 from runtime.engine import Engine, Routing
 from runtime.handlers import Call, Handler, JsonObject
@@ -207,6 +206,3 @@ def with_handlers(bench: Bench, handlers: Mapping[str, Handler]) -> Bench:
     """Return the bench with other connectors, as after a restart of the worker."""
     engine = replace(bench.engine, handlers={**bench.engine.handlers, **handlers})
     return replace(bench, engine=engine, worker=Worker(engine), desk=EngineDesk(engine, TENANT))
-
-
-__all__ = ["Bench", "HandClock", "OpaEngine", "StoredCards", "Target", "open_bench", "with_handlers"]

@@ -1,5 +1,6 @@
 """What may come between two steps of the gate: cancels, completions, lost replies, stopped workers, in bad order."""
 
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,15 @@ from tests.integration.conftest import Targets
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
 FILE = {"company": "ACME", "text": "report"}
 KEY = "acme:await_answer:C1"
+REQUIREMENT = {
+    "quorum": 1,
+    "groups": ["compliance"],
+    "all_groups": False,
+    "exclude": [],
+    "expires_in": "PT8H",
+    "reason_required": False,
+    "escalate_to": [],
+}
 Hook = Callable[[], Awaitable[None]]
 
 
@@ -311,3 +321,33 @@ async def test_an_effect_that_kills_its_worker_ends_with_a_question(bench: Bench
         await sweeps.sweep(bench.engine)
     assert (await _effect(bench, run_id))["in_doubt"] == "ask"
     assert await bench.approval_id("in_doubt")
+
+
+class Asking:
+    """A policy whose author wants every word to the chat approved."""
+
+    def __init__(self, real: PolicyEngine) -> None:
+        self.real = real
+
+    async def ask(self, question: Question) -> Verdict:
+        verdict = await self.real.ask(question)
+        if question.step:
+            return verdict
+        document = verdict.model_dump(mode="json")
+        document["answer"] |= {"outcome": "needs_approval", "requirement": REQUIREMENT}
+        return Verdict.model_validate_json(json.dumps(document))
+
+    def text(self, digest: str) -> PolicyText:
+        return self.real.text(digest)
+
+
+async def test_a_card_never_asks_for_a_card_and_so_on_for_ever(bench: Bench, targets: Targets) -> None:
+    other = _with_policy(bench, Asking(bench.engine.policy))
+    run_id = (await other.start("bench.file", FILE)).run_id
+    await other.settle()
+    asked = await other.rows("SELECT step FROM approvals WHERE run_id = %s", run_id)
+    assert [row["step"] for row in asked] == ["file"]
+    said = await other.rows("SELECT status, error FROM effects WHERE run_id = %s AND step = ''", run_id)
+    assert {row["status"] for row in said} == {"rejected"}
+    assert "asks for approval of what asks for approvals" in said[0]["error"]
+    assert targets.file.calls == []
