@@ -10,12 +10,14 @@ RUN pip install --no-input --require-hashes --no-deps --only-binary :all: -r req
 COPY pyproject.toml README.md LICENSE ./
 COPY bot bot
 COPY countersign countersign
+COPY edge edge
 COPY evidence evidence
 COPY packs packs
 COPY policy policy
 COPY receipts receipts
 COPY rego rego
 COPY runtime runtime
+COPY sandbox sandbox
 RUN pip install --no-input --no-deps --no-build-isolation --no-index --editable . && python -m compileall -q .
 
 # Volumes take over the owner of the folder that they are mounted on.

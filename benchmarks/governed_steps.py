@@ -17,11 +17,11 @@ from typing import Any
 from psycopg import AsyncConnection, AsyncCursor
 from psycopg.rows import DictRow
 
-from countersign.postgres import embedded_postgres
+from countersign.embedded.postgres import embedded_postgres
 from policy.client import OpaEngine
 from runtime.clock import utc_now
-from runtime.store.migrate import migrate
-from runtime.worker import Worker
+from runtime.store.database.migrate import migrate
+from runtime.worker.worker import Worker
 from tests.bench import Bench, Target, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.opa_server import POLICIES, start_opa

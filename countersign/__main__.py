@@ -1,5 +1,5 @@
 """``python -m countersign``."""
 
-from countersign.cli import main
+from countersign.cli.app import main
 
 main()

@@ -14,16 +14,18 @@ from typing import Any
 import psycopg
 import uvicorn
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from fastapi import FastAPI
 
-from countersign.compose import System, compose, make_sealer, prepare
-from countersign.edge.app import build_edge
-from countersign.edge.readiness import not_ready
-from countersign.errors import CountersignError
-from countersign.logs import first_line
-from countersign.settings import ConfigError, Settings
+from countersign.checks.readiness import not_ready
+from countersign.compose.system import System, compose, make_sealer, prepare
+from countersign.config.errors import CountersignError
+from countersign.config.settings import ConfigError, Settings
+from edge.app import Api, build_edge
+from runtime.desk.callers import CallerDesk
 from runtime.engine import Engine
-from runtime.sweeps import sweep
-from runtime.worker import Worker
+from runtime.model.json_limits import first_line
+from runtime.worker.sweeps import sweep
+from runtime.worker.worker import Worker
 
 REQUESTS_LIMIT = 10
 """Seconds that requests under way may still take."""
@@ -130,12 +132,8 @@ class _Server(uvicorn.Server):
 
 def _http(system: System, wanted: frozenset[Role]) -> Part:
     settings = system.settings
-    app = build_edge(
-        system,
-        lambda: not_ready(system),
-        with_api=Role.EDGE in wanted,
-        with_slack=Role.BOT in wanted and bool(settings.slack_signing_secrets),
-    )
+    by_http = Role.BOT in wanted and bool(settings.slack_signing_secrets)
+    app = make_edge(system, with_api=Role.EDGE in wanted, with_slack=by_http)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -149,6 +147,17 @@ def _http(system: System, wanted: frozenset[Role]) -> Part:
     listener = _listen(settings.host, settings.port)
     log.info("listening on %s port %s", *listener.getsockname()[:2])
     return Part("http", lambda: server.serve([listener]), lambda: setattr(server, "should_exit", True))
+
+
+def make_edge(system: System, *, with_api: bool, with_slack: bool) -> FastAPI:
+    """Return the HTTP application of a process."""
+    secrets = {name: secret.get_secret_value() for name, secret in system.settings.callers.items()}
+    desk = CallerDesk(system.engine, system.settings.tenant, system.catalog)
+    return build_edge(
+        lambda: not_ready(system),
+        api=Api(desk, secrets) if with_api else None,
+        slack=system.bot.asgi if with_slack else None,
+    )
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -11,8 +11,8 @@ from runtime.clock import Clock
 from runtime.definitions.canonical import from_canonical
 from runtime.definitions.model import Definition
 from runtime.handlers import Handler
-from runtime.store import runs
-from runtime.store.pool import Conn, Pool
+from runtime.store import definitions as stored
+from runtime.store.database.pool import Conn, Pool
 
 
 def new_id(prefix: str) -> str:
@@ -58,7 +58,7 @@ class Definitions:
         """Return the definition that a run names."""
         key = (name, version)
         if key not in self._known:
-            self._known[key] = from_canonical(await runs.canonical_definition(conn, name, version))
+            self._known[key] = from_canonical(await stored.canonical_definition(conn, name, version))
         return self._known[key]
 
 

@@ -8,18 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from policy.model import PolicyEngine
-from runtime import inbox, sweeps, triggers
-from runtime.definitions.catalog import load_catalog
 from runtime.definitions.model import Definition
-from runtime.desk import EngineDesk
-from runtime.desk_model import Click, ClickOutcome, SlackAccount, VoteVerdict
+from runtime.definitions.sources.catalog import load_catalog
+from runtime.desk.desk import EngineDesk
+from runtime.desk.model import Click, ClickOutcome
 from runtime.engine import Engine, Routing
 from runtime.handlers import Call, Handler, JsonObject
+from runtime.inbox import inbox
+from runtime.model.actor import SlackAccount
+from runtime.model.approval import VoteVerdict
+from runtime.model.notification import Notification
+from runtime.planning import triggers
+from runtime.planning.triggers import Claim, Trigger
 from runtime.store import directory, runs
-from runtime.store.inbox import Notification
-from runtime.store.pool import make_pool
-from runtime.triggers import Claim, Trigger
-from runtime.worker import Worker
+from runtime.store.database.pool import make_pool
+from runtime.store.definitions import keep_definition
+from runtime.worker import sweeps
+from runtime.worker.worker import Worker
 
 TENANT = "acme"
 TEAM = "T0ACME"
@@ -191,7 +196,7 @@ async def open_bench(
         definitions = {}
         async with pool.connection() as conn:
             for definition in catalog.definitions.values():
-                await runs.keep_definition(conn, definition, clock())
+                await keep_definition(conn, definition, clock())
                 definitions[definition.trigger_type] = definition
             people = [
                 {"id": i, "kind": "person", "name": i.title(), "groups": g, "grants": {}} for i, g in PEOPLE.items()

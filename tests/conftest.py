@@ -10,9 +10,9 @@ import psycopg
 import pytest
 from hypothesis import settings
 
-from countersign.postgres import embedded_postgres
-from policy.child import OpaChild
-from runtime.store.migrate import migrate
+from countersign.embedded.opa import OpaChild
+from countersign.embedded.postgres import embedded_postgres
+from runtime.store.database.migrate import migrate
 from tests.opa_server import POLICIES, start_opa
 
 _numbers = count(1)

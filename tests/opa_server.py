@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from countersign.servers import OPA, find
-from policy.child import OpaChild
+from countersign.embedded.opa import OpaChild
+from countersign.embedded.servers import OPA, find
 from policy.model import Question
 
 POLICIES = Path(__file__).resolve().parents[1] / "rego"

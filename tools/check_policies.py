@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from countersign.servers import OPA, find
+from countersign.embedded.servers import OPA, find
 
 META = Path(__file__).resolve().parents[1] / "rego" / "meta" / "meta.rego"
 

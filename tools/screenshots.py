@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from bot.sandbox.client import SandboxUser, messages
-from countersign.children import running
-from countersign.embedded import embedded, until_answers
-from countersign.kyc_case import KycCase, bring_in
-from countersign.settings import ROOT, Settings
-from countersign.standins import standins
-from policy.child import free_port
+from countersign.config.settings import ROOT, Settings
+from countersign.embedded.case import KycCase, bring_in
+from countersign.embedded.children import running
+from countersign.embedded.opa import free_port
+from countersign.embedded.standins import standins
+from countersign.embedded.system import embedded, until_answers
+from sandbox.client import SandboxUser, messages
 
 IMAGES = ROOT / "docs" / "images"
 CHANNEL = "C0COMPLIANCE"

@@ -1,50 +1,14 @@
 """Approvals and votes."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from runtime.store.pool import Conn
-
-
-@dataclass(frozen=True)
-class Approval:
-    """A row of approvals, as far as the rules need it."""
-
-    approval_id: str
-    run_id: str
-    effect_id: str
-    step: str
-    kind: str
-    digest: str
-    tier: str
-    requirement: Mapping[str, Any]
-    status: str
-    revision: int
-    escalated: bool
-    channel: str | None
-    card_ts: str | None
-    expires_at: datetime
-    consumed_at: datetime | None
-
+from runtime.model.approval import Approval, Vote
+from runtime.store.database.pool import Conn
 
 _COLUMNS = ", ".join(Approval.__dataclass_fields__)
-
-
-@dataclass(frozen=True)
-class Vote:
-    """One person's verdict."""
-
-    person: str
-    person_name: str
-    groups: Sequence[str]
-    verdict: str
-    reason: str
-    team: str
-    account: str
-    at: datetime
 
 
 async def insert_approval(conn: Conn, document: Mapping[str, Any]) -> None:

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from runtime.desk_model import Person
-from runtime.store.pool import Conn
+from runtime.model.actor import Person
+from runtime.store.database.pool import Conn
 
 
 async def replace_directory(

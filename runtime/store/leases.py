@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from runtime.store.effects import Effect
-from runtime.store.pool import Conn
-from runtime.store.runs import ReadLease
+from runtime.model.effect import Effect
+from runtime.model.step import ReadLease
+from runtime.store.database.pool import Conn
 
 
 async def extend(conn: Conn, worker: str, held: Sequence[Effect | ReadLease], until: datetime) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from policy.model import PolicyText
-from runtime.store.pool import Conn
+from runtime.store.database.pool import Conn
 
 
 async def keep_policy_text(conn: Conn, text: PolicyText, now: datetime) -> None:

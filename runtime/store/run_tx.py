@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from receipts.chain import Actor, Correlation, Head, Leaf, next_leaf
-from runtime.states import RUN, RunStatus, is_final
-from runtime.store.pool import Conn
+from runtime.model.states import RUN, RunStatus, is_final
+from runtime.store.database.pool import Conn
 
 SYSTEM = Actor(id="countersign", kind="system")
 

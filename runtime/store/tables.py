@@ -28,8 +28,8 @@ from sqlalchemy import (
     text,
 )
 
-from runtime.desk_model import ApprovalStatus, AskKind, VoteVerdict
-from runtime.states import EffectStatus, NotificationStatus, RunStatus, StepStatus, WaitStatus, WaitType
+from runtime.model.approval import ApprovalStatus, AskKind, VoteVerdict
+from runtime.model.states import EffectStatus, NotificationStatus, RunStatus, StepStatus, WaitStatus, WaitType
 
 metadata = MetaData(
     naming_convention={

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from bot.sandbox.client import SandboxUser
-from countersign.children import running
-from countersign.embedded import embedded, until_answers
-from countersign.kyc_case import KycCase, bring_in, step
-from countersign.settings import Settings
-from countersign.standins import standins
-from evidence.verify import verify
-from policy.child import free_port
+from countersign.config.settings import Settings
+from countersign.embedded.case import KycCase, bring_in, step
+from countersign.embedded.children import running
+from countersign.embedded.opa import free_port
+from countersign.embedded.standins import standins
+from countersign.embedded.system import embedded, until_answers
+from evidence.verify.verify import verify
+from sandbox.client import SandboxUser
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
 
 BUCKET = "evidence"

@@ -5,8 +5,10 @@ import json
 
 import pytest
 
-from runtime.desk_model import Click, Refusal, SlackAccount, VoteVerdict
+from runtime.desk.model import Click
 from runtime.handlers import OutcomeUnknownError
+from runtime.model.actor import SlackAccount
+from runtime.model.approval import Refusal, VoteVerdict
 from tests.bench import TEAM, Bench
 from tests.integration.conftest import Targets
 

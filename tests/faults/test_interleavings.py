@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from policy.model import PolicyEngine, PolicyText, PolicyUnavailableError, Question, Verdict
-from runtime import gate, inbox, sweeps
+from runtime.gate import passage
 from runtime.handlers import Call, JsonObject, OutcomeUnknownError, TransientError
+from runtime.inbox import inbox
+from runtime.model.notification import Notification
+from runtime.planning.triggers import start_run
 from runtime.store import effects
-from runtime.store.inbox import Notification
-from runtime.worker import Worker, start_run
+from runtime.worker import sweeps
+from runtime.worker.worker import Worker
 from tests.bench import Bench, Target, with_handlers
 from tests.integration.conftest import Targets
 
@@ -246,7 +249,7 @@ async def test_a_worker_that_slept_past_its_lease_does_not_act(bench: Bench, tar
         worker="sleeper",
         clock=lambda: next(moments, now + 2 * bench.engine.timing.lease),
     )
-    await gate.perform(sleeper, leased)
+    await passage.perform(sleeper, leased)
     await bench.later(minutes=2)
     await bench.later(minutes=2)
     assert (await bench.run(run_id))["status"] == "succeeded"

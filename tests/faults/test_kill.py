@@ -10,13 +10,13 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.sandbox.client import SandboxUser
-from countersign.children import Child, running
-from countersign.embedded import embedded, until_answers
-from countersign.kyc_case import KycCase, bring_in, step
-from countersign.settings import Settings
-from countersign.standins import Standins, standins
-from policy.child import free_port
+from countersign.config.settings import Settings
+from countersign.embedded.case import KycCase, bring_in, step
+from countersign.embedded.children import Child, running
+from countersign.embedded.opa import free_port
+from countersign.embedded.standins import Standins, standins
+from countersign.embedded.system import embedded, until_answers
+from sandbox.client import SandboxUser
 
 
 @dataclass

@@ -12,9 +12,9 @@ import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestServer
 
-from policy.child import OpaChild
+from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.worker import Worker
+from runtime.worker.worker import Worker
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.opa_server import copy_policies, start_opa

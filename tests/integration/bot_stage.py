@@ -11,28 +11,18 @@ from typing import Any
 import uvicorn
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.app import BotSettings, build_bot
-from bot.client import slack_client
-from bot.connector import slack_handlers
-from bot.sandbox.client import SandboxUser
-from bot.sandbox.harness import HandClock, served
-from bot.sandbox.limits import Limits
-from bot.sandbox.server import create_app
-from bot.sandbox.workspace import parse_workspace
-from runtime.desk_model import (
-    ApprovalStatus,
-    ApprovalView,
-    AskKind,
-    Click,
-    ClickOutcome,
-    FieldView,
-    Person,
-    Refusal,
-    SlackAccount,
-    VoteVerdict,
-    VoteView,
-)
+from bot.listeners.app import BotSettings, build_bot
+from bot.slack.client import slack_client
+from bot.slack.connector import slack_handlers
+from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
 from runtime.handlers import Call, Handler, JsonObject
+from runtime.model.actor import Person, SlackAccount
+from runtime.model.approval import ApprovalStatus, AskKind, Refusal, VoteVerdict
+from sandbox.client import SandboxUser
+from sandbox.harness import HandClock, served
+from sandbox.rules.limits import Limits
+from sandbox.server import create_app
+from sandbox.workspace import parse_workspace
 
 CHANNEL = "C0APPROVALS"
 SECRET = "sandbox-signing-secret"

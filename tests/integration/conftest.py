@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from policy.child import OpaChild
+from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from tests.bench import Bench, Target, open_bench
 

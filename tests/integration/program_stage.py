@@ -18,17 +18,16 @@ import yaml
 from psycopg.rows import dict_row
 from pydantic import SecretStr
 
-from bot.sandbox.harness import served
-from bot.sandbox.limits import Limits
-from bot.sandbox.server import create_app
-from bot.sandbox.workspace import parse_workspace
-from countersign.compose import System, compose, prepare
-from countersign.edge.app import build_edge
-from countersign.edge.readiness import not_ready
-from countersign.edge.signing import headers
-from countersign.embedded import FILES
-from countersign.settings import ROOT, Settings, variable
+from countersign.compose.system import System, compose, prepare
+from countersign.config.settings import ROOT, Settings, variable
+from countersign.embedded.system import FILES
+from countersign.serve import make_edge
+from edge.signing import headers
 from runtime.clock import utc_now
+from sandbox.harness import served
+from sandbox.rules.limits import Limits
+from sandbox.server import create_app
+from sandbox.workspace import parse_workspace
 
 SECRETS = {
     "onboarding-portal": "portal-secret-" * 4,
@@ -141,7 +140,7 @@ async def composed(settings: Settings) -> AsyncIterator[System]:
 @asynccontextmanager
 async def edge_of(system: System, *, with_api: bool = True, with_slack: bool = True) -> AsyncIterator[Edge]:
     """Serve a system's edge on a free port of loopback."""
-    app = build_edge(system, lambda: not_ready(system), with_api=with_api, with_slack=with_slack)
+    app = make_edge(system, with_api=with_api, with_slack=with_slack)
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(
         uvicorn.Config(app, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=1)

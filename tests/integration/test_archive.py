@@ -11,9 +11,16 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import ClientError
 
-from evidence.archive import Archive, ArchiveConflictError, ArchiveError, ArchiveFact, ArchiveNotFoundError, Stored
-from evidence.archive_local import LocalArchive
-from evidence.archive_s3 import Retention, S3Archive
+from evidence.archive.archive import (
+    Archive,
+    ArchiveConflictError,
+    ArchiveError,
+    ArchiveFact,
+    ArchiveNotFoundError,
+    Stored,
+)
+from evidence.archive.local import LocalArchive
+from evidence.archive.s3 import Retention, S3Archive
 from runtime.clock import utc_now
 from tests.integration.minio_server import MinioServer, minio_server
 

@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from bot.client import slack_client
-from bot.connector import slack_handlers
-from bot.doctor import check_slack
-from bot.sandbox.client import messages
-from bot.sandbox.harness import HandClock, served
-from bot.sandbox.limits import Limits
-from runtime.desk_model import ApprovalStatus, AskKind, FieldView
+from bot.slack.client import slack_client
+from bot.slack.connector import slack_handlers
+from bot.slack.doctor import check_slack
+from runtime.desk.model import FieldView
 from runtime.handlers import OutcomeUnknownError, RefusedError, TransientError
+from runtime.model.approval import ApprovalStatus, AskKind
+from sandbox.client import messages
+from sandbox.harness import HandClock, served
+from sandbox.rules.limits import Limits
 from tests.integration.bot_stage import CHANNEL, MemoryDesk, Stage, ask, call, staged, the_card
 
 EVIL = "<!channel> <https://evil.example|ok> *bold* :tada: `x`\n> \u202eeno\u200b"

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.references import APPROVE
-from bot.signature import MAX_BODY, sign
+from bot.cards.references import APPROVE
+from bot.listeners.signature import MAX_BODY, sign
 from tests.integration.bot_stage import SECRET, Stage, ask, staged, the_card, whispered
 
 CANARY = "canary-3f9a"

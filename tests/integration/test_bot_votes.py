@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bot.references import APPROVE, REJECT, SHOW_ALL
-from runtime.desk_model import ApprovalStatus, AskKind
+from bot.cards.references import APPROVE, REJECT, SHOW_ALL
+from runtime.model.approval import ApprovalStatus, AskKind
 from tests.integration.bot_stage import CHANNEL, Stage, ask, staged, the_card, whispered, whispers
 
 

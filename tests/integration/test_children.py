@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.children import Child, running
+from countersign.embedded.children import Child, running
 
 READY = "import signal, sys; print('ready', flush=True); signal.pause()"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, lambda *_: print('asked', flush=True)); {READY}"

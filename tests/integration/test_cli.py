@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from countersign.attach import write_private
-from countersign.compose import System, make_sealer
-from countersign.embedded import EmbeddedError, embedded
-from countersign.settings import ROOT, Settings
-from policy.child import OpaChild
+from countersign.compose.system import System, make_sealer
+from countersign.config.settings import ROOT, Settings
+from countersign.embedded.attach import write_private
+from countersign.embedded.opa import OpaChild
+from countersign.embedded.system import EmbeddedError, embedded
 from receipts.signing import public_path
-from runtime.worker import Worker
+from runtime.worker.worker import Worker
 from tests.integration.program_stage import (
     CASE,
     Edge,

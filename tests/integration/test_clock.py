@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.clock import SharedClock, utc_now
-from runtime.store.health import set_right
-from runtime.store.pool import make_pool
+from runtime.store.database.health import set_right
+from runtime.store.database.pool import make_pool
 
 TRUE = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 

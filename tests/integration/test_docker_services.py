@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
-from countersign.bucket import BucketError, make_bucket
-from countersign.probe import policy_text
-from countersign.settings import ROOT, Settings
+from countersign.checks.probe import policy_text
+from countersign.compose.bucket import BucketError, make_bucket
+from countersign.config.settings import ROOT, Settings
+from countersign.embedded.opa import free_port
 from policy.bundle import build_bundle
-from policy.child import free_port
 from policy.transport import connect
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
 from tests.integration.program_stage import command, environment

@@ -9,10 +9,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from countersign.doctor import examine
-from countersign.embedded import FILES
-from countersign.settings import Settings
-from policy.child import OpaChild
+from countersign.checks.doctor import examine
+from countersign.config.settings import Settings
+from countersign.embedded.opa import OpaChild
+from countersign.embedded.system import FILES
 from receipts.signing import load_or_create
 from runtime.clock import utc_now
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server

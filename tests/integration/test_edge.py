@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.signature import sign as slack_sign
-from countersign.compose import System
-from countersign.edge.body import BODY_LIMIT
-from countersign.edge.signing import WINDOW, headers
-from countersign.logs import JsonLines
-from policy.child import OpaChild
+from bot.listeners.signature import sign as slack_sign
+from countersign.compose.system import System
+from countersign.config.logs import JsonLines
+from countersign.embedded.opa import OpaChild
+from edge.body import BODY_LIMIT
+from edge.signing import WINDOW, headers
 from runtime.clock import utc_now
 from tests.integration.program_stage import (
     CASE,

@@ -1,6 +1,5 @@
 """A run's end on real parts: sealed, stored in MinIO or a folder, announced, and verified offline."""
 
-import asyncio
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -8,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from evidence.archive import Archive
-from evidence.archive_local import LocalArchive
-from evidence.archive_s3 import Retention, S3Archive
-from evidence.sealer import Sealer, seal
-from evidence.verify import VerificationError, verify
+from evidence.archive.archive import Archive
+from evidence.archive.local import LocalArchive
+from evidence.archive.s3 import Retention, S3Archive
+from evidence.bundle.sealer import Sealer, seal
+from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts.signing import SigningKey, load_or_create, public_path
 from runtime.clock import utc_now
+from runtime.desk.evidence import EvidenceDesk
 from runtime.handlers import OutcomeUnknownError
-from runtime.worker import Worker
+from runtime.worker.worker import Worker
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.integration.minio_server import MinioServer, minio_server
@@ -68,7 +68,7 @@ class Office:
 def office(bench: Bench, archive: Archive, tmp_path: Path) -> Office:
     path = tmp_path / "keys" / "evidence.pem"
     key = load_or_create(path)
-    worker = Worker(bench.engine, jobs=[Sealer(bench.engine, archive, key)])
+    worker = Worker(bench.engine, jobs=[Sealer(EvidenceDesk(bench.engine), archive, key)])
     return Office(replace(bench, worker=worker), archive, key, public_path(path))
 
 
@@ -95,10 +95,11 @@ async def test_the_sha256_is_the_same_in_file_database_metadata_and_thread(offic
 
 async def test_the_same_run_sealed_twice_gives_the_same_bytes(office: Office) -> None:
     run_id = await _filed(office.bench)
-    first = await asyncio.to_thread(seal, office.bench.engine.dsn, run_id, office.key)
+    desk = EvidenceDesk(office.bench.engine)
+    first = seal(await desk.story(run_id), office.key)
     late = await office.bench.click("cat", await office.bench.approval_id(status="approved"))
     assert not late.counted, "what comes later is about the chain after the seal"
-    second = await asyncio.to_thread(seal, office.bench.engine.dsn, run_id, office.key)
+    second = seal(await desk.story(run_id), office.key)
     assert first == second
     assert first.sha256 == (await office.row(run_id))["sha256"]
 
@@ -184,7 +185,7 @@ async def test_an_archive_that_is_away_delays_the_seal_and_loses_nothing(bench: 
     path = tmp_path / "keys" / "evidence.pem"
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where a folder should be")
-    away = Sealer(bench.engine, LocalArchive(blocked / "evidence"), load_or_create(path))
+    away = Sealer(EvidenceDesk(bench.engine), LocalArchive(blocked / "evidence"), load_or_create(path))
     run_id = await _filed(replace(bench, worker=Worker(bench.engine, jobs=[away])))
     rows = await bench.rows("SELECT sha256 FROM evidence_bundles WHERE run_id = %s", run_id)
     assert rows == [{"sha256": None}]

@@ -3,10 +3,10 @@
 import pytest
 from psycopg import errors
 
-from runtime import gate
+from runtime.gate import passage
 from runtime.handlers import OutcomeUnknownError, RefusedError, TransientError
+from runtime.planning.triggers import start_run
 from runtime.store import effects
-from runtime.worker import start_run
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 
@@ -240,7 +240,7 @@ async def test_a_lost_lease_writes_nothing(bench: Bench, targets: Targets) -> No
     await bench.later(seconds=1)  # the lease runs out and is taken back
     await bench.later(seconds=1)  # another worker does the work
     assert (await bench.run(run_id))["status"] == "succeeded"
-    await gate.perform(bench.engine, stale)
+    await passage.perform(bench.engine, stale)
     assert len(targets.note.calls) == 1
     assert len(await _receipts(bench, run_id)) == 1
 

@@ -11,7 +11,7 @@ from countersign_incident_triage.handlers import handlers
 from countersign_incident_triage.standin_records import OUTAGE_INCIDENT, VPN_INCIDENT
 from countersign_incident_triage.standins import build, settings
 
-from policy.child import OpaChild
+from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from tests.bench import Bench, open_bench
 

@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 from countersign_kyc.handlers import handlers
 from countersign_kyc.standins import build, settings
 
-from policy.child import OpaChild
+from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.chain import Leaf, verify_chain
 from tests.bench import Bench, open_bench

@@ -14,7 +14,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from policy.child import OpaChild
+from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from policy.model import Outcome, PolicyUnavailableError, Verdict
 from policy.text import PolicyError, read_policy

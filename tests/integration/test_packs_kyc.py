@@ -13,7 +13,7 @@ from countersign_kyc.handlers import handlers
 from countersign_kyc.lei import with_check_digits
 from countersign_kyc.standins import build, settings
 
-from runtime.definitions.schemas import violations
+from runtime.definitions.checks.schemas import violations
 from runtime.handlers import Call, Handler, HandlerError, JsonObject, OutcomeUnknownError, RefusedError, TransientError
 
 UNKNOWN = with_check_digits("984500000000009999")

@@ -13,7 +13,7 @@ from countersign_incident_triage.incidents import marker
 from countersign_incident_triage.standin_records import OUTAGE_INCIDENT, VPN_INCIDENT
 from countersign_incident_triage.standins import PASSWORD, USER, build, settings
 
-from runtime.definitions.schemas import violations
+from runtime.definitions.checks.schemas import violations
 from runtime.handlers import Call, Handler, Json, JsonObject, OutcomeUnknownError, RefusedError, TransientError
 
 NOTE = {"sys_id": VPN_INCIDENT, "number": "INC0010042", "priority": 3, "note": "Looks like the VPN."}

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from runtime import inbox, sweeps
 from runtime.handlers import RefusedError, TransientError
-from runtime.store.inbox import Notification
-from runtime.worker import Worker
+from runtime.inbox import inbox
+from runtime.model.notification import Notification
+from runtime.worker import sweeps
+from runtime.worker.worker import Worker
 from tests.bench import Bench, Target
 from tests.integration.conftest import Targets
 

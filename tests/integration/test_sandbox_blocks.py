@@ -7,10 +7,10 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.sandbox.harness import EXAMPLE, HandClock, served
-from bot.sandbox.limits import Limits
-from bot.sandbox.server import create_app
-from bot.sandbox.workspace import load_workspace
+from sandbox.harness import EXAMPLE, HandClock, served
+from sandbox.rules.limits import Limits
+from sandbox.server import create_app
+from sandbox.workspace import load_workspace
 
 WORKSPACE = load_workspace(EXAMPLE)
 ROOM = "C0APPROVALS"

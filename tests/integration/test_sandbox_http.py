@@ -14,10 +14,10 @@ from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
-from bot.sandbox.client import SandboxError, SandboxUser
-from bot.sandbox.harness import EXAMPLE, HandClock, served
-from bot.sandbox.server import create_app
-from bot.sandbox.workspace import Workspace, load_workspace
+from sandbox.client import SandboxError, SandboxUser
+from sandbox.harness import EXAMPLE, HandClock, served
+from sandbox.server import create_app
+from sandbox.workspace import Workspace, load_workspace
 
 WORKSPACE = load_workspace(EXAMPLE)
 ROOM = "C0APPROVALS"

@@ -11,12 +11,12 @@ import aiohttp
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.sandbox.client import SandboxError, SandboxUser, messages
-from bot.sandbox.errors import WorkspaceError
-from bot.sandbox.harness import EXAMPLE, HandClock, served
-from bot.sandbox.human import STATIC
-from bot.sandbox.server import create_app
-from bot.sandbox.workspace import load_workspace
+from sandbox.client import SandboxError, SandboxUser, messages
+from sandbox.errors import WorkspaceError
+from sandbox.harness import EXAMPLE, HandClock, served
+from sandbox.human import STATIC
+from sandbox.server import create_app
+from sandbox.workspace import load_workspace
 
 WORKSPACE = load_workspace(EXAMPLE)
 ROOM = "C0APPROVALS"

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.sandbox.harness import EXAMPLE
-from bot.sandbox.workspace import load_workspace
+from sandbox.harness import EXAMPLE
+from sandbox.workspace import load_workspace
 
 WORKSPACE = load_workspace(EXAMPLE)
 
 
 def start(*options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "bot.sandbox", "--port", "0", *options]
+    command = [sys.executable, "-m", "sandbox", "--port", "0", *options]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

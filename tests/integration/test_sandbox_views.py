@@ -11,10 +11,10 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.sandbox.client import SandboxError, SandboxUser
-from bot.sandbox.harness import EXAMPLE, HandClock, served
-from bot.sandbox.server import create_app
-from bot.sandbox.workspace import load_workspace
+from sandbox.client import SandboxError, SandboxUser
+from sandbox.harness import EXAMPLE, HandClock, served
+from sandbox.server import create_app
+from sandbox.workspace import load_workspace
 
 WORKSPACE = load_workspace(EXAMPLE)
 ROOM = "C0APPROVALS"

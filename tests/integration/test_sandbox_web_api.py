@@ -9,11 +9,11 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.sandbox.errors import WorkspaceError
-from bot.sandbox.harness import EXAMPLE, HandClock, served
-from bot.sandbox.limits import Limits
-from bot.sandbox.server import create_app
-from bot.sandbox.workspace import Workspace, load_workspace, parse_workspace
+from sandbox.errors import WorkspaceError
+from sandbox.harness import EXAMPLE, HandClock, served
+from sandbox.rules.limits import Limits
+from sandbox.server import create_app
+from sandbox.workspace import Workspace, load_workspace, parse_workspace
 
 WORKSPACE = load_workspace(EXAMPLE)
 TOKEN = WORKSPACE.app.bot_token

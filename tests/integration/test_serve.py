@@ -17,13 +17,13 @@ from aiohttp.test_utils import TestServer
 from countersign_kyc.standins import build
 from countersign_kyc.standins import settings as standin_settings
 
-from bot.sandbox.client import SandboxUser
-from countersign.edge.signing import headers
-from countersign.logs import JsonLines
+from countersign.config.logs import JsonLines
+from countersign.config.settings import Settings
+from countersign.embedded.opa import OpaChild, free_port
 from countersign.serve import Part, ServeError, run_parts
-from countersign.settings import Settings
-from policy.child import OpaChild, free_port
+from edge.signing import headers
 from runtime.clock import utc_now
+from sandbox.client import SandboxUser
 from tests.integration.program_stage import (
     CASE,
     SECRETS,

@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from runtime.store.migrate import migrate, sqlalchemy_url, versions
+from runtime.store.database.migrate import migrate, sqlalchemy_url, versions
 from runtime.store.tables import INSERT_ONLY, metadata
 from tests.bench import Bench
 

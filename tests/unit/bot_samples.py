@@ -6,7 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from runtime.desk_model import ApprovalStatus, ApprovalView, AskKind, FieldView, VoteVerdict, VoteView
+from runtime.desk.model import ApprovalView, FieldView, VoteView
+from runtime.model.approval import ApprovalStatus, AskKind, VoteVerdict
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 

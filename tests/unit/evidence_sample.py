@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from evidence.bundle import build
-from evidence.dossier import Dossier
+from evidence.bundle.build import build
+from evidence.bundle.dossier import Dossier
 from receipts import canonical
 from receipts.chain import GENESIS, Actor, Correlation, Head, Leaf, next_leaf
 from receipts.model import Receipt, make_receipt

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.approvals import Ballot, Requirement, refuse_vote, tally
-from runtime.desk_model import ApprovalStatus, Person, VoteVerdict
+from runtime.approvals.rules import Ballot, refuse_vote, tally
+from runtime.model.actor import Person
+from runtime.model.approval import ApprovalStatus, Requirement, VoteVerdict
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 TWO = Requirement(

@@ -11,17 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
-from bot.cards import Card, card, confirmation
-from bot.details import details_modal
-from bot.home import SHOWN, home
-from bot.modals import reason_modal
-from bot.references import APPROVE, REJECT, SHOW_ALL
-from bot.sandbox.blocks import check_message_blocks, check_view
-from bot.sandbox.mrkdwn import parse, walk
-from runtime.desk_model import ApprovalStatus, ApprovalView, AskKind, FieldView, VoteVerdict
+from bot.cards.card import Card, card, confirmation
+from bot.cards.details import details_modal
+from bot.cards.home import SHOWN, home
+from bot.cards.modals import reason_modal
+from bot.cards.references import APPROVE, REJECT, SHOW_ALL
+from runtime.desk.model import ApprovalView, FieldView
+from runtime.model.approval import ApprovalStatus, AskKind, VoteVerdict
+from sandbox.rules.blocks import check_message_blocks, check_view
+from sandbox.rules.mrkdwn import parse, walk
 from tests.unit.bot_samples import ANNA, BORIS, HOSTILE, KYC, NOW, everywhere, read, text_objects, value_of
 
-# half a surrogate pair is refused where data comes in (runtime/recordable.py)
+# half a surrogate pair is refused where data comes in (runtime/model/json_limits.py)
 TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
 OURS = {"text", "bold"}
 

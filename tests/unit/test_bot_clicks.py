@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from bot.clicks import click
-from bot.identity import Identity
-from bot.modals import reason_fault, reason_modal
-from bot.payloads import parse_payload
-from bot.references import CardRef, ReasonRef, of, stale
-from runtime.desk_model import ApprovalStatus, AskKind, Person, Refusal, SlackAccount, VoteVerdict
+from bot.cards.modals import reason_fault, reason_modal
+from bot.cards.references import CardRef, ReasonRef, of, stale
+from bot.listeners.clicks import click
+from bot.listeners.identity import Identity
+from bot.listeners.payloads import parse_payload
+from runtime.model.actor import Person, SlackAccount
+from runtime.model.approval import ApprovalStatus, AskKind, Refusal, VoteVerdict
 from tests.unit.bot_samples import KYC
 
 REF = CardRef(**of(KYC))

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from bot.identity import profile_refusal, team_refusal, the_one
-from bot.payloads import Actions, User
-from runtime.desk_model import Person, Refusal
+from bot.listeners.identity import profile_refusal, team_refusal, the_one
+from bot.listeners.payloads import Actions, User
+from runtime.model.actor import Person
+from runtime.model.approval import Refusal
 
 HOST = "T0HOST"
 ANNA = User(id="U0ANNA", team_id=HOST)

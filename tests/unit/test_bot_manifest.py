@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 import bot
-from bot.doctor import SCOPES
+from bot.slack.doctor import SCOPES
 
 ROOT = Path(bot.__file__).parent
 # Which scopes a method that we call needs; methods that need none are not named.

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from receipts.canonical import digest, dumps, loads
 from runtime.definitions.canonical import CanonicalDefinitionError, definition_document, from_canonical
-from runtime.definitions.graph import edges_between, order
+from runtime.definitions.checks.graph import edges_between, order
 from runtime.definitions.model import Definition, Verb
-from runtime.definitions.runbooks import load_runbook
-from runtime.definitions.verbs import load_verbs
-from runtime.definitions.yaml_source import parse_source
+from runtime.definitions.sources.runbooks import load_runbook
+from runtime.definitions.sources.verbs import load_verbs
+from runtime.definitions.sources.yaml_source import parse_source
 
 VERB = {
     "name": "link",

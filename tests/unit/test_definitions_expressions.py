@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.definitions.cel_tokens import Reference, expression_end
-from runtime.definitions.expressions import (
+from runtime.definitions.cel.expressions import (
     MAX_EXPRESSION,
     ExpressionError,
     compile_expression,
@@ -18,6 +17,7 @@ from runtime.definitions.expressions import (
     render,
     render_text,
 )
+from runtime.definitions.cel.tokens import Reference, expression_end
 
 CONTEXT = {
     "trigger": {"n": 1, "half": 0.5, "whole": 2.0, "s": "x", "none": None, "list": [1, 2], "yes": True},

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.definitions.canonical import from_canonical
-from runtime.definitions.runbooks import load_runbook
-from runtime.definitions.verbs import load_verbs
-from runtime.definitions.yaml_source import Source, parse_source
+from runtime.definitions.sources.runbooks import load_runbook
+from runtime.definitions.sources.verbs import load_verbs
+from runtime.definitions.sources.yaml_source import Source, parse_source
 from runtime.handlers import Call, Handler, JsonObject
 
 GOOD = Path(__file__).parent / "definitions" / "good"

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from runtime.definitions.catalog import load_catalog
-from runtime.definitions.expressions import FUNCTIONS
-from runtime.definitions.schemas import FORMATS
+from runtime.definitions.cel.expressions import FUNCTIONS
+from runtime.definitions.checks.schemas import FORMATS
+from runtime.definitions.sources.catalog import load_catalog
 from runtime.handlers import Call, Handler, JsonObject
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text(encoding="utf-8")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.directory import DirectoryError, read_directory
-from countersign.embedded import FILES
+from countersign.config.directory import DirectoryError, read_directory
+from countersign.embedded.system import FILES
 
 ANNA = "{id: anna, name: Anna Berg, groups: [compliance], slack: [{team: T0HOST, user: U0ANNA}]}"
 

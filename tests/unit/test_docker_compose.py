@@ -14,11 +14,10 @@ import yaml
 from starlette.routing import Route
 from typer.main import get_command
 
-from countersign.cli import app
-from countersign.compose import System
-from countersign.edge.app import build_edge
+from countersign.cli.app import app
+from countersign.config.settings import ROOT, Settings, read_settings
 from countersign.serve import Role
-from countersign.settings import ROOT, Settings, read_settings
+from edge.app import build_edge
 
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
@@ -79,7 +78,7 @@ def test_its_environment_holds_settings_that_the_program_accepts(name: str, monk
 
 
 def test_ports_and_probes_are_those_that_the_program_serves() -> None:
-    routes = build_edge(cast("System", None), cast("Any", None), with_api=False, with_slack=False).routes
+    routes = build_edge(cast("Any", None), api=None, slack=None).routes
     paths = {route.path for route in routes if isinstance(route, Route)}
     port = Settings().port
     assert f"EXPOSE {port}\n" in DOCKERFILE

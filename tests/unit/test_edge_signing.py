@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.edge.signing import CALLER, SIGNATURE, TIMESTAMP, WINDOW, headers, sign, verified_caller
+from edge.signing import CALLER, SIGNATURE, TIMESTAMP, WINDOW, headers, sign, verified_caller
 
 SECRETS = {"portal": "p" * 32, "hook": "h" * 32}
 NOW = 1_800_000_000

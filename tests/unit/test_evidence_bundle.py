@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from securesystemslib.dsse import Envelope
 from securesystemslib.signer._key import SSlibKey
 
-from evidence.bundle import DossierError, build
-from evidence.dossier import Dossier
+from evidence.bundle.build import DossierError, build
+from evidence.bundle.dossier import Dossier
 from evidence.timeline import code
-from evidence.verify import verify
+from evidence.verify.verify import verify
 from evidence.zipform import unpack
 from receipts import canonical
 from tests.unit.evidence_sample import POLICY, QUEUED, Office, Story, rewrite, story

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from evidence.verify import VerificationError, verify
+from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from tests.unit.evidence_bends import (
     APPROVAL,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evidence.verify import VerificationError, verify
+from evidence.verify.verify import VerificationError, verify
 from tests.unit.evidence_bends import (
     APPROVAL,
     BEN,

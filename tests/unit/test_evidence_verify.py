@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evidence.bundle import build
-from evidence.dossier import Dossier
+from evidence.bundle.build import build
+from evidence.bundle.dossier import Dossier
 from evidence.statement import Predicate, count, make_statement
-from evidence.verify import VerificationError, verify
+from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
 from receipts.envelope import sign_envelope
@@ -313,7 +313,7 @@ from evidence.statement import Predicate, count, make_statement
 from evidence.verify import verify
 bundle, key = map(Path, sys.argv[1:])
 print(verify(bundle, key).sha256)
-ours = {"bot", "countersign", "policy", "runtime", "evidence.archive_s3", "evidence.archive_local", "evidence.bundle"}
+ours = {"bot", "countersign", "policy", "runtime", "edge", "sandbox", "evidence.archive", "evidence.bundle"}
 theirs = {"boto3", "botocore", "psycopg", "sqlalchemy", "aiohttp", "slack_sdk", "slack_bolt", "urllib3", "http.client"}
 print(sorted((ours | theirs) & set(sys.modules)))
 """

@@ -7,9 +7,9 @@ import pytest
 from countersign_incident_triage.handlers import handlers as triage
 from countersign_kyc.handlers import handlers as kyc
 
-from runtime.definitions.catalog import Catalog, load_catalog
+from runtime.definitions.checks.schemas import violations
 from runtime.definitions.model import Definition, EffectClass, InDoubt, Kind, Tier
-from runtime.definitions.schemas import violations
+from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.handlers import Call, Handler, JsonObject
 
 FOLDERS = [Path("packs/kyc"), Path("packs/incident-triage")]

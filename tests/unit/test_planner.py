@@ -19,8 +19,9 @@ from runtime.definitions.model import (
     Tier,
     Verb,
 )
-from runtime.planner import Canceled, Snapshot, Started, StepMoved, StepState, Transition, plan
-from runtime.states import RUN, STEP, RunStatus, StepStatus, is_final
+from runtime.model.states import RUN, STEP, RunStatus, StepStatus, is_final
+from runtime.model.step import StepState
+from runtime.planning.planner import Canceled, Snapshot, Started, StepMoved, Transition, plan
 
 READ = Verb(
     name="look",

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.definitions.model import Retry
-from runtime.retry import delay, of_document, to_document
+from runtime.outbox.retry import delay, of_document, to_document
 
 EXPONENTIAL = Retry(9, "exponential", timedelta(seconds=2), timedelta(seconds=30))
 JITTER = st.floats(0, 1, exclude_max=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from countersign.settings import ConfigError, Settings, explain, read_settings, required
+from countersign.config.settings import ConfigError, Settings, explain, read_settings, required
 
 CANARY = "canary-5d1e8a70c3b94f62a1d7e0b8"
 CALLER_SECRET = f"{CANARY}-{CANARY}"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from countersign import servers
-from countersign.servers import MINIO, OPA, Server, ensure, find, fits
-from countersign.setup_work import SetUpError
+from countersign.embedded import servers
+from countersign.embedded.servers import MINIO, OPA, Server, ensure, find, fits
+from countersign.embedded.setup_work import SetUpError
 from tests.unit.setup_release_server import Releases, release_server
 
 ASSET = OPA.assets["linux-amd64"]

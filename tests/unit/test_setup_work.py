@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.setup_work import one_at_a_time, run_watched
+from countersign.embedded.setup_work import one_at_a_time, run_watched
 
 ROOT = Path(__file__).resolve().parents[2]
 

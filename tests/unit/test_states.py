@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import CheckConstraint
 
-from runtime.states import (
+from runtime.model.states import (
     EFFECT,
     MACHINES,
     RUN,

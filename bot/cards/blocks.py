@@ -1,0 +1,88 @@
+"""The few Block Kit shapes that cards, modals and App Home are made of. They take `Shown` text only."""
+
+import json
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.cards.text import Shown
+
+Block = dict[str, Any]
+
+SECTION_LIMIT = 3000
+_ROWS_PER_SECTION = 5
+_SAFE_URL = re.compile(r"https?://[!-;=?-{}~]{1,2000}")
+
+
+def plain_text(text: Shown) -> Block:
+    """Return a text object in which nothing has a meaning, emoji codes included."""
+    return {"type": "plain_text", "text": text, "emoji": False}
+
+
+def mrkdwn_text(text: Shown) -> Block:
+    """Return a text object for our own formatting; `verbatim` keeps Slack from finding links and names in it."""
+    return {"type": "mrkdwn", "text": text, "verbatim": True}
+
+
+def bold(words: str) -> Block:
+    """Return fixed words of ours in bold."""
+    return mrkdwn_text(Shown(f"*{words}*"))
+
+
+def header(text: Shown) -> Block:
+    """Return the large first line."""
+    return {"type": "header", "text": plain_text(text)}
+
+
+def section(text: Shown) -> Block:
+    """Return a paragraph."""
+    return {"type": "section", "text": plain_text(text)}
+
+
+def heading(words: str) -> Block:
+    """Return fixed words of ours above a group of rows."""
+    return {"type": "section", "text": bold(words)}
+
+
+def rows(pairs: Sequence[tuple[Block, Shown]]) -> list[Block]:
+    """Return two columns: a text object beside data in plain text."""
+    return [
+        {"type": "section", "fields": [cell for label, value in part for cell in (label, plain_text(value))]}
+        for part in _parts(pairs)
+    ]
+
+
+def _parts(pairs: Sequence[tuple[Block, Shown]]) -> list[Sequence[tuple[Block, Shown]]]:
+    return [pairs[at : at + _ROWS_PER_SECTION] for at in range(0, len(pairs), _ROWS_PER_SECTION)]
+
+
+def context(*elements: Block) -> Block:
+    """Return small print."""
+    return {"type": "context", "elements": list(elements)}
+
+
+def button(action_id: str, words: str, value: str, **more: Any) -> Block:
+    """Return a button with fixed words of ours."""
+    return {"type": "button", "action_id": action_id, "text": plain_text(Shown(words)), "value": value, **more}
+
+
+def date(moment: datetime) -> Shown:
+    """Return a date that Slack shows in the reader's own time zone, with UTC for where it cannot."""
+    token = "{date_short_pretty} {time}"  # noqa: S105 - Slack's name for a format
+    return Shown(f"<!date^{int(moment.timestamp())}^{token}|{utc(moment)}>")
+
+
+def utc(moment: datetime) -> str:
+    """Return a moment to the minute."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def link(label: Shown, url: str) -> Shown | None:
+    """Return a link, or None for an address that is not plainly http(s)."""
+    return Shown(f"<{url.replace('&', '&amp;')}|{label}>") if _SAFE_URL.fullmatch(url) else None
+
+
+def size(blocks: Sequence[Block]) -> int:
+    """Return the length of the blocks as JSON."""
+    return len(json.dumps(blocks, ensure_ascii=False))

@@ -1,0 +1,46 @@
+"""App Home: what waits for me."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from bot.cards.blocks import Block, bold, context, date, header, link, mrkdwn_text, plain_text, section
+from bot.cards.card import show_all_button
+from bot.cards.text import Shown, mrkdwn, plain, render, short
+from bot.cards.wording import approvals, requirement, title, what
+from runtime.desk.model import ApprovalView
+
+# Three blocks each, within a view's hundred.
+SHOWN = 25
+
+
+def _item(view: ApprovalView, permalink: str | None, now: datetime) -> list[Block]:
+    asked = short(what(view), 300, lines=1)
+    why = short(f"{render(view.run_title)} · {view.tier} tier · {requirement(view)}", 300)
+    to_card = link(mrkdwn("Open the card"), permalink) if permalink else None
+    place = [mrkdwn_text(to_card or Shown("The card is being posted."))]
+    expiry = mrkdwn_text(Shown(f"{approvals(view)} of {view.quorum} · expires {date(view.expires_at)}"))
+    first = section(Shown(f"{title(view, now)}: {asked}"))
+    return [
+        {**first, "accessory": show_all_button(view)},
+        context(plain_text(why), expiry, *place),
+        {"type": "divider"},
+    ]
+
+
+def home(items: Sequence[tuple[ApprovalView, str | None]], total: int, *, now: datetime) -> dict[str, Any]:
+    """Return the Home tab for a person: the most urgent requests, each with a link to its card."""
+    words = f"{total} request{'s' if total != 1 else ''} for you" if total else "Nothing waits for you"
+    blocks = [header(Shown(words))]
+    for view, permalink in items:
+        blocks += _item(view, permalink, now)
+    if not total:
+        blocks.append(section(Shown("When your signature is needed, the request appears here and in its channel.")))
+    if total > len(items):
+        blocks.append(context(bold(f"… {total - len(items):,} more, less urgent. They appear as you decide these.")))
+    return {"type": "home", "blocks": blocks}
+
+
+def home_refusal(text: str) -> dict[str, Any]:
+    """Return the Home tab for someone who may not decide anything."""
+    return {"type": "home", "blocks": [header(Shown("Countersign")), section(plain(text))]}

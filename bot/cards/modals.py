@@ -1,0 +1,72 @@
+"""The modal that asks for a reason, and the notice that takes the place of a message."""
+
+from typing import Any
+
+from bot.cards import references
+from bot.cards.blocks import Block, bold, plain_text, rows, section
+from bot.cards.text import Shown, render, short, visible_length
+from bot.cards.wording import button_words
+from runtime.desk.model import ApprovalView
+from runtime.model.approval import AskKind, VoteVerdict
+
+REASON_MIN, REASON_MAX = 3, 2000
+
+
+def _question(view: ApprovalView, verdict: VoteVerdict) -> str:
+    if view.kind is AskKind.IN_DOUBT:
+        return "How do you know?"
+    return "Why do you approve?" if verdict is VoteVerdict.APPROVE else "Why do you reject?"
+
+
+def _consequence(view: ApprovalView, verdict: VoteVerdict) -> str:
+    if view.kind is AskKind.IN_DOUBT:
+        done = "It is recorded as done." if verdict is VoteVerdict.APPROVE else "It may be attempted once more."
+        return f"{done} Your words are kept as evidence."
+    refused = "The review ends as rejected." if view.kind is AskKind.TASK else "It will not be done."
+    signed = "This counts as your signature." if verdict is VoteVerdict.APPROVE else refused
+    return f"{signed} Your words are kept as evidence, and whoever asked can read them."
+
+
+def _summary(view: ApprovalView) -> list[Block]:
+    facts = (("Connector", view.connector), ("Operation", view.operation), ("Target", view.target))
+    return rows([(bold(name), short(render(value), 300)) for name, value in facts if value])
+
+
+def _input(question: str) -> Block:
+    element = {
+        "type": "plain_text_input",
+        "action_id": references.REASON,
+        "multiline": True,
+        "min_length": REASON_MIN,
+        "max_length": REASON_MAX,
+    }
+    return {"type": "input", "block_id": references.REASON, "label": plain_text(Shown(question)), "element": element}
+
+
+def reason_modal(view: ApprovalView, verdict: VoteVerdict, channel: str | None) -> dict[str, Any]:
+    """Return the modal that turns a click into a vote with a reason."""
+    yes, no = button_words(view)
+    words = Shown(yes if verdict is VoteVerdict.APPROVE else no)
+    ref = references.ReasonRef(**references.of(view), verdict=verdict, channel=channel)
+    return {
+        "type": "modal",
+        "callback_id": references.REASON_MODAL,
+        "title": plain_text(words),
+        "submit": plain_text(words),
+        "close": plain_text(Shown("Cancel")),
+        "private_metadata": ref.model_dump_json(),
+        "blocks": [
+            *_summary(view),
+            section(Shown(_consequence(view, verdict))),
+            _input(_question(view, verdict)),
+        ],
+    }
+
+
+def reason_fault(reason: str) -> str | None:
+    """Say what is wrong with a reason, or None."""
+    if visible_length(reason) < REASON_MIN:
+        return f"Please give a reason of at least {REASON_MIN} visible characters."
+    if len(reason) > REASON_MAX:
+        return f"Please use at most {REASON_MAX:,} characters."
+    return None

@@ -1,0 +1,73 @@
+"""What our own buttons and modals carry: which approval, in which state, was in front of the person."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from runtime.desk.model import ApprovalView
+from runtime.model.approval import ApprovalStatus, Refusal, VoteVerdict
+
+DIGEST_PREFIX = 16
+
+APPROVE = "countersign_approve"
+REJECT = "countersign_reject"
+SHOW_ALL = "countersign_show_all"
+PAGE_ACTIONS = ("countersign_page_back", "countersign_page_next")
+REASON_MODAL = "countersign_reason"
+DETAILS_MODAL = "countersign_details"
+REASON = "reason"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class CardRef(_Strict):
+    """A button's value: the approval, its revision and the head of its digest as the card showed them."""
+
+    id: Annotated[str, Field(min_length=1, max_length=128)]
+    rev: Annotated[int, Field(ge=0)]
+    digest: Annotated[str, Field(max_length=DIGEST_PREFIX)]
+
+
+class PageRef(CardRef):
+    """A page of the details of an approval."""
+
+    page: Annotated[int, Field(ge=0)]
+
+
+class ReasonRef(CardRef):
+    """A reason modal's private metadata: the verdict asked about, and where to answer the person."""
+
+    verdict: Annotated[VoteVerdict, Field(strict=False)]
+    channel: str | None
+
+
+def of(view: ApprovalView) -> dict[str, Any]:
+    """Return the members of a CardRef for an approval as it is now."""
+    return {"id": view.approval_id, "rev": view.revision, "digest": view.digest[:DIGEST_PREFIX]}
+
+
+_DECIDED = {
+    ApprovalStatus.APPROVED: "This was already approved. Your click changes nothing.",
+    ApprovalStatus.REJECTED: "This was already rejected. Your click changes nothing.",
+    ApprovalStatus.EXPIRED: "The time for this ran out. Your click changes nothing.",
+    ApprovalStatus.CANCELED: "This was canceled. Your click changes nothing.",
+}
+
+
+def stale(ref: CardRef, view: ApprovalView | None) -> Refusal | None:
+    """Say why a click on a card that showed `ref` cannot count, or None. The desk decides again when it applies."""
+    if view is None:
+        return Refusal("vote.unknown", "Countersign does not know this request any more. Your click changes nothing.")
+    if not view.digest.startswith(ref.digest) or not ref.digest:
+        return Refusal(
+            "vote.other_action", "This card shows another action than the request. Your click changes nothing."
+        )
+    if view.status in _DECIDED:
+        return Refusal("vote.closed", _DECIDED[view.status])
+    if ref.rev != view.revision:
+        return Refusal(
+            "vote.stale", "The card has changed since you opened it. Please look at it as it is now, and click again."
+        )
+    return None

@@ -1,0 +1,81 @@
+"""The fixed words for a request: its state, its buttons, what people said, and what is still needed."""
+
+from datetime import datetime
+
+from bot.cards.text import one_line
+from runtime.desk.model import ApprovalView
+from runtime.model.approval import ApprovalStatus, AskKind, VoteVerdict
+
+_DOUBT = (
+    "This was attempted, and no answer came back. Please look at the target before you decide. “It happened” records "
+    "it as done, and it is never done again. “It did not happen” lets it be attempted once more; if it did happen "
+    "after all, it happens twice."
+)
+_ASKS = {
+    AskKind.EFFECT: ("Approval needed", "If you approve, exactly this is done, once. If you reject, it is not done."),
+    AskKind.TASK: ("Review needed", "Your decision completes this review, and the run goes on with it."),
+    AskKind.IN_DOUBT: ("Did this happen?", _DOUBT),
+}
+_ENDS = {
+    ApprovalStatus.APPROVED: "Approved",
+    ApprovalStatus.REJECTED: "Rejected",
+    ApprovalStatus.EXPIRED: "Expired without a decision",
+    ApprovalStatus.CANCELED: "Canceled",
+}
+_DOUBT_ENDS = {
+    ApprovalStatus.APPROVED: "Settled: it happened",
+    ApprovalStatus.REJECTED: "Settled: it did not happen",
+}
+_VERDICTS = {VoteVerdict.APPROVE: "approved", VoteVerdict.REJECT: "rejected"}
+_DOUBT_VERDICTS = {VoteVerdict.APPROVE: "says it happened", VoteVerdict.REJECT: "says it did not happen"}
+
+
+def is_open(view: ApprovalView, now: datetime) -> bool:
+    """Say whether the request can still be decided."""
+    return view.status is ApprovalStatus.REQUESTED and now < view.expires_at
+
+
+def title(view: ApprovalView, now: datetime) -> str:
+    """Return the state of the request in a few fixed words."""
+    if view.status is ApprovalStatus.REQUESTED:
+        return _ASKS[view.kind][0] if now < view.expires_at else "Time has run out"
+    ends = _DOUBT_ENDS if view.kind is AskKind.IN_DOUBT else {}
+    return ends.get(view.status, _ENDS[view.status])
+
+
+def verdict_words(view: ApprovalView, verdict: VoteVerdict) -> str:
+    """Return what a person said, for a sentence that begins with the name."""
+    return (_DOUBT_VERDICTS if view.kind is AskKind.IN_DOUBT else _VERDICTS)[verdict]
+
+
+def approvals(view: ApprovalView) -> int:
+    """Count the approvals so far."""
+    return sum(vote.verdict is VoteVerdict.APPROVE for vote in view.votes)
+
+
+def what(view: ApprovalView) -> str:
+    """Return what is asked about, as data, in one line: the action and its target, or a review's own title."""
+    return one_line(f"{view.operation} on {view.target}" if view.target else view.operation)
+
+
+def undone_by(view: ApprovalView) -> str:
+    """Return how the action can be undone; a review changes nothing by itself."""
+    return "" if view.kind is AskKind.TASK else view.reversible_by or "nothing: it cannot be undone"
+
+
+def requirement(view: ApprovalView) -> str:
+    """Return what is needed and how far it is, in words; group names are data."""
+    people = "1 person" if view.quorum == 1 else f"{view.quorum} people"
+    groups = (" and " if view.all_groups else " or ").join(one_line(group) for group in view.groups)
+    each = "; each of these groups must be among them" if view.all_groups and len(view.groups) > 1 else ""
+    return f"{people} from {groups}{each}"
+
+
+def button_words(view: ApprovalView) -> tuple[str, str]:
+    """Return the words on the two buttons: yes and no."""
+    return ("It happened", "It did not happen") if view.kind is AskKind.IN_DOUBT else ("Approve", "Reject")
+
+
+def explanation(view: ApprovalView) -> str:
+    """Return what either answer leads to."""
+    return _ASKS[view.kind][1]

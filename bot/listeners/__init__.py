@@ -1,0 +1,1 @@
+"""What Slack sends, verified and handed to the desk.."""

@@ -1,0 +1,194 @@
+"""What a click does: resolve the person, record, acknowledge, apply, and answer in private.
+
+The order is the point. Nothing is acknowledged before it is recorded, and after the acknowledgement nothing is
+raised: what fails from there on is told to the person, and the runtime applies the recorded click later.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import ValidationError
+from slack_bolt.async_app import AsyncAck, AsyncBoltContext
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.cards import references
+from bot.cards.details import details_modal
+from bot.cards.modals import reason_fault, reason_modal
+from bot.listeners import private
+from bot.listeners.clicks import click
+from bot.listeners.identity import Identity, identify
+from bot.listeners.payloads import Actions, Submission, User
+from bot.slack.client import FAILURES, error_data, slack_logger
+from runtime.desk.model import ApprovalView, Desk
+from runtime.model.approval import Refusal, VoteVerdict
+
+# Slack waits three seconds for the acknowledgement, and a trigger lives as long.
+DEADLINE = 2.0
+
+_VERDICTS = {references.APPROVE: VoteVerdict.APPROVE, references.REJECT: VoteVerdict.REJECT}
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """A click against the truth: who clicked, what it is about as it is now, and why it cannot count, if so."""
+
+    identity: Identity
+    view: ApprovalView | None
+    refusal: Refusal | None
+
+
+def installed_team(context: AsyncBoltContext) -> str:
+    """Return the team that installed the app; without one nobody belongs to it."""
+    result = context.authorize_result
+    return (result.team_id if result else None) or "no team"
+
+
+def _modal(standing: _Standing, verdict: VoteVerdict, channel: str | None) -> dict[str, Any] | None:
+    """Return the modal that must come before the vote, if one must."""
+    if standing.refusal or standing.view is None or not _wants_reason(standing.view, verdict):
+        return None
+    return reason_modal(standing.view, verdict, channel)
+
+
+def _wants_reason(view: ApprovalView | None, verdict: VoteVerdict) -> bool:
+    return verdict is VoteVerdict.REJECT or (view is not None and view.reason_required)
+
+
+class Interactions:
+    """The listeners for buttons and modals."""
+
+    def __init__(self, client: AsyncWebClient, desk: Desk) -> None:
+        self._client = client
+        self._desk = desk
+        self._log = slack_logger()
+
+    async def on_action(self, body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+        """Handle a click on any button."""
+        payload, team = Actions.model_validate(body), installed_team(context)
+        action_id = payload.action.action_id
+        if action_id in _VERDICTS:
+            await self._guarded(payload, ack, self._vote(payload, ack, team))
+        elif action_id == references.SHOW_ALL or action_id in references.PAGE_ACTIONS:
+            await self._guarded(payload, ack, self._show(payload, ack, team))
+        else:
+            await self._unknown(payload, ack)
+
+    async def on_submission(self, body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+        """Handle the reason modal: a fault is shown at its input, and the modal stays open."""
+        payload = Submission.model_validate(body)
+        try:
+            ref = references.ReasonRef.model_validate_json(payload.view.private_metadata)
+        except ValidationError:
+            self._log.warning("a modal that is not ours was ignored")
+            await ack()
+            return
+        fault = reason_fault(payload.reason)
+        notification = None if fault else await self._record_reason(payload, ref, installed_team(context))
+        if notification is None:
+            await ack(response_action="errors", errors={references.REASON: fault or private.REASON_NOT_RECORDED})
+            return
+        await ack()
+        await self._settle(notification, payload.user, ref.channel)
+
+    async def _record_reason(self, payload: Submission, ref: references.ReasonRef, team: str) -> str | None:
+        """Record the vote; None when that failed, whatever the cause: the modal must not close as if it had not."""
+        try:
+            async with asyncio.timeout(DEADLINE):
+                standing = await self._standing(payload.user, ref, team)
+                return await self._record(ref, standing, ref.verdict, payload.view.id, payload.reason)
+        except Exception as error:  # noqa: BLE001 - fails closed, see above
+            self._log.error("a reason was not recorded: %s", type(error).__name__)
+            return None
+
+    async def _guarded(self, payload: Actions, ack: AsyncAck, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except ValidationError:
+            await self._unknown(payload, ack)
+        except Exception:  # whatever failed, the click must not look as if it were recorded; it is logged above us
+            await self._tell(payload, private.NOT_RECORDED)
+            raise
+
+    async def _unknown(self, payload: Actions, ack: AsyncAck) -> None:
+        self._log.warning("a click on a button that is not ours was ignored")
+        await ack()
+        await self._tell(payload, private.UNKNOWN_BUTTON)
+
+    async def _standing(self, user: User, ref: references.CardRef, team: str) -> _Standing:
+        identity = await identify(user, team, self._client, self._desk)
+        view = await self._desk.approval(ref.id)
+        return _Standing(identity, view, identity.refusal or references.stale(ref, view))
+
+    async def _record(
+        self, ref: references.CardRef, standing: _Standing, verdict: VoteVerdict, occasion: str, reason: str
+    ) -> str:
+        recorded = click(ref, standing.identity, verdict, occasion=occasion, reason=reason, refusal=standing.refusal)
+        return await self._desk.record(recorded)
+
+    async def _vote(self, payload: Actions, ack: AsyncAck, team: str) -> None:
+        """Record a vote, or ask for its reason first."""
+        ref = references.CardRef.model_validate_json(payload.action.value)
+        verdict = _VERDICTS[payload.action.action_id]
+        async with asyncio.timeout(DEADLINE):
+            standing = await self._standing(payload.user, ref, team)
+            if _wants_reason(standing.view, verdict):
+                standing = await self._may_decide(standing, ref)
+            modal = _modal(standing, verdict, payload.place)
+            notification = (
+                await self._record(ref, standing, verdict, payload.action.action_ts, "") if modal is None else None
+            )
+        if modal is not None:
+            await self._open(payload, modal)
+        await ack()
+        if notification is not None:
+            await self._settle(notification, payload.user, payload.place)
+
+    async def _may_decide(self, standing: _Standing, ref: references.CardRef) -> _Standing:
+        """Ask before a person types a reason in vain; the click that is refused here is recorded like any other."""
+        person = standing.identity.person
+        if standing.refusal or person is None:
+            return standing
+        return replace(standing, refusal=await self._desk.may_decide(ref.id, person.id))
+
+    async def _settle(self, notification: str, user: User, channel: str | None) -> None:
+        """Apply a recorded click and say in private why it did not count, if so. Never raises."""
+        try:
+            outcome = await self._desk.apply(notification)
+        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
+            self._log.error("a recorded click was not applied: %s", type(error).__name__)
+            await private.tell(self._client, user.id, channel, private.NOT_YET_COUNTED)
+            return
+        if outcome.refusal:
+            await private.tell(self._client, user.id, channel, outcome.refusal.text)
+
+    async def _show(self, payload: Actions, ack: AsyncAck, team: str) -> None:
+        """Open or turn the pages of everything, for people of the directory only."""
+        ref = references.PageRef.model_validate_json(payload.action.value)
+        async with asyncio.timeout(DEADLINE):
+            identity = await identify(payload.user, team, self._client, self._desk)
+            view = None if identity.refusal else await self._desk.approval(ref.id)
+        refusal = identity.refusal or (None if view else references.stale(ref, None))
+        if view:
+            await self._open(payload, details_modal(view, ref.page))
+        await ack()
+        if refusal:
+            await self._tell(payload, refusal.text)
+
+    async def _open(self, payload: Actions, modal: dict[str, Any]) -> None:
+        """Open a modal, or turn the open one into it. A repeated delivery finds its trigger used, and is silent."""
+        try:
+            if payload.view and payload.action.action_id in references.PAGE_ACTIONS:
+                await self._client.views_update(view_id=payload.view.id, hash=payload.view.hash, view=modal)
+            else:
+                await self._client.views_open(trigger_id=payload.trigger_id, view=modal)
+        except FAILURES as error:
+            code = error_data(error).get("error", "") if isinstance(error, SlackApiError) else type(error).__name__
+            if code not in ("exchanged_trigger_id", "hash_conflict"):
+                self._log.warning("a modal was not opened: %s", code)
+                await self._tell(payload, private.NOT_OPENED)
+
+    async def _tell(self, payload: Actions, text: str) -> None:
+        await private.tell(self._client, payload.user.id, payload.place, text)

@@ -1,0 +1,1 @@
+"""What a doctor and a probe look at.."""

@@ -1,0 +1,88 @@
+"""What the doctor asks the database: its state, and whether the people exist whom cards and callers need."""
+
+import asyncio
+import json
+from typing import Any
+
+from bot.slack.doctor import Fact
+from countersign.checks.probe import policy_text
+from countersign.compose.database import connected, database_versions
+from countersign.compose.system import make_routing
+from countersign.config.settings import Settings, required
+from policy.model import PolicyText
+from policy.text import CONFIG_FILE
+from runtime.clock import Clock
+from runtime.desk import inspection
+
+OLDEST_POSTGRES = 16
+SKEW_LIMIT = 2.0
+"""Seconds by which this machine's clock may differ from the database's."""
+
+
+async def database(settings: Settings, clock: Clock) -> list[Fact]:
+    """Check version, role and clock of the server."""
+    async with connected(settings) as conn:
+        server = await inspection.server(conn)
+    skew = abs((server["now"] - clock()).total_seconds())
+    return [
+        Fact(
+            "database",
+            ok=int(server["version"].split(".")[0]) >= OLDEST_POSTGRES,
+            detail=f"PostgreSQL {server['version']}",
+            remedy=f"Use PostgreSQL {OLDEST_POSTGRES} or newer.",
+        ),
+        Fact(
+            "writer",
+            ok=not server["is_replica"],
+            detail="a replica" if server["is_replica"] else "the writer",
+            remedy="Point COUNTERSIGN_DATABASE_URL to the writer: decisions are never read from a replica.",
+        ),
+        Fact(
+            "clock",
+            ok=skew < SKEW_LIMIT,
+            detail=f"{skew:.3f} s from the database's",
+            remedy="Set the clocks by NTP: deadlines and signatures depend on them.",
+        ),
+    ]
+
+
+async def migrations(settings: Settings) -> list[Fact]:
+    """Check that the database is where this program needs it."""
+    current, newest = await asyncio.to_thread(database_versions, required(settings, "database_url"))
+    detail = f"at {current or 'none'}, newest {newest}"
+    return [Fact("migrations", ok=current == newest, detail=detail, remedy="Run `countersign migrate`.")]
+
+
+async def groups(settings: Settings) -> list[Fact]:
+    """Find groups that cards go to, by settings or by policy, and that nobody with a Slack account is in."""
+    routing = make_routing(settings)
+    named = {*routing.channels, *routing.doubt_groups}
+    named |= _asked_by_policy(await policy_text(settings), settings.tenant)
+    async with connected(settings) as conn:
+        empty = [group for group in sorted(named) if not await inspection.reachable(conn, settings.tenant, group)]
+    detail = f"nobody can be asked in: {', '.join(empty)}" if empty else f"{len(named)} can be asked"
+    remedy = "Add people with Slack accounts to these groups in the directory file, and start a process to load it."
+    return [Fact("groups", ok=not empty, detail=detail, remedy=remedy)]
+
+
+def _asked_by_policy(text: PolicyText, tenant: str) -> set[str]:
+    """Return the groups that the tenant's policy data names, wherever in it they stand."""
+    found: set[str] = set()
+    rest: list[Any] = [json.loads(text.files.get(CONFIG_FILE, "{}")).get(tenant)]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            named = [value[key] for key in ("groups", "escalate_to") if isinstance(value.get(key), list)]
+            found.update(group for groups in named for group in groups if isinstance(group, str))
+            rest += value.values()
+    return found
+
+
+async def callers(settings: Settings) -> list[Fact]:
+    """Find callers that have a secret, but are no agents of the directory."""
+    async with connected(settings) as conn:
+        actors = {name: await inspection.actor(conn, settings.tenant, name) for name in sorted(settings.callers)}
+    strangers = [name for name, actor in actors.items() if actor is None or actor["kind"] != "agent"]
+    detail = f"not in the directory: {', '.join(strangers)}" if strangers else ", ".join(actors) or "none"
+    remedy = "Add them as agents to the directory file, or remove their secrets from COUNTERSIGN_CALLERS."
+    return [Fact("callers", ok=not strangers, detail=detail, remedy=remedy)]

@@ -1,0 +1,109 @@
+"""Checks every part by itself, and says what is wrong and what to do. Reads only, but for an archive's probe object."""
+
+import asyncio
+import platform
+from collections.abc import Awaitable, Callable
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+from bot.slack.client import slack_client
+from bot.slack.doctor import Fact, check_slack
+from countersign.checks import directory
+from countersign.checks.probe import policy_text
+from countersign.compose.archive import make_archive
+from countersign.compose.system import validated_catalog
+from countersign.config.directory import read_directory
+from countersign.config.settings import Settings, required
+from receipts.signing import load_or_create
+from runtime.clock import Clock, utc_now
+from runtime.model.json_limits import first_line
+
+Check = Callable[[Settings], Awaitable[list[Fact]]]
+
+_REACH = "Set COUNTERSIGN_DATABASE_URL to a PostgreSQL that runs and can be reached from here."
+
+
+async def examine(settings: Settings, clock: Clock = utc_now) -> list[Fact]:
+    """Return every check's result, in an order in which a person would mend things."""
+    checks: tuple[tuple[str, Check, str], ...] = (
+        ("program", _program, "Install the program with `make up`, or use its image."),
+        ("database", partial(directory.database, clock=clock), _REACH),
+        ("migrations", directory.migrations, _REACH),
+        ("policy", _policy, "Start OPA with the policy bundle, as docs/policy.md says."),
+        ("definitions", _definitions, "Mend COUNTERSIGN_PACKS and COUNTERSIGN_PACK."),
+        ("directory file", _file, "Mend the file; the message says where."),
+        ("groups", directory.groups, "Mend database, policy and channels first."),
+        ("callers", directory.callers, "Mend the database first."),
+        ("slack", _slack, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
+        ("archive", _archive, "Check the settings that begin with COUNTERSIGN_S3_."),
+        ("signing key", _key, "Let it be an Ed25519 key in PEM that its owner alone may read."),
+    )
+    return [fact for name, check, remedy in checks for fact in await _guarded(name, check(settings), remedy)]
+
+
+async def _guarded(name: str, check: Awaitable[list[Fact]], remedy: str) -> list[Fact]:
+    try:
+        return await check
+    except Exception as error:  # noqa: BLE001 - whatever a part raises is what is wrong with it; the others are checked too
+        return [Fact(name, ok=False, detail=first_line(error) or type(error).__name__, remedy=remedy)]
+
+
+async def _program(_: Settings) -> list[Fact]:
+    text = f"countersign {version('countersign')}, Python {platform.python_version()}"
+    return [Fact("program", ok=True, detail=text)]
+
+
+async def _policy(settings: Settings) -> list[Fact]:
+    """OPA's version, the bundle's revision and every member of the answer are checked by the client that asks."""
+    text = await policy_text(settings)
+    return [Fact("policy", ok=True, detail=f"answers, with policy {text.digest}")]
+
+
+async def _definitions(settings: Settings) -> list[Fact]:
+    catalog = await asyncio.to_thread(validated_catalog, settings)
+    problems = [str(problem) for problem in catalog.problems]
+    detail = "; ".join(problems) or f"{len(catalog.definitions)} available"
+    return [Fact("definitions", ok=not problems, detail=detail, remedy="Mend the files; the messages say where.")]
+
+
+async def _file(settings: Settings) -> list[Fact]:
+    if settings.directory is None:
+        return [Fact("directory file", ok=True, detail="none here; the database holds what was loaded last")]
+    known = await asyncio.to_thread(read_directory, settings.directory)
+    return [Fact("directory file", ok=True, detail=f"{len(known.people)} people, {len(known.agents)} agents")]
+
+
+async def _slack(settings: Settings) -> list[Fact]:
+    client = slack_client(required(settings, "slack_bot_token"), settings.slack_api_url)
+    app_token = settings.slack_app_token
+    heard = [*(["Socket Mode"] if app_token else []), *(["HTTP"] if settings.slack_signing_secrets else [])]
+    transport = Fact(
+        "slack transport",
+        ok=bool(heard),
+        detail=" and ".join(heard) or "none, so no click can be heard",
+        remedy="Set COUNTERSIGN_SLACK_SIGNING_SECRETS for HTTP, or COUNTERSIGN_SLACK_APP_TOKEN for Socket Mode.",
+    )
+    return [transport, *await check_slack(client, app_token.get_secret_value() if app_token else None)]
+
+
+async def _archive(settings: Settings) -> list[Fact]:
+    local = settings.s3_bucket is None
+    facts = await asyncio.to_thread(lambda: make_archive(settings).check())
+    remedy = "Check bucket, endpoint and keys; a bucket as it must be is made by `countersign bucket`."
+    # A local folder cannot be locked; who chose it is told, and that is all that can be done about it.
+    return [
+        Fact(f"archive {fact.name}", fact.ok or (local and fact.name == "locked"), fact.text, remedy) for fact in facts
+    ]
+
+
+async def _key(settings: Settings) -> list[Fact]:
+    path = settings.key_path.resolve()
+    data = [(settings.home / folder).resolve() for folder in ("data", "evidence")]
+    if any(path.is_relative_to(folder) for folder in data):
+        remedy = "Move it, and point COUNTERSIGN_SIGNING_KEY there: who can change the data must not be able to sign."
+        return [Fact("signing key", ok=False, detail=f"{path} lies among the data", remedy=remedy)]
+    if not await asyncio.to_thread(Path.exists, path):
+        return [Fact("signing key", ok=True, detail=f"none at {path} yet; the first worker to start makes it")]
+    key = await asyncio.to_thread(load_or_create, path)
+    return [Fact("signing key", ok=True, detail=f"{path}, readable by its owner alone, {key.public.key_id[:16]}")]

@@ -1,0 +1,40 @@
+"""The commands about evidence. `verify` imports nothing that needs a server or a network."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from countersign.cli.command import out, run, shared_settings
+
+evidence = typer.Typer(no_args_is_help=True, help="Evidence bundles: list, fetch, verify.")
+
+
+@evidence.command("list")
+def list_() -> None:
+    """List the bundles of finished runs, newest first."""
+    from countersign.cli.operate import list_bundles
+
+    for row in run(list_bundles(shared_settings())):
+        stored = row["stored_at"].isoformat(timespec="seconds")
+        out.print(f"{row['run_id']}  {row['status']}  {row['sha256']}  {row['size']:,} B  {stored}")
+
+
+@evidence.command()
+def get(run_id: str, to: Annotated[Path, typer.Option(help="file to write")] = Path("evidence.zip")) -> None:
+    """Fetch the bundle of a run from the archive."""
+    from countersign.cli.operate import fetch_bundle
+
+    sha256 = run(fetch_bundle(shared_settings(), run_id, to))
+    out.print(f"sha256: {sha256}\nbundle: {to}")
+
+
+@evidence.command()
+def verify(file: Path, key: Annotated[Path, typer.Option(help="the public key, from a source that you trust")]) -> None:
+    """Verify a bundle offline: no database, no network, no private key. Names the first thing that does not hold."""
+    from evidence.verify.verify import verify as verify_bundle
+
+    report = verify_bundle(file, key)
+    for passed in report.steps:
+        out.print(f"{passed.step:>2}. {passed.fact}")
+    out.print(f"sha256: {report.sha256}\nrun:    {report.run_id} of {report.tenant}\nEverything holds.")

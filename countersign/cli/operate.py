@@ -1,0 +1,61 @@
+"""What an operator does to a running system from the command line."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from countersign.compose.archive import make_archive
+from countersign.compose.database import connected
+from countersign.compose.system import compose
+from countersign.config.errors import CountersignError
+from countersign.config.settings import Settings
+from policy.text import strict_json
+from runtime.desk import inspection
+from runtime.desk.operator import OperatorDesk
+
+
+class OperateError(CountersignError):
+    """The wish cannot be fulfilled; the message says why."""
+
+
+def read_json(file: Path) -> Any:
+    """Return the JSON in a file, or raise OperateError."""
+    try:
+        return strict_json(file.read_bytes().decode())
+    except OSError as error:
+        raise OperateError(f"{file} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise OperateError(f"{file} is not JSON: {error}") from error
+
+
+async def cancel_run(settings: Settings, run_id: str, reason: str) -> str:
+    """Ask for a run to stop, through the inbox like everything else; return what became of it."""
+    async with compose(settings) as system:
+        facts = await OperatorDesk(system.engine, settings.tenant).cancel(run_id, reason)
+    if facts["status"] != "applied":
+        raise OperateError(f"{run_id} was not canceled: {facts['reason']}")
+    return f"{run_id} is canceled"
+
+
+async def list_bundles(settings: Settings) -> list[dict[str, Any]]:
+    """Return the tenant's bundles, newest first."""
+    async with connected(settings) as conn:
+        return await inspection.bundles(conn, settings.tenant)
+
+
+async def fetch_bundle(settings: Settings, run_id: str, to: Path) -> str:
+    """Write a run's bundle to a file and return its SHA-256."""
+    async with connected(settings) as conn:
+        run = await inspection.run(conn, settings.tenant, run_id)
+    if run is None or run["location"] is None:
+        raise OperateError(f"there is no stored bundle of run {run_id}")
+    await asyncio.to_thread(_fetch, settings, run["location"], to)
+    return str(run["sha256"])
+
+
+def _fetch(settings: Settings, location: str, to: Path) -> None:
+    data = make_archive(settings).get(location)
+    try:
+        to.write_bytes(data)
+    except OSError as error:
+        raise OperateError(f"{to} cannot be written: {error.strerror}") from error

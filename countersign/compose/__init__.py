@@ -1,0 +1,1 @@
+"""The composition root: each command composes what it needs.."""

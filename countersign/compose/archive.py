@@ -1,0 +1,37 @@
+"""Where evidence is kept, as the settings name it."""
+
+from typing import TYPE_CHECKING
+
+from countersign.config.settings import Settings
+from evidence.archive.archive import Archive
+from evidence.archive.local import LocalArchive
+from runtime.clock import utc_now
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+def make_archive(settings: Settings) -> Archive:
+    """Return the archive that the settings describe: a bucket, or a local folder."""
+    if settings.s3_bucket is None:
+        return LocalArchive(settings.home / "evidence")
+    from evidence.archive.s3 import Retention, S3Archive  # noqa: PLC0415 - boto3 is large, and few processes need it
+
+    retention = Retention(settings.retention_mode, settings.retention_days)
+    return S3Archive(make_s3(settings), settings.s3_bucket, settings.s3_prefix, retention, utc_now)
+
+
+def make_s3(settings: Settings) -> "S3Client":
+    """Return a client of the bucket's store."""
+    import boto3  # noqa: PLC0415 - see make_archive
+    from botocore.config import Config  # noqa: PLC0415
+
+    access, secret = settings.s3_access_key, settings.s3_secret_key
+    return boto3.client(
+        "s3",
+        endpoint_url=settings.s3_endpoint,
+        region_name=settings.s3_region,
+        aws_access_key_id=access.get_secret_value() if access else None,
+        aws_secret_access_key=secret.get_secret_value() if secret else None,
+        config=Config(connect_timeout=5, read_timeout=30, retries={"max_attempts": 2}),
+    )

@@ -1,0 +1,1 @@
+"""Settings, the directory file, logs, errors.."""

@@ -1,0 +1,91 @@
+"""The directory file: people, agents, groups, and which Slack account is whose. Loaded into the database at start."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+
+from countersign.config.errors import CountersignError
+from runtime.definitions.problems import Path as Place
+from runtime.definitions.problems import show_path
+from runtime.definitions.sources.yaml_source import Source, SourceError, read_source
+
+Fault = tuple[Place, str]
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=100)]
+Title = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
+
+
+class DirectoryError(CountersignError):
+    """The directory file is not usable; the message names every fault and where it is."""
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Account(_Closed):
+    """A Slack account."""
+
+    team: Annotated[str, StringConstraints(pattern=r"^[TE][A-Z0-9]+$")]
+    user: Annotated[str, StringConstraints(pattern=r"^[UW][A-Z0-9]+$")]
+
+
+class PersonEntry(_Closed):
+    """One person, who may have several accounts and still counts once."""
+
+    id: Name
+    name: Title
+    groups: list[Title] = []
+    slack: list[Account] = []
+
+
+class AgentEntry(_Closed):
+    """A program that calls the edge: what it may start, whose wishes it may bring, which verbs it may answer for."""
+
+    id: Name
+    name: Title
+    triggers: list[Title] = []
+    on_behalf: bool = False
+    completes: list[Title] = []
+
+
+class Directory(_Closed):
+    """The whole file. Two people may be listed with one account: whoever clicks with it is refused."""
+
+    people: list[PersonEntry]
+    agents: list[AgentEntry] = []
+
+
+def read_directory(path: Path) -> Directory:
+    """Return the directory in a strict YAML file, or raise DirectoryError naming file, line and path of every fault."""
+    try:
+        source = read_source(path, str(path))
+    except SourceError as error:
+        raise DirectoryError(str(error)) from error
+    try:
+        directory = Directory.model_validate(source.value)
+    except ValidationError as error:
+        _refuse(source, [(one["loc"], one["msg"]) for one in error.errors(include_url=False)])
+    _refuse(source, list(_repeated(directory)))
+    return directory
+
+
+def _refuse(source: Source, faults: list[Fault]) -> None:
+    if faults:
+        raise DirectoryError("\n".join(str(source.problem(place, "directory", what)) for place, what in faults))
+
+
+def _repeated(directory: Directory) -> Iterator[Fault]:
+    """Find ids that two entries share, and accounts listed twice for one person."""
+    entries = {("people", index): person.id for index, person in enumerate(directory.people)}
+    entries |= {("agents", index): agent.id for index, agent in enumerate(directory.agents)}
+    first: dict[str, Place] = {}
+    for place, name in entries.items():
+        if first.setdefault(name, place) != place:
+            yield (*place, "id"), f"{name} is {show_path(first[name])} already"
+    for index, person in enumerate(directory.people):
+        for number, account in enumerate(person.slack):
+            if account in person.slack[:number]:
+                yield ("people", index, "slack", number), f"{account.team} {account.user} is listed twice"

@@ -1,0 +1,203 @@
+"""Every setting, in one frozen object, from the environment (`COUNTERSIGN_…`) or from files among Docker's secrets."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings.exceptions import SettingsError
+
+from countersign.config.errors import CountersignError
+from runtime.definitions.problems import hint
+
+PREFIX = "COUNTERSIGN_"
+ROOT = Path(__file__).resolve().parents[2]
+SECRET_FILES = Path("/run/secrets")
+"""Where Docker mounts secrets: `countersign_database_url` there is what COUNTERSIGN_DATABASE_URL is."""
+
+# Set-up and tests have variables of their own.
+_NOT_OURS = re.compile(r"COUNTERSIGN_(OPA|TEST_.*)")
+_NAME = r"^[a-z0-9][a-z0-9._-]*$"
+_MASK = "********"
+
+
+class ConfigError(CountersignError):
+    """A setting is wrong, unknown or missing; the message names its variable."""
+
+
+def _database(url: SecretStr) -> SecretStr:
+    if urlsplit(url.get_secret_value()).scheme not in ("postgresql", "postgres"):
+        raise ValueError("is not postgresql://USER:PASSWORD@HOST:PORT/NAME")
+    return url
+
+
+def _http(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.query:
+        raise ValueError("is not http(s)://HOST, without credentials and query")
+    return url
+
+
+def _server(url: str) -> str:
+    if urlsplit(_http(url)).path not in ("", "/"):
+        raise ValueError("is not http(s)://HOST:PORT, without a path")
+    return url
+
+
+def _base(url: str) -> str:
+    if not _http(url).endswith("/"):
+        raise ValueError("does not end with a slash")
+    return url
+
+
+def _secret(shortest: int) -> AfterValidator:
+    def check(secret: SecretStr) -> SecretStr:
+        if len(secret.get_secret_value()) < shortest:
+            raise ValueError(f"has fewer than {shortest} characters")
+        return secret
+
+    return AfterValidator(check)
+
+
+def _slashed(prefix: object) -> object:
+    return f"{prefix}/" if isinstance(prefix, str) and prefix and not prefix.endswith("/") else prefix
+
+
+# Anybody can sign with an empty secret, and find a short one by trying.
+Secret = Annotated[SecretStr, _secret(1)]
+SigningSecret = Annotated[SecretStr, _secret(20)]
+CallerSecret = Annotated[SecretStr, _secret(32)]
+Word = Annotated[str, Field(min_length=1)]
+
+
+class Settings(BaseSettings):
+    """What the program runs with. A value that is a mapping or a list is JSON in the environment; empty is not set."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", env_ignore_empty=True)
+
+    tenant: str = Field("acme", pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", description="the tenant that this process serves")
+    home: Path = Field(Path(".countersign"), description="folder of keys, local evidence and embedded mode's data")
+    database_url: Annotated[Secret, AfterValidator(_database)] | None = Field(None, description="PostgreSQL")
+    database_connections: int = Field(10, ge=2, le=200, description="connections of this process's pool")
+    opa_url: Annotated[str, AfterValidator(_server)] | None = Field(None, description="OPA server")
+    policies: Path = Field(ROOT / "rego", description="policy folder of embedded mode")
+    packs: list[Path] = Field([ROOT / "packs/kyc", ROOT / "packs/incident-triage"], description="pack folders")
+    pack: dict[str, dict[str, str]] = Field({}, repr=False, description="settings of packs, by pack name")
+    definitions: Literal["strict", "warn"] = Field("strict", description="what an invalid definition does to a start")
+    directory: Path | None = Field(None, description="YAML file of people, agents and their Slack accounts")
+
+    slack_bot_token: Secret | None = Field(None, description="xoxb-…, of the installed app")
+    slack_signing_secrets: list[SigningSecret] = Field([], description="for HTTP: one, or two while rotating")
+    slack_app_token: Secret | None = Field(None, description="xapp-…, for Socket Mode")
+    slack_api_url: Annotated[str, AfterValidator(_base)] = Field(
+        "https://slack.com/api/", description="base URL of the Web API"
+    )
+    slack_channel: Word | None = Field(None, description="channel of cards that no group's channel takes")
+    slack_channels: dict[str, Word] = Field({}, description="channel by group")
+    doubt_groups: list[Word] = Field(["operators"], min_length=1, description="who settles what is in doubt")
+
+    s3_bucket: Word | None = Field(None, description="bucket of evidence; a folder in HOME if not set")
+    s3_prefix: Annotated[str, BeforeValidator(_slashed)] = Field(
+        "evidence/", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*/)*$", description="folder in the bucket"
+    )
+    s3_endpoint: Annotated[str, AfterValidator(_http)] | None = Field(None, description="S3, for others than AWS")
+    s3_region: Word = Field("us-east-1", description="region of the bucket")
+    s3_access_key: Secret | None = Field(None, description="access key; boto3's own search if not set")
+    s3_secret_key: Secret | None = Field(None, description="secret key; boto3's own search if not set")
+    retention_days: int = Field(2555, ge=1, le=36500, description="retention where the bucket has Object Lock")
+    retention_mode: Literal["GOVERNANCE", "COMPLIANCE"] = Field("COMPLIANCE", description="Object Lock mode")
+    signing_key: Path | None = Field(None, description="Ed25519 key of evidence; HOME/keys/evidence.pem if not set")
+
+    callers: dict[Annotated[str, Field(pattern=_NAME)], CallerSecret] = Field(
+        {}, description="signing secret of each agent that calls the edge"
+    )
+    host: Word = Field("127.0.0.1", description="address to listen on")
+    port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    concurrency: int = Field(8, ge=1, le=256, description="pieces of work that a worker does at once")
+    sweep_seconds: float = Field(1.0, gt=0, le=60, description="pause between sweeps")
+    lease_seconds: float = Field(30.0, ge=1, le=3600, description="how long a worker may be silent")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
+
+    @model_validator(mode="after")
+    def _whole_key(self) -> Self:
+        if (self.s3_access_key is None) != (self.s3_secret_key is None):
+            raise ValueError("COUNTERSIGN_S3_ACCESS_KEY and COUNTERSIGN_S3_SECRET_KEY: only one of them is set")
+        return self
+
+    @property
+    def key_path(self) -> Path:
+        """Return where the signing key is, apart from the data."""
+        return self.signing_key or self.home / "keys" / "evidence.pem"
+
+
+def variable(name: object) -> str:
+    """Return the environment variable of a setting."""
+    return f"{PREFIX}{str(name).upper()}"
+
+
+def read_settings(secret_files: Path = SECRET_FILES) -> Settings:
+    """Return the settings of this process, or raise ConfigError with everything that is wrong with them."""
+    faults = [*_unknown()]
+    try:
+        settings = Settings(_secrets_dir=secret_files if secret_files.is_dir() else None)
+    except ValidationError as error:
+        faults += [_fault(one["loc"], one["msg"]) for one in error.errors(include_input=False, include_url=False)]
+    except SettingsError as error:  # its text names the field and quotes no value
+        name = re.search(r'field "(\w+)"', str(error))
+        faults.append(f"{variable(name[1] if name else '…')}: is not JSON")
+    if faults:
+        raise ConfigError("; ".join(faults))
+    return settings
+
+
+def required(settings: Settings, name: str) -> str:
+    """Return a setting that there is no doing without, as text; raise ConfigError naming it."""
+    value = getattr(settings, name)
+    if value is None:
+        raise ConfigError(f"{variable(name)} is not set; `countersign up` runs without settings")
+    return value.get_secret_value() if hasattr(value, "get_secret_value") else str(value)
+
+
+def _fault(place: tuple[int | str, ...], message: str) -> str:
+    what = message.removeprefix("Value error, ")
+    return f"{'.'.join([variable(place[0]), *map(str, place[1:])])}: {what}" if place else what
+
+
+def _unknown() -> Iterator[str]:
+    known = {variable(name) for name in Settings.model_fields}
+    for name in sorted(name.upper() for name in os.environ):
+        if name.startswith(PREFIX) and name not in known and not _NOT_OURS.fullmatch(name):
+            yield f"{name}: there is no such setting{hint(name, known)}"
+
+
+def explain(settings: Settings, secret_files: Path = SECRET_FILES) -> Iterator[tuple[str, str, str, str]]:
+    """Yield (variable, value with secrets masked, source, meaning) of every setting."""
+    present = {name.upper() for name, value in os.environ.items() if value}
+    for name, info in Settings.model_fields.items():
+        file = secret_files / variable(name).lower()
+        source = "the environment" if variable(name) in present else str(file) if file.exists() else "its default"
+        value = getattr(settings, name)
+        yield variable(name), _masked(_addresses(value) if name == "pack" else value), source, info.description or ""
+
+
+def _addresses(pack: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """Mask all that a pack is told but addresses: what else is secret among it, only the pack knows."""
+    shown = re.compile(r"https?://[^@?#]*")
+    return {
+        name: {key: value if shown.fullmatch(value) else _MASK for key, value in told.items()}
+        for name, told in pack.items()
+    }
+
+
+def _masked(value: Any) -> str:
+    if isinstance(value, SecretStr):
+        return _MASK
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_masked(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_masked(item) for item in value) + "]"
+    return "" if value is None else str(value)

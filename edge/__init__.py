@@ -1,0 +1,1 @@
+"""HTTP for callers: routes, messages, signing, problems.."""

@@ -1,0 +1,137 @@
+"""The routes. Every call but the probes and Slack's is signed by a caller that the directory knows."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from fastapi import Depends, FastAPI, Request
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from edge.body import parse, read_body
+from edge.messages import NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut
+from edge.problems import Problem, handle_problems
+from edge.signing import verified_caller
+from runtime.desk.callers import Answer, CallerDesk, Grants, TriggerConflictError, TriggerError
+
+Ready = Callable[[], Awaitable[list[str]]]
+
+_RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A verified agent and what the directory lets it do."""
+
+    id: str
+    grants: Grants
+
+
+@dataclass(frozen=True)
+class Api:
+    """What the API needs: the runtime's counter, and the secret of each caller."""
+
+    desk: CallerDesk
+    secrets: Mapping[str, str]
+
+
+def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastAPI:
+    """Return the application; `ready` names the parts that are not in order, `slack` takes what Slack sends."""
+    app = FastAPI(title="Countersign", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
+    handle_problems(app)
+
+    @app.get("/healthz")
+    async def healthz() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/readyz")
+    async def readyz() -> dict[str, str]:
+        if missing := await ready():
+            raise Problem(503, f"not in order: {', '.join(missing)}")
+        return {"status": "ready"}
+
+    if api is not None:
+        routes = _Routes(api)
+        app.post("/v1/triggers/{type_}", status_code=202)(routes.trigger)
+        app.post("/v1/notifications", status_code=202)(routes.notify)
+        app.get("/v1/runs/{run_id}")(routes.run)
+    if slack is not None:
+        app.router.routes.append(Route("/slack/events", slack))
+    return app
+
+
+Body = Depends(read_body)
+
+
+class _Routes:
+    def __init__(self, api: Api) -> None:
+        self.desk = api.desk
+        self.secrets = api.secrets
+
+    async def trigger(self, type_: str, request: Request, body: bytes = Body) -> TriggerOut:
+        caller = await self._caller(request, body)
+        if type_ not in caller.grants.triggers:
+            raise Problem(403, f"{caller.id} may not send triggers of type {type_}")
+        trigger = parse(TriggerIn, body)
+        runbook = self.desk.runbook_for(type_)
+        if runbook is None:
+            raise Problem(404, f"no available runbook takes triggers of type {type_}")
+        requester = await self._requester(caller, trigger.on_behalf_of)
+        try:
+            claim = await self.desk.trigger(runbook, trigger.ref, trigger.payload, requester, caller.id)
+        except TriggerConflictError as error:
+            raise Problem(409, str(error)) from error
+        except TriggerError as error:
+            raise Problem(422, str(error)) from error
+        return TriggerOut(run_id=claim.run_id, is_new=claim.is_new)
+
+    async def notify(self, request: Request, body: bytes = Body) -> NotificationOut:
+        caller = await self._caller(request, body)
+        answer = _answer(parse(NotificationIn, body))
+        notification_id, facts = await self.desk.notify(caller.id, caller.grants, answer)
+        reason = str(facts.get("reason", ""))
+        return NotificationOut(notification_id=notification_id, status=facts["status"], reason=reason)
+
+    async def run(self, run_id: str, request: Request, body: bytes = Body) -> RunOut:
+        caller = await self._caller(request, body)
+        summary = await self.desk.run(run_id) if _RUN_ID.fullmatch(run_id) else None
+        if summary is None or summary["trigger_type"] not in caller.grants.triggers:
+            raise Problem(404, f"no run {run_id}")
+        return RunOut.model_validate(summary)
+
+    async def _caller(self, request: Request, body: bytes) -> Caller:
+        now = self.desk.now().timestamp()
+        sent = request.scope
+        name = verified_caller(sent["headers"], self.secrets, now, sent["method"], sent["raw_path"], body)
+        if name is None:
+            raise Problem(401, "the signature is missing, wrong or older than five minutes")
+        if sent["query_string"]:
+            raise Problem(400, "nothing is taken from a query string")
+        grants = await self.desk.grants(name)
+        if grants is None:
+            raise Problem(403, f"the directory has no agent {name}")
+        return Caller(name, grants)
+
+    async def _requester(self, caller: Caller, on_behalf_of: str | None) -> tuple[str, str]:
+        if on_behalf_of is None and caller.grants.on_behalf:
+            raise Problem(422, f"on_behalf_of: missing; {caller.id} speaks for people")
+        if on_behalf_of is None:
+            return caller.id, "agent"
+        if not caller.grants.on_behalf:
+            raise Problem(403, f"{caller.id} may not speak for others")
+        if not await self.desk.knows_person(on_behalf_of):
+            raise Problem(422, f"on_behalf_of: the directory has no person {on_behalf_of}")
+        return on_behalf_of, "person"
+
+
+def _answer(sent: NotificationIn) -> Answer:
+    return Answer(
+        answer_id=sent.id,
+        kind="progress" if sent.type == "progress" else "completion",
+        outcome="failed" if sent.type == "failed" else "succeeded",
+        correlation_key=sent.correlation_key,
+        result=sent.result,
+        error=sent.error,
+        message=sent.message,
+        token=sent.token,
+    )

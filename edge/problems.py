@@ -1,0 +1,64 @@
+"""Errors of the edge as problem+json (RFC 9457): one shape, one sentence that says what is wrong and where."""
+
+import logging
+from collections.abc import Mapping
+
+import psycopg
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from runtime.model.json_limits import first_line
+
+TITLES = {
+    400: "Bad request",
+    401: "Not signed by a known caller",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    409: "Conflict",
+    413: "Too large",
+    422: "Not acceptable",
+    500: "Internal error",
+    503: "Not available",
+}
+
+log = logging.getLogger(__name__)
+
+
+class Problem(Exception):  # noqa: N818 - the RFC's own word
+    """An answer other than success."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+
+
+def handle_problems(app: FastAPI) -> None:
+    """Have every error of the application answered as a problem, whoever raises it."""
+    ours = (Problem, RequestValidationError, HTTPException, psycopg.OperationalError, psycopg.InterfaceError)
+    for kind in (*ours, Exception):
+        app.add_exception_handler(kind, _answer)
+
+
+def response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """Return the problem document."""
+    body = {"type": "about:blank", "title": TITLES.get(status, "Error"), "status": status, "detail": detail}
+    return JSONResponse(body, status, headers, media_type="application/problem+json")
+
+
+async def _answer(_: Request, error: Exception) -> JSONResponse:
+    match error:
+        case Problem():
+            return response(error.status, error.detail)
+        case RequestValidationError():
+            return response(422, "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()))
+        case HTTPException():
+            return response(error.status_code, str(error.detail), error.headers)
+        case psycopg.OperationalError() | psycopg.InterfaceError():
+            log.warning("not answered, the database cannot be reached: %s", first_line(error))
+            return response(503, "the database cannot be reached; try again", {"Retry-After": "5"})
+        case _:  # the server logs it, once; the caller is told nothing
+            return response(500, "the request could not be handled")

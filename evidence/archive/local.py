@@ -1,0 +1,122 @@
+"""An archive in a folder of this machine."""
+
+import contextlib
+import hashlib
+import os
+import secrets
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from evidence.archive.archive import (
+    ArchiveConflictError,
+    ArchiveError,
+    ArchiveFact,
+    ArchiveNotFoundError,
+    Stored,
+    check_put,
+)
+from receipts import canonical
+from receipts.fields import Closed, Sha256Hex
+
+_READ_ONLY = 0o444
+
+
+class _Sidecar(Closed):
+    """What stands in `NAME.json` beside the file NAME."""
+
+    sha256: Sha256Hex
+    size: int
+
+
+class LocalArchive:
+    """Files that appear whole or not at all, are read-only, and are never replaced. A location is a path."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.absolute()
+
+    def put(self, name: str, data: bytes, sha256: str) -> Stored:
+        """Write the file, then its sidecar; a crash between the two is mended by putting the same data again."""
+        check_put(name, data, sha256)
+        path = self._folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write_once(path, data)
+            _write_once(_beside(path), canonical.dumps(_Sidecar(sha256=sha256, size=len(data)).model_dump()))
+        except OSError as error:
+            raise ArchiveError(f"{path} cannot be written: {error}") from error
+        return self.head(str(path))
+
+    def get(self, location: str) -> bytes:
+        """Read the file and compare it with its sidecar."""
+        data = self._read(Path(location))
+        if hashlib.sha256(data).hexdigest() != self.head(location).sha256:
+            raise ArchiveError(f"{location} is not what was stored: its SHA-256 differs")
+        return data
+
+    def head(self, location: str) -> Stored:
+        """Read the sidecar."""
+        sidecar = _beside(Path(location))
+        try:
+            kept = _Sidecar.model_validate(canonical.loads(self._read(sidecar)))
+        except (canonical.CanonicalError, ValidationError) as error:
+            raise ArchiveError(f"{sidecar} is damaged: {error}") from error
+        return Stored(location, None, None, kept.sha256)
+
+    def check(self) -> list[ArchiveFact]:
+        """Write and remove a file."""
+        probe = self._folder / f".probe-{secrets.token_hex(8)}"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            _write_once(probe, b"")
+            probe.unlink()
+        except OSError as error:
+            return [ArchiveFact("writable", ok=False, text=f"{self._folder} cannot be written: {error}")]
+        return [
+            ArchiveFact("writable", ok=True, text=f"{self._folder} can be written"),
+            ArchiveFact(
+                "locked", ok=False, text="a local folder keeps no versions and no locks: its owner can delete files"
+            ),
+        ]
+
+    def _read(self, path: Path) -> bytes:
+        """Read a file of the archive, and none beyond it."""
+        if not path.is_relative_to(self._folder) or ".." in path.parts:
+            raise ArchiveError(f"{path} is not in {self._folder}")
+        try:
+            return path.read_bytes()
+        except FileNotFoundError as error:
+            raise ArchiveNotFoundError(f"{path} does not exist") from error
+        except OSError as error:
+            raise ArchiveError(f"{path} cannot be read: {error}") from error
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
+
+
+def _write_once(path: Path, data: bytes) -> None:
+    """Let `path` appear with all of `data`, on disk for good; where it exists, demand that it holds the same."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _READ_ONLY), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(draft, path)
+        _sync_folder(path.parent)
+    except FileExistsError as error:
+        if path.read_bytes() != data:
+            raise ArchiveConflictError(f"{path} already holds something else") from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            draft.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name survive a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

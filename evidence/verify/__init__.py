@@ -1,0 +1,1 @@
+"""Verifies bundles offline: no network, no database.."""

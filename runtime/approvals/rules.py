@@ -1,0 +1,81 @@
+"""The rules of human authorization: who may vote, and what the votes add up to. Values in, values out.
+
+Votes count distinct people, never accounts. The requester never counts. Expiry is never consent.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from runtime.model.actor import Person
+from runtime.model.approval import ApprovalStatus, Refusal, Requirement, VoteVerdict
+
+REASON_MIN = 3
+
+Account = tuple[str, str]
+"""A Slack (team, user). Ids of people may be renamed in the directory; the account that clicked stays the same."""
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """An approval as far as a vote's validity depends on it."""
+
+    status: ApprovalStatus
+    requirement: Requirement
+    requested_by: str
+    submitted_by: str
+    requester_accounts: frozenset[Account]
+    voted: frozenset[str]
+    voted_accounts: frozenset[Account]
+    escalated: bool
+    expires_at: datetime
+
+
+def refuse_vote(
+    ballot: Ballot, person: Person, accounts: Iterable[Account], verdict: VoteVerdict, reason: str | None, now: datetime
+) -> Refusal | None:
+    """Return why this vote does not count, or None. `reason` None means that it is not asked yet.
+
+    `accounts` are the one that clicked, or all of the person's where nobody has clicked yet.
+    """
+    behind = frozenset(accounts)
+    if ballot.status is not ApprovalStatus.REQUESTED:
+        return Refusal("vote.closed", f"This request is closed already: it was {ballot.status}. Nothing has changed.")
+    if now >= ballot.expires_at:
+        return Refusal("vote.expired", "The time for this request has run out. Nothing has changed.")
+    if person.id in (ballot.requested_by, ballot.submitted_by) or behind & ballot.requester_accounts:
+        return Refusal("vote.requester", "You asked for this yourself, so somebody else has to decide it.")
+    if person.id in ballot.requirement.exclude:
+        return Refusal("vote.excluded", "Policy excludes you from deciding this request.")
+    electorate = ballot.requirement.electorate(escalated=ballot.escalated)
+    if not set(person.groups) & set(electorate):
+        return Refusal("vote.not_in_group", f"This request is for members of: {', '.join(electorate)}.")
+    if person.id in ballot.voted or behind & ballot.voted_accounts:
+        return Refusal("vote.repeated", "You have voted on this request already. Your first vote stands.")
+    return _refuse_reason(ballot, verdict, reason)
+
+
+def _refuse_reason(ballot: Ballot, verdict: VoteVerdict, reason: str | None) -> Refusal | None:
+    if reason is None or len(reason.strip()) >= REASON_MIN:
+        return None
+    if verdict is VoteVerdict.REJECT or ballot.requirement.reason_required:
+        return Refusal("vote.reason_missing", "A reason is needed, in a few words.")
+    return None
+
+
+def tally(requirement: Requirement, votes: Sequence[tuple[VoteVerdict, str, Sequence[str]]]) -> ApprovalStatus:
+    """Return what votes of (verdict, person, groups) add up to: one rejection rejects; the quorum counts people."""
+    if any(verdict is VoteVerdict.REJECT for verdict, _, _ in votes):
+        return ApprovalStatus.REJECTED
+    asked = {*requirement.groups, *requirement.escalate_to}
+    approvers = {
+        person: set(groups)
+        for verdict, person, groups in votes
+        if verdict is VoteVerdict.APPROVE and asked & set(groups)  # who has left the groups since counts no more
+    }
+    if len(approvers) < max(requirement.quorum, 1):
+        return ApprovalStatus.REQUESTED
+    covered = set().union(*approvers.values())
+    if requirement.all_groups and not set(requirement.groups) <= covered:
+        return ApprovalStatus.REQUESTED
+    return ApprovalStatus.APPROVED

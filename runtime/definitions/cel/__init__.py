@@ -1,0 +1,1 @@
+"""Expressions: Common Expression Language, with bounds.."""

@@ -1,0 +1,235 @@
+"""CEL in texts: ``${...}`` templates and conditions, compiled once, evaluated to pure JSON or to an error.
+
+A text that is one ``${...}`` and nothing else gives the expression's value with its type; otherwise each value is
+written into the text, where only text, numbers and booleans may stand. ``$${`` writes a literal ``${``.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import cel
+
+from receipts.canonical import dumps
+from runtime.definitions.cel.tokens import Reading, Reference, TokenError, expression_end, read
+from runtime.definitions.problems import DefinitionError, hint
+from runtime.model.json_limits import MAX_INTEGER
+
+Json = Any
+Context = Mapping[str, Json]
+
+MAX_EXPRESSION = 2048
+MAX_TEXT = 65536
+LONGEST_LOOP = {1: 5000, 2: 250}  # by depth: `map` copies its result for each item, so its time grows as the square
+FUNCTIONS = frozenset(
+    "contains double duration endsWith"  # noqa: SIM905 - one word a line reads worse
+    " getDate getDayOfMonth getDayOfWeek getDayOfYear getFullYear getHours"
+    " getMilliseconds getMinutes getMonth getSeconds int matches size startsWith string timestamp".split()
+)
+
+_SYNTAX = re.compile(r"ERROR: <input>:(\d+:\d+): (?:Syntax error: )?([^\n]*?)(?: expecting [^\n]*)?(?:\n|$)")
+_FAULTS = (ValueError, LookupError, RuntimeError, TypeError, ArithmeticError)
+
+
+class ExpressionError(DefinitionError):
+    """An expression cannot be compiled or evaluated; the message quotes it and says why."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A compiled CEL expression. `only` is set where it is one reference and nothing else; `depth` is its loops'."""
+
+    source: str
+    references: tuple[Reference, ...]
+    only: Reference | None
+    depth: int
+    program: cel.Program
+
+    @property
+    def constant(self) -> bool:
+        """Tell whether the value is the same in every context."""
+        return not self.references
+
+    def evaluate(self, context: Context) -> Json:
+        """Return the value in `context` as JSON, or raise ExpressionError."""
+        try:
+            value = self.program.execute(self._needed(context))
+        except KeyError as error:
+            raise ExpressionError(f"expression '{self.source}': there is no {error.args[0]}") from error
+        except _FAULTS as error:
+            reason = str(error).split(". ", maxsplit=1)[0]
+            raise ExpressionError(f"expression '{self.source}': {reason}") from error
+        try:
+            return _json(value)
+        except ValueError as error:
+            raise ExpressionError(f"expression '{self.source}': {error}") from error
+
+    def _needed(self, context: Context) -> dict[str, Json]:
+        """Return the part of `context` that is referred to: what is handed over is copied, so less is faster."""
+        needed = {reference.root: context[reference.root] for reference in self.references}
+        if "steps" in needed:
+            ids = {reference.path[0] for reference in self.references if reference.root == "steps" and reference.path}
+            needed["steps"] = {path: step for path, step in context["steps"].items() if path in ids}
+        if self.depth and (longest := _longest(needed)) > LONGEST_LOOP[self.depth]:
+            raise ValueError(f"{longest} items are too many to loop over, at most {LONGEST_LOOP[self.depth]}")
+        return needed
+
+
+@lru_cache(maxsize=4096)
+def compile_expression(source: str) -> Expression:
+    """Compile `source`, or raise ExpressionError with the position of what is wrong."""
+    if len(source) > MAX_EXPRESSION:
+        raise ExpressionError(f"expression '{source[:40]}…' is longer than {MAX_EXPRESSION} characters")
+    try:
+        program = cel.compile(source)
+        reading = read(source)
+        _check(program, reading)
+    except ValueError as error:
+        raise ExpressionError(f"expression '{source}': {_reason(error, source)}") from error
+    return Expression(source, reading.references, reading.only, reading.depth, program)
+
+
+def _check(program: cel.Program, reading: Reading) -> None:
+    """Refuse unknown functions, and any variable that the tokens did not show."""
+    for name in program.functions():
+        if name[0].isalpha() and name not in FUNCTIONS:
+            raise TokenError(f"unknown function '{name}'{hint(name, FUNCTIONS)}")
+    unseen = set(program.variables()) - {reference.root for reference in reading.references} - reading.bound
+    if unseen:
+        raise TokenError(f"cannot tell where '{min(unseen)}' comes from")
+
+
+def _reason(error: ValueError, source: str) -> str:
+    if isinstance(error, TokenError):
+        return str(error)
+    if source.startswith("${"):
+        return "a condition is CEL already; write it without ${ }"
+    if "Recursion limit" in str(error):
+        return "nested too deep"
+    found = _SYNTAX.search(str(error))
+    return f"at {found[1]}: {found[2]}" if found else "not CEL"
+
+
+@dataclass(frozen=True)
+class Template:
+    """A text with expressions in it."""
+
+    parts: tuple[str | Expression, ...]
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """Return the expressions in their order."""
+        return tuple(part for part in self.parts if isinstance(part, Expression))
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """Return every path that the text reads, each once."""
+        return tuple(dict.fromkeys(ref for expression in self.expressions for ref in expression.references))
+
+    @property
+    def whole(self) -> Expression | None:
+        """Return the expression whose typed value the text stands for, or None where it gives text."""
+        only = self.parts[0] if len(self.parts) == 1 else None
+        return only if isinstance(only, Expression) else None
+
+    def render(self, context: Context) -> Json:
+        """Return the value in `context`: typed where the text is one expression, else text."""
+        return self.whole.evaluate(context) if self.whole else self.render_text(context)
+
+    def render_text(self, context: Context) -> str:
+        """Return the text in `context`, even where it is one expression."""
+        return "".join(part if isinstance(part, str) else _text(part, context) for part in self.parts)
+
+
+@lru_cache(maxsize=4096)
+def compile_template(text: str) -> Template:
+    """Compile `text`, or raise ExpressionError."""
+    if len(text) > MAX_TEXT:
+        raise ExpressionError(f"text '{text[:40]}…' is longer than {MAX_TEXT} characters")
+    parts: list[str | Expression] = []
+    position = 0
+    while (start := text.find("${", position)) >= 0:
+        if start > position and text[start - 1] == "$":
+            parts.append(text[position : start - 1] + "${")
+            position = start + 2
+            continue
+        end = expression_end(text, start + 2)
+        if end is None:
+            raise ExpressionError(f"text '{text}': the ${{ at {start + 1} is not closed")
+        parts += [text[position:start], compile_expression(text[start + 2 : end].strip())]
+        position = end + 1
+    parts.append(text[position:])
+    return Template(tuple(part for part in parts if part != ""))
+
+
+def is_dynamic(value: Json) -> bool:
+    """Tell whether any text in `value` holds an expression."""
+    if isinstance(value, str):
+        return "${" in value
+    if isinstance(value, Mapping):
+        return any(is_dynamic(member) for member in value.values())
+    return isinstance(value, list) and any(is_dynamic(member) for member in value)
+
+
+def render(value: Json, context: Context) -> Json:
+    """Return `value` with every text in it, at any depth, rendered in `context`."""
+    if isinstance(value, str):
+        return compile_template(value).render(context) if "${" in value else value
+    if isinstance(value, Mapping):
+        return {name: render(member, context) for name, member in value.items()}
+    return [render(member, context) for member in value] if isinstance(value, list) else value
+
+
+def render_text(text: str, context: Context) -> str:
+    """Return `text` rendered in `context` as text: for targets and idempotency keys, where null has no place."""
+    return compile_template(text).render_text(context)
+
+
+def evaluate_condition(source: str, context: Context) -> bool:
+    """Return what the condition says in `context`; anything but a boolean is an error."""
+    value = compile_expression(source).evaluate(context)
+    if not isinstance(value, bool):
+        raise ExpressionError(f"expression '{source}': a condition gives a boolean, not {_type_name(value)}")
+    return value
+
+
+def _text(expression: Expression, context: Context) -> str:
+    value = expression.evaluate(context)
+    if value is None or isinstance(value, (dict, list)):
+        raise ExpressionError(f"expression '{expression.source}': {_type_name(value)} cannot stand in a text")
+    return value if isinstance(value, str) else dumps(value).decode()
+
+
+def _json(value: Any) -> Json:
+    """Return `value` if JSON can say it; what it cannot say has to be converted in the expression itself."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, list):
+        return [_json(member) for member in value]
+    if isinstance(value, dict):
+        if not all(isinstance(name, str) for name in value):
+            raise ValueError("a map gives JSON only if its keys are text")
+        return {name: _json(value[name]) for name in sorted(value)}  # CEL keeps no order; people should see one
+    if not isinstance(value, (int, float)):
+        raise ValueError(f"{type(value).__name__} is not JSON; convert it with string()")  # noqa: TRY004 - one kind
+    if not math.isfinite(value):
+        raise ValueError("infinity and not-a-number are not JSON")
+    if abs(value) > MAX_INTEGER and value == int(value):
+        raise ValueError("a whole number beyond 2^53 is not exact in JSON; convert it with string()")
+    return value
+
+
+def _longest(value: Json) -> int:
+    """Return the number of items in the longest list or object in `value`."""
+    if not isinstance(value, (Mapping, list)):
+        return 0
+    members = value.values() if isinstance(value, Mapping) else value
+    return max(len(value), *map(_longest, members), 0)
+
+
+def _type_name(value: Json) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")

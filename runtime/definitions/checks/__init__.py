@@ -1,0 +1,1 @@
+"""What is checked of a definition before it may execute.."""

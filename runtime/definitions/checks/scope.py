@@ -1,0 +1,93 @@
+"""What expressions may refer to, and what types they are known to give."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from runtime.definitions.cel.expressions import (
+    Expression,
+    ExpressionError,
+    compile_expression,
+    compile_template,
+    is_dynamic,
+)
+from runtime.definitions.cel.tokens import Reference
+from runtime.definitions.checks.schemas import DanglingError, Json, Schema, resolve, type_of, types
+from runtime.definitions.problems import Path, hint
+
+TEXT: Schema = {"type": "string"}
+
+_STATUS: Schema = {"type": "string", "enum": ["succeeded", "skipped"]}
+_STEP_MEMBERS = ("result", "status")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Root variables with their schemas, and steps with the schemas of their results.
+
+    A schema that is None says nothing, so that one mistake does not cause reports of others.
+    """
+
+    roots: Mapping[str, Schema | None]
+    steps: Mapping[str, Schema | None] | None = None
+
+    def types_at(self, reference: Reference) -> frozenset[str] | None:
+        """Return the types that may stand at `reference`, None where unknown, or raise DanglingError."""
+        if reference.root == "steps" and self.steps is not None:
+            return self._step_types(self.steps, reference.path)
+        if reference.root not in self.roots:
+            known = [*self.roots, *(["steps"] if self.steps is not None else [])]
+            raise DanglingError(f"unknown variable '{reference.root}'{hint(reference.root, known)}")
+        return _types_in(self.roots[reference.root], reference.path)
+
+    def _step_types(self, steps: Mapping[str, Schema | None], path: Path) -> frozenset[str] | None:
+        if not path:
+            raise DanglingError("name the step that is meant, as in steps.fetch.result")
+        step, *rest = path
+        if step not in steps:
+            raise DanglingError(f"unknown step '{step}'{hint(step, steps)}")
+        if not rest or rest[0] not in _STEP_MEMBERS:
+            raise DanglingError(f"a step has result and status{hint(rest[0], _STEP_MEMBERS) if rest else ''}")
+        return _types_in(steps[str(step)] if rest[0] == "result" else _STATUS, tuple(rest[1:]))
+
+    def dangling(self, references: Iterable[Reference]) -> list[str]:
+        """Return for each reference that leads nowhere a sentence that says so."""
+        found = []
+        for reference in references:
+            try:
+                self.types_at(reference)
+            except DanglingError as error:
+                found.append(f"dangling reference '{reference}': {error}")
+        return found
+
+    def types_of(self, expression: Expression) -> frozenset[str] | None:
+        """Return the types that `expression`, in which nothing dangles, may give, or None where unknown."""
+        if expression.only:
+            return self.types_at(expression.only)
+        return frozenset({type_of(expression.evaluate({}))}) if expression.constant else None
+
+
+def _types_in(schema: Schema | None, path: Path) -> frozenset[str] | None:
+    return None if schema is None else types(schema, resolve(schema, path))
+
+
+def _steps_of(references: Iterable[Reference]) -> set[str]:
+    return {str(reference.path[0]) for reference in references if reference.root == "steps" and reference.path}
+
+
+def steps_in(value: Json) -> set[str]:
+    """Return the ids of the steps that expressions in `value` refer to; one that does not compile names none."""
+    if isinstance(value, str):
+        try:
+            return _steps_of(compile_template(value).references) if is_dynamic(value) else set()
+        except ExpressionError:
+            return set()
+    members = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return set().union(*map(steps_in, members))
+
+
+def steps_in_condition(source: str | None) -> set[str]:
+    """Return the ids of the steps that a condition refers to; one that does not compile names none."""
+    try:
+        return _steps_of(compile_expression(source).references) if source else set()
+    except ExpressionError:
+        return set()

@@ -1,0 +1,1 @@
+"""What authors write, read into definitions.."""

@@ -1,0 +1,163 @@
+"""The catalog: every definition that the packs declare, every problem in them, and what may start."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path as FilePath
+from typing import Literal
+
+from runtime.definitions.model import Definition, Verb
+from runtime.definitions.problems import InvalidDefinitionsError, Problem, hint
+from runtime.definitions.sources.runbooks import LoadedRunbook, load_runbook
+from runtime.definitions.sources.verbs import LoadedVerb, load_verbs
+from runtime.definitions.sources.yaml_source import Source, SourceError, parse_source, read_source
+from runtime.handlers import Handler
+
+Mode = Literal["strict", "warn"]
+
+_WORD = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Definitions by (name, version). Nothing new starts under an `unavailable` name; older versions still execute."""
+
+    definitions: Mapping[tuple[str, int], Definition]
+    problems: tuple[Problem, ...]
+    unavailable: frozenset[str]
+
+    def latest(self, name: str) -> Definition | None:
+        """Return the newest version of the runbook, or None where there is none that may start."""
+        versions = [version for known, version in self.definitions if known == name]
+        return self.definitions[name, max(versions)] if versions and name not in self.unavailable else None
+
+    def for_trigger(self, type_: str) -> Definition | None:
+        """Return the definition that a trigger of this type starts, or None."""
+        for name in {name for name, _ in self.definitions}:
+            definition = self.latest(name)
+            if definition and definition.trigger_type == type_:
+                return definition
+        return None
+
+    def require(self, mode: Mode) -> None:
+        """Raise InvalidDefinitionsError over any problem if `mode` is strict; warn lets the rest run."""
+        if mode == "strict" and self.problems:
+            raise InvalidDefinitionsError(self.problems)
+
+
+def load_catalog(folders: Sequence[FilePath], handlers: Mapping[str, Handler]) -> Catalog:
+    """Load the packs in `folders`, and find everything that is wrong with them at once."""
+    problems: list[Problem] = []
+    unreadable: set[str] = set()
+    verb_sources = [_builtin()]
+    runbook_sources: list[Source] = []
+    for path in (path for folder in folders for path in _files(folder, "verbs", problems)):
+        _read(path, verb_sources, problems)
+    for path in (path for folder in folders for path in _files(folder, "runbooks", problems)):
+        if not _read(path, runbook_sources, problems):
+            unreadable.add(path.stem)
+    verbs = _verbs(verb_sources, handlers, problems)
+    runbooks = [load_runbook(source, verbs) for source in runbook_sources]
+    problems += (problem for runbook in runbooks for problem in runbook.problems)
+    repeated = _repeated(runbooks, problems)
+    unavailable = unreadable | {_name(runbook) for runbook in runbooks if runbook.definition is None}
+    unavailable |= {name for name, _ in repeated} | _contested(runbooks, problems)
+    definitions = {
+        (runbook.name, runbook.version): runbook.definition
+        for runbook in runbooks
+        if runbook.definition and (runbook.name, runbook.version) not in repeated
+    }
+    return Catalog(definitions, tuple(sorted(set(problems))), frozenset(unavailable))
+
+
+def _builtin() -> Source:
+    return parse_source(files(__package__).joinpath("builtin.yaml").read_bytes(), "builtin.yaml")
+
+
+def _files(folder: FilePath, kind: str, problems: list[Problem]) -> list[FilePath]:
+    """Return the YAML files of one kind in a pack; what would be passed over in silence is a problem."""
+    if not folder.is_dir():
+        problems.append(Problem(str(folder), 1, "$", "pack", "there is no such folder"))
+        return []
+    present = sorted(path for path in (folder / kind).glob("*") if not path.name.startswith("."))
+    read = [path for path in present if path.suffix == ".yaml"]
+    message = "only files that end in .yaml are read"
+    problems += (Problem(str(path), 1, "$", "pack", message) for path in present if path not in read)
+    return read
+
+
+def _read(path: FilePath, sources: list[Source], problems: list[Problem]) -> bool:
+    try:
+        sources.append(read_source(path, str(path)))
+    except SourceError as error:
+        problems.append(error.problem)
+        return False
+    return True
+
+
+def _name(runbook: LoadedRunbook) -> str:
+    return runbook.name or FilePath(runbook.source.file).stem
+
+
+def _verbs(
+    sources: Iterable[Source], handlers: Mapping[str, Handler], problems: list[Problem]
+) -> dict[str, Verb | None]:
+    """Return every verb by name: None where it has a problem, or shares its name with another."""
+    first: dict[str, LoadedVerb] = {}
+    verbs: dict[str, Verb | None] = {}
+    for source in sources:
+        loaded, of_file = load_verbs(source, handlers)
+        problems += of_file
+        for verb in loaded:
+            problems += verb.problems
+            if verb.name and verb.name in first:
+                problems.append(_declared_twice(verb, first[verb.name]))
+            verbs[verb.name] = None if verb.name in first else verb.verb
+            first.setdefault(verb.name, verb)
+    problems += _dangling_reversals(first.values(), verbs)
+    return verbs
+
+
+def _declared_twice(verb: LoadedVerb, first: LoadedVerb) -> Problem:
+    place = first.source.problem(first.path, "", "")
+    message = f"the verb '{verb.name}' is declared already in {place.file}:{place.line}"
+    return verb.source.problem((*verb.path, "name"), "duplicate", message)
+
+
+def _dangling_reversals(loaded: Iterable[LoadedVerb], verbs: Mapping[str, Verb | None]) -> Iterable[Problem]:
+    """Yield the reversals that are one word, hence meant as a verb, and name none."""
+    for each in loaded:
+        by = each.verb.reversible_by if each.verb else None
+        if by and _WORD.fullmatch(by) and by not in verbs:
+            message = f"unknown verb '{by}'{hint(by, verbs)}; to describe how, write a sentence"
+            yield each.source.problem((*each.path, "effect", "reversible", "by"), "unknown_verb", message)
+
+
+def _repeated(runbooks: Iterable[LoadedRunbook], problems: list[Problem]) -> set[tuple[str, int]]:
+    """Return the (name, version) pairs that stand in two files, after reporting them."""
+    first: dict[tuple[str, int], str] = {}
+    repeated = set()
+    for runbook in runbooks:
+        key = (runbook.name, runbook.version)
+        if runbook.version and first.setdefault(key, runbook.source.file) != runbook.source.file:
+            message = f"version {runbook.version} of '{runbook.name}' stands already in {first[key]}"
+            problems.append(runbook.source.problem(("version",), "duplicate", message))
+            repeated.add(key)
+    return repeated
+
+
+def _contested(runbooks: Iterable[LoadedRunbook], problems: list[Problem]) -> set[str]:
+    """Return the names whose newest versions claim the same trigger type as another name's, after reporting them."""
+    newest = {runbook.name: runbook for runbook in sorted(runbooks, key=lambda each: each.version)}
+    claims: dict[str, list[LoadedRunbook]] = {}
+    for runbook in newest.values():
+        claims.setdefault(runbook.trigger_type, []).append(runbook)
+    contested = set()
+    for type_, claimants in claims.items():
+        names = sorted(runbook.name for runbook in claimants)
+        if type_ and len(names) > 1:
+            contested |= set(names)
+            message = f"the trigger type '{type_}' is claimed by {' and '.join(names)}"
+            problems += (each.source.problem(("trigger", "type"), "trigger_claim", message) for each in claimants)
+    return contested

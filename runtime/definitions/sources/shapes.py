@@ -1,0 +1,206 @@
+"""The shape of verb and runbook files: which keys there are, and of what type their values."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
+
+from runtime.definitions.problems import Path, Problem, hint
+from runtime.definitions.sources.yaml_source import Source
+
+VerbName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+HandlerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*::[a-z][a-z0-9_]*$")]
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Shape(BaseModel):
+    """Closed to unknown keys, and strict about types."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class RetryShape(Shape):
+    """``execution.retry``."""
+
+    max_attempts: int = Field(ge=1, le=100)
+    backoff: Literal["exponential", "fixed"]
+    base_delay: str
+    max_delay: str
+
+
+class EscalationShape(Shape):
+    """``execution.escalation``."""
+
+    after: str
+    to: list[Text] = Field(min_length=1)
+
+
+class ExecutionShape(Shape):
+    """``execution`` of a verb."""
+
+    kind: Literal["sync", "durable"]
+    handler: HandlerName
+    params: dict[str, Any] = {}
+    timeout: str | None = None
+    retry: RetryShape | None = None
+    escalation: EscalationShape | None = None
+    correlation_field: Text | None = None
+    wait: Literal["external", "human_task", "timer"] | None = None
+
+
+class ReversalShape(Shape):
+    """``effect.reversible`` of a write that can be undone."""
+
+    by: Text
+
+
+def _reversible_tag(value: Any) -> str:
+    return "false" if value is False else "(mapping)"
+
+
+Reversible = Annotated[
+    Annotated[Literal[False], Tag("false")] | Annotated[ReversalShape, Tag("(mapping)")],
+    Discriminator(_reversible_tag),
+]
+
+
+class EffectShape(Shape):
+    """``effect`` of a verb; all but `class` is for writes, and demanded of them."""
+
+    class_: Literal["read", "write"] = Field(alias="class")
+    tier: Literal["low", "medium", "high"] | None = None
+    reversible: Reversible | None = None
+    target: Text | None = None
+    idempotency_key: Text | None = None
+    in_doubt: Literal["retry", "reconcile", "ask"] | None = None
+
+
+class VerbShape(Shape):
+    """One verb."""
+
+    name: VerbName
+    domain: Text
+    description: Text
+    execution: ExecutionShape
+    effect: EffectShape
+    input_schema: dict[str, Any]
+    output_schema: dict[str, Any] = {}
+    redact: list[Annotated[str, Field(pattern=r"^(/[^/]+)+$")]] = []
+
+
+class VerbFile(Shape):
+    """A file of verbs, with the definitions that their schemas share."""
+
+    verbs: list[Any] = Field(min_length=1)
+    definitions: dict[str, Any] = {}
+
+
+class TriggerShape(Shape):
+    """``trigger`` of a runbook."""
+
+    type: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]*$")]
+    schema_: dict[str, Any] = Field(alias="schema")
+
+
+class StepShape(Shape):
+    """One step."""
+
+    id: VerbName
+    verb: str
+    params: dict[str, Any] = {}
+    needs: list[str] = []
+    when: Text | None = None
+
+
+class RunbookFile(Shape):
+    """A file that holds one runbook."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+    version: int = Field(ge=1)
+    title: Text
+    description: str = ""
+    trigger: TriggerShape
+    steps: list[StepShape] = Field(min_length=1)
+    definitions: dict[str, Any] = {}
+
+
+ShapeT = TypeVar("ShapeT", bound=Shape)
+
+_PLACES: Mapping[str, type[Shape]] = {
+    "a verb": VerbShape,
+    "execution": ExecutionShape,
+    "retry": RetryShape,
+    "escalation": EscalationShape,
+    "effect": EffectShape,
+    "a runbook": RunbookFile,
+    "trigger": TriggerShape,
+    "a step": StepShape,
+}
+_EXPECTED = {
+    "bool": "true or false",
+    "dict": "a mapping",
+    "int": "a whole number",
+    "list": "a list",
+    "model": "a mapping",
+    "string": "text",
+}
+
+
+def shape(model: type[ShapeT], source: Source, at: Path = ()) -> tuple[ShapeT | None, list[Problem]]:
+    """Return what stands at `at` as `model`, or None and every reason why it is not one."""
+    value = _at(source.value, at)
+    try:
+        return model.model_validate(value), []
+    except ValidationError as error:
+        return None, [_problem(source, at, fault) for fault in error.errors(include_url=False)]
+
+
+def keys(model: type[Shape]) -> set[str]:
+    """Return the keys that `model` knows, as they are written."""
+    return {field.alias or name for name, field in model.model_fields.items()}
+
+
+def _at(value: Any, path: Path) -> Any:
+    for part in path:
+        value = value[part]
+    return value
+
+
+def _problem(source: Source, at: Path, fault: Any) -> Problem:
+    kind, location = fault["type"], tuple(fault["loc"])
+    path = (*at, *_real(_at(source.value, at), location))
+    if kind == "missing":
+        return source.problem(path, "missing_key", f"the key '{location[-1]}' is missing")
+    if kind == "extra_forbidden":
+        return source.problem(path, "unknown_key", _unknown_key(str(location[-1])))
+    if kind == "literal_error":
+        message = f"expected {fault['ctx']['expected']}, not {fault['input']!r}"
+    elif kind == "string_pattern_mismatch":
+        message = f"{fault['input']!r} does not match {fault['ctx']['pattern']}"
+    elif kind in ("too_short", "string_too_short"):
+        message = "may not be empty"
+    elif (name := kind.removesuffix("_type").removesuffix("_parsing")) in _EXPECTED:
+        message = f"expected {_EXPECTED[name]}, not {_short(fault['input'])}"
+    else:
+        message = str(fault["msg"])[:1].lower() + str(fault["msg"])[1:]
+    return source.problem(path, "shape", message)
+
+
+def _real(value: Any, location: Sequence[str | int]) -> Iterator[str | int]:
+    """Yield the parts of `location` that are in the document, leaving out pydantic's names for alternatives."""
+    for part in location:
+        members = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else {}
+        if part in members:
+            yield part
+            value = members[part]
+
+
+def _unknown_key(key: str) -> str:
+    owners = [place for place, model in _PLACES.items() if key in keys(model)]
+    if owners:
+        return f"the key '{key}' does not belong here but to {' or '.join(owners)}"
+    return f"unknown key '{key}'{hint(key, set().union(*map(keys, _PLACES.values())))}"
+
+
+def _short(value: Any) -> str:
+    return {dict: "a mapping", list: "a list", type(None): "nothing"}.get(type(value), repr(value)[:60])

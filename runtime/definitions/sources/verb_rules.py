@@ -1,0 +1,140 @@
+"""What must hold for a verb beyond the shape of its declaration."""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+
+from runtime.definitions.cel.expressions import ExpressionError, compile_template
+from runtime.definitions.checks.params import check_static, check_text
+from runtime.definitions.checks.schemas import DanglingError, Schema, resolve
+from runtime.definitions.checks.scope import TEXT, Scope
+from runtime.definitions.durations import parse_duration
+from runtime.definitions.problems import Path, hint
+from runtime.definitions.sources.shapes import EffectShape, ExecutionShape, VerbShape
+from runtime.handlers import Handler
+
+Finding = tuple[Path, str, str]
+
+TIMER = "timer::wait"
+DEFAULT_TIMEOUT = "PT30S"
+RUN: Schema = {"type": "object", "properties": {"id": TEXT, "tenant": TEXT, "definition": TEXT}}
+
+_OF_WRITES = ("tier", "reversible", "target", "idempotency_key", "in_doubt")
+_TEMPLATES = ("target", "idempotency_key")
+
+
+def verb_rules(verb: VerbShape, handlers: Mapping[str, Handler]) -> Iterator[Finding]:
+    """Yield what is wrong with a verb, apart from its schemas."""
+    yield from _kind_rules(verb.execution)
+    yield from _duration_rules(verb.execution)
+    yield from _effect_rules(verb.execution, verb.effect)
+    yield from _handler_rules(verb.execution, verb.effect, handlers)
+
+
+def input_rules(verb: VerbShape, schema: Schema) -> Iterator[Finding]:
+    """Yield what in a verb does not agree with its (sound) input schema."""
+    for fault in check_static(verb.execution.params, schema):
+        yield ("execution", "params", *fault.path), fault.code, fault.message
+    yield from _correlation_rules(verb.execution, schema)
+    for index, pointer in enumerate(verb.redact):
+        try:
+            resolve(schema, _tokens(pointer))
+        except DanglingError as error:
+            yield ("redact", index), "dangling_reference", f"'{pointer}' leads nowhere in input_schema: {error}"
+    yield from _template_rules(verb, schema)
+
+
+def _kind_rules(execution: ExecutionShape) -> Iterator[Finding]:
+    durable = execution.kind == "durable"
+    for key in ("wait", "timeout"):
+        if durable and getattr(execution, key) is None:
+            yield ("execution",), "missing_key", f"a durable verb needs '{key}'"
+    for key in ("wait", "escalation", "correlation_field"):
+        if not durable and getattr(execution, key) is not None:
+            yield ("execution", key), "rule", f"'{key}' is for durable verbs"
+    if (execution.wait == "timer") != (execution.handler == TIMER):
+        yield ("execution", "handler"), "rule", f"'wait: timer' and the handler {TIMER} go together"
+
+
+def _duration_rules(execution: ExecutionShape) -> Iterator[Finding]:
+    texts: dict[Path, str] = {("timeout",): execution.timeout or DEFAULT_TIMEOUT}
+    if execution.retry:
+        texts["retry", "base_delay"] = execution.retry.base_delay
+        texts["retry", "max_delay"] = execution.retry.max_delay
+    if execution.escalation:
+        texts["escalation", "after"] = execution.escalation.after
+    parsed: dict[Path, timedelta] = {}
+    for path, text in texts.items():
+        try:
+            parsed[path] = parse_duration(text)
+        except ValueError as error:
+            yield ("execution", *path), "duration", str(error)
+    ordered: tuple[tuple[Path, Path], ...] = (
+        (("retry", "base_delay"), ("retry", "max_delay")),
+        (("escalation", "after"), ("timeout",)),
+    )
+    for shorter, longer in ordered:
+        if {shorter, longer} <= parsed.keys() and parsed[shorter] > parsed[longer]:
+            message = f"{texts[shorter]} is longer than {longer[-1]} {texts[longer]}"
+            yield ("execution", *shorter), "duration", message
+
+
+def _effect_rules(execution: ExecutionShape, effect: EffectShape) -> Iterator[Finding]:
+    write = effect.class_ == "write"
+    for key in _OF_WRITES:
+        if write and getattr(effect, key) is None:
+            yield ("effect",), "missing_key", f"a write needs '{key}'"
+        if not write and key in effect.model_fields_set:
+            yield ("effect", key), "rule", f"'{key}' is for writes"
+    if execution.kind == "durable" and write == (execution.wait == "timer"):
+        message = "starting a process is an effect: a durable verb is a write, and a read only if it waits for a timer"
+        yield ("effect", "class"), "rule", message
+
+
+def _handler_rules(
+    execution: ExecutionShape, effect: EffectShape, handlers: Mapping[str, Handler]
+) -> Iterator[Finding]:
+    name = execution.handler
+    if name == TIMER:
+        return
+    if name not in handlers:
+        yield ("execution", "handler"), "unknown_handler", f"unknown handler '{name}'{hint(name, handlers)}"
+    elif effect.in_doubt == "reconcile" and handlers[name].reconcile is None:
+        yield ("effect", "in_doubt"), "rule", f"the handler '{name}' cannot reconcile; use retry or ask"
+    elif effect.class_ == "read" and execution.kind == "sync" and handlers[name].writes:
+        yield ("effect", "class"), "rule", f"the handler '{name}' writes; only one that says writes=False may be a read"
+
+
+def _correlation_rules(execution: ExecutionShape, schema: Schema) -> Iterator[Finding]:
+    name = execution.correlation_field
+    if name is not None and name not in schema.get("required", ()):
+        message = f"'{name}' is not a required param{hint(name, schema.get('required', ()))}"
+        yield ("execution", "correlation_field"), "dangling_reference", message
+
+
+def _template_rules(verb: VerbShape, schema: Schema) -> Iterator[Finding]:
+    static: dict[str, Schema] = {name: {} for name in verb.execution.params}
+    params = {**schema, "properties": {**static, **schema["properties"]}} if "properties" in schema else schema
+    scope = Scope({"params": params, "tenant": TEXT, "run": RUN, "step": TEXT, "fields_hash": TEXT})
+    secret = [_tokens(pointer) for pointer in verb.redact]
+    for key in _TEMPLATES:
+        text = getattr(verb.effect, key)
+        if text is not None:
+            for fault in check_text(text, scope):
+                yield ("effect", key), fault.code, fault.message
+            for path in _params_read(text):
+                if any(path[: len(hidden)] == hidden or hidden[: len(path)] == path for hidden in secret):
+                    yield ("effect", key), "rule", f"'params.{'.'.join(map(str, path))}' is redacted and may not show"
+
+
+def _params_read(text: str) -> list[Path]:
+    try:
+        references = compile_template(text).references
+    except ExpressionError:
+        return []
+    return [reference.path for reference in references if reference.root == "params"]
+
+
+def _tokens(pointer: str) -> Path:
+    """Return the member names and list indexes of a JSON pointer (RFC 6901)."""
+    tokens = (token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
+    return tuple(int(token) if token.isdecimal() else token for token in tokens)

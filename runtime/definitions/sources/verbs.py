@@ -1,0 +1,118 @@
+"""Verb files: each verb in the catalog's terms where nothing is wrong with it, and every problem where something is."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from runtime.definitions.checks.schema_faults import definition_faults, object_faults
+from runtime.definitions.checks.schemas import bundle, normalise
+from runtime.definitions.durations import parse_duration
+from runtime.definitions.model import EffectClass, Escalation, InDoubt, Kind, Retry, Tier, Verb
+from runtime.definitions.problems import Path, Problem
+from runtime.definitions.sources.shapes import EffectShape, ExecutionShape, ReversalShape, VerbFile, VerbShape, shape
+from runtime.definitions.sources.verb_rules import DEFAULT_TIMEOUT, Finding, input_rules, verb_rules
+from runtime.definitions.sources.yaml_source import Source
+from runtime.handlers import Handler
+
+_ONE_ATTEMPT = Retry(1, "fixed", timedelta(seconds=1), timedelta(seconds=1))
+
+
+@dataclass(frozen=True)
+class LoadedVerb:
+    """A verb as a file declares it: `verb` is None where something is wrong with it."""
+
+    name: str
+    source: Source
+    path: Path
+    verb: Verb | None
+    problems: tuple[Problem, ...]
+
+
+def load_verbs(source: Source, handlers: Mapping[str, Handler]) -> tuple[list[LoadedVerb], list[Problem]]:
+    """Return the verbs of a file, and the problems that belong to none of them."""
+    file, problems = shape(VerbFile, source)
+    if file is None:
+        return [], problems
+    definitions = {name: normalise(schema) for name, schema in file.definitions.items()}
+    faults = [(("definitions", *path), "schema", message) for path, message in definition_faults(definitions)]
+    sound = None if faults else definitions
+    verbs = [_load(source, ("verbs", index), sound, handlers) for index in range(len(file.verbs))]
+    return verbs, [source.problem(*fault) for fault in faults]
+
+
+def _load(
+    source: Source, path: Path, definitions: Mapping[str, Any] | None, handlers: Mapping[str, Handler]
+) -> LoadedVerb:
+    raw = source.value[path[0]][path[1]]
+    name = str(raw.get("name", "")) if isinstance(raw, Mapping) else ""
+    declared, problems = shape(VerbShape, source, path)
+    verb = None
+    if declared is not None:
+        verb, findings = _build(declared, definitions, handlers)
+        problems = [source.problem((*path, *place), code, message) for place, code, message in findings]
+    return LoadedVerb(name, source, path, verb, tuple(problems))
+
+
+def _build(
+    declared: VerbShape, definitions: Mapping[str, Any] | None, handlers: Mapping[str, Handler]
+) -> tuple[Verb | None, list[Finding]]:
+    """Return the verb or None, and what its rules find. Where the file's `definitions` are wrong, there is no verb."""
+    findings = list(verb_rules(declared, handlers))
+    if definitions is None:
+        return None, findings
+    schemas = {"input_schema": normalise(declared.input_schema), "output_schema": normalise(declared.output_schema)}
+    faults = list(_schema_findings(schemas, definitions))
+    if faults:
+        return None, findings + faults
+    bundled = {key: bundle(schema, definitions) for key, schema in schemas.items()}
+    findings += input_rules(declared, bundled["input_schema"])
+    return None if findings else _verb(declared, **bundled), findings
+
+
+def _schema_findings(schemas: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterator[Finding]:
+    for key, schema in schemas.items():
+        for path, message in object_faults(schema, definitions):
+            yield (key, *path), "schema", message
+
+
+def _verb(declared: VerbShape, *, input_schema: Mapping[str, Any], output_schema: Mapping[str, Any]) -> Verb:
+    execution, effect = declared.execution, declared.effect
+    return Verb(
+        name=declared.name,
+        domain=declared.domain,
+        description=declared.description,
+        kind=Kind(execution.kind),
+        handler=execution.handler,
+        static_params=execution.params,
+        input_schema=input_schema,
+        output_schema=output_schema,
+        timeout=parse_duration(execution.timeout or DEFAULT_TIMEOUT),
+        retry=_retry(execution),
+        escalation=_escalation(execution),
+        effect_class=EffectClass(effect.class_),
+        tier=Tier(effect.tier or Tier.LOW),
+        reversible_by=_reversible_by(effect),
+        target=effect.target or "",
+        idempotency_key=effect.idempotency_key or "",
+        in_doubt=InDoubt(effect.in_doubt or InDoubt.RETRY),
+        correlation_field=execution.correlation_field,
+        wait_type=execution.wait,
+        redact=tuple(declared.redact),
+    )
+
+
+def _retry(execution: ExecutionShape) -> Retry:
+    retry = execution.retry
+    if retry is None:
+        return _ONE_ATTEMPT
+    return Retry(retry.max_attempts, retry.backoff, parse_duration(retry.base_delay), parse_duration(retry.max_delay))
+
+
+def _escalation(execution: ExecutionShape) -> Escalation | None:
+    escalation = execution.escalation
+    return Escalation(parse_duration(escalation.after), tuple(escalation.to)) if escalation else None
+
+
+def _reversible_by(effect: EffectShape) -> str | None:
+    return effect.reversible.by if isinstance(effect.reversible, ReversalShape) else None

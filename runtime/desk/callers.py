@@ -1,0 +1,117 @@
+"""The counter at which callers of the HTTP edge stand: agents that trigger runs and answer for durable steps."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from runtime.definitions.model import Definition
+from runtime.definitions.sources.catalog import Catalog
+from runtime.engine import Engine
+from runtime.inbox import inbox
+from runtime.model.notification import Notification
+from runtime.planning import triggers
+from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
+from runtime.store import directory, runs
+
+__all__ = ["Answer", "CallerDesk", "Grants", "TriggerConflictError", "TriggerError"]
+
+
+@dataclass(frozen=True)
+class Grants:
+    """What the directory lets an agent do: trigger types, speaking for people, verbs it may answer for."""
+
+    triggers: Sequence[str] = ()
+    on_behalf: bool = False
+    completes: Sequence[str] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Word from the other side of a durable step. `answer_id` is the sender's own: the same id is applied once."""
+
+    answer_id: str
+    kind: str
+    outcome: str
+    correlation_key: str
+    result: Mapping[str, Any]
+    error: str
+    message: str
+    token: str | None
+
+
+@dataclass(frozen=True)
+class CallerDesk:
+    """The desk of one tenant."""
+
+    engine: Engine
+    tenant: str
+    catalog: Catalog
+
+    def now(self) -> datetime:
+        """Return the shared clock's time."""
+        return self.engine.clock()
+
+    async def grants(self, agent: str) -> Grants | None:
+        """Return what an agent of the directory may do, or None where it has none by that name."""
+        row = await self._actor(agent, "agent")
+        return None if row is None else Grants(**row["grants"])
+
+    async def knows_person(self, name: str) -> bool:
+        """Return whether the directory has that person."""
+        return await self._actor(name, "person") is not None
+
+    def runbook_for(self, trigger_type: str) -> Definition | None:
+        """Return the runbook that takes triggers of this type."""
+        return self.catalog.for_trigger(trigger_type)
+
+    async def trigger(
+        self, runbook: Definition, ref: str, payload: Mapping[str, Any], by: tuple[str, str], caller: str
+    ) -> Claim:
+        """Start a run for `by`, an (actor, kind); raise TriggerError."""
+        requested_by, kind = by
+        trigger = Trigger(
+            tenant=self.tenant,
+            type=runbook.trigger_type,
+            ref=ref,
+            payload=payload,
+            requested_by=requested_by,
+            requester_kind=kind,
+            submitted_by=caller,
+            request_id=self.engine.new_id("req"),
+        )
+        return await triggers.claim(self.engine, runbook, trigger)
+
+    async def notify(self, caller: str, grants: Grants, answer: Answer) -> tuple[str, Mapping[str, Any]]:
+        """Record an answer and apply it; return the notification's id and the facts of its outcome."""
+        notification_id = await inbox.record(self.engine, self._notification(caller, grants, answer))
+        return notification_id, await inbox.apply(self.engine, notification_id)
+
+    def _notification(self, caller: str, grants: Grants, answer: Answer) -> Notification:
+        return Notification(
+            notification_id=self.engine.new_id("ntf"),
+            tenant=self.tenant,
+            kind=answer.kind,
+            dedupe_key=f"{self.tenant}:{caller}:{answer.answer_id}",
+            correlation_key=answer.correlation_key,
+            payload={
+                "outcome": answer.outcome,
+                "result": dict(answer.result),
+                "error": answer.error,
+                "message": answer.message,
+                "token": answer.token,
+                "verbs": list(grants.completes),
+            },
+            actor={"id": caller, "kind": "agent"},
+            request_id=self.engine.new_id("req"),
+        )
+
+    async def run(self, run_id: str) -> dict[str, Any] | None:
+        """Return a run and its steps, or None."""
+        async with self.engine.pool.connection() as conn:
+            return await runs.run_summary(conn, self.tenant, run_id)
+
+    async def _actor(self, name: str, kind: str) -> dict[str, Any] | None:
+        async with self.engine.pool.connection() as conn:
+            row = await directory.actor(conn, self.tenant, name)
+        return row if row is not None and row["kind"] == kind else None

@@ -1,0 +1,177 @@
+"""The runtime's counter, at which the bot stands: people, approvals as they are, and clicks."""
+
+from dataclasses import asdict
+from typing import Any
+
+from runtime.approvals.rules import refuse_vote
+from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
+from runtime.engine import Engine
+from runtime.inbox import inbox
+from runtime.inbox.votes import UNKNOWN_APPROVAL, ballot_of
+from runtime.model.actor import Person, SlackAccount
+from runtime.model.approval import ApprovalStatus, AskKind, Refusal, Vote, VoteVerdict
+from runtime.model.json_limits import error_text
+from runtime.model.notification import Notification
+from runtime.outbox.action import make_action
+from runtime.store import approvals, directory
+from runtime.store.database.pool import Conn
+
+
+class EngineDesk:
+    """The desk of one tenant, over the engine."""
+
+    def __init__(self, engine: Engine, tenant: str) -> None:
+        self.engine = engine
+        self.tenant = tenant
+
+    async def people(self, account: SlackAccount) -> list[Person]:
+        """Return every person the directory maps the account to: exactly one may act."""
+        async with self.engine.pool.connection() as conn:
+            return await directory.people_of(conn, self.tenant, account.team, account.user)
+
+    async def approval(self, approval_id: str) -> ApprovalView | None:
+        """Return the approval as it is now."""
+        async with self.engine.pool.connection() as conn:
+            return await self._view(conn, approval_id)
+
+    async def _view(self, conn: Conn, approval_id: str) -> ApprovalView | None:
+        row = await approvals.approval_view_row(conn, approval_id)
+        if row is None or row["tenant"] != self.tenant:
+            return None
+        return view_of(row, await approvals.votes_of(conn, approval_id))
+
+    async def pending(self, person_id: str) -> list[ApprovalView]:
+        """Return the open approvals that the person may decide, most urgent first."""
+        async with self.engine.pool.connection() as conn:
+            ids = await approvals.open_approval_ids(conn, self.tenant)
+            views = [await self._view(conn, i) for i in ids if await self._refusal(conn, i, person_id) is None]
+        return [view for view in views if view is not None]
+
+    async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
+        """Return why the person may not decide this now, or None. Reads only."""
+        async with self.engine.pool.connection() as conn:
+            return await self._refusal(conn, approval_id, person_id)
+
+    async def _refusal(self, conn: Conn, approval_id: str, person_id: str) -> Refusal | None:
+        approval = await approvals.get_approval(conn, approval_id)
+        who = await directory.actor(conn, self.tenant, person_id)
+        row = await approvals.approval_view_row(conn, approval_id)
+        if approval is None or who is None or row is None or row["tenant"] != self.tenant:
+            return UNKNOWN_APPROVAL
+        ballot = await ballot_of(conn, approval, row)
+        person = Person(who["actor_id"], who["name"], tuple(who["groups"]))
+        accounts = await directory.accounts_of(conn, self.tenant, person_id)
+        return refuse_vote(ballot, person, accounts, VoteVerdict.APPROVE, None, self.engine.clock())
+
+    async def record(self, click: Click) -> str:
+        """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
+        refusal = asdict(click.refusal) if click.refusal else None
+        unknown = {"code": "identity.unknown", "text": "The directory does not know you."}
+        actor_id = click.person_id or f"slack:{click.account.team}:{click.account.user}"
+        notification = Notification(
+            notification_id=self.engine.new_id("ntf"),
+            tenant=self.tenant,
+            kind="vote",
+            dedupe_key=f"vote:{click.dedupe_key}",
+            correlation_key=f"approval:{click.approval_id}",
+            payload={
+                "approval_id": click.approval_id,
+                "revision": click.revision,
+                "verdict": click.verdict,
+                "reason": error_text(click.reason),
+                "team": click.account.team,
+                "user": click.account.user,
+                "person_id": click.person_id,
+                "refusal": refusal or (None if click.person_id else unknown),
+            },
+            actor={"id": actor_id, "kind": "person"},
+            request_id=click.request_id,
+        )
+        return await inbox.record(self.engine, notification)
+
+    async def apply(self, notification_id: str) -> ClickOutcome:
+        """Apply a recorded click, at most once; a repeat returns the same outcome."""
+        facts = await inbox.apply(self.engine, notification_id)
+        refusal = None if facts["counted"] else Refusal(facts["code"], facts["text"])
+        status = ApprovalStatus(facts["approval"]) if facts["approval"] else None
+        return ClickOutcome(facts["counted"], refusal, status)
+
+
+def view_of(row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
+    """Return what a card shows, from the rows: the effect's public form, never its secrets."""
+    requirement = row["requirement"]
+    kind = AskKind(row["kind"])
+    what = _review(row) if kind is AskKind.TASK else {name: row[name] for name in ("connector", "operation", "target")}
+    return ApprovalView(
+        approval_id=row["approval_id"],
+        kind=kind,
+        status=ApprovalStatus(row["status"]),
+        revision=row["revision"],
+        tenant=row["tenant"],
+        run_id=row["run_id"],
+        run_title=f"{row['title']} ({row['definition_name']} v{row['definition_version']})",
+        step=row["step"],
+        **what,
+        fields=_fields(row, kind),
+        tier=row["tier"],
+        reversible_by=row["reversible_by"],
+        digest=row["digest"],
+        requester=row["requester_name"] or row["requested_by"],
+        submitted_by=row["submitted_by"],
+        purpose=row["purpose"],
+        reasons=tuple((reason["code"], reason["msg"]) for reason in row["reasons"]),
+        quorum=requirement["quorum"],
+        groups=tuple(requirement["groups"]),
+        all_groups=requirement["all_groups"],
+        reason_required=requirement["reason_required"],
+        votes=tuple(VoteView(v.person_name, VoteVerdict(v.verdict), v.reason, v.at) for v in votes),
+        requested_at=row["requested_at"],
+        expires_at=row["expires_at"],
+        escalated=row["escalated"],
+        result=row["result"],
+        links=(("Trigger", f"{row['trigger_type']} {row['trigger_ref']}"),),
+    )
+
+
+_PLUMBING = ("approval_id", "channel", "groups", "title")
+"""Params of a review that say how to ask, not what to look at."""
+
+
+def _review(row: dict[str, Any]) -> dict[str, str]:
+    """Return what a review's card is about: its title, not the posting of the card."""
+    return {"connector": "", "operation": str(row["fields"].get("title") or row["step"]), "target": ""}
+
+
+def _fields(row: dict[str, Any], kind: AskKind) -> tuple[FieldView, ...]:
+    action = make_action(
+        connector=row["connector"],
+        operation=row["operation"],
+        target=row["target"],
+        fields=row["fields"],
+        idempotency_key=row["idempotency_key"],
+        tier=row["effect_tier"],
+        reversible_by=row["reversible_by"],
+        pointers=row["redact"],
+        salt=row["salt"],
+    )
+    if action.digest != row["digest"]:
+        return (FieldView("Do not approve", None, "The action was changed after this request was made."),)
+    shown = {name: value for name, value in action.fields.items() if kind is not AskKind.TASK or name not in _PLUMBING}
+    return tuple(FieldView(name, row["before"].get(name), value) for name, value in shown.items())
+
+
+class StoredCards:
+    """Where cards are remembered: rows, so that they can be edited after a restart and shown in evidence."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+
+    async def location(self, approval_id: str) -> tuple[str, str] | None:
+        """Return (channel, ts) of the approval's card, or None."""
+        async with self.engine.pool.connection() as conn:
+            return await approvals.card_location(conn, approval_id)
+
+    async def remember(self, approval_id: str, channel: str, ts: str, card: Any) -> None:
+        """Keep where the card stands and the exact JSON that was shown."""
+        async with self.engine.pool.connection() as conn:
+            await approvals.remember_card(conn, approval_id, channel, ts, card)

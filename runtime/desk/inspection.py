@@ -1,0 +1,32 @@
+"""What doctor, readiness and the command line may look at, over one connection. Reads only."""
+
+from typing import Any
+
+from runtime.store import directory, evidence_bundles, runs
+from runtime.store.database import health
+from runtime.store.database.pool import Conn
+
+
+async def server(conn: Conn) -> dict[str, Any]:
+    """Return {version, now, is_replica} of the server."""
+    return await health.server(conn)
+
+
+async def reachable(conn: Conn, tenant: str, group: str) -> bool:
+    """Return whether a person with a Slack account is in the group."""
+    return await health.reachable(conn, tenant, group)
+
+
+async def actor(conn: Conn, tenant: str, actor_id: str) -> dict[str, Any] | None:
+    """Return {actor_id, kind, name, groups, grants} or None."""
+    return await directory.actor(conn, tenant, actor_id)
+
+
+async def bundles(conn: Conn, tenant: str) -> list[dict[str, Any]]:
+    """Return the tenant's stored bundles, newest first."""
+    return await evidence_bundles.list_bundles(conn, tenant)
+
+
+async def run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
+    """Return a run and its steps, or None."""
+    return await runs.run_summary(conn, tenant, run_id)

@@ -1,0 +1,134 @@
+"""What the bot sees of the runtime: views to render, clicks to hand in, and the outcome of a click."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from runtime.model.actor import Person, SlackAccount
+from runtime.model.approval import ApprovalStatus, AskKind, Refusal, VoteVerdict
+
+
+@dataclass(frozen=True)
+class FieldView:
+    """One field of an effect. `before` is None where the present value is not known."""
+
+    name: str
+    before: Any | None
+    after: Any
+
+
+@dataclass(frozen=True)
+class VoteView:
+    """One counted vote."""
+
+    person_name: str
+    verdict: VoteVerdict
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class ApprovalView:
+    """Everything a card shows. `revision` rises with every change; a card showing an older one is stale.
+
+    `result` says what became of the effect once decided ("" before): for example "performed", "refused by policy".
+    """
+
+    approval_id: str
+    kind: AskKind
+    status: ApprovalStatus
+    revision: int
+    tenant: str
+    run_id: str
+    run_title: str
+    step: str
+    connector: str
+    operation: str
+    target: str
+    fields: tuple[FieldView, ...]
+    tier: str
+    reversible_by: str | None
+    digest: str
+    requester: str
+    submitted_by: str
+    purpose: str
+    reasons: tuple[tuple[str, str], ...]
+    quorum: int
+    groups: tuple[str, ...]
+    all_groups: bool
+    reason_required: bool
+    votes: tuple[VoteView, ...]
+    requested_at: datetime
+    expires_at: datetime
+    escalated: bool
+    result: str
+    links: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Click:
+    """A person's verdict as it came from Slack, verified. `dedupe_key` is equal for deliveries of the same click.
+
+    `refusal` is set where the bot already knows that the click cannot count (guest, stranger, bot, other team);
+    it is still recorded, and audited.
+    """
+
+    dedupe_key: str
+    approval_id: str
+    revision: int
+    verdict: VoteVerdict
+    reason: str
+    account: SlackAccount
+    person_id: str | None
+    refusal: Refusal | None
+    request_id: str
+
+
+@dataclass(frozen=True)
+class ClickOutcome:
+    """What became of a click: counted, or refused with a reason; `status` is the approval's after it."""
+
+    counted: bool
+    refusal: Refusal | None
+    status: ApprovalStatus | None
+
+
+class Desk(Protocol):
+    """The runtime's counter, at which the bot stands."""
+
+    async def people(self, account: SlackAccount) -> list[Person]:
+        """Return every person the directory maps the account to: exactly one may act."""
+        ...
+
+    async def approval(self, approval_id: str) -> ApprovalView | None:
+        """Return the approval as it is now."""
+        ...
+
+    async def pending(self, person_id: str) -> list[ApprovalView]:
+        """Return the open approvals that the person may decide, most urgent first."""
+        ...
+
+    async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
+        """Return why the person may not decide this now, or None. Reads only."""
+        ...
+
+    async def record(self, click: Click) -> str:
+        """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
+        ...
+
+    async def apply(self, notification_id: str) -> ClickOutcome:
+        """Apply a recorded click, at most once; a repeat returns the same outcome."""
+        ...
+
+
+class CardLedger(Protocol):
+    """Where cards are remembered, so that they can be edited after a restart, and shown in evidence."""
+
+    async def location(self, approval_id: str) -> tuple[str, str] | None:
+        """Return (channel, ts) of the approval's card, or None."""
+        ...
+
+    async def remember(self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> None:
+        """Keep where the card stands and the exact JSON that was shown."""
+        ...

@@ -1,0 +1,105 @@
+"""What the end of an approval means for the effect, the step and the card."""
+
+import json
+
+from runtime.engine import Engine
+from runtime.gate import settlement
+from runtime.model.approval import Approval, ApprovalStatus, AskKind, Vote
+from runtime.model.states import STEP, StepStatus, WaitStatus, is_final
+from runtime.outbox import messages
+from runtime.outbox.attempt import make_attempt
+from runtime.planning.advance import advance
+from runtime.planning.planner import StepMoved
+from runtime.store import approvals, effects, steps, waits
+from runtime.store.run_tx import RunTx
+
+
+def quoted(reason: str) -> str:
+    """Return a reason as one quoted line, so that it cannot pass for a sentence of ours."""
+    return f": {json.dumps(reason, ensure_ascii=False)}" if reason else "."
+
+
+async def end_approval(
+    engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]
+) -> None:
+    """End an open approval and do what its end means for the effect, the step and the card."""
+    if not await approvals.close_approval(tx.conn, approval.approval_id, status, tx.now):
+        return
+    facts = {"approval_id": approval.approval_id, "votes": len(votes)}
+    tx.leaf(
+        f"approval.{status}",
+        facts,
+        step=approval.step,
+        approval_id=approval.approval_id,
+        effect_id=approval.effect_id,
+    )
+    ending = {AskKind.EFFECT: _end_effect, AskKind.TASK: _end_task, AskKind.IN_DOUBT: _end_doubt}
+    await ending[AskKind(approval.kind)](engine, tx, approval, status, votes)
+    await messages.card_changed(engine, tx, approval.approval_id)
+    if approval.kind == AskKind.EFFECT:
+        why = "".join(f" {vote.person_name}{quoted(vote.reason)}" for vote in votes if vote.reason)
+        text = f"Your request in run {tx.run_id}, step {approval.step}, was {status}.{why}"
+        await messages.tell_requester(engine, tx, f"approval:{approval.approval_id}", text)
+
+
+async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
+    wait = WaitStatus.TIMED_OUT if status is ApprovalStatus.EXPIRED else WaitStatus.COMPLETED
+    await waits.close_step_wait(tx.conn, tx.run_id, approval.step, wait, tx.now)
+    give_up_at = tx.now + engine.timing.effect_deadline
+    if status is ApprovalStatus.APPROVED:
+        await effects.release(tx.conn, approval.effect_id, "deferred", "pending", now=tx.now, give_up_at=give_up_at)
+        await advance(engine, tx, StepMoved(approval.step, StepStatus.READY))
+        return
+    reason = _why_not(status, votes)
+    await effects.release(
+        tx.conn, approval.effect_id, "deferred", "rejected", now=tx.now, give_up_at=give_up_at, error=reason
+    )
+    await approvals.touch(tx.conn, approval.approval_id, result=f"not performed: {reason}")
+    await _refusal_receipt(engine, tx, approval, reason)
+    await advance(engine, tx, StepMoved(approval.step, StepStatus.FAILED_TERMINAL, error=reason))
+
+
+def _why_not(status: ApprovalStatus, votes: list[Vote]) -> str:
+    if status is ApprovalStatus.EXPIRED:
+        return "nobody decided in time; expiry is never consent"
+    rejected = [f"{vote.person_name}: {vote.reason}" for vote in votes if vote.verdict == "reject"]
+    return f"rejected by {'; '.join(rejected)}"
+
+
+async def _refusal_receipt(engine: Engine, tx: RunTx, approval: Approval, reason: str) -> None:
+    effect = await effects.get_effect(tx.conn, approval.effect_id)
+    attempt = make_attempt(effect, await effects.passage_facts(tx.conn, effect))
+    attempt.approval_id = approval.approval_id
+    await settlement.write_receipt(engine, tx, attempt, "refusal", error=reason)
+
+
+async def _end_task(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
+    """A review has its answer, and a rejection is one too; only silence fails the step."""
+    if status is ApprovalStatus.EXPIRED:
+        await waits.close_step_wait(tx.conn, tx.run_id, approval.step, WaitStatus.TIMED_OUT, tx.now)
+        moved = StepMoved(approval.step, StepStatus.FAILED_TERMINAL, error="nobody answered in time")
+    else:
+        await waits.close_step_wait(tx.conn, tx.run_id, approval.step, WaitStatus.COMPLETED, tx.now)
+        last = votes[-1]
+        result = {"decision": str(status), "reviewer": last.person, "reason": last.reason}
+        moved = StepMoved(approval.step, StepStatus.SUCCEEDED, result)
+    await advance(engine, tx, moved)
+
+
+async def _end_doubt(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
+    """A person said whether it happened. If not, the effect may be attempted again, as long as its step wants it."""
+    effect = await effects.get_effect(tx.conn, approval.effect_id)
+    attempt = make_attempt(effect, await effects.passage_facts(tx.conn, effect))
+    step_is_over = is_final(STEP, await steps.step_status(tx.conn, tx.run_id, effect.step))
+    happened = status is ApprovalStatus.APPROVED
+    after = "dispatched" if happened else "failed" if step_is_over else "pending"
+    await effects.release(
+        tx.conn, effect.effect_id, "in_doubt", after, now=tx.now, give_up_at=tx.now + engine.timing.effect_deadline
+    )
+    said = {"said_by": [vote.person for vote in votes], "reason": votes[-1].reason}
+    if happened:
+        await settlement.confirmed(engine, tx, attempt, said)
+    elif step_is_over:
+        await settlement.write_receipt(engine, tx, attempt, "failure", error="a person says that it did not happen")
+    else:
+        await advance(engine, tx, StepMoved(effect.step, StepStatus.READY))

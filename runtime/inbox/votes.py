@@ -1,0 +1,149 @@
+"""Votes and what they lead to: the approval's end, the effect's next status, the task's result."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from receipts.chain import Actor
+from runtime.approvals.rules import Ballot, refuse_vote, tally
+from runtime.engine import Engine
+from runtime.inbox.endings import end_approval, quoted
+from runtime.model.actor import Person
+from runtime.model.approval import Approval, ApprovalStatus, AskKind, Refusal, Requirement, Vote, VoteVerdict
+from runtime.model.notification import Applied, Notification
+from runtime.model.states import NotificationStatus
+from runtime.outbox import messages
+from runtime.store import approvals, directory
+from runtime.store.database.pool import Conn
+from runtime.store.run_tx import RunTx, lock_run
+
+UNKNOWN_APPROVAL = Refusal("vote.unknown", "This request is not known here. Nothing has changed.")
+
+
+async def apply_vote(engine: Engine, conn: Conn, notification: Notification) -> Applied:
+    """Count a click, or refuse it; either way the run's chain says so."""
+    payload = notification.payload
+    found = await approvals.get_approval(conn, payload["approval_id"])
+    if found is None:
+        return _refused(NotificationStatus.DEAD_LETTER, UNKNOWN_APPROVAL, None)
+    tx = await lock_run(conn, found.run_id, engine.clock(), notification.request_id)
+    approval = await approvals.get_approval(conn, found.approval_id, lock=True)
+    if approval is None or tx.tenant != notification.tenant:
+        return _refused(NotificationStatus.DEAD_LETTER, UNKNOWN_APPROVAL, None)
+    person = await _voter(conn, notification)
+    refusal = person if isinstance(person, Refusal) else await _refusal(tx, approval, person, payload)
+    if isinstance(person, Refusal) or refusal is not None:
+        applied = _refuse(tx, approval, notification, refusal or UNKNOWN_APPROVAL)
+    else:
+        applied = await _count(engine, tx, approval, person, notification)
+    await tx.flush()
+    return applied
+
+
+async def _voter(conn: Conn, notification: Notification) -> Person | Refusal:
+    refusal = notification.payload["refusal"]
+    if refusal is not None:
+        return Refusal(refusal["code"], refusal["text"])
+    row = await directory.actor(conn, notification.tenant, notification.payload["person_id"])
+    if row is None or row["kind"] != "person":
+        return Refusal("identity.unknown", "The directory does not know you. Ask the operator to add you.")
+    return Person(row["actor_id"], row["name"], tuple(row["groups"]))
+
+
+async def ballot_of(conn: Conn, approval: Approval, run: Mapping[str, Any]) -> Ballot:
+    """Return the approval as the rules of voting see it; `run` is its run's row."""
+    votes = await approvals.votes_of(conn, approval.approval_id)
+    return Ballot(
+        status=ApprovalStatus(approval.status),
+        requirement=Requirement.of(approval.requirement),
+        requested_by=run["requested_by"],
+        submitted_by=run["submitted_by"],
+        requester_accounts=frozenset((team, user) for team, user in run["requester_accounts"]),
+        voted=frozenset(vote.person for vote in votes),
+        voted_accounts=frozenset((vote.team, vote.account) for vote in votes),
+        escalated=approval.escalated,
+        # what happened is asked until somebody knows
+        expires_at=datetime.max.replace(tzinfo=UTC) if approval.kind == AskKind.IN_DOUBT else approval.expires_at,
+    )
+
+
+async def _refusal(tx: RunTx, approval: Approval, person: Person, payload: Any) -> Refusal | None:
+    ballot = await ballot_of(tx.conn, approval, tx.row)
+    account = (payload["team"], payload["user"])
+    return refuse_vote(ballot, person, [account], VoteVerdict(payload["verdict"]), payload["reason"], tx.now)
+
+
+def _refuse(tx: RunTx, approval: Approval, notification: Notification, refusal: Refusal) -> Applied:
+    payload = notification.payload
+    facts = {
+        "approval_id": approval.approval_id,
+        "code": refusal.code,
+        "verdict": payload["verdict"],
+        "team": payload["team"],
+        "user": payload["user"],
+    }
+    actor = Actor(id=payload["person_id"] or f"slack:{payload['team']}:{payload['user']}", kind="person")
+    tx.leaf("vote.refused", facts, actor=actor, step=approval.step, approval_id=approval.approval_id)
+    repeated = refusal.code == "vote.repeated"
+    closed = refusal.code in ("vote.closed", "vote.expired", "vote.stale")
+    status = NotificationStatus.DUPLICATE if repeated else NotificationStatus.STALE
+    if not repeated and not closed:
+        status = NotificationStatus.DEAD_LETTER
+    return _refused(status, refusal, approval.status)
+
+
+def _refused(status: NotificationStatus, refusal: Refusal, approval: str | None) -> Applied:
+    facts = {"counted": False, "code": refusal.code, "text": refusal.text, "approval": approval}
+    return Applied(status, facts)
+
+
+async def _count(engine: Engine, tx: RunTx, approval: Approval, person: Person, notification: Notification) -> Applied:
+    payload = notification.payload
+    vote = Vote(
+        person=person.id,
+        person_name=person.name,
+        groups=person.groups,
+        verdict=payload["verdict"],
+        reason=payload["reason"].strip(),
+        team=payload["team"],
+        account=payload["user"],
+        at=tx.now,
+    )
+    await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
+    tx.leaf(
+        "vote.counted",
+        {
+            "approval_id": approval.approval_id,
+            "person": person.id,
+            "verdict": vote.verdict,
+            "groups": list(person.groups),
+            "slack": {"team": vote.team, "user": vote.account},
+        },
+        actor=Actor(id=person.id, kind="person"),
+        step=approval.step,
+        approval_id=approval.approval_id,
+        effect_id=approval.effect_id,
+    )
+    votes = await approvals.votes_of(tx.conn, approval.approval_id)
+    requirement = Requirement.of(approval.requirement)
+    status = tally(requirement, [(VoteVerdict(v.verdict), v.person, v.groups) for v in votes])
+    await _tell_vote(engine, tx, approval, vote, len(votes), requirement.quorum)
+    if status is ApprovalStatus.REQUESTED:
+        await approvals.touch(tx.conn, approval.approval_id)
+        await messages.card_changed(engine, tx, approval.approval_id)
+    else:
+        await end_approval(engine, tx, approval, status, votes)
+    return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": str(status)})
+
+
+_SAID = (
+    {"approve": "approved", "reject": "rejected"},
+    {"approve": "says it happened", "reject": "says it did not happen"},
+)
+
+
+async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, vote: Vote, count: int, quorum: int) -> None:
+    said = _SAID[approval.kind == AskKind.IN_DOUBT][vote.verdict]
+    progress = f" ({count} of {quorum})" if vote.verdict == "approve" else ""
+    text = f"{vote.person_name} {said}{progress}{quoted(vote.reason)}"
+    await messages.tell_thread(engine, tx, approval.approval_id, f"vote:{approval.approval_id}:{vote.person}", text)

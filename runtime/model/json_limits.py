@@ -1,0 +1,53 @@
+"""What may come in from outside: JSON that can be put on record, and text that the database can hold."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from receipts.canonical import CanonicalError, dumps
+
+ERROR_LIMIT = 2000
+DEPTH = 60
+"""Levels of JSON from outside; what wraps it, and canonical JSON's own limit of a hundred, leave room."""
+
+
+def fault(value: Any, depth: int = DEPTH) -> str | None:
+    """Return why an object from outside cannot be put on record, or None."""
+    if not isinstance(value, dict):
+        return f"not an object but {type(value).__name__}"
+    try:
+        dumps(value)
+    except CanonicalError as error:
+        return str(error)
+    for text, level in _texts(value, 1):
+        if level > depth:
+            return f"nested deeper than {depth} levels"
+        if "\x00" in text:
+            return "it holds a NUL character"
+    return None
+
+
+def _texts(value: Any, level: int) -> Iterator[tuple[str, int]]:
+    """Yield every text, names too, with its level; containers count even if they hold none."""
+    if isinstance(value, str):
+        yield value, level
+    elif isinstance(value, dict | list | tuple):
+        yield "", level
+        if isinstance(value, dict):
+            for name in value:
+                yield name, level
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item, level + 1)
+
+
+def error_text(text: str) -> str:
+    """Return an error's text as it can be kept: without NUL, and not longer than a person would read."""
+    kept = text.replace("\x00", "\\0").encode("utf-8", "replace").decode()
+    return kept if len(kept) <= ERROR_LIMIT else f"{kept[:ERROR_LIMIT]} … {len(kept) - ERROR_LIMIT} more characters"
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error says, without the data that it may quote after its first line."""
+    return str(error).strip().partition("\n")[0]
+
+
+MAX_INTEGER = 2**53 - 1

@@ -1,0 +1,194 @@
+"""The transition tables of every state machine (design, section 5): the only place that says what may follow what.
+
+A test compares them with the diagrams in docs/architecture.md and with the CHECK constraints in the database.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from runtime.model.approval import ApprovalStatus
+
+
+class RunStatus(StrEnum):
+    """Where a run stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING_APPROVAL = "waiting_approval"
+    WAITING = "waiting"
+    FAILED_RETRYABLE = "failed_retryable"
+    SUCCEEDED = "succeeded"
+    FAILED_TERMINAL = "failed_terminal"
+    CANCELED = "canceled"
+
+
+class StepStatus(StrEnum):
+    """Where a step stands. A step whose effect waits in the outbox is ready; running means an attempt has begun."""
+
+    PENDING = "pending"
+    READY = "ready"
+    RUNNING = "running"
+    WAITING_APPROVAL = "waiting_approval"
+    PARKED = "parked"
+    FAILED_RETRYABLE = "failed_retryable"
+    SUCCEEDED = "succeeded"
+    FAILED_TERMINAL = "failed_terminal"
+    SKIPPED = "skipped"
+    CANCELED = "canceled"
+
+
+class EffectStatus(StrEnum):
+    """Where an effect stands in the outbox."""
+
+    PENDING = "pending"
+    LEASED = "leased"
+    DEFERRED = "deferred"
+    IN_DOUBT = "in_doubt"
+    DISPATCHED = "dispatched"
+    REJECTED = "rejected"
+    FAILED = "failed"
+
+
+class WaitStatus(StrEnum):
+    """Where a wait stands."""
+
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    TIMED_OUT = "timed_out"
+    CANCELED = "canceled"
+
+
+class WaitType(StrEnum):
+    """What a step is parked on."""
+
+    APPROVAL = "approval"
+    HUMAN_TASK = "human_task"
+    EXTERNAL = "external"
+    TIMER = "timer"
+    CHILD_RUN = "child_run"
+    SIGNAL = "signal"
+
+
+class NotificationStatus(StrEnum):
+    """What became of an inbound fact."""
+
+    RECEIVED = "received"
+    APPLIED = "applied"
+    DUPLICATE = "duplicate"
+    STALE = "stale"
+    DEAD_LETTER = "dead_letter"
+
+
+Table = Mapping[StrEnum, frozenset[StrEnum]]
+
+
+class IllegalTransitionError(Exception):
+    """A state machine was asked for a step that its table does not have."""
+
+
+def _ends(*states: StrEnum) -> dict[StrEnum, frozenset[StrEnum]]:
+    return dict.fromkeys(states, frozenset())
+
+
+_R, _S, _E = RunStatus, StepStatus, EffectStatus
+_RUN_ENDS = {_R.SUCCEEDED, _R.FAILED_TERMINAL, _R.CANCELED}
+_STEP_ENDS = {_S.SUCCEEDED, _S.FAILED_TERMINAL, _S.SKIPPED, _S.CANCELED}
+
+RUN: Table = {
+    _R.QUEUED: frozenset({_R.RUNNING, _R.CANCELED}),
+    _R.RUNNING: frozenset({_R.WAITING_APPROVAL, _R.WAITING, _R.FAILED_RETRYABLE, *_RUN_ENDS}),
+    _R.WAITING_APPROVAL: frozenset({_R.RUNNING, _R.FAILED_TERMINAL, _R.CANCELED}),
+    _R.WAITING: frozenset({_R.RUNNING, _R.FAILED_TERMINAL, _R.CANCELED}),
+    _R.FAILED_RETRYABLE: frozenset({_R.RUNNING, _R.FAILED_TERMINAL, _R.CANCELED}),
+    **_ends(*_RUN_ENDS),
+}
+
+STEP: Table = {
+    _S.PENDING: frozenset({_S.READY, _S.PARKED, _S.SKIPPED, _S.FAILED_TERMINAL, _S.CANCELED}),
+    _S.READY: frozenset(
+        {_S.RUNNING, _S.WAITING_APPROVAL, _S.SUCCEEDED, _S.FAILED_RETRYABLE, _S.FAILED_TERMINAL, _S.CANCELED}
+    ),
+    _S.RUNNING: frozenset(
+        {
+            _S.READY,
+            _S.SUCCEEDED,
+            _S.WAITING_APPROVAL,
+            _S.PARKED,
+            _S.FAILED_RETRYABLE,
+            _S.FAILED_TERMINAL,
+            _S.CANCELED,
+        }
+    ),
+    _S.WAITING_APPROVAL: frozenset(
+        {_S.READY, _S.SUCCEEDED, _S.PARKED, _S.FAILED_RETRYABLE, _S.FAILED_TERMINAL, _S.CANCELED}
+    ),
+    _S.PARKED: frozenset({_S.SUCCEEDED, _S.FAILED_TERMINAL, _S.CANCELED}),
+    _S.FAILED_RETRYABLE: frozenset(
+        {_S.RUNNING, _S.READY, _S.SUCCEEDED, _S.WAITING_APPROVAL, _S.FAILED_TERMINAL, _S.CANCELED}
+    ),
+    **_ends(*_STEP_ENDS),
+}
+
+EFFECT: Table = {
+    _E.PENDING: frozenset({_E.LEASED, _E.REJECTED}),
+    _E.LEASED: frozenset({_E.DISPATCHED, _E.DEFERRED, _E.REJECTED, _E.FAILED, _E.IN_DOUBT, _E.PENDING}),
+    _E.DEFERRED: frozenset({_E.PENDING, _E.REJECTED}),
+    _E.IN_DOUBT: frozenset({_E.LEASED, _E.PENDING, _E.DISPATCHED, _E.FAILED}),
+    **_ends(_E.DISPATCHED, _E.REJECTED, _E.FAILED),
+}
+
+APPROVAL: Table = {
+    ApprovalStatus.REQUESTED: frozenset(
+        {ApprovalStatus.APPROVED, ApprovalStatus.REJECTED, ApprovalStatus.EXPIRED, ApprovalStatus.CANCELED}
+    ),
+    **_ends(ApprovalStatus.APPROVED, ApprovalStatus.REJECTED, ApprovalStatus.EXPIRED, ApprovalStatus.CANCELED),
+}
+
+WAIT: Table = {
+    WaitStatus.ACTIVE: frozenset({WaitStatus.COMPLETED, WaitStatus.TIMED_OUT, WaitStatus.CANCELED}),
+    **_ends(WaitStatus.COMPLETED, WaitStatus.TIMED_OUT, WaitStatus.CANCELED),
+}
+
+NOTIFICATION: Table = {
+    NotificationStatus.RECEIVED: frozenset(
+        {
+            NotificationStatus.APPLIED,
+            NotificationStatus.DUPLICATE,
+            NotificationStatus.STALE,
+            NotificationStatus.DEAD_LETTER,
+        }
+    ),
+    **_ends(
+        NotificationStatus.APPLIED,
+        NotificationStatus.DUPLICATE,
+        NotificationStatus.STALE,
+        NotificationStatus.DEAD_LETTER,
+    ),
+}
+
+MACHINES: Mapping[str, Table] = {
+    "run": RUN,
+    "step": STEP,
+    "effect": EFFECT,
+    "approval": APPROVAL,
+    "wait": WAIT,
+    "notification": NOTIFICATION,
+}
+
+
+def is_final(table: Table, state: StrEnum) -> bool:
+    """Return whether nothing may follow `state`."""
+    return not table[state]
+
+
+def check(table: Table, before: StrEnum, after: StrEnum) -> None:
+    """Raise IllegalTransitionError unless `after` may follow `before`; staying is not a transition."""
+    if after != before and after not in table[before]:
+        raise IllegalTransitionError(f"{type(before).__name__}: {before} -> {after} is not in the table")
+
+
+def check_run(before: RunStatus, after: RunStatus) -> None:
+    """Check a run's move; one commit may pass through `running` on its way from one wait to the next."""
+    if RunStatus.RUNNING in RUN[before] and after in RUN[RunStatus.RUNNING]:
+        return
+    check(RUN, before, after)

@@ -1,0 +1,153 @@
+"""Asks the planner and commits its answer: the shell around ``plan``, inside the caller's transaction."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import isodate
+
+from runtime.definitions.model import Definition, Kind, Verb
+from runtime.engine import Engine
+from runtime.model.effect import NewEffect
+from runtime.model.states import RunStatus, StepStatus, WaitType
+from runtime.model.step import StepState
+from runtime.outbox import messages, retry
+from runtime.outbox.action import commitment, dedupe_key, make_action
+from runtime.outbox.propose import propose
+from runtime.planning.planner import Event, Proposal, Snapshot, Timer, Transition, plan
+from runtime.planning.waits import open_wait
+from runtime.store import approvals, effects, waits
+from runtime.store import steps as step_rows
+from runtime.store.run_tx import RunTx
+
+_SAID = {
+    StepStatus.SUCCEEDED,
+    StepStatus.FAILED_TERMINAL,
+    StepStatus.FAILED_RETRYABLE,
+    StepStatus.SKIPPED,
+    StepStatus.CANCELED,
+    StepStatus.PARKED,
+    StepStatus.WAITING_APPROVAL,
+}
+
+
+async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
+    """Plan what follows from `event` and write it: steps, effects, waits and leaves, in the transaction of `tx`."""
+    definition = await engine.definitions.get(tx.conn, tx.row["definition_name"], tx.row["definition_version"])
+    steps = await step_rows.load_steps(tx.conn, tx.run_id)
+    snapshot = Snapshot(tx.run_id, tx.tenant, tx.status, tx.row["trigger"], steps)
+    transition = plan(definition, snapshot, event)
+    await _write_steps(tx, transition)
+    await _emit(engine, tx, definition, transition)
+    await _move_run(engine, tx, transition, steps)
+    engine.wakeup.poke()
+    return transition
+
+
+async def _write_steps(tx: RunTx, transition: Transition) -> None:
+    params: dict[str, Any] = {read.path: read.params for read in transition.reads}
+    await step_rows.write_steps(tx.conn, tx.run_id, transition.steps, params, tx.now)
+    for path, state in transition.steps.items():
+        if state.status in _SAID:
+            tx.leaf(f"step.{state.status}", _step_facts(state, tx.row["salt"]), step=path)
+
+
+def _step_facts(state: StepState, salt: str) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    if state.error:
+        facts["error"] = state.error
+    if state.result is not None:
+        facts["result"] = commitment(state.result, salt)  # bound, and not to be guessed
+    return facts
+
+
+async def _emit(engine: Engine, tx: RunTx, definition: Definition, transition: Transition) -> None:
+    await propose(engine, tx, [_effect_of(engine, tx, definition, one) for one in transition.proposals])
+    for timer in transition.timers:
+        await _open_timer(engine, tx, timer)
+
+
+def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Proposal) -> NewEffect:
+    verb = proposal.verb
+    connector, operation = verb.handler.split("::")
+    action = make_action(
+        connector=connector,
+        operation=operation,
+        target=proposal.target,
+        fields=proposal.params,
+        idempotency_key=proposal.idempotency_key,
+        tier=verb.tier,
+        reversible_by=verb.reversible_by,
+        pointers=verb.redact,
+        salt=tx.row["salt"],
+    )
+    return NewEffect(
+        effect_id=engine.new_id("eff"),
+        dedupe_key=dedupe_key(definition.digest, tx.run_id, proposal.path, "perform"),
+        step=proposal.path,
+        connector=connector,
+        operation=operation,
+        target=proposal.target,
+        fields=proposal.params,
+        tier=verb.tier,
+        reversible_by=verb.reversible_by,
+        redact=verb.redact,
+        idempotency_key=proposal.idempotency_key,
+        in_doubt=verb.in_doubt,
+        digest=action.digest,
+        correlation_key=proposal.correlation_key,
+        timeout_s=_call_timeout(verb),
+        retry=retry.to_document(verb.retry),
+    )
+
+
+_START_LIMIT = 30.0
+"""Seconds that the start of a durable verb may take; its own timeout is how long the answer may."""
+
+
+def _call_timeout(verb: Verb) -> float:
+    seconds = verb.timeout.total_seconds()
+    return min(seconds, _START_LIMIT) if verb.kind is Kind.DURABLE else seconds
+
+
+async def _open_timer(engine: Engine, tx: RunTx, timer: Timer) -> None:
+    await open_wait(
+        engine,
+        tx,
+        step=timer.path,
+        kind=WaitType.TIMER,
+        correlation_key=f"{tx.run_id}:{timer.path}",
+        lasts=isodate.parse_duration(timer.duration),
+    )
+
+
+async def _move_run(engine: Engine, tx: RunTx, transition: Transition, before: Mapping[str, StepState]) -> None:
+    if transition.run is tx.status:
+        return
+    was, tx.status = tx.status, transition.run
+    if tx.is_over:
+        tx.error = _first_error({**before, **transition.steps})
+        await _clear_up(engine, tx)
+    tx.leaf(f"run.{tx.status}", {"from": str(was), **({"error": tx.error} if tx.error else {})})
+
+
+def _first_error(steps: Mapping[str, StepState]) -> str:
+    failed = [(path, state) for path, state in steps.items() if state.status is StepStatus.FAILED_TERMINAL]
+    return f"{failed[0][0]}: {failed[0][1].error}" if failed else ""
+
+
+async def _clear_up(engine: Engine, tx: RunTx) -> None:
+    """End everything that a finished run still waits for, asks for, or meant to do."""
+    await waits.cancel_waits(tx.conn, tx.run_id, tx.now)
+    for effect_id in await effects.reject_open(tx.conn, tx.run_id, f"the run ended: {tx.status}"):
+        tx.leaf("effect.rejected", {"error": "the run ended"}, effect_id=effect_id)
+    for approval_id in await approvals.cancel_open(tx.conn, tx.run_id, tx.now):
+        tx.leaf("approval.canceled", {"approval_id": approval_id}, approval_id=approval_id)
+        await messages.card_changed(engine, tx, approval_id)
+    await messages.tell_requester(engine, tx, "run", _ENDINGS[tx.status].format(tx=tx))
+
+
+_ENDINGS = {
+    RunStatus.SUCCEEDED: "Your run {tx.run_id} has finished: every step succeeded.",
+    RunStatus.FAILED_TERMINAL: "Your run {tx.run_id} has ended without success. {tx.error}",
+    RunStatus.CANCELED: "Your run {tx.run_id} was canceled.",
+}

@@ -1,0 +1,116 @@
+"""Triggers: how runs begin. Each is claimed once by (tenant, type, ref); a second claim returns the first run."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from receipts.chain import GENESIS, Actor
+from runtime.definitions.model import Definition
+from runtime.engine import Engine
+from runtime.model.json_limits import fault
+from runtime.model.run import NewRun
+from runtime.model.states import RunStatus
+from runtime.planning.advance import advance
+from runtime.planning.planner import ParamsError, Started, fits
+from runtime.store import directory, runs
+from runtime.store.database.pool import Conn
+from runtime.store.run_tx import lock_run, run_tx
+
+
+class TriggerError(Exception):
+    """The trigger cannot start a run; the message says what is wrong with it."""
+
+
+class TriggerConflictError(TriggerError):
+    """The ref was claimed before, by a trigger that said something else."""
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """A wish to start a run. `requested_by` is the actor behind it, `submitted_by` the verified caller that sent it."""
+
+    tenant: str
+    type: str
+    ref: str
+    payload: Mapping[str, Any]
+    requested_by: str
+    requester_kind: str
+    submitted_by: str
+    request_id: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The run that a trigger started; `is_new` is False where an earlier delivery did."""
+
+    run_id: str
+    is_new: bool
+
+
+async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Claim:
+    """Start a queued run of `definition`, or return the run that this trigger started before."""
+    if wrong := fault(dict(trigger.payload)):
+        raise TriggerError(f"payload: {wrong}")
+    try:
+        fits(definition.trigger_schema, dict(trigger.payload), "payload")
+    except ParamsError as error:
+        raise TriggerError(str(error)) from error
+    async with engine.pool.connection() as conn, conn.transaction():
+        new = await _new_run(engine, conn, trigger)
+        run_id = await runs.claim_trigger(conn, new, definition, engine.clock())
+        if run_id is None:
+            return await _claimed_before(conn, trigger)
+        tx = await lock_run(conn, run_id, engine.clock(), trigger.request_id)
+        actor = Actor(id=trigger.requested_by, kind=trigger.requester_kind)  # type: ignore[arg-type]  # pydantic checks it
+        tx.leaf("run.queued", _facts(definition, trigger), actor=actor)
+        await tx.flush()
+    engine.wakeup.poke()
+    return Claim(run_id, is_new=True)
+
+
+async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
+    accounts = [
+        account
+        for actor in dict.fromkeys((trigger.requested_by, trigger.submitted_by))
+        for account in await directory.accounts_of(conn, trigger.tenant, actor)
+    ]
+    return NewRun(
+        requester_accounts=accounts,
+        run_id=engine.new_id("run"),
+        tenant=trigger.tenant,
+        trigger_type=trigger.type,
+        trigger_ref=trigger.ref,
+        trigger=trigger.payload,
+        requested_by=trigger.requested_by,
+        requester_kind=trigger.requester_kind,
+        submitted_by=trigger.submitted_by,
+        request_id=trigger.request_id,
+        salt=await runs.salt_of(conn, trigger.tenant, secrets.token_hex(16)),
+        genesis_hash=GENESIS.hash,
+    )
+
+
+def _facts(definition: Definition, trigger: Trigger) -> dict[str, str]:
+    return {
+        "trigger_type": trigger.type,
+        "trigger_ref": trigger.ref,
+        "definition": f"{definition.name} v{definition.version}",
+        "definition_digest": definition.digest,
+        "submitted_by": trigger.submitted_by,
+    }
+
+
+async def _claimed_before(conn: Conn, trigger: Trigger) -> Claim:
+    first = await runs.run_of_trigger(conn, trigger.tenant, trigger.type, trigger.ref)
+    if first["trigger"] != dict(trigger.payload) or first["requested_by"] != trigger.requested_by:
+        raise TriggerConflictError(f"ref {trigger.ref!r} was claimed before, with another payload or requester")
+    return Claim(first["run_id"], is_new=False)
+
+
+async def start_run(engine: Engine, run_id: str) -> None:
+    """Start a queued run, unless another worker has."""
+    async with engine.pool.connection() as conn, run_tx(conn, run_id, engine.clock()) as tx:
+        if tx.status is RunStatus.QUEUED:
+            tx.leaf("run.started", {"worker": engine.worker})
+            await advance(engine, tx, Started())

@@ -1,0 +1,1 @@
+"""Connections, migrations and signals of PostgreSQL.."""

@@ -1,0 +1,42 @@
+"""Brings a database to the newest migration, and tells where it stands."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine, text
+from sqlalchemy.engine import Connection, make_url
+from sqlalchemy.pool import NullPool
+
+_LOCK = 0x636F756E  # any number of processes may start at once: one migrates, the others wait
+
+
+def sqlalchemy_url(dsn: str) -> str:
+    """Return the DSN as SQLAlchemy wants it, with psycopg as driver."""
+    return make_url(dsn).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+
+
+def migrate(dsn: str) -> None:
+    """Apply every migration that the database does not have."""
+    engine = create_engine(sqlalchemy_url(dsn), poolclass=NullPool)
+    with engine.begin() as connection:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        command.upgrade(_config(connection), "head")
+
+
+def versions(dsn: str) -> tuple[str | None, str | None]:
+    """Return (the database's migration, the newest one)."""
+    engine = create_engine(sqlalchemy_url(dsn), poolclass=NullPool)
+    with engine.connect() as connection:
+        current = MigrationContext.configure(connection).get_current_revision()
+        return current, ScriptDirectory.from_config(_config(connection)).get_current_head()
+
+
+def _config(connection: Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parents[1] / "migrations"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    return config

@@ -1,0 +1,67 @@
+"""LISTEN/NOTIFY: wakes workers of other processes. Never inside a business transaction, and never needed for truth."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import psycopg
+
+from runtime.store.database.pool import Pool
+
+CHANNEL = "countersign_work"
+COALESCE = 0.02
+"""Seconds for which announcements are gathered into one."""
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def announcing(pool: Pool, wanted: asyncio.Event) -> AsyncIterator[None]:
+    """Notify other processes whenever `wanted` is set, many times in one, while the block runs."""
+    async with beside(_announce(pool, wanted)):
+        yield
+
+
+async def _announce(pool: Pool, wanted: asyncio.Event) -> None:
+    while True:
+        await wanted.wait()
+        await asyncio.sleep(COALESCE)
+        wanted.clear()
+        try:
+            async with pool.connection() as conn:
+                await conn.execute("SELECT pg_notify(%s, '')", (CHANNEL,))
+        except (psycopg.Error, OSError) as error:
+            log.warning("wake-up not announced, others will poll: %s", error)
+
+
+@asynccontextmanager
+async def listening(dsn: str, on_signal: Callable[[], None]) -> AsyncIterator[None]:
+    """Call `on_signal` whenever another process announces work, while the block runs."""
+    async with beside(_listen(dsn, on_signal)):
+        yield
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run a coroutine beside the block, and end it with the block."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _listen(dsn: str, on_signal: Callable[[], None]) -> None:
+    while True:
+        try:
+            async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as conn:
+                await conn.execute(f"LISTEN {CHANNEL}")
+                async for _ in conn.notifies():
+                    on_signal()
+        except (psycopg.Error, OSError) as error:
+            log.warning("not listening, polling meanwhile: %s", error)
+        await asyncio.sleep(1)

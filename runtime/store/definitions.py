@@ -1,0 +1,35 @@
+"""Stored definitions: immutable, by name and version."""
+
+from datetime import datetime
+
+from runtime.definitions.model import Definition
+from runtime.store.database.pool import Conn
+
+
+class DefinitionChangedError(Exception):
+    """A definition with this name and version is stored with other content: it needs a new version."""
+
+
+async def keep_definition(conn: Conn, definition: Definition, now: datetime) -> None:
+    """Store a definition once; raise DefinitionChangedError if its name and version mean something else here."""
+    key = (definition.name, definition.version)
+    await conn.execute(
+        "INSERT INTO definitions (name, version, digest, canonical, created_at) VALUES (%s, %s, %s, %s, %s)"
+        " ON CONFLICT DO NOTHING",
+        (*key, definition.digest, definition.canonical, now),
+    )
+    row = await (await conn.execute("SELECT digest FROM definitions WHERE name = %s AND version = %s", key)).fetchone()
+    if row is None or row["digest"] != definition.digest:
+        raise DefinitionChangedError(
+            f"{definition.name} version {definition.version} is stored with another content; give it a new version"
+        )
+
+
+async def canonical_definition(conn: Conn, name: str, version: int) -> bytes:
+    """Return the stored canonical text of a definition that a run names."""
+    row = await (
+        await conn.execute("SELECT canonical FROM definitions WHERE name = %s AND version = %s", (name, version))
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"no definition {name} version {version}")
+    return bytes(row["canonical"])

@@ -1,0 +1,74 @@
+"""The inbox: facts from outside, each recorded once."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from runtime.model.notification import Notification
+from runtime.store.database.pool import Conn
+
+_COLUMNS = ", ".join(Notification.__dataclass_fields__)
+
+
+async def record(conn: Conn, new: Notification, now: datetime) -> str:
+    """Write a notification; a repeat (same dedupe key) is counted on the first, whose id is returned."""
+    row = await (
+        await conn.execute(
+            """
+            INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,
+                                       request_id, status, received_at)
+            VALUES (%s, %s, %s, %s, %s, %s, %s, %s, 'received', %s)
+            ON CONFLICT (dedupe_key) DO UPDATE SET deliveries = notifications.deliveries + 1
+            RETURNING notification_id
+            """,
+            (
+                new.notification_id,
+                new.tenant,
+                new.kind,
+                new.dedupe_key,
+                new.correlation_key,
+                json.dumps(dict(new.payload)),
+                json.dumps(dict(new.actor)),
+                new.request_id,
+                now,
+            ),
+        )
+    ).fetchone()
+    if row is None:
+        raise LookupError("an insert that returns, did not")
+    return str(row["notification_id"])
+
+
+async def received(conn: Conn, limit: int, after: Sequence[str] = ()) -> list[str]:
+    """Return ids of notifications not yet applied, oldest first, but for those in `after`."""
+    rows = await (
+        await conn.execute(
+            "SELECT notification_id FROM notifications WHERE status = 'received' AND notification_id <> ALL(%s)"
+            " ORDER BY received_at LIMIT %s",
+            (list(after), limit),
+        )
+    ).fetchall()
+    return [row["notification_id"] for row in rows]
+
+
+async def get_notification(conn: Conn, notification_id: str) -> Notification:
+    """Return a notification, locked in the caller's transaction."""
+    row = await (
+        await conn.execute(
+            f"SELECT {_COLUMNS} FROM notifications WHERE notification_id = %s FOR UPDATE",  # noqa: S608
+            (notification_id,),
+        )
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"no notification {notification_id}")
+    return Notification(**row)
+
+
+async def mark(conn: Conn, notification_id: str, status: str, outcome: Mapping[str, Any], now: datetime) -> None:
+    """Say what became of a notification."""
+    await conn.execute(
+        "UPDATE notifications SET status = %s, outcome = %s, applied_at = %s WHERE notification_id = %s"
+        " AND status = 'received'",
+        (status, json.dumps(dict(outcome)), now, notification_id),
+    )

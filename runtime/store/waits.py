@@ -1,0 +1,134 @@
+"""Notifications and the waits that they resolve."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+from psycopg.errors import UniqueViolation
+
+from runtime.model.wait import CorrelationInUseError, Wait
+from runtime.store.database.pool import Conn
+
+_WAIT_COLUMNS = ", ".join(Wait.__dataclass_fields__)
+
+
+async def open_wait(conn: Conn, wait: Wait, now: datetime) -> None:
+    """Open a wait; raise CorrelationInUseError if another active wait has its key."""
+    try:
+        async with conn.transaction():
+            await conn.execute(
+                """
+                INSERT INTO waits (wait_id, run_id, step, type, correlation_key, token, expected_version, deadline,
+                                   escalate_at, escalate_to, captured, status, approval_id, created_at)
+                VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 'active', %s, %s)
+                """,
+                (
+                    wait.wait_id,
+                    wait.run_id,
+                    wait.step,
+                    wait.type,
+                    wait.correlation_key,
+                    wait.token,
+                    wait.expected_version,
+                    wait.deadline,
+                    wait.escalate_at,
+                    json.dumps(list(wait.escalate_to)),
+                    json.dumps(dict(wait.captured)),
+                    wait.approval_id,
+                    now,
+                ),
+            )
+    except UniqueViolation as error:
+        raise CorrelationInUseError(wait.correlation_key) from error
+
+
+async def active_wait(conn: Conn, correlation_key: str) -> Wait | None:
+    """Return the active wait under a correlation key, or None."""
+    return await _wait(conn, "correlation_key = %s", correlation_key)
+
+
+async def wait_by_id(conn: Conn, wait_id: str) -> Wait | None:
+    """Return the wait if it is still active, or None."""
+    return await _wait(conn, "wait_id = %s", wait_id)
+
+
+async def step_wait(conn: Conn, run_id: str, step: str) -> Wait | None:
+    """Return the active wait of a step, or None."""
+    return await _wait(conn, "run_id = %s AND step = %s", run_id, step)
+
+
+async def _wait(conn: Conn, condition: str, *values: str) -> Wait | None:
+    row = await (
+        await conn.execute(
+            f"SELECT {_WAIT_COLUMNS} FROM waits WHERE status = 'active' AND {condition}",  # noqa: S608
+            values,
+        )
+    ).fetchone()
+    return Wait(**row) if row else None
+
+
+async def had_wait(conn: Conn, tenant: str, correlation_key: str) -> bool:
+    """Return whether the tenant ever waited under this key: what is late is stale, what is unmatched a dead letter."""
+    row = await (
+        await conn.execute(
+            "SELECT 1 FROM waits w JOIN runs r USING (run_id) WHERE r.tenant = %s AND w.correlation_key = %s LIMIT 1",
+            (tenant, correlation_key),
+        )
+    ).fetchone()
+    return row is not None
+
+
+async def close_wait(conn: Conn, wait_id: str, status: str, now: datetime) -> bool:
+    """Compare and set: end an active wait. False if it had ended before."""
+    done = await conn.execute(
+        "UPDATE waits SET status = %s, resolved_at = %s WHERE wait_id = %s AND status = 'active'",
+        (status, now, wait_id),
+    )
+    return done.rowcount == 1
+
+
+async def close_step_wait(conn: Conn, run_id: str, step: str, status: str, now: datetime) -> None:
+    """End the active wait of a step, if it has one."""
+    await conn.execute(
+        "UPDATE waits SET status = %s, resolved_at = %s WHERE run_id = %s AND step = %s AND status = 'active'",
+        (status, now, run_id, step),
+    )
+
+
+async def cancel_waits(conn: Conn, run_id: str, now: datetime) -> None:
+    """Cancel every active wait of a run."""
+    await conn.execute(
+        "UPDATE waits SET status = 'canceled', resolved_at = %s WHERE run_id = %s AND status = 'active'",
+        (now, run_id),
+    )
+
+
+async def due_waits(conn: Conn, now: datetime, limit: int) -> list[dict[str, Any]]:
+    """Return active waits whose deadline has come, with the run's tenant."""
+    return await (
+        await conn.execute(
+            "SELECT w.wait_id, w.token, w.type, r.tenant FROM waits w JOIN runs r USING (run_id)"
+            " WHERE w.status = 'active' AND w.deadline <= %s ORDER BY w.deadline LIMIT %s",
+            (now, limit),
+        )
+    ).fetchall()
+
+
+async def due_escalations(conn: Conn, now: datetime, limit: int) -> list[dict[str, Any]]:
+    """Return active waits that are to be escalated, with the run's tenant."""
+    return await (
+        await conn.execute(
+            "SELECT w.wait_id, w.token, r.tenant FROM waits w JOIN runs r USING (run_id)"
+            " WHERE w.status = 'active' AND w.escalate_at <= %s ORDER BY w.escalate_at LIMIT %s",
+            (now, limit),
+        )
+    ).fetchall()
+
+
+async def escalated(conn: Conn, wait_id: str) -> bool:
+    """Note that a wait was escalated, once."""
+    done = await conn.execute(
+        "UPDATE waits SET escalate_at = NULL WHERE wait_id = %s AND status = 'active' AND escalate_at IS NOT NULL",
+        (wait_id,),
+    )
+    return done.rowcount == 1

@@ -1,0 +1,1 @@
+"""What drives runs: the worker and the sweeps.."""

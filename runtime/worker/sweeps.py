@@ -1,0 +1,89 @@
+"""What the clock brings about: deadlines, escalations and expired leases. Safe to run twice, and in many processes.
+
+A sweep finds rows and hands each to the same door as everything else; truth stays in the rows.
+"""
+
+import logging
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from runtime.engine import Engine
+from runtime.gate import settlement
+from runtime.inbox import inbox
+from runtime.model.notification import Notification
+from runtime.outbox.attempt import make_attempt
+from runtime.store import effects
+from runtime.store import waits as store
+from runtime.store.run_tx import run_tx
+
+BATCH = 100
+log = logging.getLogger(__name__)
+
+
+async def sweep(engine: Engine) -> int:
+    """Run every sweep once; return how many rows were acted on. One that fails does not keep the others from theirs."""
+    return sum([await _guarded(one(engine)) for one in (fire_deadlines, fire_escalations, reclaim_leases)])
+
+
+async def _guarded(work: Coroutine[Any, Any, int]) -> int:
+    try:
+        return await work
+    except Exception:
+        log.exception("a sweep failed and will be made up")
+        return 0
+
+
+async def fire_deadlines(engine: Engine) -> int:
+    """Fire timers that are due, expire approvals, time out waits for others."""
+    async with engine.pool.connection() as conn:
+        due = await store.due_waits(conn, engine.clock(), BATCH)
+    return sum([await _guarded(_signal(engine, "deadline", row)) for row in due])
+
+
+async def fire_escalations(engine: Engine) -> int:
+    """Ask those next in line where time runs short."""
+    async with engine.pool.connection() as conn:
+        due = await store.due_escalations(conn, engine.clock(), BATCH)
+    return sum([await _guarded(_signal(engine, "escalation", row)) for row in due])
+
+
+async def _signal(engine: Engine, kind: str, row: Mapping[str, str]) -> int:
+    signal = Notification(
+        notification_id=engine.new_id("ntf"),
+        tenant=row["tenant"],
+        kind=kind,
+        dedupe_key=f"{kind}:{row['wait_id']}:{row['token']}",
+        correlation_key=row["wait_id"],
+        payload={"wait_id": row["wait_id"], "token": row["token"]},
+        actor={"id": "countersign", "kind": "schedule"},
+        request_id="",
+    )
+    await inbox.apply(engine, await inbox.record(engine, signal))
+    return 1
+
+
+async def reclaim_leases(engine: Engine) -> int:
+    """Take back effects whose worker is gone: pending if no attempt had begun, else in doubt."""
+    async with engine.pool.connection() as conn:
+        expired = await effects.expired_leases(conn, engine.clock(), BATCH)
+    return sum([await _guarded(_reclaim(engine, effect_id)) for effect_id in expired])
+
+
+async def _reclaim(engine: Engine, effect_id: str) -> int:
+    """End a lease in the name of the worker that held it: what it writes after this, it writes no more."""
+    async with engine.pool.connection() as conn:
+        run_id = await effects.run_of(conn, effect_id)
+        async with run_tx(conn, run_id, engine.clock()) as tx:
+            effect = await effects.expired(conn, effect_id, tx.now)
+            if effect is None:
+                return 0
+            attempt = make_attempt(effect, await effects.passage_facts(conn, effect))
+            attempt.began = effect.started_at is not None
+            log.warning("effect %s taken back from %s", effect_id, effect.lease_owner)
+            settlement.note(tx, "effect.reclaimed", attempt, {"began": attempt.began, "attempt": effect.attempt})
+            if attempt.began:
+                await settlement.doubt(engine, tx, attempt, "the worker was lost during the attempt")
+            else:
+                await settlement.postpone(engine, tx, attempt, "the worker was lost before the attempt")
+    engine.wakeup.poke()
+    return 1

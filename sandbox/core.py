@@ -1,0 +1,100 @@
+"""The workspace at work: what every method and every click needs at hand."""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from runtime.clock import Clock
+from sandbox.errors import SlackError
+from sandbox.rules.limits import RateLimiter
+from sandbox.state import Store
+from sandbox.workspace import User, Workspace, dm_id
+
+Sleep = Callable[[float], Awaitable[None]]
+TRIGGER_LIFE = timedelta(seconds=3)
+ACK_SECONDS = 3.0
+
+
+@dataclass
+class Trigger:
+    """Permission to open one view for one person, for three seconds."""
+
+    user: str
+    issued: datetime
+    used: bool = False
+
+
+@dataclass
+class Sandbox:
+    """A workspace, what happened in it, and its clock."""
+
+    workspace: Workspace
+    store: Store
+    clock: Clock
+    sleep: Sleep
+    limiter: RateLimiter
+    triggers: dict[str, Trigger] = field(default_factory=dict)
+
+    def new_trigger(self, user: str) -> str:
+        """Issue a trigger_id; those long dead are forgotten."""
+        now = self.clock()
+        self.triggers = {one: t for one, t in self.triggers.items() if now - t.issued < timedelta(hours=1)}
+        trigger_id = f"{int(now.timestamp())}.{secrets.randbelow(10**9)}.{secrets.token_hex(16)}"
+        self.triggers[trigger_id] = Trigger(user, now)
+        return trigger_id
+
+    def exchange(self, trigger_id: str) -> str:
+        """Use a trigger_id up and return whose it was."""
+        trigger = self.triggers.get(trigger_id)
+        if trigger is None:
+            raise SlackError("invalid_trigger_id")
+        if self.clock() - trigger.issued > TRIGGER_LIFE:
+            raise SlackError("expired_trigger_id")
+        if trigger.used:
+            raise SlackError("exchanged_trigger_id")
+        trigger.used = True
+        return trigger.user
+
+    def next_ts(self) -> str:
+        """Return a fresh message timestamp."""
+        return self.store.next_ts(self.clock())
+
+    @property
+    def verification_token(self) -> str:
+        """Return the old-style token that payloads still carry."""
+        return sha256(self.workspace.app.signing_secret.encode()).hexdigest()[:24]
+
+    def direct_channel(self, user: str) -> str:
+        """Open the direct conversation with a person."""
+        channel = dm_id(user)
+        if self.store.data.direct.setdefault(user, channel) and channel not in self.store.data.messages:
+            self.store.data.messages[channel] = []
+            self.store.changed()
+        return channel
+
+    def name_of(self, some_id: str) -> str | None:
+        """Return the name of a user or channel."""
+        user, channel = self.workspace.user(some_id), self.workspace.channel(some_id)
+        return user.real_name if user else channel.name if channel else None
+
+    def visible(self, user: User) -> bool:
+        """Say whether the app may see the user: of its own team, or met in a shared channel."""
+        return not self.workspace.is_foreign(user) or self.workspace.shares_channel_with_bot(user)
+
+
+async def within(sleep: Sleep, seconds: float, work: Awaitable[Any]) -> Any:
+    """Return what the work gives, or raise TimeoutError when `sleep` comes back first."""
+    task, timer = asyncio.ensure_future(work), asyncio.ensure_future(sleep(seconds))
+    try:
+        await asyncio.wait({task, timer}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise TimeoutError
+        return task.result()
+    finally:
+        for one in (task, timer):
+            one.cancel()
+        await asyncio.gather(task, timer, return_exceptions=True)

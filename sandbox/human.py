@@ -1,0 +1,181 @@
+"""The people's door: what a person sees, what a person does, and news as it happens. JSON for pages and programs."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from sandbox.core import Sandbox
+from sandbox.people import Done, People, Target
+from sandbox.rules.answers import ActError
+from sandbox.screen import Screen
+from sandbox.workspace import User
+
+STATIC = Path(__file__).with_name("static")
+
+
+class _Act(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+    user: str
+
+
+class Click(_Act):
+    """Press a button or choose: on the message (channel, ts), or in `view` ``modal`` or ``home``."""
+
+    action: Literal["click"]
+    action_id: str
+    channel: str = ""
+    ts: str = ""
+    view: Literal["", "modal", "home"] = ""
+    confirmed: bool = False
+    chosen: str | list[str] | None = None
+    editions_ago: int = Field(default=0, ge=0)
+    deliveries: int = Field(default=1, ge=1, le=20)
+
+
+class Submit(_Act):
+    """Send the open modal with these values."""
+
+    action: Literal["submit"]
+    values: dict[str, str | list[str]] = {}
+
+
+class Close(_Act):
+    """Dismiss the open modal."""
+
+    action: Literal["close"]
+
+
+class Say(_Act):
+    """Write a message."""
+
+    action: Literal["say"]
+    channel: str
+    text: str = Field(min_length=1, max_length=12_000)
+    thread_ts: str = ""
+
+
+class Command(_Act):
+    """Give a slash command."""
+
+    action: Literal["command"]
+    channel: str
+    text: str = Field(pattern=r"^/\S")
+
+
+class OpenHome(_Act):
+    """Look at the App Home."""
+
+    action: Literal["open_home"]
+
+
+Act = Annotated[Click | Submit | Close | Say | Command | OpenHome, Field(discriminator="action")]
+_ACT: TypeAdapter[Click | Submit | Close | Say | Command | OpenHome] = TypeAdapter(Act)
+
+
+class Human:
+    """The handlers."""
+
+    def __init__(self, sandbox: Sandbox, people: People) -> None:
+        self._sandbox = sandbox
+        self._people = people
+
+    def _user(self, user_id: str) -> User:
+        user = self._sandbox.workspace.user(user_id)
+        if user is None:
+            raise ActError(f"there is no user {user_id!r}")
+        return user
+
+    def _first_person(self) -> str:
+        return next((user.id for user in self._sandbox.workspace.users if not user.is_bot), "")
+
+    async def state(self, request: web.Request) -> web.Response:
+        """Answer GET /sandbox/state?user=U…: what the person sees, or else the first in the file."""
+        try:
+            user = self._user(request.query.get("user") or self._first_person())
+        except ActError as error:
+            return _problem(str(error))
+        return web.json_response(Screen(self._sandbox, user).draw())
+
+    async def act(self, request: web.Request) -> web.Response:
+        """Answer POST /sandbox/act: do it, then say what came of it."""
+        if request.content_type != "application/json":
+            return _problem("the body must be application/json")
+        try:
+            act = _ACT.validate_json(await request.read())
+            user = self._user(act.user)
+            before = self._open_view(user)
+            done = await self._carry_out(act, user, f"{request.scheme}://{request.host}/")
+        except ValidationError as error:
+            return _problem("; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()))
+        except ActError as error:
+            return _problem(str(error))
+        now = self._open_view(user)
+        opened = Screen(self._sandbox, user).view(now) if now and now != before else None
+        return web.json_response({**_result(done), "opened": opened})
+
+    def _open_view(self, user: User) -> dict[str, Any] | None:
+        modal = self._sandbox.store.top_modal(user.id)
+        return modal.view if modal else None
+
+    async def _carry_out(
+        self, act: Click | Submit | Close | Say | Command | OpenHome, user: User, base_url: str
+    ) -> Done:
+        people = self._people
+        match act:
+            case Click():
+                target = Target(act.channel, act.ts, act.view, act.editions_ago)
+                return await people.click(
+                    user,
+                    target,
+                    act.action_id,
+                    base_url=base_url,
+                    confirmed=act.confirmed,
+                    chosen=act.chosen,
+                    deliveries=act.deliveries,
+                )
+            case Submit():
+                return await people.submit(user, act.values)
+            case Close():
+                return await people.close(user)
+            case Say():
+                return people.say(user, act.channel, act.text, act.thread_ts)
+            case Command():
+                return await people.command(user, act.channel, act.text, base_url=base_url)
+            case OpenHome():
+                return await people.open_home(user)
+
+    async def verify_url(self, _: web.Request) -> web.Response:
+        """Answer POST /sandbox/verify-url: whether the app repeats a challenge."""
+        return web.json_response(_result(await self._people.verify_url()))
+
+    async def events(self, request: web.Request) -> web.StreamResponse:
+        """Answer GET /sandbox/events: server-sent events, one revision number per change."""
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+        await response.prepare(request)
+        store = self._sandbox.store
+        with store.listening() as changed, suppress(ConnectionError):
+            while not store.closed:
+                changed.clear()
+                await response.write(f"data: {store.revision}\n\n".encode())
+                await changed.wait()
+        return response
+
+    async def page(self, _: web.Request) -> web.FileResponse:
+        """Answer GET / and links to messages."""
+        return web.FileResponse(STATIC / "index.html")
+
+
+def _result(done: Done) -> dict[str, Any]:
+    return {
+        "ok": done.ok,
+        "ack": done.ack.summary() if done.ack else None,
+        "errors": dict(done.errors) if done.errors else None,
+        "confirm": done.confirm,
+    }
+
+
+def _problem(text: str) -> web.Response:
+    return web.json_response({"ok": False, "problem": text}, status=400)

@@ -1,0 +1,1 @@
+"""Slack's own rules: shapes of blocks, limits, mrkdwn.."""

@@ -1,0 +1,87 @@
+"""The workspace as an aiohttp application."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from aiohttp import web
+
+from runtime.clock import Clock, utc_now
+from sandbox import response_urls
+from sandbox.core import Sandbox, Sleep
+from sandbox.delivery import HttpCourier
+from sandbox.human import STATIC, Human
+from sandbox.people import People
+from sandbox.rules.limits import Limits, RateLimiter
+from sandbox.socket_mode import Hub
+from sandbox.state import Store
+from sandbox.web_api.methods import WebApi
+from sandbox.workspace import Workspace
+
+LARGEST_BODY = 4 * 1024 * 1024
+SECURITY_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def create_app(
+    workspace: Workspace,
+    *,
+    clock: Clock = utc_now,
+    sleep: Sleep = asyncio.sleep,
+    limits: Limits | None = None,
+    state: Path | None = None,
+) -> web.Application:
+    """Build the workspace. `clock` and `sleep` may be moved by hand; `state` names a file that survives a restart."""
+    store = Store(state)
+    sandbox = Sandbox(workspace, store, clock, sleep, RateLimiter(limits or Limits(), clock))
+    hub = Hub(sandbox)
+    url = workspace.app.request_url
+    people = People(sandbox, HttpCourier(sandbox, url) if url else hub)
+
+    @web.middleware
+    async def keep(request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Save before answering: what was answered survives a crash."""
+        response = await handler(request)
+        store.save()
+        return response
+
+    app = web.Application(middlewares=[keep], client_max_size=LARGEST_BODY)
+    app.on_response_prepare.append(_add_headers)
+    app.on_shutdown.extend([store.close, hub.close])
+    _add_routes(app, sandbox, hub, Human(sandbox, people))
+    return app
+
+
+def _add_routes(app: web.Application, sandbox: Sandbox, hub: Hub, human: Human) -> None:
+    async def respond(request: web.Request) -> web.Response:
+        return await response_urls.handle(request, sandbox)
+
+    api = WebApi(sandbox, hub).handle
+    app.add_routes(
+        [
+            web.get("/api/{method}", api),
+            web.post("/api/{method}", api),
+            web.get("/link/", hub.handle),
+            web.post("/actions/{team}/{key}", respond),
+            web.get("/sandbox/state", human.state),
+            web.post("/sandbox/act", human.act),
+            web.get("/sandbox/events", human.events),
+            web.post("/sandbox/verify-url", human.verify_url),
+            web.get("/", human.page),
+            web.get("/archives/{channel}/{message}", human.page),
+            web.static("/static", STATIC),
+        ]
+    )
+
+
+async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
+    for name, value in SECURITY_HEADERS.items():
+        response.headers.setdefault(name, value)

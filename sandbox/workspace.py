@@ -1,0 +1,158 @@
+"""The workspace file: who and what exists in this stand-in Slack before anything happens."""
+
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from sandbox.errors import WorkspaceError
+
+DEFAULT_SCOPES = (
+    "channels:history",
+    "channels:read",
+    "chat:write",
+    "commands",
+    "groups:history",
+    "groups:read",
+    "im:history",
+    "im:read",
+    "im:write",
+    "metadata.message:read",
+    "team:read",
+    "users:read",
+    "users:read.email",
+)
+
+TeamId = Annotated[str, Field(pattern=r"^[TE][A-Z0-9]{1,20}$")]
+UserId = Annotated[str, Field(pattern=r"^[UW][A-Z0-9]{1,20}$")]
+ChannelId = Annotated[str, Field(pattern=r"^[CG][A-Z0-9]{1,20}$")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Team(_Strict):
+    """The host workspace."""
+
+    id: TeamId
+    name: str
+    domain: str
+
+
+class User(_Strict):
+    """A person or bot. Another `team_id` than the workspace's makes a Slack Connect stranger."""
+
+    id: UserId
+    name: str
+    real_name: str
+    title: str = ""
+    team_id: str = ""
+    email: str = ""
+    is_bot: bool = False
+    is_restricted: bool = False
+    is_ultra_restricted: bool = False
+    deleted: bool = False
+
+
+class Channel(_Strict):
+    """A channel and its members."""
+
+    id: ChannelId
+    name: str
+    members: list[UserId]
+    is_private: bool = False
+
+
+class App(_Strict):
+    """The one installed app. Without `request_url` interactivity goes through Socket Mode."""
+
+    id: Annotated[str, Field(pattern=r"^A[A-Z0-9]{1,20}$")]
+    bot_user_id: UserId
+    bot_token: Annotated[str, Field(pattern=r"^xoxb-")]
+    app_token: Annotated[str, Field(pattern=r"^xapp-")]
+    signing_secret: Annotated[str, Field(min_length=8)]
+    request_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
+    commands: list[str] = ["/countersign"]
+    scopes: list[str] = list(DEFAULT_SCOPES)
+
+
+class Workspace(_Strict):
+    """All of it, checked for dangling and repeated ids."""
+
+    team: Team
+    users: list[User]
+    channels: list[Channel]
+    app: App
+
+    @model_validator(mode="after")
+    def _check_references(self) -> Self:
+        users = [user.id for user in self.users]
+        for kind, ids in (("user", users), ("channel", [channel.id for channel in self.channels])):
+            repeated = {one for one in ids if ids.count(one) > 1}
+            if repeated:
+                raise ValueError(f"{kind} id repeated: {', '.join(sorted(repeated))}")
+        for channel in self.channels:
+            unknown = set(channel.members) - set(users)
+            if unknown:
+                raise ValueError(f"channel {channel.id} has unknown members: {', '.join(sorted(unknown))}")
+        if self.app.bot_user_id not in users:
+            raise ValueError(f"app.bot_user_id {self.app.bot_user_id} is not among the users")
+        return self
+
+    @property
+    def bot_id(self) -> str:
+        """Return the id of the bot, as distinct from the id of its user."""
+        return "B" + self.app.id[1:]
+
+    def user(self, user_id: str) -> User | None:
+        """Return the user of that id."""
+        return next((user for user in self.users if user.id == user_id), None)
+
+    def channel(self, channel_id: str) -> Channel | None:
+        """Return the channel of that id."""
+        return next((channel for channel in self.channels if channel.id == channel_id), None)
+
+    def team_of(self, user: User) -> str:
+        """Return the user's own team."""
+        return user.team_id or self.team.id
+
+    def is_foreign(self, user: User) -> bool:
+        """Say whether the user belongs to another organisation."""
+        return self.team_of(user) != self.team.id
+
+    def members(self, channel_id: str) -> list[str]:
+        """Return who is in a channel or in a direct conversation with the bot."""
+        channel = self.channel(channel_id)
+        if channel:
+            return channel.members
+        user = self.user("U" + channel_id[1:]) or self.user("W" + channel_id[1:])
+        return [user.id, self.app.bot_user_id] if channel_id.startswith("D") and user else []
+
+    def shares_channel_with_bot(self, user: User) -> bool:
+        """Say whether the user is in any channel with the app."""
+        return any({user.id, self.app.bot_user_id} <= set(channel.members) for channel in self.channels)
+
+
+def dm_id(user_id: str) -> str:
+    """Return the id of the direct conversation between the bot and a user."""
+    return "D" + user_id[1:]
+
+
+def parse_workspace(document: Any, source: str) -> Workspace:
+    """Check a workspace document; every fault is named with its place."""
+    try:
+        return Workspace.model_validate(document)
+    except ValidationError as error:
+        places = (f"{'.'.join(map(str, e['loc'])) or 'workspace'}: {e['msg']}" for e in error.errors())
+        raise WorkspaceError(f"{source}: " + "; ".join(places)) from error
+
+
+def load_workspace(path: Path | str) -> Workspace:
+    """Read a workspace file."""
+    try:
+        document = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise WorkspaceError(f"{path}: {error}") from error
+    return parse_workspace(document, str(path))
