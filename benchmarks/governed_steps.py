@@ -63,7 +63,7 @@ async def governed(dsn: str, policy: OpaEngine) -> tuple[float, float, float]:
         dsn,
         policy,
         [PACK],
-        targets.handlers(),  # type: ignore[arg-type]
+        targets.handlers(),
         cursor_factory=CountingCursor,
     ) as opened:
         bench = replace(opened, engine=replace(opened.engine, clock=utc_now))
@@ -89,7 +89,7 @@ async def main() -> None:
     """Measure and print."""
     with TemporaryDirectory(prefix="countersign-bench-") as folder, embedded_postgres(Path(folder) / "data") as dsn:
         migrate(dsn)
-        async with start_opa(POLICIES, Path(folder) / "opa") as opa, OpaEngine(opa.url) as policy:
+        async with start_opa(POLICIES, Path(folder) / "opa") as opa, OpaEngine(opa.url, timeout=5) as policy:
             before = await limit(dsn)
             steps, commits, sent = await governed(dsn, policy)
         async with await AsyncConnection.connect(dsn, autocommit=True) as conn:

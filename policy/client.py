@@ -23,7 +23,7 @@ _PARAMETERS = {"provenance": "true", "strict-builtin-errors": "true"}
 class OpaEngine:
     """The policy engine of the design, section 11: one OPA server, asked at one constant path, without retries."""
 
-    def __init__(self, url: str, *, timeout: float = 0.5, fresh: float = FRESH_SECONDS) -> None:
+    def __init__(self, url: str, *, timeout: float, fresh: float = FRESH_SECONDS) -> None:
         self._url = url
         self._timeout = timeout
         self._client = connect(url, timeout)

@@ -11,7 +11,7 @@ from runtime.clock import utc_now
 
 async def policy_text(settings: Settings) -> PolicyText:
     """Return the text of the policy that answers now, or raise PolicyUnavailableError."""
-    async with OpaEngine(required(settings, "opa_url")) as engine:
+    async with OpaEngine(required(settings, "opa_url"), timeout=settings.opa_timeout) as engine:
         verdict = await engine.ask(probe(settings.tenant, utc_now()))
         return engine.text(verdict.policy_digest)
 

@@ -60,7 +60,7 @@ async def compose(settings: Settings) -> AsyncIterator[System]:
     handlers: dict[str, Handler] = dict(discover(settings.pack))
     await asyncio.to_thread(check_migrations, dsn)
     async with (
-        OpaEngine(required(settings, "opa_url")) as policy,
+        OpaEngine(required(settings, "opa_url"), timeout=settings.opa_timeout) as policy,
         make_pool(dsn, size=settings.database_connections) as pool,
     ):
         clock = SharedClock()

@@ -84,6 +84,7 @@ class Settings(BaseSettings):
     database_url: Annotated[Secret, AfterValidator(_database)] | None = Field(None, description="PostgreSQL")
     database_connections: int = Field(10, ge=2, le=200, description="connections of this process's pool")
     opa_url: Annotated[str, AfterValidator(_server)] | None = Field(None, description="OPA server")
+    opa_timeout: float = Field(0.5, ge=0.05, le=60, description="seconds in which policy must have answered")
     policies: Path = Field(ROOT / "rego", description="policy folder of embedded mode")
     packs: list[Path] = Field([ROOT / "packs/kyc", ROOT / "packs/incident-triage"], description="pack folders")
     pack: dict[str, dict[str, str]] = Field({}, repr=False, description="settings of packs, by pack name")

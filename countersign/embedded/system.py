@@ -26,6 +26,8 @@ from countersign.embedded.servers import OPA, ensure
 
 FILES = Path(__file__).parent / "files"
 START_LIMIT = 40.0
+OPA_PATIENCE = 5.0
+"""Seconds for policy here, where all parts share one machine, which may be busy with others."""
 
 # What embedded mode has of its own: whoever names another would not expect it to be left aside.
 _PARTS = (
@@ -130,6 +132,7 @@ def _environment(settings: Settings, home: Path) -> dict[str, str]:
         "COUNTERSIGN_DEFINITIONS": settings.definitions,
         "COUNTERSIGN_DIRECTORY": str((settings.directory or FILES / "directory.yaml").resolve()),
         "COUNTERSIGN_LOG_LEVEL": settings.log_level,
+        "COUNTERSIGN_OPA_TIMEOUT": str(max(settings.opa_timeout, OPA_PATIENCE)),
     }
 
 

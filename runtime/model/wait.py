@@ -1,9 +1,8 @@
 """A durable block, as a row."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 
 class CorrelationInUseError(Exception):
@@ -20,10 +19,8 @@ class Wait:
     type: str
     correlation_key: str
     token: str
-    expected_version: int
     deadline: datetime
     escalate_at: datetime | None
     escalate_to: Sequence[str]
-    captured: Mapping[str, Any]
     status: str
     approval_id: str | None

@@ -33,11 +33,9 @@ async def open_wait(
         type=kind,
         correlation_key=correlation_key,
         token=engine.new_id("tok"),
-        expected_version=tx.row["version"],
         deadline=tx.now + lasts,
         escalate_at=tx.now + escalate_after if escalate_after is not None and escalates else None,
         escalate_to=escalate_to,
-        captured={"run_status": str(tx.status), "writes": tx.writes},
         status="active",
         approval_id=approval_id,
     )

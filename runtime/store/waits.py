@@ -18,9 +18,9 @@ async def open_wait(conn: Conn, wait: Wait, now: datetime) -> None:
         async with conn.transaction():
             await conn.execute(
                 """
-                INSERT INTO waits (wait_id, run_id, step, type, correlation_key, token, expected_version, deadline,
-                                   escalate_at, escalate_to, captured, status, approval_id, created_at)
-                VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, 'active', %s, %s)
+                INSERT INTO waits (wait_id, run_id, step, type, correlation_key, token, deadline,
+                                   escalate_at, escalate_to, status, approval_id, created_at)
+                VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, 'active', %s, %s)
                 """,
                 (
                     wait.wait_id,
@@ -29,11 +29,9 @@ async def open_wait(conn: Conn, wait: Wait, now: datetime) -> None:
                     wait.type,
                     wait.correlation_key,
                     wait.token,
-                    wait.expected_version,
                     wait.deadline,
                     wait.escalate_at,
                     json.dumps(list(wait.escalate_to)),
-                    json.dumps(dict(wait.captured)),
                     wait.approval_id,
                     now,
                 ),

@@ -18,6 +18,7 @@ from runtime.worker.worker import Worker
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.opa_server import copy_policies, start_opa
+from tests.patience import MINUTE, POLICY
 
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
 COMPLETE: dict[str, Any] = {
@@ -106,7 +107,7 @@ async def _behind_proxy(bench: Bench, url: str) -> AsyncIterator[tuple[Bench, Pr
     proxy = Proxy(url, asyncio.Event())
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", proxy.handle)
-    async with TestServer(app) as server, OpaEngine(str(server.make_url("")).rstrip("/")) as policy:
+    async with TestServer(app) as server, OpaEngine(str(server.make_url("")).rstrip("/"), timeout=POLICY) as policy:
         engine = replace(bench.engine, policy=policy)
         yield replace(bench, engine=engine, worker=Worker(engine)), proxy
         proxy.released.set()
@@ -151,7 +152,7 @@ async def test_a_late_answer_is_no_answer(bench: Bench, opa: OpaChild, targets: 
 
 
 async def test_no_opa_is_no_answer_and_the_effect_fails_at_its_deadline(bench: Bench, targets: Targets) -> None:
-    async with OpaEngine("http://127.0.0.1:9") as policy:
+    async with OpaEngine("http://127.0.0.1:9", timeout=POLICY) as policy:
         engine = replace(bench.engine, policy=policy)
         alone = replace(bench, engine=engine, worker=Worker(engine))
         run_id = (await alone.start("bench.note", NOTE)).run_id
@@ -167,7 +168,7 @@ async def test_no_opa_is_no_answer_and_the_effect_fails_at_its_deadline(bench: B
 
 async def test_opa_that_comes_back_lets_the_run_go_on(bench: Bench, targets: Targets, tmp_path: Path) -> None:
     rego = copy_policies(tmp_path / "rego")
-    async with start_opa(rego, tmp_path / "work") as child, OpaEngine(child.url) as policy:
+    async with start_opa(rego, tmp_path / "work") as child, OpaEngine(child.url, timeout=MINUTE) as policy:
         engine = replace(bench.engine, policy=policy)
         other = replace(bench, engine=engine, worker=Worker(engine))
         await child.stop()
@@ -183,7 +184,7 @@ async def test_a_policy_that_changed_to_deny_after_the_votes_has_the_last_word(
     bench: Bench, targets: Targets, tmp_path: Path
 ) -> None:
     rego = copy_policies(tmp_path / "rego")
-    async with start_opa(rego, tmp_path / "work") as child, OpaEngine(child.url) as policy:
+    async with start_opa(rego, tmp_path / "work") as child, OpaEngine(child.url, timeout=MINUTE) as policy:
         engine = replace(bench.engine, policy=policy)
         other = replace(bench, engine=engine, worker=Worker(engine))
         run_id = (await other.start("bench.file", {"company": "ACME", "text": "r"})).run_id

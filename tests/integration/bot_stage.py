@@ -23,6 +23,7 @@ from sandbox.harness import HandClock, served
 from sandbox.rules.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
+from tests.patience import MINUTE
 
 CHANNEL = "C0APPROVALS"
 SECRET = "sandbox-signing-secret"
@@ -157,7 +158,7 @@ class MemoryDesk:
 
     async def settled(self, count: int = 1) -> None:
         """Wait until that many different clicks have been applied."""
-        async with asyncio.timeout(10), self.applied:
+        async with asyncio.timeout(MINUTE), self.applied:
             await self.applied.wait_for(lambda: len(self.outcomes) >= count)
 
     async def _decide(self, click: Click) -> ClickOutcome:
@@ -274,7 +275,7 @@ async def _socket_mode(bot: Any) -> AsyncIterator[None]:
     connected = asyncio.Event()
     task = asyncio.create_task(bot.run_socket_mode(connected))
     try:
-        await asyncio.wait_for(connected.wait(), 10)
+        await asyncio.wait_for(connected.wait(), MINUTE)
         yield
     finally:
         task.cancel()

@@ -8,7 +8,9 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
+from runtime.handlers import Handler
 from tests.bench import Bench, Target, open_bench
+from tests.patience import MINUTE
 
 PACK = Path(__file__).parents[1] / "packs/bench"
 
@@ -22,7 +24,7 @@ class Targets:
     file: Target
     portal: Target
 
-    def handlers(self) -> dict[str, object]:
+    def handlers(self) -> dict[str, Handler]:
         return {
             "bench::look": self.look.handler(writes=False),
             "servicenow::add_work_note": self.note.handler(reconcile=self.note.reconcile),
@@ -38,5 +40,8 @@ def targets() -> Targets:
 
 @pytest.fixture
 async def bench(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Bench]:
-    async with OpaEngine(opa.url) as policy, open_bench(dsn, policy, [PACK], targets.handlers()) as found:  # type: ignore[arg-type]
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(dsn, policy, [PACK], targets.handlers()) as found,
+    ):
         yield found

@@ -28,6 +28,7 @@ from sandbox.harness import served
 from sandbox.rules.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
+from tests.patience import MINUTE
 
 SECRETS = {
     "onboarding-portal": "portal-secret-" * 4,
@@ -44,6 +45,7 @@ def settings_of(dsn: str, opa: str, home: Path, **more: Any) -> Settings:
     given: dict[str, Any] = {
         "database_url": dsn,
         "opa_url": opa,
+        "opa_timeout": MINUTE,
         "home": home,
         "directory": FILES / "directory.yaml",
         "slack_bot_token": "xoxb-sandbox-bot-token",
@@ -174,7 +176,7 @@ class Program:
     async def said(self, words: str) -> dict[str, Any]:
         """Read the log until a line holds these words."""
         assert self.process.stderr
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(MINUTE):
             async for line in self.process.stderr:
                 self.lines.append(json.loads(line) if line.startswith(b"{") else {"message": line.decode()})
                 if words in self.lines[-1]["message"]:
@@ -184,7 +186,7 @@ class Program:
     async def ended(self) -> int:
         """Wait for its end; return the exit status."""
         assert self.process.stderr
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(MINUTE):
             async for line in self.process.stderr:
                 self.lines.append(json.loads(line) if line.startswith(b"{") else {"message": line.decode()})
             return await self.process.wait()
@@ -221,7 +223,7 @@ class Finished:
 
 async def command(*arguments: str, env: Mapping[str, str]) -> Finished:
     """Run `countersign` to its end."""
-    async with program(*arguments, env=env) as running, asyncio.timeout(60):
+    async with program(*arguments, env=env) as running, asyncio.timeout(MINUTE):
         out, err = await running.process.communicate()
     assert running.process.returncode is not None
     return Finished(running.process.returncode, out.decode(), err.decode())

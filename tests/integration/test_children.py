@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from countersign.embedded.children import Child, running
+from tests.patience import MINUTE
 
 READY = "import signal, sys; print('ready', flush=True); signal.pause()"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, lambda *_: print('asked', flush=True)); {READY}"
@@ -15,7 +16,7 @@ STUBBORN = f"import signal; signal.signal(signal.SIGTERM, lambda *_: print('aske
 
 async def said(child: Child, words: str) -> None:
     """Look at the log of a child until it holds these words."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(MINUTE):
         while words not in child.last_words():
             await asyncio.sleep(0)
 

@@ -29,6 +29,7 @@ from tests.integration.program_stage import (
     rows,
     settings_of,
 )
+from tests.patience import MINUTE
 
 CANARY = "canary-91ae"
 HEAVY = ("aiohttp", "alembic", "boto3", "fastapi", "psycopg", "slack_bolt", "slack_sdk", "sqlalchemy", "uvicorn")
@@ -225,7 +226,7 @@ async def test_beside_a_running_up_the_doctor_finds_nothing_and_config_says_what
     env = {"COUNTERSIGN_HOME": str(tmp_path)}
     async with program("up", "--port=0", "--sandbox-port=0", env=env) as running:
         assert running.process.stdout
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(MINUTE):
             while not (await running.process.stdout.readline()).startswith(b"Logs:"):
                 assert running.process.returncode is None
         doctor, config = await command("doctor", env=env), await command("config", env=env)

@@ -32,6 +32,7 @@ from tests.integration.program_stage import (
     rows,
     settings_of,
 )
+from tests.patience import MINUTE
 
 CANARY = "canary-77b1"
 TRIGGER = "/v1/triggers/kyc.onboarding"
@@ -83,7 +84,7 @@ async def raw(edge: Edge, request: bytes) -> bytes:
     try:
         writer.write(request)
         await writer.drain()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(MINUTE):
             return await reader.read()
     finally:
         writer.close()

@@ -14,6 +14,7 @@ from countersign_incident_triage.standins import build, settings
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from tests.bench import Bench, open_bench
+from tests.patience import MINUTE
 
 PACK = Path(__file__).parents[2] / "packs/incident-triage"
 
@@ -38,7 +39,10 @@ class Desk:
 async def desk(dsn: str, opa: OpaChild) -> AsyncIterator[Desk]:
     async with TestServer(build()) as server:
         url = str(server.make_url("")).rstrip("/")
-        async with OpaEngine(opa.url) as policy, open_bench(dsn, policy, [PACK], handlers(settings(url))) as bench:
+        async with (
+            OpaEngine(opa.url, timeout=MINUTE) as policy,
+            open_bench(dsn, policy, [PACK], handlers(settings(url))) as bench,
+        ):
             yield Desk(bench, url)
 
 

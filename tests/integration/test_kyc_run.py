@@ -16,6 +16,7 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.chain import Leaf, verify_chain
 from tests.bench import Bench, open_bench
+from tests.patience import MINUTE
 
 PACK = Path(__file__).parents[2] / "packs/kyc"
 TRIGGER = json.loads((PACK / "example-trigger.json").read_text())
@@ -65,7 +66,7 @@ async def case(dsn: str, opa: OpaChild) -> AsyncIterator[Case]:
     async with TestServer(build()) as server:
         url = str(server.make_url("")).rstrip("/")
         offered = handlers({**settings(url), "callback_url": f"{url}/v1/notifications"})
-        async with OpaEngine(opa.url) as policy, open_bench(dsn, policy, [PACK], offered) as bench:
+        async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_bench(dsn, policy, [PACK], offered) as bench:
             yield Case(bench, url)
 
 

@@ -19,8 +19,7 @@ from policy.client import OpaEngine
 from policy.model import Outcome, PolicyUnavailableError, Verdict
 from policy.text import PolicyError, read_policy
 from tests.opa_server import POLICIES, copy_policies, opa_program, question, start_opa
-
-PATIENCE = 15
+from tests.patience import MINUTE
 
 
 class Heard(logging.Handler):
@@ -36,7 +35,7 @@ class Heard(logging.Handler):
     async def until(self, words: str) -> list[str]:
         """Return what was said up to the first line with these words."""
         lines: list[str] = []
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(MINUTE):
             while not lines or words not in lines[-1]:
                 lines.append(await self.said.get())
         return lines
@@ -60,13 +59,13 @@ def policies(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def running(policies: Path, tmp_path: Path) -> AsyncIterator[tuple[OpaChild, OpaEngine]]:
-    async with start_opa(policies, tmp_path / "work") as child, OpaEngine(child.url) as engine:
+    async with start_opa(policies, tmp_path / "work") as child, OpaEngine(child.url, timeout=MINUTE) as engine:
         yield child, engine
 
 
 async def verdict_of(engine: OpaEngine, digest: str) -> Verdict:
     """Ask until the policy with this digest answers."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(MINUTE):
         while True:
             try:
                 verdict = await engine.ask(question())
@@ -226,11 +225,11 @@ async def test_server_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     )
     assert parent.stdout is not None
     url = (await parent.stdout.readline()).decode().strip()
-    async with OpaEngine(url) as engine:
+    async with OpaEngine(url, timeout=MINUTE) as engine:
         assert (await engine.ask(question())).answer.outcome is Outcome.NEEDS_APPROVAL
         parent.kill()
         await parent.wait()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(MINUTE):
             while await answers(engine):
                 pass
 
@@ -255,14 +254,17 @@ def _with_other_rules(bundle: bytes) -> bytes:
 
 async def test_a_bundle_that_keeps_the_revision_of_other_rules_is_found_out(tmp_path: Path) -> None:
     work = tmp_path / "work"
-    async with start_opa(copy_policies(tmp_path / "rego"), work) as child, OpaEngine(child.url, fresh=0) as engine:
+    async with (
+        start_opa(copy_policies(tmp_path / "rego"), work) as child,
+        OpaEngine(child.url, timeout=MINUTE, fresh=0) as engine,
+    ):
         assert (await engine.ask(question())).answer.outcome == "needs_approval"
         served = work / "served/bundle.tar.gz"
         forged = work / "forged"
         forged.write_bytes(_with_other_rules(served.read_bytes()))
         forged.replace(served)
         outcomes = set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(MINUTE):
             while "found out" not in outcomes:
                 try:
                     outcomes.add(str((await engine.ask(question())).answer.outcome))

@@ -12,11 +12,15 @@ from policy.client import OpaEngine
 from policy.model import Answer, Outcome, PolicyEngine, Question
 from policy.text import read_policy
 from tests.opa_server import POLICIES, question, start_opa, vote
+from tests.patience import MINUTE
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def engine(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OpaEngine]:
-    async with start_opa(POLICIES, tmp_path_factory.mktemp("opa")) as child, OpaEngine(child.url) as engine:
+    async with (
+        start_opa(POLICIES, tmp_path_factory.mktemp("opa")) as child,
+        OpaEngine(child.url, timeout=MINUTE) as engine,
+    ):
         yield engine
 
 

@@ -12,6 +12,7 @@ from policy.client import OpaEngine
 from policy.model import Outcome, PolicyUnavailableError
 from policy.text import policy_text
 from tests.opa_server import question
+from tests.patience import POLICY
 
 ANSWER: dict[str, Any] = {
     "outcome": "allow",
@@ -96,14 +97,14 @@ async def serving(respond: Respond) -> AsyncIterator[str]:
 
 
 async def fails(respond: Respond, said: str) -> None:
-    async with serving(respond) as url, OpaEngine(url) as engine:
+    async with serving(respond) as url, OpaEngine(url, timeout=POLICY) as engine:
         with pytest.raises(PolicyUnavailableError, match=said) as caught:
             await engine.ask(question())
         assert url in str(caught.value)
 
 
 async def test_sound_server_is_understood() -> None:
-    async with serving(answering(reply(ANSWER))) as url, OpaEngine(url) as engine:
+    async with serving(answering(reply(ANSWER))) as url, OpaEngine(url, timeout=POLICY) as engine:
         verdict = await engine.ask(question())
         assert verdict.answer.outcome is Outcome.ALLOW
         assert engine.text(verdict.policy_digest) == TEXT
@@ -171,7 +172,7 @@ async def test_closed_connection_is_unavailable() -> None:
 async def test_refused_connection_is_unavailable() -> None:
     async with serving(answering(reply(ANSWER))) as url:
         pass
-    async with OpaEngine(url) as engine:
+    async with OpaEngine(url, timeout=POLICY) as engine:
         with pytest.raises(PolicyUnavailableError, match="Cannot connect"):
             await engine.ask(question())
 
@@ -224,7 +225,7 @@ async def test_server_that_recovers_answers_again() -> None:
     async def respond(writer: asyncio.StreamWriter, path: str) -> None:
         await answering({} if broken else reply(ANSWER))(writer, path)
 
-    async with serving(respond) as url, OpaEngine(url) as engine:
+    async with serving(respond) as url, OpaEngine(url, timeout=POLICY) as engine:
         with pytest.raises(PolicyUnavailableError):
             await engine.ask(question())
         broken = False
@@ -234,4 +235,4 @@ async def test_server_that_recovers_answers_again() -> None:
 @pytest.mark.parametrize("url", ["", "opa:8181", "ftp://opa:8181", "http://opa:8181/v1", "http://", "http://opa:x"])
 def test_address_that_is_no_address_is_refused_at_once(url: str) -> None:
     with pytest.raises(ValueError, match=r"address|[Pp]ort"):
-        OpaEngine(url)
+        OpaEngine(url, timeout=POLICY)

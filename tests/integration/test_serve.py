@@ -36,6 +36,7 @@ from tests.integration.program_stage import (
     sandbox,
     settings_of,
 )
+from tests.patience import MINUTE
 
 CANARY = "canary-c40e"
 DOCUMENTS = [
@@ -173,7 +174,7 @@ async def test_a_worker_finishes_what_it_has_begun_before_it_ends(dsn: str, opa:
         settings = settings_of(dsn, opa.url, tmp_path, port=0, pack=world.pack)
         async with serving(settings, "edge", "worker") as (running, edge):
             await edge.trigger("1")
-            await asyncio.wait_for(world.asked.wait(), 20)
+            await asyncio.wait_for(world.asked.wait(), MINUTE)
             running.process.send_signal(signal.SIGTERM)
             await running.said("stopping")
             assert rows(dsn, "SELECT status FROM effects") == [{"status": "leased"}]
@@ -197,7 +198,7 @@ async def test_a_request_under_way_is_answered_before_the_process_ends(settings:
         running.process.terminate()
         await running.said("stopping")
         writer.write(body)
-        answer = await asyncio.wait_for(reader.read(), 20)
+        answer = await asyncio.wait_for(reader.read(), MINUTE)
         writer.close()
         await writer.wait_closed()
         assert b"HTTP/1.1 202 Accepted" in answer
@@ -297,7 +298,7 @@ async def _upload(world: World, edge: Edge, run_id: str) -> None:
 
 async def _until(edge: Edge, run_id: str, path: str, status: str) -> None:
     """Look at the run until a step is where it should be, as another system would."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(MINUTE):
         while True:
             steps = (await edge.run(run_id)).body["steps"]
             if status == next(step["status"] for step in steps if step["path"] == path):

@@ -23,7 +23,7 @@ NEED_NONE = {"auth_test", "apps_connections_open", "chat_getPermalink", "views_o
 
 
 def called() -> set[str]:
-    source = "".join(path.read_text() for path in ROOT.glob("*.py"))
+    source = "".join(path.read_text() for path in ROOT.rglob("*.py"))
     return set(re.findall(r"client\.([a-z]+_[A-Za-z_]+)\(", source))
 
 

@@ -1,0 +1,18 @@
+"""What a hard look asked for: one SQL file for each part of the house, run in this order."""
+
+from pathlib import Path
+
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+PARTS = ("waits",)
+
+
+def upgrade() -> None:
+    """Change the tables, part by part."""
+    for part in PARTS:
+        op.execute(Path(__file__).with_name(f"0002_{part}.sql").read_text(encoding="utf-8"))

@@ -1,0 +1,36 @@
+"""The declared tables (design, section 7). Every invariant that the database can hold, it holds here.
+
+Documents whose digest matters are `json`, not `jsonb`: the text is kept as it was written.
+"""
+
+from runtime.store.tables.approvals import approvals, votes
+from runtime.store.tables.base import metadata
+from runtime.store.tables.definitions import definitions, tenants
+from runtime.store.tables.directory import actors, slack_accounts
+from runtime.store.tables.effects import effects
+from runtime.store.tables.inbox import notifications, waits
+from runtime.store.tables.records import audit_leaves, evidence_bundles, policy_decisions, policy_texts, receipts
+from runtime.store.tables.runs import runs, steps
+
+__all__ = [
+    "INSERT_ONLY",
+    "actors",
+    "approvals",
+    "audit_leaves",
+    "definitions",
+    "effects",
+    "evidence_bundles",
+    "metadata",
+    "notifications",
+    "policy_decisions",
+    "policy_texts",
+    "receipts",
+    "runs",
+    "slack_accounts",
+    "steps",
+    "tenants",
+    "votes",
+    "waits",
+]
+
+INSERT_ONLY = ("audit_leaves", "policy_decisions", "policy_texts", "receipts", "votes", "definitions")

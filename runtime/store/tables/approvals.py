@@ -1,0 +1,66 @@
+"""Approvals and votes."""
+
+from sqlalchemy import (
+    Column,
+    ForeignKey,
+    Index,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from runtime.model.approval import ApprovalStatus, AskKind, VoteVerdict
+from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, run_id, words
+
+approvals = Table(
+    "approvals",
+    metadata,
+    words("approval_id", primary_key=True),
+    run_id(),
+    Column("effect_id", Text, ForeignKey("effects.effect_id"), nullable=False),
+    words("step"),
+    words("kind"),
+    words("digest"),
+    words("tier"),
+    document("requirement"),
+    document("reasons"),
+    document("before"),
+    words("purpose"),
+    words("status"),
+    number("revision", 1),
+    flag("escalated"),
+    words("result", server_default=""),
+    words("channel", nullable=True),
+    words("card_ts", nullable=True),
+    document("cards"),  # every card as it was shown, oldest first
+    moment("requested_at"),
+    moment("expires_at"),
+    moment("decided_at", nullable=True),
+    moment("consumed_at", nullable=True),  # single use: set by the transaction that starts the attempt
+    one_of("kind", AskKind),
+    one_of("status", ApprovalStatus),
+    Index("ix_approvals_run", "run_id"),
+    Index("ix_approvals_effect", "effect_id"),
+    # an effect asks one question of a kind at a time
+    partial("uq_approvals_open", "effect_id", "kind", where="status = 'requested'", unique=True),
+)
+
+
+votes = Table(
+    "votes",
+    metadata,
+    Column("approval_id", Text, ForeignKey("approvals.approval_id"), nullable=False),
+    words("person"),
+    words("person_name"),
+    document("groups"),
+    words("verdict"),
+    words("reason"),
+    words("team"),
+    words("account"),
+    Column("notification_id", Text, ForeignKey("notifications.notification_id"), nullable=False),
+    moment("at"),
+    PrimaryKeyConstraint("approval_id", "person"),  # people count, not accounts
+    UniqueConstraint("approval_id", "team", "account"),  # and nobody counts twice by another name
+    one_of("verdict", VoteVerdict),
+)

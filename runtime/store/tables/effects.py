@@ -1,0 +1,60 @@
+"""The outbox."""
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Float,
+    Index,
+    Table,
+    UniqueConstraint,
+)
+
+from runtime.model.states import EffectStatus
+from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, run_id, words
+
+effects = Table(
+    "effects",
+    metadata,
+    words("effect_id", primary_key=True),
+    run_id(),
+    words("tenant"),
+    words("step"),  # "" for what the system itself sends, such as a card
+    words("connector"),
+    words("operation"),
+    words("target"),
+    document("fields"),
+    words("tier"),
+    words("reversible_by", nullable=True),
+    document("redact"),
+    words("idempotency_key"),
+    words("in_doubt"),
+    words("digest"),
+    words("dedupe_key"),  # SHA-256 of (definition, run, step, command): the same plan twice is one row
+    words("correlation_key", server_default=""),
+    Column("timeout_s", Float, nullable=False),
+    document("retry"),
+    words("status"),
+    number("attempt", 0),  # the fencing token of the lease
+    number("tries", 0),  # attempts that reached the connector
+    number("postponed", 0),  # times in a row that policy could not be asked
+    words("lease_owner", nullable=True),
+    moment("lease_expires_at", nullable=True),
+    moment("next_try_at"),
+    moment("give_up_at"),
+    moment("started_at", nullable=True),  # an attempt began and its outcome is not yet known
+    flag("claimed"),  # holds the idempotency key
+    words("approval_id", nullable=True),
+    words("decision_id", nullable=True),
+    words("error", server_default=""),
+    moment("created_at"),
+    UniqueConstraint("dedupe_key"),
+    one_of("status", EffectStatus),
+    # one effect at a time acts under a key
+    partial("uq_effects_claimed_key", "tenant", "idempotency_key", where="claimed", unique=True),
+    partial("ix_effects_due", "next_try_at", where="status = 'pending' OR status = 'in_doubt' AND in_doubt <> 'ask'"),
+    partial("ix_effects_leased", "lease_expires_at", where="status = 'leased'"),
+    Index("ix_effects_run", "run_id"),
+    CheckConstraint("(status = 'leased') = (lease_owner IS NOT NULL)", name="lease"),
+    CheckConstraint("tier IN ('low', 'medium', 'high')", name="tier"),
+    CheckConstraint("in_doubt IN ('retry', 'reconcile', 'ask')", name="in_doubt"),
+)

@@ -1,0 +1,58 @@
+"""Notifications, and the waits that they resolve."""
+
+from sqlalchemy import (
+    Index,
+    Table,
+    UniqueConstraint,
+)
+
+from runtime.model.states import NotificationStatus, WaitStatus, WaitType
+from runtime.store.tables.base import document, metadata, moment, number, one_of, partial, run_id, words
+
+waits = Table(
+    "waits",
+    metadata,
+    words("wait_id", primary_key=True),
+    run_id(),
+    words("step"),
+    words("type"),
+    words("correlation_key"),
+    words("token"),
+    moment("deadline"),
+    moment("escalate_at", nullable=True),
+    document("escalate_to"),
+    words("status"),
+    words("approval_id", nullable=True),
+    moment("created_at"),
+    moment("resolved_at", nullable=True),
+    one_of("type", WaitType),
+    one_of("status", WaitStatus),
+    Index("ix_waits_correlation", "correlation_key"),
+    Index("ix_waits_run", "run_id"),
+    partial("uq_waits_correlation", "correlation_key", where="status = 'active'", unique=True),
+    partial("uq_waits_step", "run_id", "step", where="status = 'active'", unique=True),
+    partial("ix_waits_deadline", "deadline", where="status = 'active'"),
+    partial("ix_waits_escalate", "escalate_at", where="status = 'active'"),
+)
+
+
+notifications = Table(
+    "notifications",
+    metadata,
+    words("notification_id", primary_key=True),
+    words("tenant"),
+    words("kind"),
+    words("dedupe_key"),
+    words("correlation_key"),
+    document("payload"),
+    document("actor"),
+    words("request_id"),
+    words("status"),
+    document("outcome", nullable=True),
+    number("deliveries", 1),
+    moment("received_at"),
+    moment("applied_at", nullable=True),
+    UniqueConstraint("dedupe_key"),
+    one_of("status", NotificationStatus),
+    partial("ix_notifications_received", "received_at", where="status = 'received'"),
+)

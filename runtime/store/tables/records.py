@@ -1,0 +1,89 @@
+"""What proves what happened: policy texts, decisions, receipts, audit leaves, bundles."""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from runtime.store.tables.base import document, metadata, moment, number, partial, run_id, words
+
+policy_texts = Table(
+    "policy_texts", metadata, words("digest", primary_key=True), document("files"), moment("first_seen")
+)
+
+
+policy_decisions = Table(
+    "policy_decisions",
+    metadata,
+    words("decision_id", primary_key=True),
+    run_id(),
+    Column("effect_id", Text, ForeignKey("effects.effect_id"), nullable=False),
+    number("seq"),  # of the audit leaf that names it
+    words("outcome"),
+    document("document"),
+    words("digest"),
+    Column("policy_digest", Text, ForeignKey("policy_texts.digest"), nullable=False),
+    moment("at"),
+    UniqueConstraint("run_id", "seq"),
+    CheckConstraint("outcome IN ('allow', 'deny', 'needs_approval')", name="outcome"),
+)
+
+
+receipts = Table(
+    "receipts",
+    metadata,
+    words("receipt_id", primary_key=True),
+    run_id(),
+    words("tenant"),
+    Column("effect_id", Text, ForeignKey("effects.effect_id"), nullable=False),
+    number("seq"),  # of the audit leaf that names it
+    words("idempotency_key"),
+    words("fingerprint"),
+    words("outcome"),
+    document("document"),
+    document("response", nullable=True),  # what a repeat is answered with; not part of the evidence
+    words("digest"),
+    moment("at"),
+    CheckConstraint("outcome IN ('success', 'failure', 'refusal', 'in_doubt')", name="outcome"),
+    UniqueConstraint("run_id", "seq"),
+    partial("uq_receipts_success", "tenant", "idempotency_key", where="outcome = 'success'", unique=True),
+)
+
+
+audit_leaves = Table(
+    "audit_leaves",
+    metadata,
+    run_id(),
+    number("seq"),
+    words("prev_hash"),
+    words("hash"),
+    document("leaf"),
+    PrimaryKeyConstraint("run_id", "seq"),
+    CheckConstraint("seq >= 1", name="seq"),
+    CheckConstraint("length(hash) = 64 AND length(prev_hash) = 64", name="hashes"),
+)
+
+
+evidence_bundles = Table(
+    "evidence_bundles",
+    metadata,
+    Column("run_id", Text, ForeignKey("runs.run_id"), primary_key=True),
+    number("sealed_seq"),  # the last leaf inside; what comes later is about the bundle itself
+    Column("sha256", String(64), nullable=True),
+    Column("size", BigInteger, nullable=True),
+    words("location", nullable=True),
+    words("version_id", nullable=True),
+    moment("retention_until", nullable=True),
+    moment("created_at"),
+    moment("next_try_at"),
+    moment("stored_at", nullable=True),
+    CheckConstraint("(stored_at IS NULL) = (sha256 IS NULL)", name="stored"),
+    partial("ix_evidence_bundles_open", "next_try_at", where="stored_at IS NULL"),
+)

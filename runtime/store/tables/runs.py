@@ -1,0 +1,78 @@
+"""Runs and their steps."""
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    ForeignKeyConstraint,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from runtime.model.states import RunStatus, StepStatus
+from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, run_id, words
+
+runs = Table(
+    "runs",
+    metadata,
+    words("run_id", primary_key=True),
+    Column("tenant", Text, ForeignKey("tenants.tenant"), nullable=False),
+    words("trigger_type"),
+    words("trigger_ref"),
+    document("trigger"),
+    words("definition_name"),
+    number("definition_version"),
+    words("definition_digest"),
+    words("status"),
+    number("version", 0),  # of the snapshot: rises with every commit
+    words("requested_by"),
+    words("requester_kind"),
+    words("submitted_by"),
+    document("requester_accounts"),  # the Slack accounts behind both, as they were
+    words("request_id"),
+    words("salt"),  # the tenant's
+    number("writes", 0),
+    number("audit_seq", 0),
+    words("audit_hash"),
+    words("error", server_default=""),
+    flag("sealed"),  # its evidence bundle has been begun
+    moment("created_at"),
+    moment("updated_at"),
+    moment("finished_at", nullable=True),
+    # a trigger is claimed once
+    UniqueConstraint("tenant", "trigger_type", "trigger_ref"),
+    ForeignKeyConstraint(["definition_name", "definition_version"], ["definitions.name", "definitions.version"]),
+    one_of("status", RunStatus),
+    CheckConstraint(
+        "(status IN ('succeeded', 'failed_terminal', 'canceled')) = (finished_at IS NOT NULL)", name="finished"
+    ),
+    partial("ix_runs_queued", "created_at", where="status = 'queued'"),
+    partial("ix_runs_unsealed", "finished_at", where="finished_at IS NOT NULL AND NOT sealed"),
+)
+
+
+steps = Table(
+    "steps",
+    metadata,
+    run_id(),
+    words("path"),
+    number("position"),
+    words("verb"),
+    words("status"),
+    document("params", nullable=True),
+    document("result", nullable=True),
+    words("error", server_default=""),
+    flag("is_read"),
+    number("attempt", 0),  # the fencing token of the lease
+    words("lease_owner", nullable=True),
+    moment("lease_expires_at", nullable=True),
+    moment("next_try_at", nullable=True),
+    moment("started_at", nullable=True),
+    moment("finished_at", nullable=True),
+    PrimaryKeyConstraint("run_id", "path"),
+    one_of("status", StepStatus),
+    # what a worker may lease: reads that are free, or whose lease or back-off has run out
+    partial("ix_steps_reads", "next_try_at", where="is_read AND status IN ('ready', 'running', 'failed_retryable')"),
+)
