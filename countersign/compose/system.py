@@ -57,7 +57,7 @@ async def compose(settings: Settings) -> AsyncIterator[System]:
     dsn = required(settings, "database_url")
     token = required(settings, "slack_bot_token")
     routing = make_routing(settings)
-    handlers: dict[str, Handler] = dict(discover(settings.pack))
+    handlers: dict[str, Handler] = dict(offered_handlers(settings))
     await asyncio.to_thread(check_migrations, dsn)
     async with (
         OpaEngine(required(settings, "opa_url"), timeout=settings.opa_timeout) as policy,
@@ -115,7 +115,12 @@ def validated_catalog(settings: Settings) -> Catalog:
     """Load the packs as a start does, but without any server."""
     nobody: Any = None  # nothing is called here, so there is nobody to ask
     chat = slack_handlers(slack_client(None), nobody, nobody, utc_now)
-    return load_catalog(settings.packs, {**discover(settings.pack), **chat})
+    return load_catalog(settings.packs, {**offered_handlers(settings), **chat})
+
+
+def offered_handlers(settings: Settings) -> dict[str, Handler]:
+    """Return the handlers of the packs that the settings list: a pack goes by the name of its folder."""
+    return discover(settings.pack, [folder.name for folder in settings.packs])
 
 
 def make_routing(settings: Settings) -> Routing:

@@ -16,6 +16,7 @@ from runtime.definitions.problems import hint
 
 PREFIX = "COUNTERSIGN_"
 ROOT = Path(__file__).resolve().parents[2]
+"""Where the program is: a checkout, or the folder of installed packages. `rego` and `packs` stand beside it in both."""
 SECRET_FILES = Path("/run/secrets")
 """Where Docker mounts secrets: `countersign_database_url` there is what COUNTERSIGN_DATABASE_URL is."""
 
@@ -67,6 +68,11 @@ def _slashed(prefix: object) -> object:
     return f"{prefix}/" if isinstance(prefix, str) and prefix and not prefix.endswith("/") else prefix
 
 
+def packs_in(folder: Path) -> list[Path]:
+    """Return the folders in `folder` that hold verbs or runbooks."""
+    return sorted({found.parent for kind in ("verbs", "runbooks") for found in folder.glob(f"*/{kind}")})
+
+
 # Anybody can sign with an empty secret, and find a short one by trying.
 Secret = Annotated[SecretStr, _secret(1)]
 SigningSecret = Annotated[SecretStr, _secret(20)]
@@ -86,7 +92,7 @@ class Settings(BaseSettings):
     opa_url: Annotated[str, AfterValidator(_server)] | None = Field(None, description="OPA server")
     opa_timeout: float = Field(0.5, ge=0.05, le=60, description="seconds in which policy must have answered")
     policies: Path = Field(ROOT / "rego", description="policy folder of embedded mode")
-    packs: list[Path] = Field([ROOT / "packs/kyc", ROOT / "packs/incident-triage"], description="pack folders")
+    packs: list[Path] = Field(default_factory=lambda: packs_in(ROOT / "packs"), description="pack folders")
     pack: dict[str, dict[str, str]] = Field({}, repr=False, description="settings of packs, by pack name")
     definitions: Literal["strict", "warn"] = Field("strict", description="what an invalid definition does to a start")
     directory: Path | None = Field(None, description="YAML file of people, agents and their Slack accounts")

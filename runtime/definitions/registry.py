@@ -1,7 +1,10 @@
 """Handlers from installed packages, found through the entry point group; anything doubtful is refused."""
 
+import importlib
+import importlib.metadata
 import re
-from collections.abc import Iterable, Mapping
+import traceback
+from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 
 from runtime.definitions.problems import DefinitionError, hint
@@ -18,17 +21,20 @@ class HandlerRegistryError(DefinitionError):
     """The installed packages do not give one consistent set of handlers; the message names the package."""
 
 
-def discover(settings: Settings) -> dict[str, Handler]:
-    """Return the handlers of all installed packs, each made with its own settings."""
-    return collect(entry_points(group=ENTRY_POINT_GROUP), settings)
+def discover(settings: Settings, listed: Collection[str]) -> dict[str, Handler]:
+    """Return the handlers of the installed packs that are listed, each made with its own settings."""
+    return collect(entry_points(group=ENTRY_POINT_GROUP), settings, listed)
 
 
-def collect(points: Iterable[EntryPoint], settings: Settings) -> dict[str, Handler]:
-    """Return the handlers that `points` offer. A namespace belongs to one pack."""
+def collect(points: Iterable[EntryPoint], settings: Settings, listed: Collection[str]) -> dict[str, Handler]:
+    """Return the handlers that `points` offer, of listed packs alone: no code of another one runs.
+
+    A namespace belongs to one pack.
+    """
     handlers: dict[str, Handler] = {}
     owners = dict.fromkeys(RESERVED_NAMESPACES, "the runtime")
     packs: dict[str, str] = {}
-    for point in sorted(points, key=_describe):
+    for point in sorted((point for point in points if point.name in listed), key=_describe):
         if point.name in packs:
             raise HandlerRegistryError(f"{_describe(point)} is offered by {packs[point.name]} too")
         packs[point.name] = _describe(point)
@@ -38,7 +44,9 @@ def collect(points: Iterable[EntryPoint], settings: Settings) -> dict[str, Handl
                 raise HandlerRegistryError(f"{_describe(point)}: the namespace '{namespace}' is {owners[namespace]}'s")
         handlers |= offered
     for name in settings.keys() - packs.keys():
-        raise HandlerRegistryError(f"settings for '{name}', but no such pack is installed{hint(name, packs)}")
+        raise HandlerRegistryError(
+            f"settings for '{name}', but no such pack is installed and listed{hint(name, packs)}"
+        )
     return handlers
 
 
@@ -49,13 +57,33 @@ def _describe(point: EntryPoint) -> str:
 def _offered(point: EntryPoint, settings: Mapping[str, str]) -> dict[str, Handler]:
     """Return what the pack's factory makes. Its code is not ours: whatever it raises closes the door."""
     try:
-        offered = dict(point.load()(settings))
+        factory = point.load()
     except Exception as error:
-        raise HandlerRegistryError(f"{_describe(point)} is broken: {type(error).__name__}: {error}") from error
+        raise _broken(point, error) from error
+    try:
+        offered = dict(factory(settings))
+    except ValueError as error:  # by contract the word about settings; the place of it is in the settings
+        raise HandlerRegistryError(f"{_describe(point)}: {error}") from error
+    except Exception as error:
+        raise _broken(point, error) from error
     for name, handler in offered.items():
         if not isinstance(handler, Handler):
             raise HandlerRegistryError(f"{_describe(point)}: '{name}' is not a Handler but a {type(handler).__name__}")
     return offered
+
+
+def _broken(point: EntryPoint, error: Exception) -> HandlerRegistryError:
+    """Name the pack, what went wrong in it, and the file and line for whoever has to mend it."""
+    return HandlerRegistryError(f"{_describe(point)} is broken: {_place(error)}{type(error).__name__}: {error}")
+
+
+def _place(error: Exception) -> str:
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}: "
+    ours = {__file__, importlib.__file__, importlib.metadata.__file__}
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename not in ours]
+    theirs = [frame for frame in frames if not frame.filename.startswith("<frozen ")]
+    return f"{theirs[-1].filename}:{theirs[-1].lineno}: " if theirs else ""
 
 
 def _namespace(point: EntryPoint, name: object) -> str:

@@ -1,7 +1,7 @@
 """Handlers found in installed distributions; each test installs some into a folder of its own."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib.metadata import distributions
 from pathlib import Path
 
@@ -37,11 +37,13 @@ class Site:
         points = f"[{ENTRY_POINT_GROUP}]\n{pack} = {module}:handlers\n"
         (info / "entry_points.txt").write_text(points, encoding="utf-8")
 
-    def collect(self, settings: Mapping[str, Mapping[str, str]] | None = None) -> dict[str, Handler]:
-        """Return the handlers of what is installed here."""
+    def collect(
+        self, settings: Mapping[str, Mapping[str, str]] | None = None, listed: Collection[str] | None = None
+    ) -> dict[str, Handler]:
+        """Return the handlers of what is installed here; all packs are listed where nothing else is said."""
         found = distributions(path=[str(self.folder)])
         points = [point for each in found for point in each.entry_points if point.group == ENTRY_POINT_GROUP]
-        return collect(points, settings or {})
+        return collect(points, settings or {}, {point.name for point in points} if listed is None else listed)
 
     def refusal(self, settings: Mapping[str, Mapping[str, str]] | None = None) -> str:
         """Return why what is installed here is refused."""
@@ -83,9 +85,37 @@ def test_pack_name_belongs_to_one_distribution(site: Site) -> None:
     assert site.refusal() == "pack 'crm' of second is offered by pack 'crm' of first too"
 
 
-def test_broken_pack_is_named_with_its_distribution(site: Site) -> None:
+def test_broken_pack_is_named_with_its_distribution_file_and_line(site: Site) -> None:
     site.install("crm-pack", "crm", 'raise KeyError("url")')
-    assert site.refusal() == "pack 'crm' of crm-pack is broken: KeyError: 'url'"
+    file = next(site.folder.glob("*.py"))
+    assert site.refusal() == f"pack 'crm' of crm-pack is broken: {file}:8: KeyError: 'url'"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("import os\n\nimport nowhere_to_be_found\n", 3, "ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
+        ("def handlers(settings):\n    return {\n", 2, "SyntaxError: '{' was never closed"),
+    ],
+)
+def test_pack_that_cannot_be_loaded_is_named_with_its_file_and_line(
+    site: Site, text: str, line: int, said: str
+) -> None:
+    site.install("crm-pack", "crm", "return {}")
+    file = next(site.folder.glob("*.py"))
+    file.write_text(text, encoding="utf-8")
+    assert site.refusal().startswith(f"pack 'crm' of crm-pack is broken: {file}:{line}: {said}")
+
+
+def test_what_a_pack_says_about_its_settings_is_told_as_it_is(site: Site) -> None:
+    site.install("crm-pack", "crm", 'raise ValueError("settings of pack crm: urll: is not known")')
+    assert site.refusal() == "pack 'crm' of crm-pack: settings of pack crm: urll: is not known"
+
+
+def test_installed_pack_that_is_not_listed_is_not_loaded_and_stops_nothing(site: Site) -> None:
+    site.install("crm-pack", "crm", 'return {"crm::find": Handler(act)}')
+    site.install("other-pack", "other", 'raise RuntimeError("loaded")')
+    assert list(site.collect(listed=["crm"])) == ["crm::find"]
 
 
 def test_pack_whose_module_is_gone_is_named_with_its_distribution(site: Site) -> None:
@@ -107,11 +137,11 @@ def test_what_is_not_a_handler_is_refused(site: Site) -> None:
 
 def test_settings_for_a_pack_that_is_not_installed_are_refused(site: Site) -> None:
     site.install("crm-pack", "crm", "return {}")
-    message = "settings for 'crn', but no such pack is installed (did you mean 'crm'?)"
+    message = "settings for 'crn', but no such pack is installed and listed (did you mean 'crm'?)"
     assert site.refusal({"crn": {"url": "x"}}) == message
 
 
 def test_discovery_looks_at_the_installed_entry_points(site: Site) -> None:
     site.install("crm-pack", "crm", 'raise RuntimeError("reached")')
     with pytest.raises(HandlerRegistryError, match="reached"):
-        discover({})
+        discover({}, ["crm"])

@@ -7,10 +7,21 @@ from countersign_incident_triage.handlers import handlers as triage
 from countersign_kyc.handlers import GLEIF_URL, KycSettings
 from countersign_kyc.handlers import handlers as kyc
 
+from countersign.compose.system import offered_handlers
+from countersign.config.settings import ROOT, Settings
+
 
 def test_pack_loads_without_settings() -> None:
     assert {"register::file_report", "portal::request_documents"} <= kyc({}).keys()
     assert {"servicenow::assign", "triage::classify"} <= triage({}).keys()
+
+
+def test_only_listed_packs_offer_handlers_and_those_that_come_with_the_program_are_listed() -> None:
+    offered = {name.partition("::")[0] for name in offered_handlers(Settings())}
+    kyc_alone = {name.partition("::")[0] for name in offered_handlers(Settings(packs=[ROOT / "packs/kyc"]))}
+    assert {"register", "servicenow"} <= offered
+    assert "register" in kyc_alone
+    assert "servicenow" not in kyc_alone
 
 
 def test_gleif_is_the_public_api_unless_set() -> None:
