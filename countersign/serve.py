@@ -6,20 +6,18 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator
 from enum import StrEnum
-from typing import Any
 
 import psycopg
 import uvicorn
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from fastapi import FastAPI
 
-from countersign.checks.readiness import not_ready
+from countersign.checks.readiness import Readiness
 from countersign.compose.system import System, compose, make_sealer, prepare
-from countersign.config.errors import CountersignError
 from countersign.config.settings import ConfigError, Settings
+from countersign.parts import Part, Patience, ServeError, end_soon, run_parts
 from edge.app import Api, build_edge
 from runtime.desk.callers import CallerDesk
 from runtime.engine import Engine
@@ -42,19 +40,6 @@ class Role(StrEnum):
     SWEEPS = "sweeps"
 
 
-class ServeError(CountersignError):
-    """The process cannot serve, or a part of it ended by itself; the message says which."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """Something that runs until `end` is called, and then comes to its end; without `end` it is canceled."""
-
-    name: str
-    work: Callable[[], Coroutine[Any, Any, object]]
-    end: Callable[[], object] | None = None
-
-
 async def serve(settings: Settings, roles: Iterable[Role]) -> None:
     """Run the roles until SIGTERM or SIGINT; what is under way then comes to its end."""
     wanted = frozenset(roles)
@@ -68,40 +53,32 @@ async def serve(settings: Settings, roles: Iterable[Role]) -> None:
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        await run_parts(list(_parts(system, wanted)), stop)
-
-
-async def run_parts(parts: list[Part], stop: asyncio.Event) -> None:
-    """Run the parts until `stop` is set or one of them ends, and then bring all of them to their end."""
-    tasks = {part.name: asyncio.create_task(part.work()) for part in parts}
-    stopping = asyncio.create_task(stop.wait())
-    log.info("serving: %s", ", ".join(tasks))
-    await asyncio.wait([stopping, *tasks.values()], return_when=asyncio.FIRST_COMPLETED)
-    failed = [name for name, task in tasks.items() if task.done()]
-    stopping.cancel()
-    log.info("stopping: what is under way comes to its end")
-    for part in parts:
-        (part.end or tasks[part.name].cancel)()
-    await asyncio.wait(tasks.values())
-    errors = {name: None if task.cancelled() else task.exception() for name, task in tasks.items()}
-    failed += [name for name, error in errors.items() if error is not None and name not in failed]
-    for name in failed:
-        log.error("%s ended, but not as it was told to", name, exc_info=errors[name])
-    if failed:
-        raise ServeError(f"{' and '.join(failed)} ended, but not as told to; the log says why")
+        try:
+            await run_parts(list(_parts(system, wanted)), stop, Patience(stop=settings.stop_seconds))
+        except ServeError as error:
+            end_soon(error)
+            raise
+        end_soon(None)
 
 
 def _parts(system: System, wanted: frozenset[Role]) -> Iterator[Part]:
     """Yield what the roles need. Every process answers probes."""
-    settings = system.settings
+    settings, bot = system.settings, system.bot
     yield _http(system, wanted)
+    if _needs_slack(wanted):
+        yield Part("watch of Slack", bot.watch)
     if Role.BOT in wanted and settings.slack_app_token is not None:
-        yield Part("socket mode", system.bot.run_socket_mode)
+        yield Part("socket mode", bot.run_socket_mode, is_connected=bot.is_connected)
     if Role.SWEEPS in wanted:
         yield Part("sweeps", lambda: _tick(system.engine, settings.sweep_seconds))
     if Role.WORKER in wanted:
         worker = Worker(system.engine, concurrency=settings.concurrency, jobs=[make_sealer(system)])
         yield Part("worker", worker.run, worker.stop)
+
+
+def _needs_slack(wanted: frozenset[Role]) -> bool:
+    """Return whether a process hears clicks or posts cards."""
+    return bool(wanted & {Role.BOT, Role.WORKER})
 
 
 async def _tick(engine: Engine, seconds: float) -> None:
@@ -133,7 +110,8 @@ class _Server(uvicorn.Server):
 def _http(system: System, wanted: frozenset[Role]) -> Part:
     settings = system.settings
     by_http = Role.BOT in wanted and bool(settings.slack_signing_secrets)
-    app = make_edge(system, with_api=Role.EDGE in wanted, with_slack=by_http)
+    ready = Readiness(system, system.bot.health if _needs_slack(wanted) else list)
+    app = make_edge(system, ready, with_api=Role.EDGE in wanted, with_slack=by_http)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -149,12 +127,12 @@ def _http(system: System, wanted: frozenset[Role]) -> Part:
     return Part("http", lambda: server.serve([listener]), lambda: setattr(server, "should_exit", True))
 
 
-def make_edge(system: System, *, with_api: bool, with_slack: bool) -> FastAPI:
+def make_edge(system: System, ready: Readiness, *, with_api: bool, with_slack: bool) -> FastAPI:
     """Return the HTTP application of a process."""
     secrets = {name: secret.get_secret_value() for name, secret in system.settings.callers.items()}
     desk = CallerDesk(system.engine, system.settings.tenant, system.catalog)
     return build_edge(
-        lambda: not_ready(system),
+        ready,
         api=Api(desk, secrets) if with_api else None,
         slack=system.bot.asgi if with_slack else None,
     )

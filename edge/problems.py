@@ -24,6 +24,9 @@ TITLES = {
     503: "Not available",
 }
 
+NO_WRITES = (psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.DiskFull)
+AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
+
 log = logging.getLogger(__name__)
 
 
@@ -38,7 +41,7 @@ class Problem(Exception):  # noqa: N818 - the RFC's own word
 
 def handle_problems(app: FastAPI) -> None:
     """Have every error of the application answered as a problem, whoever raises it."""
-    ours = (Problem, RequestValidationError, HTTPException, psycopg.OperationalError, psycopg.InterfaceError)
+    ours = (Problem, RequestValidationError, HTTPException, *AWAY, *NO_WRITES)
     for kind in (*ours, Exception):
         app.add_exception_handler(kind, _answer)
 
@@ -57,8 +60,14 @@ async def _answer(_: Request, error: Exception) -> JSONResponse:
             return response(422, "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()))
         case HTTPException():
             return response(error.status_code, str(error.detail), error.headers)
-        case psycopg.OperationalError() | psycopg.InterfaceError():
-            log.warning("not answered, the database cannot be reached: %s", first_line(error))
-            return response(503, "the database cannot be reached; try again", {"Retry-After": "5"})
+        case _ if isinstance(error, NO_WRITES):
+            return _unavailable("the database takes no writes", error)
+        case _ if isinstance(error, AWAY):
+            return _unavailable("the database cannot be reached", error)
         case _:  # the server logs it, once; the caller is told nothing
             return response(500, "the request could not be handled")
+
+
+def _unavailable(why: str, error: Exception) -> JSONResponse:
+    log.warning("not answered, %s: %s", why, first_line(error))
+    return response(503, f"{why} just now; try again", {"Retry-After": "5"})

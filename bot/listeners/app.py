@@ -16,15 +16,21 @@ from slack_bolt.authorization.async_authorize import AsyncAuthorize
 from slack_bolt.middleware.async_middleware import AsyncMiddleware
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.listeners.health import SlackHealth
 from bot.listeners.home_tab import HomeTab
 from bot.listeners.interactions import Interactions
 from bot.listeners.payloads import parse_payload
 from bot.listeners.signature import App, SignatureMiddleware
 from bot.slack.client import FAILURES, slack_client, slack_logger
+from bot.slack.doctor import why
 from runtime.clock import Clock, utc_now
 from runtime.desk.model import CardLedger, Desk
 
 _ANY = re.compile("")
+
+WEB_API, SOCKET_MODE = "web api", "socket mode"
+LOOK_SECONDS = 15.0
+"""Seconds between two looks whether Slack knows our token."""
 
 
 class SlackUnavailableError(Exception):
@@ -119,12 +125,18 @@ async def _ignore_event() -> None:
 
 
 class Bot:
-    """The Slack side. `asgi` serves the request URL; `run_socket_mode` needs no URL; either or both may be used."""
+    """The Slack side. `asgi` serves the request URL; `run_socket_mode` needs no URL; either or both may be used.
 
-    def __init__(self, app: AsyncApp, settings: BotSettings, clock: Clock) -> None:
+    `watch` beside them keeps `health` true.
+    """
+
+    def __init__(self, app: AsyncApp, client: AsyncWebClient, settings: BotSettings, clock: Clock) -> None:
         self._app = app
+        self._client = client
         self._settings = settings
         self._clock = clock
+        self._health = SlackHealth()
+        self._health.ill(WEB_API, "not asked yet")
 
     @property
     def asgi(self) -> App:
@@ -132,16 +144,40 @@ class Bot:
         endpoint: App = _Endpoint(self._app, path=self._settings.path)  # type: ignore[assignment]  # Bolt narrows Scope
         return SignatureMiddleware(endpoint, self._settings.signing_secrets, self._clock)
 
+    def health(self) -> list[str]:
+        """Return what is wrong on the Slack side at this moment, empty when all is in order."""
+        return self._health.faults()
+
+    def is_connected(self) -> bool:
+        """Return whether Socket Mode is not in use, or its connection stands."""
+        return not self._health.is_ill(SOCKET_MODE)
+
+    async def watch(self) -> None:
+        """Ask Slack again and again whether it is there and knows our token, until canceled."""
+        while True:
+            try:
+                await self._client.auth_test()
+                self._health.well(WEB_API)
+            except FAILURES as error:
+                self._health.ill(WEB_API, why(error))
+            await asyncio.sleep(LOOK_SECONDS)
+
     async def run_socket_mode(self, connected: asyncio.Event | None = None) -> None:
         """Keep a Socket Mode connection until canceled; `connected` is set once it stands."""
         if not self._settings.app_token:
             raise ValueError("Socket Mode needs the app-level token (xapp-…)")
+        self._health.ill(SOCKET_MODE, "not connected")
         handler = AsyncSocketModeHandler(self._app, self._settings.app_token)
         try:
             await handler.connect_async()  # type: ignore[no-untyped-call]  # Bolt's
             if connected:
                 connected.set()
-            await asyncio.Event().wait()
+            while True:
+                if await handler.client.is_connected():
+                    self._health.well(SOCKET_MODE)
+                else:
+                    self._health.ill(SOCKET_MODE, "the connection was lost")
+                await asyncio.sleep(1)
         finally:
             await handler.close_async()  # type: ignore[no-untyped-call]  # Bolt's
 
@@ -165,4 +201,4 @@ def build_bot(settings: BotSettings, desk: Desk, ledger: CardLedger, clock: Cloc
     app.event("app_home_opened")(HomeTab(client, desk, ledger, clock).on_opened)
     app.event(_ANY)(_ignore_event)
     app.error(_on_error)
-    return Bot(app, settings, clock)
+    return Bot(app, client, settings, clock)

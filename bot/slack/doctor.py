@@ -22,7 +22,8 @@ class Fact:
     remedy: str = ""
 
 
-def _why(error: Exception) -> str:
+def why(error: Exception) -> str:
+    """Return why a call failed: Slack's own code, or the kind of error."""
     code = error_data(error).get("error") if isinstance(error, SlackApiError) else None
     return str(code or type(error).__name__)
 
@@ -32,7 +33,7 @@ async def _token(client: AsyncWebClient) -> list[Fact]:
         answer = await client.auth_test()
     except FAILURES as error:
         remedy = "Set the bot token (xoxb-…) from OAuth & Permissions, and check that Slack can be reached."
-        return [Fact("slack token", ok=False, detail=_why(error), remedy=remedy)]
+        return [Fact("slack token", ok=False, detail=why(error), remedy=remedy)]
     who = f"{answer.get('user')} in {answer.get('team')} ({answer.get('team_id')})"
     return [Fact("slack token", ok=True, detail=who), _scopes(answer)]
 
@@ -51,7 +52,7 @@ async def _socket_mode(client: AsyncWebClient, app_token: str) -> Fact:
         await client.apps_connections_open(app_token=app_token)
     except FAILURES as error:
         remedy = "Set an app-level token (xapp-…) with connections:write, and turn Socket Mode on."
-        return Fact("slack socket mode", ok=False, detail=_why(error), remedy=remedy)
+        return Fact("slack socket mode", ok=False, detail=why(error), remedy=remedy)
     return Fact("slack socket mode", ok=True, detail="a connection can be opened")
 
 

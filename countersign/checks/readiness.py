@@ -1,6 +1,8 @@
 """Whether a process can do its work just now, for the probe: the details are for the log, not for whoever asks."""
 
+import asyncio
 import logging
+from collections.abc import Callable
 
 import psycopg
 
@@ -11,24 +13,59 @@ from runtime.desk import inspection
 from runtime.model.json_limits import first_line
 
 PATIENCE = 3.0
+FRESH = 2.0
+"""Seconds for which an answer is given again: whoever asks is not known, and must not make work for the parts."""
 
 log = logging.getLogger(__name__)
 
 
-async def not_ready(system: System) -> list[str]:
-    """Return the names of the parts that are not in order."""
-    engine = system.engine
-    missing: dict[str, str] = {}
-    try:
-        async with engine.pool.connection(timeout=PATIENCE) as conn:
-            if (await inspection.server(conn))["is_replica"]:
-                missing["database"] = "a replica"
-    except (psycopg.Error, OSError) as error:
-        missing["database"] = first_line(error)
-    try:
-        await engine.policy.ask(probe(system.settings.tenant, engine.clock()))
-    except PolicyUnavailableError as error:
-        missing["policy"] = str(error)
-    for part, why in missing.items():
-        log.warning("not ready: %s: %s", part, why)
-    return list(missing)
+class Readiness:
+    """Looks at database, policy and Slack; `slack` says what is wrong there, and nothing where this process has none.
+
+    Whether it is ready is logged when it changes, not when it is asked.
+    """
+
+    def __init__(self, system: System, slack: Callable[[], list[str]]) -> None:
+        self._system = system
+        self._slack = slack
+        self._faults: dict[str, str] = {}
+        self._looked_at = float("-inf")
+        self._looking = asyncio.Lock()
+
+    async def __call__(self) -> list[str]:
+        """Return the names of the parts that are not in order."""
+        async with self._looking:
+            now = asyncio.get_running_loop().time()
+            if now - self._looked_at > FRESH:
+                self._tell(await self._look())
+                self._looked_at = now
+        return list(self._faults)
+
+    async def _look(self) -> dict[str, str]:
+        database, policy = await asyncio.gather(self._database(), self._policy())
+        why = {"database": database, "policy": policy, "slack": "; ".join(self._slack())}
+        return {part: text for part, text in why.items() if text}
+
+    async def _database(self) -> str:
+        try:
+            async with self._system.engine.pool.connection(timeout=PATIENCE) as conn, asyncio.timeout(PATIENCE):
+                await inspection.try_write(conn)
+        except (psycopg.Error, OSError) as error:
+            return first_line(error) or type(error).__name__
+        return ""
+
+    async def _policy(self) -> str:
+        engine = self._system.engine
+        try:
+            await engine.policy.ask(probe(self._system.settings.tenant, engine.clock()))
+        except PolicyUnavailableError as error:
+            return str(error)
+        return ""
+
+    def _tell(self, faults: dict[str, str]) -> None:
+        for part, why in faults.items():
+            if part not in self._faults:
+                log.warning("not ready: %s: %s", part, why)
+        if self._faults and not faults:
+            log.info("ready again")
+        self._faults = faults

@@ -127,6 +127,7 @@ class Settings(BaseSettings):
     concurrency: int = Field(8, ge=1, le=256, description="pieces of work that a worker does at once")
     sweep_seconds: float = Field(1.0, gt=0, le=60, description="pause between sweeps")
     lease_seconds: float = Field(30.0, ge=1, le=3600, description="how long a worker may be silent")
+    stop_seconds: float = Field(15.0, ge=1, le=3600, description="how long what is under way may take to end")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""What doctor, readiness and the command line may look at, over one connection. Reads only."""
+"""What doctor, readiness and the command line may look at, over one connection. Nothing of it stays."""
 
 from typing import Any
 
@@ -10,6 +10,11 @@ from runtime.store.database.pool import Conn
 async def server(conn: Conn) -> dict[str, Any]:
     """Return {version, now, is_replica} of the server."""
     return await health.server(conn)
+
+
+async def try_write(conn: Conn) -> None:
+    """Write as a state change does, and take it back; raise psycopg.Error where the database takes no writes."""
+    await health.try_write(conn)
 
 
 async def reachable(conn: Conn, tenant: str, group: str) -> bool:

@@ -5,7 +5,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ import yaml
 from psycopg.rows import dict_row
 from pydantic import SecretStr
 
+from countersign.checks.readiness import Readiness
 from countersign.compose.system import System, compose, prepare
 from countersign.config.settings import ROOT, Settings, variable
 from countersign.embedded.system import FILES
@@ -140,9 +141,11 @@ async def composed(settings: Settings) -> AsyncIterator[System]:
 
 
 @asynccontextmanager
-async def edge_of(system: System, *, with_api: bool = True, with_slack: bool = True) -> AsyncIterator[Edge]:
+async def edge_of(
+    system: System, *, with_api: bool = True, with_slack: bool = True, slack_faults: Callable[[], list[str]] = list
+) -> AsyncIterator[Edge]:
     """Serve a system's edge on a free port of loopback."""
-    app = make_edge(system, with_api=with_api, with_slack=with_slack)
+    app = make_edge(system, Readiness(system, slack_faults), with_api=with_api, with_slack=with_slack)
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(
         uvicorn.Config(app, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=1)

@@ -17,6 +17,19 @@ async def server(conn: Conn) -> dict[str, Any]:
     return dict(row or {})
 
 
+async def try_write(conn: Conn) -> None:
+    """Write a row that needs a page or two of its own, and roll it back; raise psycopg.Error where that is refused.
+
+    A replica, a read-only default, a role without rights and a full disk all say no here.
+    """
+    async with conn.transaction(force_rollback=True):
+        await conn.execute(
+            "INSERT INTO policy_texts (digest, files, first_seen)"
+            " SELECT 'probe ' || gen_random_uuid(), to_json(string_agg(md5(random()::text), '')), now()"
+            " FROM generate_series(1, 512)"
+        )
+
+
 async def set_right(conn: Conn, clock: SharedClock) -> None:
     """Set the clock right by the database's."""
     asked = clock.machine()
