@@ -1,1 +1,1 @@
-"""HTTP for callers: routes, messages, signing, problems.."""
+"""HTTP for callers: routes, messages, signing, problems."""

@@ -12,6 +12,7 @@ from edge.body import parse, read_body
 from edge.messages import NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut
 from edge.problems import Problem, handle_problems
 from edge.signing import verified_caller
+from receipts.chain import Actor
 from runtime.desk.callers import Answer, CallerDesk, Grants, TriggerConflictError, TriggerError
 
 Ready = Callable[[], Awaitable[list[str]]]
@@ -112,22 +113,22 @@ class _Routes:
             raise Problem(403, f"the directory has no agent {name}")
         return Caller(name, grants)
 
-    async def _requester(self, caller: Caller, on_behalf_of: str | None) -> tuple[str, str]:
+    async def _requester(self, caller: Caller, on_behalf_of: str | None) -> Actor:
         if on_behalf_of is None and caller.grants.on_behalf:
             raise Problem(422, f"on_behalf_of: missing; {caller.id} speaks for people")
         if on_behalf_of is None:
-            return caller.id, "agent"
+            return Actor(id=caller.id, kind="agent")
         if not caller.grants.on_behalf:
             raise Problem(403, f"{caller.id} may not speak for others")
         if not await self.desk.knows_person(on_behalf_of):
             raise Problem(422, f"on_behalf_of: the directory has no person {on_behalf_of}")
-        return on_behalf_of, "person"
+        return Actor(id=on_behalf_of, kind="person")
 
 
 def _answer(sent: NotificationIn) -> Answer:
     return Answer(
         answer_id=sent.id,
-        kind="progress" if sent.type == "progress" else "completion",
+        is_progress=sent.type == "progress",
         outcome="failed" if sent.type == "failed" else "succeeded",
         correlation_key=sent.correlation_key,
         result=sent.result,

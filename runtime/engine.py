@@ -2,17 +2,17 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from policy.model import PolicyEngine
 from runtime.clock import Clock
-from runtime.definitions.canonical import from_canonical
-from runtime.definitions.model import Definition
 from runtime.handlers import Handler
-from runtime.store import definitions as stored
 from runtime.store.database.pool import Conn, Pool
+from runtime.store.definitions import Definitions
+from runtime.store.run_tx import RunTx, lock_run
 
 
 def new_id(prefix: str) -> str:
@@ -48,20 +48,6 @@ class Routing:
         return next((self.channels[group] for group in groups if group in self.channels), self.default_channel)
 
 
-class Definitions:
-    """Definitions by name and version: from the store, parsed once, kept for good because they cannot change."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, int], Definition] = {}
-
-    async def get(self, conn: Conn, name: str, version: int) -> Definition:
-        """Return the definition that a run names."""
-        key = (name, version)
-        if key not in self._known:
-            self._known[key] = from_canonical(await stored.canonical_definition(conn, name, version))
-        return self._known[key]
-
-
 class Wakeup:
     """Tells the workers of this process that there is work, and those of other processes through `announce`."""
 
@@ -92,3 +78,15 @@ class Engine:
     kept_texts: set[str] = field(default_factory=set)  # digests of the policy texts that the store has
     new_id: Callable[[str], str] = new_id
     jitter: Callable[[], float] = jitter
+
+    @asynccontextmanager
+    async def run_tx(self, run_id: str, request_id: str = "") -> AsyncIterator[RunTx]:
+        """Lock the run in a transaction of its own and commit what is done to it; raise UnknownRunError."""
+        async with self.pool.connection() as conn, conn.transaction():
+            tx = await self.lock_run(conn, run_id, request_id)
+            yield tx
+            await tx.flush()
+
+    async def lock_run(self, conn: Conn, run_id: str, request_id: str = "") -> RunTx:
+        """Lock the run's row in the caller's transaction; the caller flushes."""
+        return await lock_run(conn, run_id, self.clock(), self.definitions, request_id)

@@ -46,6 +46,10 @@ class TransientError(HandlerError):
         self.retry_after = None if retry_after is None else min(max(retry_after, 0.0), 86400.0)
 
 
+class HeldError(HandlerError):
+    """The other side refuses for a reason that somebody can mend, and did nothing (401, a channel without the bot)."""
+
+
 class RefusedError(HandlerError):
     """The other side said no and did nothing; trying again will not help (400, 403, 404, 422)."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from policy.model import PolicyEngine
+from receipts.chain import Actor
 from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import load_catalog
 from runtime.desk.desk import EngineDesk
@@ -17,7 +18,7 @@ from runtime.handlers import Call, Handler, JsonObject
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
 from runtime.model.approval import VoteVerdict
-from runtime.model.notification import Notification
+from runtime.model.notification import CompletionPayload, Notification
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger
 from runtime.store import directory, runs
@@ -106,7 +107,7 @@ class Bench:
     definitions: Mapping[str, Definition]
 
     async def start(self, trigger_type: str, payload: Mapping[str, Any], ref: str = "1", by: str = "rita") -> Claim:
-        trigger = Trigger(TENANT, trigger_type, ref, payload, by, "person", "portal-bot", "req-1")
+        trigger = Trigger(TENANT, trigger_type, ref, payload, Actor(id=by, kind="person"), "portal-bot", "req-1")
         return await triggers.claim(self.engine, self.definitions[trigger_type], trigger)
 
     async def settle(self) -> None:
@@ -156,11 +157,10 @@ class Bench:
         notification = Notification(
             notification_id=self.engine.new_id("ntf"),
             tenant=TENANT,
-            kind="completion",
             dedupe_key=dedupe,
             correlation_key=key,
-            payload=body,
-            actor={"id": "portal-bot", "kind": "agent"},
+            payload=CompletionPayload(**body),
+            actor=Actor(id="portal-bot", kind="agent"),
             request_id="req-done",
         )
         return await inbox.apply(self.engine, await inbox.record(self.engine, notification))

@@ -1,1 +1,1 @@
-"""What people see: pure functions from views to blocks.."""
+"""What people see: pure functions from views to blocks."""

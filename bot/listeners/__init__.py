@@ -1,1 +1,1 @@
-"""What Slack sends, verified and handed to the desk.."""
+"""What Slack sends, verified and handed to the desk."""

@@ -1,1 +1,1 @@
-"""What is sent to Slack.."""
+"""What is sent to Slack."""

@@ -12,10 +12,11 @@ from bot.cards.card import BUDGET, card
 from bot.cards.text import chunks, clip, mrkdwn, plain
 from bot.slack.client import FAILURES, failure
 from bot.slack.history import find_message
-from bot.slack.operations import DirectMessage, PostCard, PostMessage, PostTask, UpdateCard, params_of
+from bot.slack.operations import params_of
 from runtime.clock import Clock
 from runtime.desk.model import ApprovalView, CardLedger, Desk
 from runtime.handlers import Call, Handler, JsonObject, OutcomeUnknownError, RefusedError, TransientError
+from runtime.model.messages import DirectMessage, PostCard, PostMessage, PostTask, UpdateCard
 
 CARD_EVENT, MESSAGE_EVENT = "countersign_card", "countersign_message"
 

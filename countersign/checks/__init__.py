@@ -1,1 +1,1 @@
-"""What a doctor and a probe look at.."""
+"""What a doctor and a probe look at."""

@@ -1,1 +1,1 @@
-"""The composition root: each command composes what it needs.."""
+"""The composition root: each command composes what it needs."""

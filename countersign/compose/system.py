@@ -23,7 +23,7 @@ from countersign.config.settings import ConfigError, Settings, required
 from evidence.bundle.sealer import Sealer
 from policy.client import OpaEngine
 from receipts.signing import load_or_create
-from runtime.clock import SharedClock, utc_now
+from runtime.clock import SharedClock, since_boot, utc_now
 from runtime.definitions.registry import discover
 from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.desk.desk import EngineDesk, StoredCards
@@ -63,7 +63,7 @@ async def compose(settings: Settings) -> AsyncIterator[System]:
         OpaEngine(required(settings, "opa_url"), timeout=settings.opa_timeout) as policy,
         make_pool(dsn, size=settings.database_connections) as pool,
     ):
-        clock = SharedClock()
+        clock = SharedClock(utc_now, since_boot)
         async with pool.connection() as conn:
             await set_right(conn, clock)
         engine = Engine(

@@ -1,1 +1,1 @@
-"""Settings, the directory file, logs, errors.."""
+"""Settings, the directory file, logs, errors."""

@@ -1,1 +1,1 @@
-"""Everything on this machine: servers, supervisor, demo.."""
+"""Everything on this machine: servers, supervisor, demo."""

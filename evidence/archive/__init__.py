@@ -1,1 +1,1 @@
-"""Where bundles are kept: a bucket or a folder.."""
+"""Where bundles are kept: a bucket or a folder."""

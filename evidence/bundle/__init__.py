@@ -1,1 +1,1 @@
-"""Builds and seals bundles.."""
+"""Builds and seals bundles."""

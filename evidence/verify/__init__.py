@@ -1,1 +1,1 @@
-"""Verifies bundles offline: no network, no database.."""
+"""Verifies bundles offline: no network, no database."""

@@ -1,1 +1,1 @@
-"""Human authorization: its rules, and the requests for it.."""
+"""Human authorization: its rules, and the requests for it."""

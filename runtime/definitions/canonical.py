@@ -12,14 +12,14 @@ from runtime.definitions.model import (
     EdgeKind,
     EffectClass,
     Escalation,
-    InDoubt,
     Kind,
     Retry,
     StepDefinition,
-    Tier,
     Verb,
 )
 from runtime.definitions.problems import DefinitionError
+from runtime.model.action import Tier
+from runtime.model.effect import OnDoubt
 
 FORMAT = "countersign/definition/1"
 
@@ -144,7 +144,7 @@ def _verb(document: Document) -> Verb:
         reversible_by=effect["reversible_by"],
         target=effect["target"],
         idempotency_key=effect["idempotency_key"],
-        in_doubt=InDoubt(effect["in_doubt"]),
+        in_doubt=OnDoubt(effect["in_doubt"]),
         correlation_field=execution["correlation_field"],
         wait_type=execution["wait"],
         redact=tuple(document["redact"]),

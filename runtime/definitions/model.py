@@ -6,6 +6,9 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
+from runtime.model.action import Tier
+from runtime.model.effect import OnDoubt
+
 
 class Kind(StrEnum):
     """How a verb executes (seed 1, section 2.1): there is no third kind."""
@@ -19,22 +22,6 @@ class EffectClass(StrEnum):
 
     READ = "read"
     WRITE = "write"
-
-
-class Tier(StrEnum):
-    """The declared risk of a write; policy may raise it."""
-
-    LOW = "low"
-    MEDIUM = "medium"
-    HIGH = "high"
-
-
-class InDoubt(StrEnum):
-    """What to do about an attempt without an outcome (design, section 9, step 9)."""
-
-    RETRY = "retry"
-    RECONCILE = "reconcile"
-    ASK = "ask"
 
 
 class EdgeKind(StrEnum):
@@ -82,7 +69,7 @@ class Verb:
     reversible_by: str | None
     target: str
     idempotency_key: str
-    in_doubt: InDoubt
+    in_doubt: OnDoubt
     correlation_field: str | None
     wait_type: str | None
     redact: tuple[str, ...]

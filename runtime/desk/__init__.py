@@ -1,1 +1,1 @@
-"""The runtime's counter for those above it: ports and their views.."""
+"""The runtime's counter for those above it: ports and their views."""

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
+from receipts.chain import Actor
 from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import Catalog
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.notification import Notification
+from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
 from runtime.store import directory, runs
@@ -31,8 +32,8 @@ class Answer:
     """Word from the other side of a durable step. `answer_id` is the sender's own: the same id is applied once."""
 
     answer_id: str
-    kind: str
-    outcome: str
+    is_progress: bool
+    outcome: Literal["succeeded", "failed"]
     correlation_key: str
     result: Mapping[str, Any]
     error: str
@@ -65,18 +66,14 @@ class CallerDesk:
         """Return the runbook that takes triggers of this type."""
         return self.catalog.for_trigger(trigger_type)
 
-    async def trigger(
-        self, runbook: Definition, ref: str, payload: Mapping[str, Any], by: tuple[str, str], caller: str
-    ) -> Claim:
-        """Start a run for `by`, an (actor, kind); raise TriggerError."""
-        requested_by, kind = by
+    async def trigger(self, runbook: Definition, ref: str, payload: Mapping[str, Any], by: Actor, caller: str) -> Claim:
+        """Start a run on behalf of `by`; raise TriggerError."""
         trigger = Trigger(
             tenant=self.tenant,
             type=runbook.trigger_type,
             ref=ref,
             payload=payload,
-            requested_by=requested_by,
-            requester_kind=kind,
+            requested_by=by,
             submitted_by=caller,
             request_id=self.engine.new_id("req"),
         )
@@ -88,21 +85,21 @@ class CallerDesk:
         return notification_id, await inbox.apply(self.engine, notification_id)
 
     def _notification(self, caller: str, grants: Grants, answer: Answer) -> Notification:
+        kind = ProgressPayload if answer.is_progress else CompletionPayload
         return Notification(
             notification_id=self.engine.new_id("ntf"),
             tenant=self.tenant,
-            kind=answer.kind,
             dedupe_key=f"{self.tenant}:{caller}:{answer.answer_id}",
             correlation_key=answer.correlation_key,
-            payload={
-                "outcome": answer.outcome,
-                "result": dict(answer.result),
-                "error": answer.error,
-                "message": answer.message,
-                "token": answer.token,
-                "verbs": list(grants.completes),
-            },
-            actor={"id": caller, "kind": "agent"},
+            payload=kind(
+                outcome=answer.outcome,
+                result=dict(answer.result),
+                error=answer.error,
+                message=answer.message,
+                token=answer.token,
+                verbs=list(grants.completes),
+            ),
+            actor=Actor(id=caller, kind="agent"),
             request_id=self.engine.new_id("req"),
         )
 

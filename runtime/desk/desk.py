@@ -1,18 +1,18 @@
 """The runtime's counter, at which the bot stands: people, approvals as they are, and clicks."""
 
-from dataclasses import asdict
 from typing import Any
 
+from receipts.chain import Actor
 from runtime.approvals.rules import refuse_vote
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.inbox.votes import UNKNOWN_APPROVAL, ballot_of
+from runtime.model.action import Acting, Tier
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import ApprovalStatus, AskKind, Refusal, Vote, VoteVerdict
 from runtime.model.json_limits import error_text
-from runtime.model.notification import Notification
-from runtime.outbox.action import make_action
+from runtime.model.notification import Notification, VotePayload, VoteRefusal
 from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
 
@@ -65,26 +65,23 @@ class EngineDesk:
 
     async def record(self, click: Click) -> str:
         """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
-        refusal = asdict(click.refusal) if click.refusal else None
-        unknown = {"code": "identity.unknown", "text": "The directory does not know you."}
         actor_id = click.person_id or f"slack:{click.account.team}:{click.account.user}"
         notification = Notification(
             notification_id=self.engine.new_id("ntf"),
             tenant=self.tenant,
-            kind="vote",
             dedupe_key=f"vote:{click.dedupe_key}",
             correlation_key=f"approval:{click.approval_id}",
-            payload={
-                "approval_id": click.approval_id,
-                "revision": click.revision,
-                "verdict": click.verdict,
-                "reason": error_text(click.reason),
-                "team": click.account.team,
-                "user": click.account.user,
-                "person_id": click.person_id,
-                "refusal": refusal or (None if click.person_id else unknown),
-            },
-            actor={"id": actor_id, "kind": "person"},
+            payload=VotePayload(
+                approval_id=click.approval_id,
+                revision=click.revision,
+                verdict=click.verdict,
+                reason=error_text(click.reason),
+                team=click.account.team,
+                user=click.account.user,
+                person_id=click.person_id,
+                refusal=_refusal_of(click),
+            ),
+            actor=Actor(id=actor_id, kind="person"),
             request_id=click.request_id,
         )
         return await inbox.record(self.engine, notification)
@@ -95,6 +92,14 @@ class EngineDesk:
         refusal = None if facts["counted"] else Refusal(facts["code"], facts["text"])
         status = ApprovalStatus(facts["approval"]) if facts["approval"] else None
         return ClickOutcome(facts["counted"], refusal, status)
+
+
+def _refusal_of(click: Click) -> VoteRefusal | None:
+    if click.refusal is not None:
+        return VoteRefusal(code=click.refusal.code, text=click.refusal.text)
+    if click.person_id is None:
+        return VoteRefusal(code="identity.unknown", text="The directory does not know you.")
+    return None
 
 
 def view_of(row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
@@ -143,17 +148,17 @@ def _review(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _fields(row: dict[str, Any], kind: AskKind) -> tuple[FieldView, ...]:
-    action = make_action(
+    acting = Acting(
         connector=row["connector"],
         operation=row["operation"],
         target=row["target"],
         fields=row["fields"],
-        idempotency_key=row["idempotency_key"],
-        tier=row["effect_tier"],
+        tier=Tier(row["effect_tier"]),
         reversible_by=row["reversible_by"],
-        pointers=row["redact"],
-        salt=row["salt"],
+        redact=row["redact"],
+        idempotency_key=row["idempotency_key"],
     )
+    action = acting.action(row["salt"])
     if action.digest != row["digest"]:
         return (FieldView("Do not approve", None, "The action was changed after this request was made."),)
     shown = {name: value for name, value in action.fields.items() if kind is not AskKind.TASK or name not in _PLUMBING}

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from runtime.engine import Engine
 from runtime.outbox import messages
 from runtime.store import approvals, evidence_bundles
-from runtime.store.run_tx import run_tx
 from runtime.store.story import Story, read_story
 
 __all__ = ["EvidenceDesk", "KeptBundle", "Story"]
@@ -43,11 +42,11 @@ class EvidenceDesk:
 
     async def mark_stored(self, run_id: str, bundle: KeptBundle) -> None:
         """Keep where the bundle is, once, and say so in the run's thread."""
-        async with self.engine.pool.connection() as conn, run_tx(conn, run_id, self.engine.clock()) as tx:
-            if await evidence_bundles.mark_stored(conn, run_id, vars(bundle), tx.now):
+        async with self.engine.run_tx(run_id) as tx:
+            if await evidence_bundles.mark_stored(tx.conn, run_id, vars(bundle), tx.now):
                 facts = {name: value for name, value in vars(bundle).items() if name != "retention_until"}
                 tx.leaf("evidence.sealed", facts)
-                thread = await approvals.last_card_of_run(conn, run_id)
+                thread = await approvals.last_card_of_run(tx.conn, run_id)
                 text = f"Run {run_id} has ended: {tx.status}. Evidence sealed. SHA-256: {bundle.sha256}"
                 await messages.tell_thread(self.engine, tx, thread, "sealed", text)
         self.engine.wakeup.poke()

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from receipts.chain import Actor
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.notification import Notification
+from runtime.model.notification import CancelPayload, Notification
 
 
 @dataclass(frozen=True)
@@ -21,11 +22,10 @@ class OperatorDesk:
         notification = Notification(
             notification_id=self.engine.new_id("ntf"),
             tenant=self.tenant,
-            kind="cancel",
             dedupe_key=self.engine.new_id("cancel"),
             correlation_key=run_id,
-            payload={"run_id": run_id, "reason": reason},
-            actor={"id": "operator", "kind": "system"},
+            payload=CancelPayload(run_id=run_id, reason=reason),
+            actor=Actor(id="operator", kind="system"),
             request_id=self.engine.new_id("req"),
         )
         return await inbox.apply(self.engine, await inbox.record(self.engine, notification))

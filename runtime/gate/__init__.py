@@ -1,1 +1,1 @@
-"""The gate: the only door out.."""
+"""The gate: the only door out."""

@@ -13,7 +13,6 @@ from runtime.outbox.retry import delay
 from runtime.planning.advance import advance
 from runtime.planning.planner import ParamsError, StepMoved, fits
 from runtime.store import steps
-from runtime.store.run_tx import run_tx
 
 
 async def do_read(engine: Engine, lease: ReadLease) -> None:
@@ -22,11 +21,11 @@ async def do_read(engine: Engine, lease: ReadLease) -> None:
         definition = await engine.definitions.get(conn, lease.definition_name, lease.definition_version)
         verb = definition.verb_of(lease.path)
     moved, pause = after_read(verb, lease, await _read(engine, verb, lease), engine.jitter())
-    async with engine.pool.connection() as conn, run_tx(conn, lease.run_id, engine.clock()) as tx:
-        if await steps.holds_read(conn, lease, engine.worker):
+    async with engine.run_tx(lease.run_id) as tx:
+        if await steps.holds_read(tx.conn, lease, engine.worker):
             await advance(engine, tx, moved)
             if pause is not None:
-                await steps.postpone_read(conn, lease, tx.now + pause)
+                await steps.postpone_read(tx.conn, lease, tx.now + pause)
 
 
 async def _read(engine: Engine, verb: Verb, lease: ReadLease) -> JsonObject | Exception:

@@ -1,1 +1,1 @@
-"""The inbox: the only door in.."""
+"""The inbox: the only door in."""

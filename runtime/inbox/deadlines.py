@@ -3,7 +3,7 @@
 from runtime.engine import Engine
 from runtime.inbox.endings import end_approval
 from runtime.model.approval import ApprovalStatus
-from runtime.model.notification import Applied, Notification
+from runtime.model.notification import Applied, DeadlinePayload, EscalationPayload, Notification
 from runtime.model.states import NotificationStatus, StepStatus, WaitStatus, WaitType
 from runtime.model.wait import Wait
 from runtime.outbox import messages
@@ -11,15 +11,15 @@ from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved
 from runtime.store import approvals, waits
 from runtime.store.database.pool import Conn
-from runtime.store.run_tx import RunTx, lock_run
+from runtime.store.run_tx import RunTx
 
 
-async def apply_deadline(engine: Engine, conn: Conn, notification: Notification) -> Applied:
+async def apply_deadline(engine: Engine, conn: Conn, notification: Notification, payload: DeadlinePayload) -> Applied:
     """A deadline has come: a timer fires, an approval expires, a wait for others times out."""
-    found = await _own_wait(engine, conn, notification)
-    if isinstance(found, Applied):
-        return found
-    tx, wait = found
+    owned = await _own_wait(engine, conn, notification, payload)
+    if isinstance(owned, Applied):
+        return owned
+    tx, wait = owned
     if wait.approval_id is not None:
         approval = await approvals.get_approval(conn, wait.approval_id, lock=True)
         if approval is not None:
@@ -37,13 +37,15 @@ async def apply_deadline(engine: Engine, conn: Conn, notification: Notification)
     return Applied(NotificationStatus.APPLIED, {"run_id": wait.run_id, "step": wait.step})
 
 
-async def apply_escalation(engine: Engine, conn: Conn, notification: Notification) -> Applied:
+async def apply_escalation(
+    engine: Engine, conn: Conn, notification: Notification, payload: EscalationPayload
+) -> Applied:
     """Time runs short: ask those who are next in line, and say so. Nothing is granted by it."""
-    found = await _own_wait(engine, conn, notification)
-    if isinstance(found, Applied):
-        return found
-    tx, wait = found
-    if not await waits.escalated(conn, wait.wait_id):
+    owned = await _own_wait(engine, conn, notification, payload)
+    if isinstance(owned, Applied):
+        return owned
+    tx, wait = owned
+    if not await waits.mark_escalated(conn, wait.wait_id):
         return Applied(NotificationStatus.STALE, {"reason": "escalated before"})
     groups = list(wait.escalate_to)
     tx.leaf("wait.escalated", {"type": wait.type, "to": groups}, step=wait.step, approval_id=wait.approval_id)
@@ -57,12 +59,14 @@ async def apply_escalation(engine: Engine, conn: Conn, notification: Notificatio
     return Applied(NotificationStatus.APPLIED, {"run_id": wait.run_id, "step": wait.step})
 
 
-async def _own_wait(engine: Engine, conn: Conn, notification: Notification) -> tuple[RunTx, Wait] | Applied:
+async def _own_wait(
+    engine: Engine, conn: Conn, notification: Notification, payload: DeadlinePayload | EscalationPayload
+) -> tuple[RunTx, Wait] | Applied:
     """Return the locked run and the wait behind a signal of our own; its token tells a stale one."""
     stale = Applied(NotificationStatus.STALE, {"reason": "the wait has ended"})
-    wait = await waits.wait_by_id(conn, notification.payload["wait_id"])
-    if wait is None or wait.token != notification.payload["token"]:
+    wait = await waits.wait_by_id(conn, payload.wait_id)
+    if wait is None or wait.token != payload.token:
         return stale
-    tx = await lock_run(conn, wait.run_id, engine.clock(), notification.request_id)
+    tx = await engine.lock_run(conn, wait.run_id, notification.request_id)
     wait = await waits.wait_by_id(conn, wait.wait_id)
     return (tx, wait) if wait is not None else stale

@@ -4,13 +4,16 @@ import json
 
 from runtime.engine import Engine
 from runtime.gate import settlement
-from runtime.model.approval import Approval, ApprovalStatus, AskKind, Vote
-from runtime.model.states import STEP, StepStatus, WaitStatus, is_final
+from runtime.model.approval import Approval, ApprovalStatus, AskKind, Vote, VoteVerdict
+from runtime.model.effect import AttemptOutcome
+from runtime.model.states import STEP, EffectStatus, StepStatus, WaitStatus, is_final
 from runtime.outbox import messages
 from runtime.outbox.attempt import make_attempt
 from runtime.planning.advance import advance
+from runtime.planning.passage import Passage
 from runtime.planning.planner import StepMoved
 from runtime.store import approvals, effects, steps, waits
+from runtime.store.passages import read_facts
 from runtime.store.run_tx import RunTx
 
 
@@ -34,9 +37,9 @@ async def end_approval(
         effect_id=approval.effect_id,
     )
     ending = {AskKind.EFFECT: _end_effect, AskKind.TASK: _end_task, AskKind.IN_DOUBT: _end_doubt}
-    await ending[AskKind(approval.kind)](engine, tx, approval, status, votes)
+    await ending[approval.kind](engine, tx, approval, status, votes)
     await messages.card_changed(engine, tx, approval.approval_id)
-    if approval.kind == AskKind.EFFECT:
+    if approval.kind is AskKind.EFFECT:
         why = "".join(f" {vote.person_name}{quoted(vote.reason)}" for vote in votes if vote.reason)
         text = f"Your request in run {tx.run_id}, step {approval.step}, was {status}.{why}"
         await messages.tell_requester(engine, tx, f"approval:{approval.approval_id}", text)
@@ -47,12 +50,25 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
     await waits.close_step_wait(tx.conn, tx.run_id, approval.step, wait, tx.now)
     give_up_at = tx.now + engine.timing.effect_deadline
     if status is ApprovalStatus.APPROVED:
-        await effects.release(tx.conn, approval.effect_id, "deferred", "pending", now=tx.now, give_up_at=give_up_at)
+        await effects.release(
+            tx.conn,
+            approval.effect_id,
+            EffectStatus.DEFERRED,
+            EffectStatus.PENDING,
+            now=tx.now,
+            give_up_at=give_up_at,
+        )
         await advance(engine, tx, StepMoved(approval.step, StepStatus.READY))
         return
     reason = _why_not(status, votes)
     await effects.release(
-        tx.conn, approval.effect_id, "deferred", "rejected", now=tx.now, give_up_at=give_up_at, error=reason
+        tx.conn,
+        approval.effect_id,
+        EffectStatus.DEFERRED,
+        EffectStatus.REJECTED,
+        now=tx.now,
+        give_up_at=give_up_at,
+        error=reason,
     )
     await approvals.touch(tx.conn, approval.approval_id, result=f"not performed: {reason}")
     await _refusal_receipt(engine, tx, approval, reason)
@@ -62,15 +78,19 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
 def _why_not(status: ApprovalStatus, votes: list[Vote]) -> str:
     if status is ApprovalStatus.EXPIRED:
         return "nobody decided in time; expiry is never consent"
-    rejected = [f"{vote.person_name}: {vote.reason}" for vote in votes if vote.verdict == "reject"]
+    rejected = [f"{vote.person_name}: {vote.reason}" for vote in votes if vote.verdict is VoteVerdict.REJECT]
     return f"rejected by {'; '.join(rejected)}"
 
 
 async def _refusal_receipt(engine: Engine, tx: RunTx, approval: Approval, reason: str) -> None:
+    passage = await _passage(engine, tx, approval)
+    passage.attempt.approval_id = approval.approval_id
+    await passage.write_receipt(AttemptOutcome.REFUSAL, error=reason)
+
+
+async def _passage(engine: Engine, tx: RunTx, approval: Approval) -> Passage:
     effect = await effects.get_effect(tx.conn, approval.effect_id)
-    attempt = make_attempt(effect, await effects.passage_facts(tx.conn, effect))
-    attempt.approval_id = approval.approval_id
-    await settlement.write_receipt(engine, tx, attempt, "refusal", error=reason)
+    return Passage(engine, tx, make_attempt(effect, await read_facts(tx.conn, effect)))
 
 
 async def _end_task(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
@@ -88,18 +108,25 @@ async def _end_task(engine: Engine, tx: RunTx, approval: Approval, status: Appro
 
 async def _end_doubt(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
     """A person said whether it happened. If not, the effect may be attempted again, as long as its step wants it."""
-    effect = await effects.get_effect(tx.conn, approval.effect_id)
-    attempt = make_attempt(effect, await effects.passage_facts(tx.conn, effect))
+    passage = await _passage(engine, tx, approval)
+    effect = passage.effect
     step_is_over = is_final(STEP, await steps.step_status(tx.conn, tx.run_id, effect.step))
     happened = status is ApprovalStatus.APPROVED
-    after = "dispatched" if happened else "failed" if step_is_over else "pending"
+    after = EffectStatus.PENDING
+    if happened or step_is_over:
+        after = EffectStatus.DISPATCHED if happened else EffectStatus.FAILED
     await effects.release(
-        tx.conn, effect.effect_id, "in_doubt", after, now=tx.now, give_up_at=tx.now + engine.timing.effect_deadline
+        tx.conn,
+        effect.effect_id,
+        EffectStatus.IN_DOUBT,
+        after,
+        now=tx.now,
+        give_up_at=tx.now + engine.timing.effect_deadline,
     )
-    said = {"said_by": [vote.person for vote in votes], "reason": votes[-1].reason}
+    statement = {"said_by": [vote.person for vote in votes], "reason": votes[-1].reason}
     if happened:
-        await settlement.confirmed(engine, tx, attempt, said)
+        await settlement.confirm(passage, statement)
     elif step_is_over:
-        await settlement.write_receipt(engine, tx, attempt, "failure", error="a person says that it did not happen")
+        await passage.write_receipt(AttemptOutcome.FAILURE, error="a person says that it did not happen")
     else:
         await advance(engine, tx, StepMoved(effect.step, StepStatus.READY))

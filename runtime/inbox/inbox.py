@@ -4,7 +4,7 @@ Late, repeated and unmatched notifications are recorded as such and change nothi
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import psycopg
@@ -16,7 +16,17 @@ from runtime.inbox.cancellations import apply_cancel
 from runtime.inbox.completions import apply_completion, apply_progress
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
 from runtime.model.json_limits import error_text
-from runtime.model.notification import Applied, Notification
+from runtime.model.notification import (
+    Applied,
+    CancelPayload,
+    CompletionPayload,
+    DeadlinePayload,
+    EscalationPayload,
+    Notification,
+    PayloadError,
+    ProgressPayload,
+    VotePayload,
+)
 from runtime.model.states import IllegalTransitionError, NotificationStatus
 from runtime.store import notifications
 from runtime.store.database.pool import Conn
@@ -41,7 +51,7 @@ async def apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
     """
     try:
         return await _apply(engine, notification_id)
-    except (psycopg.DataError, ReceiptsError, UnicodeError, KeyError, IllegalTransitionError) as error:
+    except (psycopg.DataError, ReceiptsError, UnicodeError, KeyError, IllegalTransitionError, PayloadError) as error:
         log.exception("notification %s cannot be applied", notification_id)
         reason = error_text(f"{type(error).__name__}: {error}")
         facts = {"counted": False, "code": "vote.unusable", "text": UNUSABLE, "approval": None, "reason": reason}
@@ -56,17 +66,23 @@ async def _apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
         notification = await notifications.get_notification(conn, notification_id)
         if notification.outcome is not None:
             return notification.outcome
-        applied = await _APPLY[notification.kind](engine, conn, notification)
+        applied = await _dispatch(engine, conn, notification)
         facts = {**applied.facts, "status": str(applied.status)}
         await notifications.mark(conn, notification_id, applied.status, facts, engine.clock())
     return facts
 
 
-_APPLY: Mapping[str, Callable[[Engine, Conn, Notification], Awaitable[Applied]]] = {
-    "vote": votes.apply_vote,
-    "completion": apply_completion,
-    "progress": apply_progress,
-    "deadline": apply_deadline,
-    "escalation": apply_escalation,
-    "cancel": apply_cancel,
-}
+async def _dispatch(engine: Engine, conn: Conn, notification: Notification) -> Applied:
+    match notification.payload:
+        case VotePayload() as payload:
+            return await votes.apply_vote(engine, conn, notification, payload)
+        case CompletionPayload() as payload:
+            return await apply_completion(engine, conn, notification, payload)
+        case ProgressPayload() as payload:
+            return await apply_progress(engine, conn, notification, payload)
+        case DeadlinePayload() as payload:
+            return await apply_deadline(engine, conn, notification, payload)
+        case EscalationPayload() as payload:
+            return await apply_escalation(engine, conn, notification, payload)
+        case CancelPayload() as payload:
+            return await apply_cancel(engine, conn, notification, payload)

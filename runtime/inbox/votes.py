@@ -9,42 +9,40 @@ from runtime.approvals.rules import Ballot, refuse_vote, tally
 from runtime.engine import Engine
 from runtime.inbox.endings import end_approval, quoted
 from runtime.model.actor import Person
-from runtime.model.approval import Approval, ApprovalStatus, AskKind, Refusal, Requirement, Vote, VoteVerdict
-from runtime.model.notification import Applied, Notification
+from runtime.model.approval import Approval, ApprovalStatus, AskKind, Refusal, Vote, VoteVerdict
+from runtime.model.notification import Applied, Notification, VotePayload
 from runtime.model.states import NotificationStatus
 from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
-from runtime.store.run_tx import RunTx, lock_run
+from runtime.store.run_tx import RunTx
 
 UNKNOWN_APPROVAL = Refusal("vote.unknown", "This request is not known here. Nothing has changed.")
 
 
-async def apply_vote(engine: Engine, conn: Conn, notification: Notification) -> Applied:
+async def apply_vote(engine: Engine, conn: Conn, notification: Notification, payload: VotePayload) -> Applied:
     """Count a click, or refuse it; either way the run's chain says so."""
-    payload = notification.payload
-    found = await approvals.get_approval(conn, payload["approval_id"])
+    found = await approvals.get_approval(conn, payload.approval_id)
     if found is None:
         return _refused(NotificationStatus.DEAD_LETTER, UNKNOWN_APPROVAL, None)
-    tx = await lock_run(conn, found.run_id, engine.clock(), notification.request_id)
+    tx = await engine.lock_run(conn, found.run_id, notification.request_id)
     approval = await approvals.get_approval(conn, found.approval_id, lock=True)
     if approval is None or tx.tenant != notification.tenant:
         return _refused(NotificationStatus.DEAD_LETTER, UNKNOWN_APPROVAL, None)
-    person = await _voter(conn, notification)
+    person = await _voter(conn, notification.tenant, payload)
     refusal = person if isinstance(person, Refusal) else await _refusal(tx, approval, person, payload)
     if isinstance(person, Refusal) or refusal is not None:
-        applied = _refuse(tx, approval, notification, refusal or UNKNOWN_APPROVAL)
+        applied = _refuse(tx, approval, payload, refusal or UNKNOWN_APPROVAL)
     else:
-        applied = await _count(engine, tx, approval, person, notification)
+        applied = await _count(engine, tx, approval, person, notification, payload)
     await tx.flush()
     return applied
 
 
-async def _voter(conn: Conn, notification: Notification) -> Person | Refusal:
-    refusal = notification.payload["refusal"]
-    if refusal is not None:
-        return Refusal(refusal["code"], refusal["text"])
-    row = await directory.actor(conn, notification.tenant, notification.payload["person_id"])
+async def _voter(conn: Conn, tenant: str, payload: VotePayload) -> Person | Refusal:
+    if payload.refusal is not None:
+        return Refusal(payload.refusal.code, payload.refusal.text)
+    row = await directory.actor(conn, tenant, payload.person_id) if payload.person_id else None
     if row is None or row["kind"] != "person":
         return Refusal("identity.unknown", "The directory does not know you. Ask the operator to add you.")
     return Person(row["actor_id"], row["name"], tuple(row["groups"]))
@@ -54,8 +52,8 @@ async def ballot_of(conn: Conn, approval: Approval, run: Mapping[str, Any]) -> B
     """Return the approval as the rules of voting see it; `run` is its run's row."""
     votes = await approvals.votes_of(conn, approval.approval_id)
     return Ballot(
-        status=ApprovalStatus(approval.status),
-        requirement=Requirement.of(approval.requirement),
+        status=approval.status,
+        requirement=approval.requirement,
         requested_by=run["requested_by"],
         submitted_by=run["submitted_by"],
         requester_accounts=frozenset((team, user) for team, user in run["requester_accounts"]),
@@ -63,26 +61,25 @@ async def ballot_of(conn: Conn, approval: Approval, run: Mapping[str, Any]) -> B
         voted_accounts=frozenset((vote.team, vote.account) for vote in votes),
         escalated=approval.escalated,
         # what happened is asked until somebody knows
-        expires_at=datetime.max.replace(tzinfo=UTC) if approval.kind == AskKind.IN_DOUBT else approval.expires_at,
+        expires_at=datetime.max.replace(tzinfo=UTC) if approval.kind is AskKind.IN_DOUBT else approval.expires_at,
     )
 
 
-async def _refusal(tx: RunTx, approval: Approval, person: Person, payload: Any) -> Refusal | None:
+async def _refusal(tx: RunTx, approval: Approval, person: Person, payload: VotePayload) -> Refusal | None:
     ballot = await ballot_of(tx.conn, approval, tx.row)
-    account = (payload["team"], payload["user"])
-    return refuse_vote(ballot, person, [account], VoteVerdict(payload["verdict"]), payload["reason"], tx.now)
+    account = (payload.team, payload.user)
+    return refuse_vote(ballot, person, [account], payload.verdict, payload.reason, tx.now)
 
 
-def _refuse(tx: RunTx, approval: Approval, notification: Notification, refusal: Refusal) -> Applied:
-    payload = notification.payload
+def _refuse(tx: RunTx, approval: Approval, payload: VotePayload, refusal: Refusal) -> Applied:
     facts = {
         "approval_id": approval.approval_id,
         "code": refusal.code,
-        "verdict": payload["verdict"],
-        "team": payload["team"],
-        "user": payload["user"],
+        "verdict": str(payload.verdict),
+        "team": payload.team,
+        "user": payload.user,
     }
-    actor = Actor(id=payload["person_id"] or f"slack:{payload['team']}:{payload['user']}", kind="person")
+    actor = Actor(id=payload.person_id or f"slack:{payload.team}:{payload.user}", kind="person")
     tx.leaf("vote.refused", facts, actor=actor, step=approval.step, approval_id=approval.approval_id)
     repeated = refusal.code == "vote.repeated"
     closed = refusal.code in ("vote.closed", "vote.expired", "vote.stale")
@@ -92,21 +89,22 @@ def _refuse(tx: RunTx, approval: Approval, notification: Notification, refusal: 
     return _refused(status, refusal, approval.status)
 
 
-def _refused(status: NotificationStatus, refusal: Refusal, approval: str | None) -> Applied:
-    facts = {"counted": False, "code": refusal.code, "text": refusal.text, "approval": approval}
+def _refused(status: NotificationStatus, refusal: Refusal, approval: ApprovalStatus | None) -> Applied:
+    facts = {"counted": False, "code": refusal.code, "text": refusal.text, "approval": approval and str(approval)}
     return Applied(status, facts)
 
 
-async def _count(engine: Engine, tx: RunTx, approval: Approval, person: Person, notification: Notification) -> Applied:
-    payload = notification.payload
+async def _count(
+    engine: Engine, tx: RunTx, approval: Approval, person: Person, notification: Notification, payload: VotePayload
+) -> Applied:
     vote = Vote(
         person=person.id,
         person_name=person.name,
         groups=person.groups,
-        verdict=payload["verdict"],
-        reason=payload["reason"].strip(),
-        team=payload["team"],
-        account=payload["user"],
+        verdict=payload.verdict,
+        reason=payload.reason.strip(),
+        team=payload.team,
+        account=payload.user,
         at=tx.now,
     )
     await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
@@ -115,7 +113,7 @@ async def _count(engine: Engine, tx: RunTx, approval: Approval, person: Person, 
         {
             "approval_id": approval.approval_id,
             "person": person.id,
-            "verdict": vote.verdict,
+            "verdict": str(vote.verdict),
             "groups": list(person.groups),
             "slack": {"team": vote.team, "user": vote.account},
         },
@@ -125,8 +123,8 @@ async def _count(engine: Engine, tx: RunTx, approval: Approval, person: Person, 
         effect_id=approval.effect_id,
     )
     votes = await approvals.votes_of(tx.conn, approval.approval_id)
-    requirement = Requirement.of(approval.requirement)
-    status = tally(requirement, [(VoteVerdict(v.verdict), v.person, v.groups) for v in votes])
+    requirement = approval.requirement
+    status = tally(requirement, [(v.verdict, v.person, v.groups) for v in votes])
     await _tell_vote(engine, tx, approval, vote, len(votes), requirement.quorum)
     if status is ApprovalStatus.REQUESTED:
         await approvals.touch(tx.conn, approval.approval_id)
@@ -137,13 +135,13 @@ async def _count(engine: Engine, tx: RunTx, approval: Approval, person: Person, 
 
 
 _SAID = (
-    {"approve": "approved", "reject": "rejected"},
-    {"approve": "says it happened", "reject": "says it did not happen"},
+    {VoteVerdict.APPROVE: "approved", VoteVerdict.REJECT: "rejected"},
+    {VoteVerdict.APPROVE: "says it happened", VoteVerdict.REJECT: "says it did not happen"},
 )
 
 
 async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, vote: Vote, count: int, quorum: int) -> None:
-    said = _SAID[approval.kind == AskKind.IN_DOUBT][vote.verdict]
-    progress = f" ({count} of {quorum})" if vote.verdict == "approve" else ""
+    said = _SAID[approval.kind is AskKind.IN_DOUBT][vote.verdict]
+    progress = f" ({count} of {quorum})" if vote.verdict is VoteVerdict.APPROVE else ""
     text = f"{vote.person_name} {said}{progress}{quoted(vote.reason)}"
     await messages.tell_thread(engine, tx, approval.approval_id, f"vote:{approval.approval_id}:{vote.person}", text)

@@ -1,1 +1,1 @@
-"""The vocabulary as values: what everything else speaks of. No I/O.."""
+"""The vocabulary as values: what everything else speaks of. No I/O."""

@@ -2,9 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
+
+import isodate
+
+from runtime.model.action import Tier
 
 
 class AskKind(StrEnum):
@@ -50,7 +54,7 @@ class Requirement:
     exclude: tuple[str, ...]
     reason_required: bool
     escalate_to: tuple[str, ...]
-    expires_in: str
+    expires_in: str  # ISO 8601 duration
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Requirement":
@@ -65,9 +69,48 @@ class Requirement:
             expires_in=document["expires_in"],
         )
 
+    @classmethod
+    def of_one(cls, groups: Sequence[str], lasts: timedelta, *, reason_required: bool = False) -> "Requirement":
+        """Return the requirement of one person out of the groups."""
+        return cls(1, tuple(groups), False, (), reason_required, (), isodate.duration_isoformat(lasts))  # noqa: FBT003
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it is stored and put on record."""
+        return {
+            "quorum": self.quorum,
+            "groups": list(self.groups),
+            "all_groups": self.all_groups,
+            "exclude": list(self.exclude),
+            "expires_in": self.expires_in,
+            "reason_required": self.reason_required,
+            "escalate_to": list(self.escalate_to),
+        }
+
+    @property
+    def lasts(self) -> timedelta:
+        """Return how long people have."""
+        duration: timedelta = isodate.parse_duration(self.expires_in)
+        return duration
+
     def electorate(self, *, escalated: bool) -> tuple[str, ...]:
         """Return the groups whose members may vote; those next in line only once time has run short."""
         return (*self.groups, *self.escalate_to) if escalated else self.groups
+
+
+@dataclass(frozen=True)
+class NewApproval:
+    """A question to people about one effect. `before` holds the present values of what would change, where known."""
+
+    approval_id: str
+    effect_id: str
+    step: str
+    kind: AskKind
+    digest: str  # of the canonical action that is asked about
+    tier: Tier
+    requirement: Requirement
+    reasons: Sequence[Mapping[str, str]]  # of policy: code and msg
+    before: Mapping[str, Any]
+    purpose: str  # what the step is for, in its author's words
 
 
 @dataclass(frozen=True)
@@ -78,27 +121,27 @@ class Approval:
     run_id: str
     effect_id: str
     step: str
-    kind: str
+    kind: AskKind
     digest: str
-    tier: str
-    requirement: Mapping[str, Any]
-    status: str
-    revision: int
-    escalated: bool
+    tier: Tier
+    requirement: Requirement
+    status: ApprovalStatus
+    revision: int  # rises with every change of what the card shows
+    escalated: bool  # time has run short: those next in line may vote too
     channel: str | None
-    card_ts: str | None
+    card_ts: str | None  # of the card's message in the channel
     expires_at: datetime
-    consumed_at: datetime | None
+    consumed_at: datetime | None  # when an attempt used it up
 
 
 @dataclass(frozen=True)
 class Vote:
-    """One person's verdict."""
+    """One person's verdict; `team` and `account` are the Slack account that clicked."""
 
     person: str
     person_name: str
     groups: Sequence[str]
-    verdict: str
+    verdict: VoteVerdict
     reason: str
     team: str
     account: str

@@ -1,9 +1,13 @@
 """A proposed side effect, as a row of the outbox."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
+
+from runtime.model.action import Acting
+from runtime.model.states import EffectStatus
 
 
 class LeaseLostError(Exception):
@@ -14,56 +18,70 @@ class KeyInUseError(Exception):
     """Another effect is acting, or has acted, under the same idempotency key."""
 
 
-@dataclass(frozen=True)
-class Effect:
-    """A row of the outbox. `fields` are what the connector gets, secrets and all."""
+class OnDoubt(StrEnum):
+    """What to do about an attempt without an outcome (design, section 9, step 9)."""
+
+    RETRY = "retry"  # the target honours our key
+    RECONCILE = "reconcile"  # read the target back
+    ASK = "ask"  # a person looks
+
+
+class Purpose(StrEnum):
+    """Whom an effect serves: a step of the run, or the people who are told and asked."""
+
+    STEP = "step"
+    MESSAGE = "message"
+
+
+class AttemptOutcome(StrEnum):
+    """What a receipt says of one attempt, or of its refusal."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    REFUSAL = "refusal"
+    IN_DOUBT = "in_doubt"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewEffect(Acting):
+    """What the planner, or the system, proposes. The first of its dedupe key stays."""
+
+    effect_id: str
+    dedupe_key: str  # SHA-256 of (definition, run, step, command), hexadecimal
+    purpose: Purpose
+    step: str  # path of the step; "" for a message
+    on_doubt: OnDoubt
+    correlation_key: str  # of the wait that a durable verb opens; "" for others
+    timeout_s: float  # seconds that one call of the connector may take
+    retry: Mapping[str, Any]  # as `outbox.retry.to_document` writes it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effect(Acting):
+    """A row of the outbox. Told apart: leases, calls of the connector, and times that nothing could begin."""
 
     effect_id: str
     run_id: str
     tenant: str
-    step: str
-    connector: str
-    operation: str
-    target: str
-    fields: Mapping[str, Any]
-    tier: str
-    reversible_by: str | None
-    redact: Sequence[str]
-    idempotency_key: str
-    in_doubt: str
-    digest: str
-    correlation_key: str
-    timeout_s: float
-    retry: Mapping[str, Any]
-    status: str
-    attempt: int
-    tries: int
-    postponed: int
+    purpose: Purpose
+    step: str  # path of the step; "" for a message
+    on_doubt: OnDoubt
+    digest: str  # of the canonical action as proposed, or as last begun: SHA-256, hexadecimal
+    correlation_key: str  # of the wait that a durable verb opens; "" for others
+    timeout_s: float  # seconds that one call of the connector may take
+    retry: Mapping[str, Any]  # as `outbox.retry.to_document` writes it
+    status: EffectStatus
+    attempt: int  # leases taken so far: the fencing token that every write of a worker names
+    tries: int  # calls of the connector since the effect was last released
+    postponed: int  # times in a row that nothing could be begun
     lease_owner: str | None
-    give_up_at: datetime
-    started_at: datetime | None
-    approval_id: str | None
-    decision_id: str | None
+    give_up_at: datetime  # until then it is tried
+    started_at: datetime | None  # an attempt began then, and its outcome is not known yet
+    approval_id: str | None  # the newest approval of it
+    decision_id: str | None  # policy's decision behind the newest attempt
     created_at: datetime
 
-
-@dataclass(frozen=True)
-class NewEffect:
-    """What the planner, or the system, proposes."""
-
-    effect_id: str
-    dedupe_key: str
-    step: str
-    connector: str
-    operation: str
-    target: str
-    fields: Mapping[str, Any]
-    tier: str
-    reversible_by: str | None
-    redact: Sequence[str]
-    idempotency_key: str
-    in_doubt: str
-    digest: str
-    correlation_key: str
-    timeout_s: float
-    retry: Mapping[str, Any]
+    @property
+    def is_message(self) -> bool:
+        """Return whether it talks about the work and is not part of it."""
+        return self.purpose is Purpose.MESSAGE

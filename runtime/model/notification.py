@@ -1,25 +1,119 @@
-"""An inbound fact, and what became of it."""
+"""An inbound fact, and what became of it. Payloads are parsed by their kind, when recorded and when loaded."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from receipts.chain import Actor
+from runtime.model.approval import VoteVerdict
 from runtime.model.states import NotificationStatus
+
+
+class PayloadError(Exception):
+    """What was recorded is no notification of its kind; the message says where."""
+
+
+class _Payload(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class VoteRefusal(_Payload):
+    """Why the bot knows already that a click cannot count."""
+
+    code: str
+    text: str
+
+
+class VotePayload(_Payload):
+    """A click. `person_id` is None where the account belongs to nobody, or to several."""
+
+    kind: Literal["vote"] = "vote"
+    approval_id: str
+    revision: int
+    verdict: VoteVerdict
+    reason: str
+    team: str
+    user: str
+    person_id: str | None
+    refusal: VoteRefusal | None
+
+
+class _AnswerPayload(_Payload):
+    """Word from the other side; `verbs` are those that its sender may answer for."""
+
+    outcome: Literal["succeeded", "failed"] = "succeeded"
+    result: Any = Field(default_factory=dict)
+    error: str = ""
+    message: str = ""
+    token: str | None
+    verbs: list[str]
+
+
+class CompletionPayload(_AnswerPayload):
+    """A durable step's result, or its failure."""
+
+    kind: Literal["completion"] = "completion"
+
+
+class ProgressPayload(_AnswerPayload):
+    """Word of progress in `message`: it resumes nothing."""
+
+    kind: Literal["progress"] = "progress"
+
+
+class _WaitPayload(_Payload):
+    wait_id: str
+    token: str
+
+
+class DeadlinePayload(_WaitPayload):
+    """The deadline of a wait has come."""
+
+    kind: Literal["deadline"] = "deadline"
+
+
+class EscalationPayload(_WaitPayload):
+    """Time runs short for a wait."""
+
+    kind: Literal["escalation"] = "escalation"
+
+
+class CancelPayload(_Payload):
+    """Somebody wants a run to stop."""
+
+    kind: Literal["cancel"] = "cancel"
+    run_id: str
+    reason: str
+
+
+Payload = VotePayload | CompletionPayload | ProgressPayload | DeadlinePayload | EscalationPayload | CancelPayload
+
+_PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discriminator="kind")])
+
+
+def parse_payload(kind: str, document: Mapping[str, Any]) -> Payload:
+    """Return the stored payload of a kind, or raise PayloadError naming every fault."""
+    try:
+        return _PAYLOAD.validate_python({**document, "kind": kind})
+    except ValidationError as error:
+        faults = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
+        raise PayloadError("; ".join(faults)) from error
 
 
 @dataclass(frozen=True)
 class Notification:
-    """An inbound fact."""
+    """An inbound fact. `dedupe_key` is equal for deliveries of the same fact."""
 
     notification_id: str
     tenant: str
-    kind: str
     dedupe_key: str
     correlation_key: str
-    payload: Mapping[str, Any]
-    actor: Mapping[str, str]
+    payload: Payload
+    actor: Actor
     request_id: str
-    status: str = "received"
+    status: NotificationStatus = NotificationStatus.RECEIVED
     outcome: Mapping[str, Any] | None = None
 
 
@@ -28,4 +122,4 @@ class Applied:
     """What became of a notification, and the facts to keep with it."""
 
     status: NotificationStatus
-    facts: dict[str, Any]
+    facts: dict[str, Any] = field(default_factory=dict)

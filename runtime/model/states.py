@@ -44,6 +44,7 @@ class EffectStatus(StrEnum):
     LEASED = "leased"
     DEFERRED = "deferred"
     IN_DOUBT = "in_doubt"
+    HELD = "held"
     DISPATCHED = "dispatched"
     REJECTED = "rejected"
     FAILED = "failed"
@@ -131,7 +132,8 @@ STEP: Table = {
 
 EFFECT: Table = {
     _E.PENDING: frozenset({_E.LEASED, _E.REJECTED}),
-    _E.LEASED: frozenset({_E.DISPATCHED, _E.DEFERRED, _E.REJECTED, _E.FAILED, _E.IN_DOUBT, _E.PENDING}),
+    _E.LEASED: frozenset({_E.DISPATCHED, _E.DEFERRED, _E.REJECTED, _E.FAILED, _E.IN_DOUBT, _E.HELD, _E.PENDING}),
+    _E.HELD: frozenset({_E.LEASED, _E.REJECTED}),
     _E.DEFERRED: frozenset({_E.PENDING, _E.REJECTED}),
     _E.IN_DOUBT: frozenset({_E.LEASED, _E.PENDING, _E.DISPATCHED, _E.FAILED}),
     **_ends(_E.DISPATCHED, _E.REJECTED, _E.FAILED),

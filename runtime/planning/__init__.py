@@ -1,1 +1,1 @@
-"""What follows from what: the pure planner, and the shell that commits its answer.."""
+"""What follows from what: the pure planner, and the shell that commits its answer."""

@@ -7,11 +7,11 @@ import isodate
 
 from runtime.definitions.model import Definition, Kind, Verb
 from runtime.engine import Engine
-from runtime.model.effect import NewEffect
+from runtime.model.action import commitment, dedupe_key
+from runtime.model.effect import NewEffect, Purpose
 from runtime.model.states import RunStatus, StepStatus, WaitType
 from runtime.model.step import StepState
 from runtime.outbox import messages, retry
-from runtime.outbox.action import commitment, dedupe_key, make_action
 from runtime.outbox.propose import propose
 from runtime.planning.planner import Event, Proposal, Snapshot, Timer, Transition, plan
 from runtime.planning.waits import open_wait
@@ -32,7 +32,7 @@ _SAID = {
 
 async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     """Plan what follows from `event` and write it: steps, effects, waits and leaves, in the transaction of `tx`."""
-    definition = await engine.definitions.get(tx.conn, tx.row["definition_name"], tx.row["definition_version"])
+    definition = await tx.definition()
     steps = await step_rows.load_steps(tx.conn, tx.run_id)
     snapshot = Snapshot(tx.run_id, tx.tenant, tx.status, tx.row["trigger"], steps)
     transition = plan(definition, snapshot, event)
@@ -69,20 +69,10 @@ async def _emit(engine: Engine, tx: RunTx, definition: Definition, transition: T
 def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Proposal) -> NewEffect:
     verb = proposal.verb
     connector, operation = verb.handler.split("::")
-    action = make_action(
-        connector=connector,
-        operation=operation,
-        target=proposal.target,
-        fields=proposal.params,
-        idempotency_key=proposal.idempotency_key,
-        tier=verb.tier,
-        reversible_by=verb.reversible_by,
-        pointers=verb.redact,
-        salt=tx.row["salt"],
-    )
     return NewEffect(
         effect_id=engine.new_id("eff"),
         dedupe_key=dedupe_key(definition.digest, tx.run_id, proposal.path, "perform"),
+        purpose=Purpose.STEP,
         step=proposal.path,
         connector=connector,
         operation=operation,
@@ -92,8 +82,7 @@ def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Prop
         reversible_by=verb.reversible_by,
         redact=verb.redact,
         idempotency_key=proposal.idempotency_key,
-        in_doubt=verb.in_doubt,
-        digest=action.digest,
+        on_doubt=verb.in_doubt,
         correlation_key=proposal.correlation_key,
         timeout_s=_call_timeout(verb),
         retry=retry.to_document(verb.retry),

@@ -15,7 +15,6 @@ from runtime.planning.advance import advance
 from runtime.planning.planner import ParamsError, Started, fits
 from runtime.store import directory, runs
 from runtime.store.database.pool import Conn
-from runtime.store.run_tx import lock_run, run_tx
 
 
 class TriggerError(Exception):
@@ -34,8 +33,7 @@ class Trigger:
     type: str
     ref: str
     payload: Mapping[str, Any]
-    requested_by: str
-    requester_kind: str
+    requested_by: Actor
     submitted_by: str
     request_id: str
 
@@ -61,9 +59,8 @@ async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Cla
         run_id = await runs.claim_trigger(conn, new, definition, engine.clock())
         if run_id is None:
             return await _claimed_before(conn, trigger)
-        tx = await lock_run(conn, run_id, engine.clock(), trigger.request_id)
-        actor = Actor(id=trigger.requested_by, kind=trigger.requester_kind)  # type: ignore[arg-type]  # pydantic checks it
-        tx.leaf("run.queued", _facts(definition, trigger), actor=actor)
+        tx = await engine.lock_run(conn, run_id, trigger.request_id)
+        tx.leaf("run.queued", _facts(definition, trigger), actor=trigger.requested_by)
         await tx.flush()
     engine.wakeup.poke()
     return Claim(run_id, is_new=True)
@@ -72,7 +69,7 @@ async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Cla
 async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
     accounts = [
         account
-        for actor in dict.fromkeys((trigger.requested_by, trigger.submitted_by))
+        for actor in dict.fromkeys((trigger.requested_by.id, trigger.submitted_by))
         for account in await directory.accounts_of(conn, trigger.tenant, actor)
     ]
     return NewRun(
@@ -82,8 +79,8 @@ async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
         trigger_type=trigger.type,
         trigger_ref=trigger.ref,
         trigger=trigger.payload,
-        requested_by=trigger.requested_by,
-        requester_kind=trigger.requester_kind,
+        requested_by=trigger.requested_by.id,
+        requester_kind=trigger.requested_by.kind,
         submitted_by=trigger.submitted_by,
         request_id=trigger.request_id,
         salt=await runs.salt_of(conn, trigger.tenant, secrets.token_hex(16)),
@@ -103,14 +100,14 @@ def _facts(definition: Definition, trigger: Trigger) -> dict[str, str]:
 
 async def _claimed_before(conn: Conn, trigger: Trigger) -> Claim:
     first = await runs.run_of_trigger(conn, trigger.tenant, trigger.type, trigger.ref)
-    if first["trigger"] != dict(trigger.payload) or first["requested_by"] != trigger.requested_by:
+    if first["trigger"] != dict(trigger.payload) or first["requested_by"] != trigger.requested_by.id:
         raise TriggerConflictError(f"ref {trigger.ref!r} was claimed before, with another payload or requester")
     return Claim(first["run_id"], is_new=False)
 
 
 async def start_run(engine: Engine, run_id: str) -> None:
     """Start a queued run, unless another worker has."""
-    async with engine.pool.connection() as conn, run_tx(conn, run_id, engine.clock()) as tx:
+    async with engine.run_tx(run_id) as tx:
         if tx.status is RunStatus.QUEUED:
             tx.leaf("run.started", {"worker": engine.worker})
             await advance(engine, tx, Started())

@@ -5,27 +5,40 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from runtime.model.approval import Approval, Vote
+from runtime.model.action import Tier
+from runtime.model.approval import Approval, ApprovalStatus, AskKind, NewApproval, Requirement, Vote, VoteVerdict
 from runtime.store.database.pool import Conn
 
 _COLUMNS = ", ".join(Approval.__dataclass_fields__)
 
 
-async def insert_approval(conn: Conn, document: Mapping[str, Any]) -> None:
-    """Write a new approval; `document` has the columns that are not defaults."""
+def _approval(row: Mapping[str, Any]) -> Approval:
+    typed = {
+        "kind": AskKind(row["kind"]),
+        "tier": Tier(row["tier"]),
+        "requirement": Requirement.of(row["requirement"]),
+        "status": ApprovalStatus(row["status"]),
+    }
+    return Approval(**{**row, **typed})
+
+
+async def insert_approval(conn: Conn, run_id: str, new: NewApproval, now: datetime) -> None:
+    """Write a new approval, open from now on."""
     await conn.execute(
         """
         INSERT INTO approvals (approval_id, run_id, effect_id, step, kind, digest, tier, requirement, reasons, before,
                                purpose, status, cards, requested_at, expires_at)
         VALUES (%(approval_id)s, %(run_id)s, %(effect_id)s, %(step)s, %(kind)s, %(digest)s, %(tier)s,
-                %(requirement)s, %(reasons)s, %(before)s, %(purpose)s, 'requested', '[]', %(requested_at)s,
-                %(expires_at)s)
+                %(requirement)s, %(reasons)s, %(before)s, %(purpose)s, 'requested', '[]', %(now)s, %(expires_at)s)
         """,
         {
-            **document,
-            "requirement": json.dumps(document["requirement"]),
-            "reasons": json.dumps(document["reasons"]),
-            "before": json.dumps(document["before"]),
+            **vars(new),
+            "run_id": run_id,
+            "requirement": json.dumps(new.requirement.document()),
+            "reasons": json.dumps([dict(reason) for reason in new.reasons]),
+            "before": json.dumps(dict(new.before)),
+            "now": now,
+            "expires_at": now + new.requirement.lasts,
         },
     )
 
@@ -39,10 +52,10 @@ async def get_approval(conn: Conn, approval_id: str, *, lock: bool = False) -> A
             (approval_id,),
         )
     ).fetchone()
-    return Approval(**row) if row else None
+    return _approval(row) if row else None
 
 
-async def open_approval(conn: Conn, effect_id: str, kind: str) -> Approval | None:
+async def find_open(conn: Conn, effect_id: str, kind: AskKind) -> Approval | None:
     """Return the open approval of this kind on an effect, or None."""
     row = await (
         await conn.execute(
@@ -51,10 +64,10 @@ async def open_approval(conn: Conn, effect_id: str, kind: str) -> Approval | Non
             (effect_id, kind),
         )
     ).fetchone()
-    return Approval(**row) if row else None
+    return _approval(row) if row else None
 
 
-async def close_approval(conn: Conn, approval_id: str, status: str, now: datetime) -> bool:
+async def close_approval(conn: Conn, approval_id: str, status: ApprovalStatus, now: datetime) -> bool:
     """Compare and set: end an open approval. False if it had ended before."""
     done = await conn.execute(
         "UPDATE approvals SET status = %s, decided_at = %s, revision = revision + 1"
@@ -126,7 +139,7 @@ async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
             (approval_id,),
         )
     ).fetchall()
-    return [Vote(**row) for row in rows]
+    return [Vote(**{**row, "verdict": VoteVerdict(row["verdict"])}) for row in rows]
 
 
 async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from runtime.definitions.canonical import from_canonical
 from runtime.definitions.model import Definition
 from runtime.store.database.pool import Conn
 
@@ -33,3 +34,17 @@ async def canonical_definition(conn: Conn, name: str, version: int) -> bytes:
     if row is None:
         raise LookupError(f"no definition {name} version {version}")
     return bytes(row["canonical"])
+
+
+class Definitions:
+    """Definitions by name and version: from the store, parsed once, kept for good because they cannot change."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], Definition] = {}
+
+    async def get(self, conn: Conn, name: str, version: int) -> Definition:
+        """Return the definition that a run names."""
+        key = (name, version)
+        if key not in self._known:
+            self._known[key] = from_canonical(await canonical_definition(conn, name, version))
+        return self._known[key]

@@ -1,34 +1,48 @@
 """The outbox: effects and their leases. Every write by a worker names its lease and attempt."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from psycopg.errors import UniqueViolation
 
-from runtime.model.effect import Effect, KeyInUseError, LeaseLostError, NewEffect
+from runtime.model.action import Tier
+from runtime.model.effect import Effect, KeyInUseError, LeaseLostError, NewEffect, OnDoubt, Purpose
 from runtime.model.states import EFFECT, EffectStatus, check
 from runtime.store.database.pool import Conn
 
 _COLUMNS = ", ".join(Effect.__dataclass_fields__)
 
 
+def _effect(row: Mapping[str, Any]) -> Effect:
+    typed = {
+        "tier": Tier(row["tier"]),
+        "purpose": Purpose(row["purpose"]),
+        "on_doubt": OnDoubt(row["on_doubt"]),
+        "status": EffectStatus(row["status"]),
+    }
+    return Effect(**{**row, **typed})
+
+
 async def insert_effect(
-    conn: Conn, run_id: str, tenant: str, effect: NewEffect, now: datetime, give_up_at: datetime
+    conn: Conn, run_id: str, tenant: str, effect: NewEffect, digest: str, now: datetime, give_up_at: datetime
 ) -> bool:
     """Put an effect into the outbox; False if it is there already (same dedupe key), and then stays as it is."""
     done = await conn.execute(
         """
-        INSERT INTO effects (effect_id, dedupe_key, run_id, tenant, step, connector, operation, target, fields,
-            tier, reversible_by, redact, idempotency_key, in_doubt, digest, correlation_key, timeout_s, retry,
+        INSERT INTO effects (effect_id, dedupe_key, run_id, tenant, purpose, step, connector, operation, target, fields,
+            tier, reversible_by, redact, idempotency_key, on_doubt, digest, correlation_key, timeout_s, retry,
             status, next_try_at, give_up_at, created_at)
-        VALUES (%(effect_id)s, %(dedupe_key)s, %(run_id)s, %(tenant)s, %(step)s, %(connector)s, %(operation)s,
-            %(target)s, %(fields)s, %(tier)s, %(reversible_by)s, %(redact)s, %(idempotency_key)s, %(in_doubt)s,
-            %(digest)s, %(correlation_key)s, %(timeout_s)s, %(retry)s, 'pending', %(now)s, %(give_up_at)s, %(now)s)
+        VALUES (%(effect_id)s, %(dedupe_key)s, %(run_id)s, %(tenant)s, %(purpose)s, %(step)s, %(connector)s,
+            %(operation)s, %(target)s, %(fields)s, %(tier)s, %(reversible_by)s, %(redact)s, %(idempotency_key)s,
+            %(on_doubt)s, %(digest)s, %(correlation_key)s, %(timeout_s)s, %(retry)s, 'pending', %(now)s,
+            %(give_up_at)s, %(now)s)
         ON CONFLICT (dedupe_key) DO NOTHING
         """,
         {
             **vars(effect),
+            "digest": digest,
             "fields": json.dumps(effect.fields),
             "redact": json.dumps(list(effect.redact)),
             "retry": json.dumps(dict(effect.retry)),
@@ -42,13 +56,14 @@ async def insert_effect(
 
 
 async def lease_effects(conn: Conn, worker: str, now: datetime, until: datetime, limit: int) -> list[Effect]:
-    """Lease effects that are due: pending ones, and those in doubt that need no person."""
+    """Lease effects that are due: pending and held ones, and those in doubt that need no person."""
     rows = await (
         await conn.execute(
             f"""
             WITH due AS MATERIALIZED (
                 SELECT effect_id FROM effects
-                 WHERE (status = 'pending' OR status = 'in_doubt' AND in_doubt <> 'ask') AND next_try_at <= %(now)s
+                 WHERE (status IN ('pending', 'held') OR status = 'in_doubt' AND on_doubt <> 'ask')
+                   AND next_try_at <= %(now)s
                  ORDER BY next_try_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
             )
             UPDATE effects SET status = 'leased', attempt = attempt + 1, lease_owner = %(worker)s,
@@ -59,61 +74,7 @@ async def lease_effects(conn: Conn, worker: str, now: datetime, until: datetime,
             {"worker": worker, "now": now, "until": until, "limit": limit},
         )
     ).fetchall()
-    return [Effect(**row) for row in rows]
-
-
-async def passage_facts(conn: Conn, effect: Effect) -> dict[str, Any]:
-    """Return, in one read, what the gate has to know beside the effect: its run, requester, votes, task and receipt."""
-    row = await (
-        await conn.execute(
-            """
-            SELECT r.salt, r.requested_by, r.requester_kind, r.submitted_by, r.definition_name,
-                   r.definition_version, r.trigger_type,
-                   (SELECT status FROM steps s WHERE s.run_id = r.run_id AND s.path = %(step)s) AS step_status,
-                   (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> %(effect_id)s
-                       AND w.connector <> 'slack'
-                       AND (w.status = 'dispatched' OR w.started_at IS NOT NULL)) AS writes,
-                   coalesce(who.groups, '[]'::json) AS requester_groups,
-                   (SELECT approval_id FROM approvals t WHERE t.effect_id = %(effect_id)s AND t.kind = 'task'
-                     ORDER BY requested_at DESC LIMIT 1) AS task_id,
-                   a.status AS approval_status, a.digest AS approval_digest,
-                   coalesce((SELECT json_agg(json_build_object('person', v.person,
-                                                               'groups', coalesce(p.groups, '[]'::json),
-                                                               'verdict', v.verdict) ORDER BY v.at, v.person)
-                               FROM votes v LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
-                              WHERE v.approval_id = a.approval_id), '[]'::json) AS votes,
-                   done.fingerprint AS done_fingerprint, done.response AS done_response
-              FROM runs r
-              LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
-              LEFT JOIN approvals a ON a.approval_id = %(approval_id)s AND a.effect_id = %(effect_id)s
-              LEFT JOIN receipts done ON done.tenant = r.tenant AND done.idempotency_key = %(key)s
-                                     AND done.outcome = 'success'
-             WHERE r.run_id = %(run_id)s
-            """,
-            {
-                "effect_id": effect.effect_id,
-                "approval_id": effect.approval_id,
-                "key": effect.idempotency_key,
-                "run_id": effect.run_id,
-                "step": effect.step,
-            },
-        )
-    ).fetchone()
-    if row is None:
-        raise LookupError(f"no run {effect.run_id}")
-    return row
-
-
-async def passage_writes(conn: Conn, effect: Effect) -> int:
-    """Return how many other writes the run has done or begun; chat is not counted. As `passage_facts` counts."""
-    row = await (
-        await conn.execute(
-            "SELECT count(*) AS n FROM effects WHERE run_id = %s AND effect_id <> %s AND connector <> 'slack'"
-            " AND (status = 'dispatched' OR started_at IS NOT NULL)",
-            (effect.run_id, effect.effect_id),
-        )
-    ).fetchone()
-    return int(row["n"]) if row else 0
+    return [_effect(row) for row in rows]
 
 
 async def get_effect(conn: Conn, effect_id: str) -> Effect:
@@ -126,7 +87,7 @@ async def get_effect(conn: Conn, effect_id: str) -> Effect:
     ).fetchone()
     if row is None:
         raise LookupError(f"no effect {effect_id}")
-    return Effect(**row)
+    return _effect(row)
 
 
 async def begin_attempt(conn: Conn, effect: Effect, *, now: datetime, decision_id: str, digest: str) -> None:
@@ -149,20 +110,20 @@ async def begin_attempt(conn: Conn, effect: Effect, *, now: datetime, decision_i
 async def settle(
     conn: Conn,
     effect: Effect,
-    status: str,
+    status: EffectStatus,
     *,
     error: str = "",
     next_try_at: datetime | None = None,
     approval_id: str | None = None,
     digest: str | None = None,
     postponed: bool = False,
-    in_doubt: str | None = None,
+    on_doubt: OnDoubt | None = None,
 ) -> None:
     """End this worker's lease with a new status; raise LeaseLostError if the lease is no longer ours.
 
     Only `dispatched` and `in_doubt` keep the idempotency key: everything else says that nothing was done.
     """
-    check(EFFECT, EffectStatus.LEASED, EffectStatus(status))
+    check(EFFECT, EffectStatus.LEASED, status)
     done = await conn.execute(
         """
         UPDATE effects SET status = %(status)s, error = %(error)s, lease_owner = NULL, lease_expires_at = NULL,
@@ -171,18 +132,18 @@ async def settle(
                next_try_at = coalesce(%(next_try_at)s, next_try_at),
                approval_id = coalesce(%(approval_id)s, approval_id), digest = coalesce(%(digest)s, digest),
                postponed = CASE WHEN %(postponed)s THEN postponed + 1 ELSE 0 END,
-               in_doubt = coalesce(%(in_doubt)s, in_doubt)
+               on_doubt = coalesce(%(on_doubt)s, on_doubt)
          WHERE effect_id = %(effect_id)s AND attempt = %(attempt)s AND lease_owner = %(owner)s AND status = 'leased'
         """,
         {
             "status": status,
             "error": error,
-            "claimed": status in ("dispatched", "in_doubt"),
+            "claimed": status in (EffectStatus.DISPATCHED, EffectStatus.IN_DOUBT),
             "next_try_at": next_try_at,
             "approval_id": approval_id,
             "digest": digest,
             "postponed": postponed,
-            "in_doubt": in_doubt,
+            "on_doubt": on_doubt,
             "effect_id": effect.effect_id,
             "attempt": effect.attempt,
             "owner": effect.lease_owner,
@@ -197,10 +158,17 @@ def _fenced(rowcount: int, effect: Effect) -> None:
 
 
 async def release(
-    conn: Conn, effect_id: str, before: str, status: str, *, now: datetime, give_up_at: datetime, error: str = ""
+    conn: Conn,
+    effect_id: str,
+    before: EffectStatus,
+    status: EffectStatus,
+    *,
+    now: datetime,
+    give_up_at: datetime,
+    error: str = "",
 ) -> None:
     """Move an unleased effect on a person's word or a deadline: deferred or in_doubt to its next status."""
-    check(EFFECT, EffectStatus(before), EffectStatus(status))
+    check(EFFECT, before, status)
     done = await conn.execute(
         """
         UPDATE effects SET status = %(status)s, error = %(error)s, next_try_at = %(now)s, give_up_at = %(give_up_at)s,
@@ -248,15 +216,15 @@ async def expired(conn: Conn, effect_id: str, now: datetime) -> Effect | None:
             (effect_id, now),
         )
     ).fetchone()
-    return Effect(**row) if row else None
+    return _effect(row) if row else None
 
 
 async def reject_open(conn: Conn, run_id: str, reason: str) -> list[str]:
     """Reject what a finished run still had in its outbox for its steps; return the ids. Cards still go out."""
     rows = await (
         await conn.execute(
-            "UPDATE effects SET status = 'rejected', error = %s WHERE run_id = %s AND step <> ''"
-            " AND status IN ('pending', 'deferred') RETURNING effect_id",
+            "UPDATE effects SET status = 'rejected', error = %s WHERE run_id = %s AND purpose = 'step'"
+            " AND status IN ('pending', 'held', 'deferred') RETURNING effect_id",
             (reason, run_id),
         )
     ).fetchall()

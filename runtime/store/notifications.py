@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from runtime.model.notification import Notification
+from receipts.chain import Actor
+from runtime.model.notification import Notification, parse_payload
+from runtime.model.states import NotificationStatus
 from runtime.store.database.pool import Conn
 
-_COLUMNS = ", ".join(Notification.__dataclass_fields__)
+_COLUMNS = "notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor, request_id, status, outcome"
 
 
 async def record(conn: Conn, new: Notification, now: datetime) -> str:
@@ -25,11 +27,11 @@ async def record(conn: Conn, new: Notification, now: datetime) -> str:
             (
                 new.notification_id,
                 new.tenant,
-                new.kind,
+                new.payload.kind,
                 new.dedupe_key,
                 new.correlation_key,
-                json.dumps(dict(new.payload)),
-                json.dumps(dict(new.actor)),
+                new.payload.model_dump_json(exclude={"kind"}),
+                new.actor.model_dump_json(),
                 new.request_id,
                 now,
             ),
@@ -53,7 +55,7 @@ async def received(conn: Conn, limit: int, after: Sequence[str] = ()) -> list[st
 
 
 async def get_notification(conn: Conn, notification_id: str) -> Notification:
-    """Return a notification, locked in the caller's transaction."""
+    """Return a notification, locked in the caller's transaction; raise PayloadError if it is none of its kind."""
     row = await (
         await conn.execute(
             f"SELECT {_COLUMNS} FROM notifications WHERE notification_id = %s FOR UPDATE",  # noqa: S608
@@ -62,10 +64,22 @@ async def get_notification(conn: Conn, notification_id: str) -> Notification:
     ).fetchone()
     if row is None:
         raise LookupError(f"no notification {notification_id}")
-    return Notification(**row)
+    return Notification(
+        notification_id=row["notification_id"],
+        tenant=row["tenant"],
+        dedupe_key=row["dedupe_key"],
+        correlation_key=row["correlation_key"],
+        payload=parse_payload(row["kind"], row["payload"]),
+        actor=Actor(**row["actor"]),
+        request_id=row["request_id"],
+        status=NotificationStatus(row["status"]),
+        outcome=row["outcome"],
+    )
 
 
-async def mark(conn: Conn, notification_id: str, status: str, outcome: Mapping[str, Any], now: datetime) -> None:
+async def mark(
+    conn: Conn, notification_id: str, status: NotificationStatus, outcome: Mapping[str, Any], now: datetime
+) -> None:
     """Say what became of a notification."""
     await conn.execute(
         "UPDATE notifications SET status = %s, outcome = %s, applied_at = %s WHERE notification_id = %s"

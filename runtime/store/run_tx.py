@@ -3,15 +3,16 @@
 A run's audit chain needs no lock of its own: whoever appends to it holds the run's row.
 """
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from receipts.chain import Actor, Correlation, Head, Leaf, next_leaf
+from runtime.definitions.model import Definition
 from runtime.model.states import RUN, RunStatus, is_final
 from runtime.store.database.pool import Conn
+from runtime.store.definitions import Definitions
 
 SYSTEM = Actor(id="countersign", kind="system")
 
@@ -26,6 +27,7 @@ class RunTx:
 
     conn: Conn
     now: datetime
+    definitions: Definitions
     request_id: str
     row: dict[str, Any]
     status: RunStatus
@@ -48,6 +50,10 @@ class RunTx:
     def is_over(self) -> bool:
         """Return whether the run has ended."""
         return is_final(RUN, self.status)
+
+    async def definition(self) -> Definition:
+        """Return what the run executes."""
+        return await self.definitions.get(self.conn, self.row["definition_name"], self.row["definition_version"])
 
     def leaf(
         self,
@@ -113,16 +119,7 @@ class RunTx:
         self.leaves.clear()
 
 
-@asynccontextmanager
-async def run_tx(conn: Conn, run_id: str, now: datetime, request_id: str = "") -> AsyncIterator[RunTx]:
-    """Lock the run in a transaction of its own and commit what is done to it; raise UnknownRunError."""
-    async with conn.transaction():
-        tx = await lock_run(conn, run_id, now, request_id)
-        yield tx
-        await tx.flush()
-
-
-async def lock_run(conn: Conn, run_id: str, now: datetime, request_id: str = "") -> RunTx:
+async def lock_run(conn: Conn, run_id: str, now: datetime, definitions: Definitions, request_id: str = "") -> RunTx:
     """Lock the run's row in the caller's transaction; the caller flushes."""
     row = await (await conn.execute("SELECT * FROM runs WHERE run_id = %s FOR UPDATE", (run_id,))).fetchone()
     if row is None:
@@ -130,6 +127,7 @@ async def lock_run(conn: Conn, run_id: str, now: datetime, request_id: str = "")
     return RunTx(
         conn=conn,
         now=now,
+        definitions=definitions,
         request_id=request_id or row["request_id"],
         row=row,
         status=RunStatus(row["status"]),

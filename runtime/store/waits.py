@@ -123,7 +123,7 @@ async def due_escalations(conn: Conn, now: datetime, limit: int) -> list[dict[st
     ).fetchall()
 
 
-async def escalated(conn: Conn, wait_id: str) -> bool:
+async def mark_escalated(conn: Conn, wait_id: str) -> bool:
     """Note that a wait was escalated, once."""
     done = await conn.execute(
         "UPDATE waits SET escalate_at = NULL WHERE wait_id = %s AND status = 'active' AND escalate_at IS NOT NULL",

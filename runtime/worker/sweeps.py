@@ -7,14 +7,16 @@ import logging
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
+from receipts.chain import Actor
 from runtime.engine import Engine
 from runtime.gate import settlement
 from runtime.inbox import inbox
-from runtime.model.notification import Notification
+from runtime.model.notification import DeadlinePayload, EscalationPayload, Notification
 from runtime.outbox.attempt import make_attempt
+from runtime.planning.passage import Passage
 from runtime.store import effects
 from runtime.store import waits as store
-from runtime.store.run_tx import run_tx
+from runtime.store.passages import read_facts
 
 BATCH = 100
 log = logging.getLogger(__name__)
@@ -37,25 +39,25 @@ async def fire_deadlines(engine: Engine) -> int:
     """Fire timers that are due, expire approvals, time out waits for others."""
     async with engine.pool.connection() as conn:
         due = await store.due_waits(conn, engine.clock(), BATCH)
-    return sum([await _guarded(_signal(engine, "deadline", row)) for row in due])
+    return sum([await _guarded(_signal(engine, DeadlinePayload, row)) for row in due])
 
 
 async def fire_escalations(engine: Engine) -> int:
     """Ask those next in line where time runs short."""
     async with engine.pool.connection() as conn:
         due = await store.due_escalations(conn, engine.clock(), BATCH)
-    return sum([await _guarded(_signal(engine, "escalation", row)) for row in due])
+    return sum([await _guarded(_signal(engine, EscalationPayload, row)) for row in due])
 
 
-async def _signal(engine: Engine, kind: str, row: Mapping[str, str]) -> int:
+async def _signal(engine: Engine, kind: type[DeadlinePayload | EscalationPayload], row: Mapping[str, str]) -> int:
+    payload = kind(wait_id=row["wait_id"], token=row["token"])
     signal = Notification(
         notification_id=engine.new_id("ntf"),
         tenant=row["tenant"],
-        kind=kind,
-        dedupe_key=f"{kind}:{row['wait_id']}:{row['token']}",
+        dedupe_key=f"{payload.kind}:{payload.wait_id}:{payload.token}",
         correlation_key=row["wait_id"],
-        payload={"wait_id": row["wait_id"], "token": row["token"]},
-        actor={"id": "countersign", "kind": "schedule"},
+        payload=payload,
+        actor=Actor(id="countersign", kind="schedule"),
         request_id="",
     )
     await inbox.apply(engine, await inbox.record(engine, signal))
@@ -73,17 +75,17 @@ async def _reclaim(engine: Engine, effect_id: str) -> int:
     """End a lease in the name of the worker that held it: what it writes after this, it writes no more."""
     async with engine.pool.connection() as conn:
         run_id = await effects.run_of(conn, effect_id)
-        async with run_tx(conn, run_id, engine.clock()) as tx:
-            effect = await effects.expired(conn, effect_id, tx.now)
-            if effect is None:
-                return 0
-            attempt = make_attempt(effect, await effects.passage_facts(conn, effect))
-            attempt.began = effect.started_at is not None
-            log.warning("effect %s taken back from %s", effect_id, effect.lease_owner)
-            settlement.note(tx, "effect.reclaimed", attempt, {"began": attempt.began, "attempt": effect.attempt})
-            if attempt.began:
-                await settlement.doubt(engine, tx, attempt, "the worker was lost during the attempt")
-            else:
-                await settlement.postpone(engine, tx, attempt, "the worker was lost before the attempt")
+    async with engine.run_tx(run_id) as tx:
+        effect = await effects.expired(tx.conn, effect_id, tx.now)
+        if effect is None:
+            return 0
+        passage = Passage(engine, tx, make_attempt(effect, await read_facts(tx.conn, effect)))
+        began = passage.attempt.began = effect.started_at is not None
+        log.warning("effect %s taken back from %s", effect_id, effect.lease_owner)
+        passage.note("effect.reclaimed", {"began": began, "attempt": effect.attempt})
+        if began:
+            await settlement.doubt(passage, "the worker was lost during the attempt")
+        else:
+            await settlement.postpone(passage, "the worker was lost before the attempt")
     engine.wakeup.poke()
     return 1

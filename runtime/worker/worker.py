@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from runtime.engine import Engine
-from runtime.gate import passage
+from runtime.gate import gate
 from runtime.gate.reads import do_read
 from runtime.inbox import inbox
 from runtime.model.effect import Effect
@@ -167,7 +167,7 @@ class Worker:
         async with self.engine.pool.connection() as conn:
             leased = await effects.lease_effects(conn, self.engine.worker, now, until, self._room)
         for effect in leased:
-            self._spawn(passage.perform(self.engine, effect), effect)
+            self._spawn(gate.perform(self.engine, effect), effect)
         return len(leased)
 
     async def _do_jobs(self) -> int:

@@ -1,1 +1,1 @@
-"""Slack's own rules: shapes of blocks, limits, mrkdwn.."""
+"""Slack's own rules: shapes of blocks, limits, mrkdwn."""

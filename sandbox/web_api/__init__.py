@@ -1,1 +1,1 @@
-"""The Web API's methods and the payloads that Slack sends.."""
+"""The Web API's methods and the payloads that Slack sends."""

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from policy.model import PolicyEngine, PolicyText, PolicyUnavailableError, Question, Verdict
-from runtime.gate import passage
+from receipts.chain import Actor
+from runtime.gate import gate
 from runtime.handlers import Call, JsonObject, OutcomeUnknownError, TransientError
 from runtime.inbox import inbox
-from runtime.model.notification import Notification
+from runtime.model.notification import CancelPayload, DeadlinePayload, Notification
 from runtime.planning.triggers import start_run
 from runtime.store import effects
 from runtime.worker import sweeps
@@ -72,11 +73,10 @@ async def _cancel(bench: Bench, run_id: str) -> None:
     note = Notification(
         notification_id=bench.engine.new_id("ntf"),
         tenant="acme",
-        kind="cancel",
         dedupe_key=f"cancel {run_id}",
         correlation_key=run_id,
-        payload={"run_id": run_id, "reason": "no longer wanted"},
-        actor={"id": "omar", "kind": "person"},
+        payload=CancelPayload(run_id=run_id, reason="no longer wanted"),
+        actor=Actor(id="omar", kind="person"),
         request_id="req",
     )
     await inbox.apply(bench.engine, await inbox.record(bench.engine, note))
@@ -175,7 +175,7 @@ async def test_a_transient_failure_after_a_lost_reply_does_not_say_that_nothing_
     for _ in range(6):
         await bench.later(minutes=1)
     effect = await _effect(bench, run_id)
-    assert (effect["status"], effect["in_doubt"], effect["claimed"]) == ("in_doubt", "ask", True)
+    assert (effect["status"], effect["on_doubt"], effect["claimed"]) == ("in_doubt", "ask", True)
     assert await bench.approval_id("in_doubt")
 
 
@@ -199,11 +199,10 @@ async def test_a_deadline_recorded_by_a_clock_that_is_ahead_is_not_lost(bench: B
     signal = Notification(
         notification_id="ntf_ahead",
         tenant="acme",
-        kind="deadline",
         dedupe_key=f"deadline:{wait['wait_id']}:{wait['token']}",
         correlation_key=wait["wait_id"],
-        payload=wait,
-        actor={"id": "countersign", "kind": "schedule"},
+        payload=DeadlinePayload(**wait),
+        actor=Actor(id="countersign", kind="schedule"),
         request_id="",
     )
     bench.clock.move(minutes=59, seconds=59)
@@ -249,7 +248,7 @@ async def test_a_worker_that_slept_past_its_lease_does_not_act(bench: Bench, tar
         worker="sleeper",
         clock=lambda: next(moments, now + 2 * bench.engine.timing.lease),
     )
-    await passage.perform(sleeper, leased)
+    await gate.perform(sleeper, leased)
     await bench.later(minutes=2)
     await bench.later(minutes=2)
     assert (await bench.run(run_id))["status"] == "succeeded"
@@ -274,12 +273,17 @@ async def test_a_reason_with_a_nul_is_counted_without_it(bench: Bench) -> None:
 
 
 async def test_a_notification_that_cannot_be_applied_is_a_dead_letter_and_says_why(bench: Bench) -> None:
-    odd = Notification("ntf_1", "acme", "completion", "d", KEY, {}, {"id": "p", "kind": "agent"}, "req")
     await bench.start("bench.wait", {"case": "C1"})
     await bench.settle()
-    facts = await inbox.apply(bench.engine, await inbox.record(bench.engine, odd))
+    await bench.rows(
+        "INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,"
+        " request_id, status, received_at) VALUES ('ntf_1', 'acme', 'completion', 'd', %s, '{}',"
+        """ '{"id": "p", "kind": "agent"}', 'req', 'received', now()) RETURNING 1""",
+        KEY,
+    )
+    facts = await inbox.apply(bench.engine, "ntf_1")
     assert facts["status"] == "dead_letter"
-    assert "KeyError" in facts["reason"]
+    assert "completion.verbs: Field required" in facts["reason"]
 
 
 async def test_a_key_that_started_a_durable_verb_before_fails_the_second_run(bench: Bench) -> None:
@@ -322,7 +326,7 @@ async def test_an_effect_that_kills_its_worker_ends_with_a_question(bench: Bench
                 await effects.begin_attempt(conn, effect, now=now, decision_id="dec_x", digest=effect.digest)
         bench.clock.move(seconds=1)
         await sweeps.sweep(bench.engine)
-    assert (await _effect(bench, run_id))["in_doubt"] == "ask"
+    assert (await _effect(bench, run_id))["on_doubt"] == "ask"
     assert await bench.approval_id("in_doubt")
 
 

@@ -98,7 +98,7 @@ async def test_verifying_imports_nothing_that_needs_a_server_or_a_network(office
     ]
     script = f"""
 import sys
-from countersign.cli import main
+from countersign.cli.app import main
 sys.argv[1:] = {arguments!r}
 try:
     main()

@@ -3,7 +3,7 @@
 import pytest
 from psycopg import errors
 
-from runtime.gate import passage
+from runtime.gate import gate
 from runtime.handlers import OutcomeUnknownError, RefusedError, TransientError
 from runtime.planning.triggers import start_run
 from runtime.store import effects
@@ -65,8 +65,8 @@ async def test_a_key_used_for_another_action_is_refused(bench: Bench, targets: T
 async def _as_if_written(bench: Bench, run_id: str, count: int) -> None:
     """Put writes that were done into the run's outbox."""
     columns = (
-        "run_id, tenant, step, connector, operation, target, fields, tier, redact, idempotency_key, in_doubt, digest,"
-        " timeout_s, retry, next_try_at, give_up_at, created_at"
+        "run_id, tenant, purpose, step, connector, operation, target, fields, tier, redact, idempotency_key, on_doubt,"
+        " digest, timeout_s, retry, next_try_at, give_up_at, created_at"
     )
     await bench.rows(
         f"INSERT INTO effects (effect_id, dedupe_key, status, {columns})"
@@ -240,7 +240,7 @@ async def test_a_lost_lease_writes_nothing(bench: Bench, targets: Targets) -> No
     await bench.later(seconds=1)  # the lease runs out and is taken back
     await bench.later(seconds=1)  # another worker does the work
     assert (await bench.run(run_id))["status"] == "succeeded"
-    await passage.perform(bench.engine, stale)
+    await gate.perform(bench.engine, stale)
     assert len(targets.note.calls) == 1
     assert len(await _receipts(bench, run_id)) == 1
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from receipts.chain import Actor
 from runtime.handlers import RefusedError, TransientError
 from runtime.inbox import inbox
-from runtime.model.notification import Notification
+from runtime.model.notification import CancelPayload, Notification
 from runtime.worker import sweeps
 from runtime.worker.worker import Worker
 from tests.bench import Bench, Target
@@ -208,8 +209,15 @@ async def test_a_canceled_run_does_nothing_more_and_its_card_says_so(bench: Benc
     run_id = (await bench.start("bench.file", {"company": "ACME", "text": "r"})).run_id
     await bench.settle()
     approval = await bench.approval_id()
-    cancel = Notification("ntf_1", "acme", "cancel", "c1", run_id, {"run_id": run_id, "reason": "wrong client"},
-                          {"id": "omar", "kind": "person"}, "req")  # fmt: skip
+    cancel = Notification(
+        notification_id="ntf_1",
+        tenant="acme",
+        dedupe_key="c1",
+        correlation_key=run_id,
+        payload=CancelPayload(run_id=run_id, reason="wrong client"),
+        actor=Actor(id="omar", kind="person"),
+        request_id="req",
+    )
     facts = await inbox.apply(bench.engine, await inbox.record(bench.engine, cancel))
     assert facts["status"] == "applied"
     await bench.settle()

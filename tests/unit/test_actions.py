@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.outbox.action import Action, dedupe_key, make_action
+from runtime.model.action import Acting, Action, Tier, dedupe_key
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text(max_size=8),
@@ -16,17 +16,17 @@ FIELDS = st.dictionaries(st.text(max_size=6), JSON, max_size=4)
 
 
 def _action(fields: dict[str, Any], *, salt: str = "s", pointers: tuple[str, ...] = (), target: str = "t") -> Action:
-    return make_action(
+    acting = Acting(
         connector="c",
         operation="o",
         target=target,
         fields=fields,
         idempotency_key="k",
-        tier="low",
+        tier=Tier.LOW,
         reversible_by=None,
-        pointers=pointers,
-        salt=salt,
+        redact=pointers,
     )
+    return acting.action(salt)
 
 
 @given(FIELDS, FIELDS)

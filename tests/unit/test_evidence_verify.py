@@ -310,7 +310,7 @@ def forbid(event, args):
 
 sys.addaudithook(forbid)
 from evidence.statement import Predicate, count, make_statement
-from evidence.verify import verify
+from evidence.verify.verify import verify
 bundle, key = map(Path, sys.argv[1:])
 print(verify(bundle, key).sha256)
 ours = {"bot", "countersign", "policy", "runtime", "edge", "sandbox", "evidence.archive", "evidence.bundle"}

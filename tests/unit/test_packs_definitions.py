@@ -8,9 +8,11 @@ from countersign_incident_triage.handlers import handlers as triage
 from countersign_kyc.handlers import handlers as kyc
 
 from runtime.definitions.checks.schemas import violations
-from runtime.definitions.model import Definition, EffectClass, InDoubt, Kind, Tier
+from runtime.definitions.model import Definition, EffectClass, Kind
 from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.handlers import Call, Handler, JsonObject
+from runtime.model.action import Tier
+from runtime.model.effect import OnDoubt
 
 FOLDERS = [Path("packs/kyc"), Path("packs/incident-triage")]
 
@@ -56,7 +58,7 @@ def test_research_and_documents_run_side_by_side(onboarding: Definition) -> None
 def test_filing_waits_for_the_review_and_wants_the_highest_tier(onboarding: Definition) -> None:
     verb = onboarding.verb_of("filing")
     assert "review" in onboarding.needs("filing")
-    assert (verb.tier, verb.reversible_by, verb.in_doubt) == (Tier.HIGH, None, InDoubt.RECONCILE)
+    assert (verb.tier, verb.reversible_by, verb.in_doubt) == (Tier.HIGH, None, OnDoubt.RECONCILE)
 
 
 def test_waits_have_deadlines_and_escalate_before_them(onboarding: Definition) -> None:
@@ -83,7 +85,7 @@ def test_every_incident_write_carries_the_priority_and_can_be_undone(triaging: D
     for verb in writes:
         assert "priority" in verb.input_schema["required"]
         assert verb.reversible_by
-        assert verb.in_doubt is InDoubt.RECONCILE
+        assert verb.in_doubt is OnDoubt.RECONCILE
 
 
 def test_every_write_has_its_run_in_its_key(catalog: Catalog) -> None:

@@ -7,18 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.definitions.model import (
-    Definition,
-    Edge,
-    EdgeKind,
-    EffectClass,
-    InDoubt,
-    Kind,
-    Retry,
-    StepDefinition,
-    Tier,
-    Verb,
-)
+from runtime.definitions.model import Definition, Edge, EdgeKind, EffectClass, Kind, Retry, StepDefinition, Verb
+from runtime.model.action import Tier
+from runtime.model.effect import OnDoubt
 from runtime.model.states import RUN, STEP, RunStatus, StepStatus, is_final
 from runtime.model.step import StepState
 from runtime.planning.planner import Canceled, Snapshot, Started, StepMoved, Transition, plan
@@ -40,7 +31,7 @@ READ = Verb(
     reversible_by=None,
     target="",
     idempotency_key="",
-    in_doubt=InDoubt.ASK,
+    in_doubt=OnDoubt.ASK,
     correlation_field=None,
     wait_type=None,
     redact=(),

@@ -1,1 +1,1 @@
-"""Expressions: Common Expression Language, with bounds.."""
+"""Expressions: Common Expression Language, with bounds."""

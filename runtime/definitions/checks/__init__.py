@@ -1,1 +1,1 @@
-"""What is checked of a definition before it may execute.."""
+"""What is checked of a definition before it may execute."""

@@ -1,1 +1,1 @@
-"""What authors write, read into definitions.."""
+"""What authors write, read into definitions."""

@@ -8,12 +8,14 @@ from typing import Any
 from runtime.definitions.checks.schema_faults import definition_faults, object_faults
 from runtime.definitions.checks.schemas import bundle, normalise
 from runtime.definitions.durations import parse_duration
-from runtime.definitions.model import EffectClass, Escalation, InDoubt, Kind, Retry, Tier, Verb
+from runtime.definitions.model import EffectClass, Escalation, Kind, Retry, Verb
 from runtime.definitions.problems import Path, Problem
 from runtime.definitions.sources.shapes import EffectShape, ExecutionShape, ReversalShape, VerbFile, VerbShape, shape
 from runtime.definitions.sources.verb_rules import DEFAULT_TIMEOUT, Finding, input_rules, verb_rules
 from runtime.definitions.sources.yaml_source import Source
 from runtime.handlers import Handler
+from runtime.model.action import Tier
+from runtime.model.effect import OnDoubt
 
 _ONE_ATTEMPT = Retry(1, "fixed", timedelta(seconds=1), timedelta(seconds=1))
 
@@ -95,7 +97,7 @@ def _verb(declared: VerbShape, *, input_schema: Mapping[str, Any], output_schema
         reversible_by=_reversible_by(effect),
         target=effect.target or "",
         idempotency_key=effect.idempotency_key or "",
-        in_doubt=InDoubt(effect.in_doubt or InDoubt.RETRY),
+        in_doubt=OnDoubt(effect.in_doubt or OnDoubt.RETRY),
         correlation_field=execution.correlation_field,
         wait_type=execution.wait,
         redact=tuple(declared.redact),

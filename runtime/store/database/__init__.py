@@ -1,1 +1,1 @@
-"""Connections, migrations and signals of PostgreSQL.."""
+"""Connections, migrations and signals of PostgreSQL."""

@@ -32,10 +32,10 @@ async def try_write(conn: Conn) -> None:
 
 async def set_right(conn: Conn, clock: SharedClock) -> None:
     """Set the clock right by the database's."""
-    asked = clock.machine()
+    asked = clock.since_boot()
     row = await (await conn.execute("SELECT clock_timestamp() AS now")).fetchone()
     if row is not None:
-        clock.correct(asked, row["now"], clock.machine())
+        clock.correct(asked, row["now"], clock.since_boot())
 
 
 async def reachable(conn: Conn, tenant: str, group: str) -> bool:

@@ -9,6 +9,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from runtime.model.action import Tier
+from runtime.model.effect import OnDoubt, Purpose
 from runtime.model.states import EffectStatus
 from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, run_id, words
 
@@ -18,7 +20,8 @@ effects = Table(
     words("effect_id", primary_key=True),
     run_id(),
     words("tenant"),
-    words("step"),  # "" for what the system itself sends, such as a card
+    words("purpose"),
+    words("step"),  # "" for a message
     words("connector"),
     words("operation"),
     words("target"),
@@ -27,7 +30,7 @@ effects = Table(
     words("reversible_by", nullable=True),
     document("redact"),
     words("idempotency_key"),
-    words("in_doubt"),
+    words("on_doubt"),
     words("digest"),
     words("dedupe_key"),  # SHA-256 of (definition, run, step, command): the same plan twice is one row
     words("correlation_key", server_default=""),
@@ -51,10 +54,16 @@ effects = Table(
     one_of("status", EffectStatus),
     # one effect at a time acts under a key
     partial("uq_effects_claimed_key", "tenant", "idempotency_key", where="claimed", unique=True),
-    partial("ix_effects_due", "next_try_at", where="status = 'pending' OR status = 'in_doubt' AND in_doubt <> 'ask'"),
+    partial(
+        "ix_effects_due",
+        "next_try_at",
+        where="status IN ('pending', 'held') OR status = 'in_doubt' AND on_doubt <> 'ask'",
+    ),
     partial("ix_effects_leased", "lease_expires_at", where="status = 'leased'"),
     Index("ix_effects_run", "run_id"),
     CheckConstraint("(status = 'leased') = (lease_owner IS NOT NULL)", name="lease"),
-    CheckConstraint("tier IN ('low', 'medium', 'high')", name="tier"),
-    CheckConstraint("in_doubt IN ('retry', 'reconcile', 'ask')", name="in_doubt"),
+    CheckConstraint("(purpose = 'message') = (step = '')", name="message"),
+    one_of("purpose", Purpose),
+    one_of("tier", Tier),
+    one_of("on_doubt", OnDoubt),
 )

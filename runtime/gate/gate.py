@@ -26,16 +26,23 @@ from receipts.redaction import redact
 from runtime.approvals import requests
 from runtime.engine import Engine
 from runtime.gate import settlement
-from runtime.handlers import Call, Handler, JsonObject, OutcomeUnknownError, RefusedError, TransientError
-from runtime.model.effect import Effect, KeyInUseError, LeaseLostError
+from runtime.handlers import (
+    Call,
+    Handler,
+    HeldError,
+    JsonObject,
+    OutcomeUnknownError,
+    RefusedError,
+    TransientError,
+)
+from runtime.model.effect import Effect, KeyInUseError, LeaseLostError, OnDoubt
 from runtime.model.json_limits import error_text, fault
-from runtime.model.states import STEP, StepStatus, is_final
+from runtime.model.states import STEP, EffectStatus, StepStatus, WaitStatus, is_final
 from runtime.model.wait import CorrelationInUseError
 from runtime.outbox.attempt import Attempt, make_attempt, make_question
-from runtime.planning.advance import advance
-from runtime.planning.planner import StepMoved
+from runtime.planning.passage import Passage
 from runtime.store import approvals, effects, records, waits
-from runtime.store.run_tx import RunTx, run_tx
+from runtime.store.passages import count_writes, read_facts
 
 FINISH_PAUSES = (0.2, 1.0, 3.0)
 """Seconds between tries to write an outcome while the database is away."""
@@ -47,14 +54,14 @@ async def perform(engine: Engine, effect: Effect) -> None:
     """Take a leased effect through the gate: its lease ends one way or another, unless it was lost meanwhile."""
     try:
         async with engine.pool.connection() as conn:
-            facts = await effects.passage_facts(conn, effect)
-        await _Passage(engine, make_attempt(effect, facts)).go()  # 1
+            facts = await read_facts(conn, effect)
+        await _Gate(engine, make_attempt(effect, facts)).go()  # 1
     except LeaseLostError:
         log.info("lease lost on effect %s, attempt %d", effect.effect_id, effect.attempt)
 
 
-class _Passage:
-    """One passage of one effect."""
+class _Gate:
+    """One passage of one effect. A method that returns False has settled the effect."""
 
     def __init__(self, engine: Engine, attempt: Attempt) -> None:
         self.engine = engine
@@ -64,11 +71,11 @@ class _Passage:
         self.handler: Handler | None = engine.handlers.get(f"{self.effect.connector}::{self.effect.operation}")
 
     async def go(self) -> None:
-        if await self._done_before():  # 2
+        if not await self._look_for_receipt():  # 2
             return
-        if self.attempt.is_doubtful and await self._reconciled():  # 9
+        if self.attempt.is_doubtful and not await self._clear_doubt():  # 9
             return
-        if not await self._is_wanted():
+        if not await self._refuse_unwanted():
             return
         question = make_question(self.attempt, self.engine.clock())
         verdict = await self._ask(question)  # 3
@@ -86,46 +93,39 @@ class _Passage:
         """Refuse what must not follow: acting after a void approval, and a card that asks for a card, and so on."""
         if outcome is Outcome.ALLOW:
             return self.void is not None
-        return outcome is Outcome.NEEDS_APPROVAL and not self.effect.step
+        return outcome is Outcome.NEEDS_APPROVAL and self.effect.is_message
 
     @asynccontextmanager
-    async def _tx(self) -> AsyncIterator[RunTx]:
-        async with (
-            self.engine.pool.connection() as conn,
-            run_tx(conn, self.effect.run_id, self.engine.clock()) as tx,
-        ):
-            yield tx
+    async def _passage(self) -> AsyncIterator[Passage]:
+        async with self.engine.run_tx(self.effect.run_id) as tx:
+            yield Passage(self.engine, tx, self.attempt)
 
     # 2
-    async def _done_before(self) -> bool:
-        done = self.attempt.facts["done_fingerprint"]
+    async def _look_for_receipt(self) -> bool:
+        """Settle what succeeded before under the same key; False if that is so."""
+        done = self.attempt.facts.done
         if done is None:
-            return False
-        async with self._tx() as tx:
-            if done == self.attempt.action.digest:
-                await settlement.repeat(self.engine, tx, self.attempt)
+            return True
+        async with self._passage() as passage:
+            if done.fingerprint == self.attempt.action.digest:
+                await settlement.repeat(passage, done.response)
             else:
-                reason = "this idempotency key was used for another action"
-                await settlement.reject(self.engine, tx, self.attempt, reason)
-        return True
+                await settlement.reject(passage, "this idempotency key was used for another action")
+        return False
 
-    async def _is_wanted(self) -> bool:
-        """Refuse what the run no longer wants, and what is not what was proposed; void what was approved otherwise."""
-        attempt, engine = self.attempt, self.engine
-        if self._step_is_over():
-            async with self._tx() as tx:
-                return not await settlement.too_late(engine, tx, attempt)
+    async def _refuse_unwanted(self) -> bool:
+        """Settle what the run no longer wants, and what is not what was proposed; void what was approved otherwise."""
+        attempt = self.attempt
+        if attempt.facts.step_status is not None and is_final(STEP, attempt.facts.step_status):
+            async with self._passage() as passage:
+                return not await settlement.settle_if_step_ended(passage)
         if attempt.is_changed and attempt.approval_id is None:
-            async with self._tx() as tx:
-                await settlement.reject(engine, tx, attempt, "the action is not the one that was proposed")
+            async with self._passage() as passage:
+                await settlement.reject(passage, "the action is not the one that was proposed")
             return False
         if attempt.is_changed:
             self.void, attempt.approval_id = attempt.approval_id, None
         return True
-
-    def _step_is_over(self) -> bool:
-        status = self.attempt.facts["step_status"]
-        return status is not None and is_final(STEP, StepStatus(status))
 
     # 3
     async def _ask(self, question: Question) -> Verdict | None:
@@ -140,10 +140,10 @@ class _Passage:
         return verdict
 
     async def _postpone(self, event: str, reason: str) -> None:
-        async with self._tx() as tx:
+        async with self._passage() as passage:
             if self.effect.postponed == 0:
-                settlement.note(tx, event, self.attempt, {"error": reason})
-            await settlement.postpone(self.engine, tx, self.attempt, reason)
+                passage.note(event, {"error": reason})
+            await settlement.postpone(passage, reason)
 
     async def _keep_text(self, digest: str) -> None:
         """Keep the exact text that gave the answer, before anything refers to it; once per process and digest."""
@@ -156,9 +156,9 @@ class _Passage:
 
     # 4
     async def _deny(self, question: Question, verdict: Verdict) -> None:
-        async with self._tx() as tx:
-            await self._on_record(tx, question, verdict)
-            await settlement.reject(self.engine, tx, self.attempt, self._why_not(verdict))
+        async with self._passage() as passage:
+            await self._put_on_record(passage, question, verdict)
+            await settlement.reject(passage, self._why_not(verdict))
 
     def _why_not(self, verdict: Verdict) -> str:
         if self.void is not None:
@@ -167,25 +167,25 @@ class _Passage:
             return "policy asks for approval of what asks for approvals"
         return f"denied by policy: {'; '.join(reason.msg for reason in verdict.answer.reasons)}"
 
-    async def _on_record(self, tx: RunTx, question: Question, verdict: Verdict) -> None:
-        await requests.record_decision(self.engine, tx, self.attempt, question, verdict)
+    async def _put_on_record(self, passage: Passage, question: Question, verdict: Verdict) -> None:
+        await requests.record_decision(passage, question, verdict)
         if self.void is not None:
-            await settlement.void_approval(self.engine, tx, self.attempt, self.void)
+            await settlement.void_approval(passage, self.void)
 
     # 5
     async def _defer(self, question: Question, verdict: Verdict) -> None:
-        engine, effect, attempt = self.engine, self.effect, self.attempt
         before = await self._before()
-        async with self._tx() as tx:
-            if await settlement.too_late(engine, tx, attempt):
+        async with self._passage() as passage:
+            if await settlement.settle_if_step_ended(passage):
                 return
-            await self._on_record(tx, question, verdict)
-            if attempt.is_doubtful:
-                await settlement.doubt(engine, tx, attempt, "policy now asks for approval", ask=True)
+            await self._put_on_record(passage, question, verdict)
+            if self.attempt.is_doubtful:
+                await settlement.doubt(passage, "policy now asks for approval", ask=True)
                 return
-            await waits.close_step_wait(tx.conn, tx.run_id, effect.step, "canceled", tx.now)
-            await requests.open_approval(engine, tx, attempt, verdict.answer, before)
-            await advance(engine, tx, StepMoved(effect.step, StepStatus.WAITING_APPROVAL))
+            tx = passage.tx
+            await waits.close_step_wait(tx.conn, tx.run_id, self.effect.step, WaitStatus.CANCELED, tx.now)
+            await requests.open_approval(passage, verdict.answer, before)
+            await passage.move_step(StepStatus.WAITING_APPROVAL)
 
     async def _before(self) -> JsonObject:
         """Return the present values of what would change, where the connector can say; never a reason to fail."""
@@ -193,57 +193,57 @@ class _Passage:
             return {}
         try:
             async with asyncio.timeout(self.engine.timing.before.total_seconds()):
-                found = await self.handler.before(self._call())
+                present = await self.handler.before(self._call())
         except Exception as error:  # noqa: BLE001 - the card then says that the present values are not known
             log.warning("present values of effect %s not read: %s", self.effect.effect_id, type(error).__name__)
             return {}
-        return dict(redact(found, self.effect.redact).value) if fault(found) is None else {}
+        return dict(redact(present, self.effect.redact).value) if fault(present) is None else {}
 
     # 6
     async def _begin(self, question: Question, verdict: Verdict) -> bool:
-        effect, engine, attempt = self.effect, self.engine, self.attempt
+        effect = self.effect
         if self.handler is None:
             await self._postpone("effect.postponed", f"no connector here offers {effect.connector}::{effect.operation}")
             return False
         try:
-            async with self._tx() as tx:
-                if await settlement.too_late(engine, tx, attempt):
+            async with self._passage() as passage:
+                if await settlement.settle_if_step_ended(passage):
                     return False
-                if await self._counted_otherwise(tx):
-                    await effects.settle(tx.conn, effect, self._open_status, next_try_at=tx.now)  # ask anew
+                if await self._counts_otherwise(passage):
+                    await passage.settle(self._open_status, next_try_at=passage.tx.now)  # ask anew
                     return False
-                await self._on_record(tx, question, verdict)
-                await self._start(tx)
+                await self._put_on_record(passage, question, verdict)
+                await self._start(passage)
         except KeyInUseError:
             await self._postpone("effect.postponed", "another effect acts under its idempotency key")
         except CorrelationInUseError as error:
-            async with self._tx() as tx:
-                await settlement.fail(engine, tx, attempt, f"another run is waiting under {error}")
+            async with self._passage() as passage:
+                await settlement.fail(passage, f"another run is waiting under {error}")
         else:
             return True
         return False
 
-    async def _counted_otherwise(self, tx: RunTx) -> bool:
+    async def _counts_otherwise(self, passage: Passage) -> bool:
         """Return whether the run began other writes since policy was asked: limits hold for all of them together."""
-        if self.effect.connector == settlement.CHAT:
+        if self.effect.is_message:
             return False
-        return await effects.passage_writes(tx.conn, self.effect) != int(self.attempt.facts["writes"])
+        return await count_writes(passage.tx.conn, self.effect) != self.attempt.facts.writes
 
     @property
-    def _open_status(self) -> str:
-        return "in_doubt" if self.attempt.is_doubtful else "pending"
+    def _open_status(self) -> EffectStatus:
+        return EffectStatus.IN_DOUBT if self.attempt.is_doubtful else EffectStatus.PENDING
 
-    async def _start(self, tx: RunTx) -> None:
-        effect, engine, attempt = self.effect, self.engine, self.attempt
+    async def _start(self, passage: Passage) -> None:
+        """Claim the key, consume the approval and open the wait, in the transaction of the decision."""
+        effect, attempt, tx = self.effect, self.attempt, passage.tx
         await effects.begin_attempt(
             tx.conn, effect, now=tx.now, decision_id=attempt.decision_id or "", digest=attempt.action.digest
         )
         if attempt.approval_id is not None:
             await approvals.consume(tx.conn, attempt.approval_id, tx.now)
         if effect.correlation_key:
-            await requests.open_verb_wait(engine, tx, attempt)
-        if effect.step:
-            await advance(engine, tx, StepMoved(effect.step, StepStatus.RUNNING))
+            await requests.open_verb_wait(passage)
+        await passage.move_step(StepStatus.RUNNING)
         attempt.started_at, attempt.tries, attempt.began = tx.now, attempt.tries + 1, True
 
     # 7
@@ -285,34 +285,35 @@ class _Passage:
         await self._write(result)
 
     async def _write(self, result: JsonObject | Exception) -> None:
-        engine, attempt = self.engine, self.attempt
-        async with self._tx() as tx:
+        async with self._passage() as passage:
             match result:
+                case HeldError():
+                    await settlement.hold(passage, error_text(str(result)))
                 case RefusedError():
-                    await settlement.fail(engine, tx, attempt, error_text(str(result)))
+                    await settlement.fail(passage, error_text(str(result)))
                 case TransientError():
-                    await settlement.try_later(engine, tx, attempt, error_text(str(result)), result.retry_after)
+                    await settlement.try_later(passage, error_text(str(result)), result.retry_after)
                 case Exception():
-                    await settlement.doubt(engine, tx, attempt, _describe(result))
+                    await settlement.doubt(passage, _describe(result))
                 case _:
-                    await settlement.succeed(engine, tx, attempt, result)
+                    await settlement.succeed(passage, result)
 
     # 9
-    async def _reconciled(self) -> bool:
-        """Read the target back; True if that settled it, or has to be tried again. False: an attempt may begin."""
-        if self.effect.in_doubt != "reconcile" or self.handler is None or self.handler.reconcile is None:
-            return False
+    async def _clear_doubt(self) -> bool:
+        """Read the target back where declared; False if that settled the effect, or has to be tried again."""
+        if self.effect.on_doubt is not OnDoubt.RECONCILE or self.handler is None or self.handler.reconcile is None:
+            return True
         try:
             async with asyncio.timeout(self.effect.timeout_s):
-                found = await self.handler.reconcile(self._call())
+                there = await self.handler.reconcile(self._call())
         except Exception as error:  # noqa: BLE001 - the doubt stays, and is looked into again
             await self._finish(OutcomeUnknownError(f"not reconciled: {_describe(error)}"))
-            return True
-        if found is None:
-            self.attempt.cleared = True
             return False
-        await self._finish(recordable(found))
-        return True
+        if there is None:
+            self.attempt.cleared = True
+            return True
+        await self._finish(recordable(there))
+        return False
 
 
 def recordable(result: JsonObject) -> JsonObject:

@@ -9,10 +9,19 @@ import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from receipts.canonical import digest, dumps
 from receipts.redaction import parse_pointer, redact
+
+
+class Tier(StrEnum):
+    """The declared risk of a write; policy may raise it."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
 
 
 @dataclass(frozen=True)
@@ -27,33 +36,35 @@ class Action:
     digest: str
 
 
-def make_action(
-    *,
-    connector: str,
-    operation: str,
-    target: str,
-    fields: Mapping[str, Any],
-    idempotency_key: str,
-    tier: str,
-    reversible_by: str | None,
-    pointers: Sequence[str],
-    salt: str,
-) -> Action:
-    """Return the canonical action; `pointers` are declared redactions, and names like secrets' are hidden too."""
-    hidden = redact(dict(fields), pointers)
-    public = hidden.value
-    for path in hidden.paths:
-        public = _replaced(public, parse_pointer(path), _stand_in(_at(fields, parse_pointer(path)), salt))
-    body = {
-        "connector": connector,
-        "operation": operation,
-        "target": target,
-        "fields": public,
-        "idempotency_key": idempotency_key,
-        "tier": tier,
-        "reversible_by": reversible_by,
-    }
-    return Action(connector, operation, target, public, hidden.paths, digest(body))
+@dataclass(frozen=True, kw_only=True)
+class Acting:
+    """What an effect does to the world: the members that its digest covers."""
+
+    connector: str  # the part of the verb's handler before `::`
+    operation: str  # and after it
+    target: str  # what is acted on, for people, policy and caps: `register:5493…`
+    fields: Mapping[str, Any]  # what the connector gets, secrets and all
+    tier: Tier
+    reversible_by: str | None  # the verb that undoes it
+    redact: Sequence[str]  # JSON pointers, into `fields`, of what nobody may see
+    idempotency_key: str  # under which the other side, and we, do it once
+
+    def action(self, salt: str) -> Action:
+        """Return the canonical action; `redact` and names like secrets' are hidden, bound by `salt`."""
+        hidden = redact(dict(self.fields), self.redact)
+        public = hidden.value
+        for path in hidden.paths:
+            public = _replaced(public, parse_pointer(path), _stand_in(_at(self.fields, parse_pointer(path)), salt))
+        body = {
+            "connector": self.connector,
+            "operation": self.operation,
+            "target": self.target,
+            "fields": public,
+            "idempotency_key": self.idempotency_key,
+            "tier": self.tier,
+            "reversible_by": self.reversible_by,
+        }
+        return Action(self.connector, self.operation, self.target, public, hidden.paths, digest(body))
 
 
 def dedupe_key(*parts: str) -> str:

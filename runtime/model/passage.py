@@ -1,0 +1,96 @@
+"""What the gate has to know beside an effect, read at once when its passage begins."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from runtime.model.approval import ApprovalStatus, VoteVerdict
+from runtime.model.states import StepStatus
+
+
+@dataclass(frozen=True)
+class VoteFacts:
+    """A counted vote, with the groups that the person is in now."""
+
+    person: str
+    groups: tuple[str, ...]
+    verdict: VoteVerdict
+    at: datetime
+
+
+@dataclass(frozen=True)
+class ApprovalFacts:
+    """The newest approval of the effect. `consumed_at` is when an attempt used it up."""
+
+    status: ApprovalStatus
+    digest: str
+    requested_at: datetime
+    expires_at: datetime
+    consumed_at: datetime | None
+    votes: tuple[VoteFacts, ...]
+
+
+@dataclass(frozen=True)
+class EarlierSuccess:
+    """The receipt of a success under the same idempotency key; `response` is what a repeat is answered with."""
+
+    fingerprint: str
+    response: Any
+
+
+@dataclass(frozen=True)
+class PassageFacts:
+    """The effect's run, requester, approval, task and earlier receipt. `writes` counts the run's other writes."""
+
+    salt: str
+    requested_by: str
+    requester_kind: str
+    requester_groups: tuple[str, ...]
+    submitted_by: str
+    definition_name: str
+    definition_version: int
+    trigger_type: str
+    step_status: StepStatus | None  # None for a message
+    writes: int
+    task_id: str | None  # the review that the effect posts
+    approval: ApprovalFacts | None
+    done: EarlierSuccess | None
+
+
+def passage_facts(row: Mapping[str, Any]) -> PassageFacts:
+    """Parse what the store read in one row."""
+    return PassageFacts(
+        salt=row["salt"],
+        requested_by=row["requested_by"],
+        requester_kind=row["requester_kind"],
+        requester_groups=tuple(row["requester_groups"]),
+        submitted_by=row["submitted_by"],
+        definition_name=row["definition_name"],
+        definition_version=row["definition_version"],
+        trigger_type=row["trigger_type"],
+        step_status=None if row["step_status"] is None else StepStatus(row["step_status"]),
+        writes=row["writes"],
+        task_id=row["task_id"],
+        approval=_approval(row) if row["approval_status"] is not None else None,
+        done=None if row["done_fingerprint"] is None else EarlierSuccess(row["done_fingerprint"], row["done_response"]),
+    )
+
+
+def _approval(row: Mapping[str, Any]) -> ApprovalFacts:
+    return ApprovalFacts(
+        status=ApprovalStatus(row["approval_status"]),
+        digest=row["approval_digest"],
+        requested_at=row["approval_requested_at"],
+        expires_at=row["approval_expires_at"],
+        consumed_at=row["approval_consumed_at"],
+        votes=tuple(
+            VoteFacts(
+                person=vote["person"],
+                groups=tuple(vote["groups"]),
+                verdict=VoteVerdict(vote["verdict"]),
+                at=datetime.fromisoformat(vote["at"]),
+            )
+            for vote in row["votes"]
+        ),
+    )

@@ -1,0 +1,115 @@
+"""A passage of an effect inside one transaction on its run: all that is written about an attempt goes through here."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from receipts.model import make_receipt
+from runtime.definitions.model import Verb
+from runtime.engine import Engine
+from runtime.model.effect import AttemptOutcome, Effect, OnDoubt
+from runtime.model.states import EffectStatus, StepStatus
+from runtime.outbox import messages
+from runtime.outbox.attempt import Attempt
+from runtime.planning.advance import advance
+from runtime.planning.planner import StepMoved
+from runtime.store import approvals, effects, records
+from runtime.store.run_tx import RunTx
+
+
+@dataclass(frozen=True)
+class Passage:
+    """The engine, the locked run and the attempt, which travel together."""
+
+    engine: Engine
+    tx: RunTx
+    attempt: Attempt
+
+    @property
+    def effect(self) -> Effect:
+        """Return the effect as it was leased."""
+        return self.attempt.effect
+
+    async def verb(self) -> Verb | None:
+        """Return the verb behind the effect; None for a message."""
+        return None if self.effect.is_message else (await self.tx.definition()).verb_of(self.effect.step)
+
+    def note(self, event: str, data: dict[str, Any]) -> int:
+        """Append a leaf about the effect; return its sequence number."""
+        effect = self.effect
+        return self.tx.leaf(
+            event, data, step=effect.step, approval_id=self.attempt.approval_id, effect_id=effect.effect_id
+        )
+
+    async def settle(
+        self,
+        status: EffectStatus,
+        *,
+        error: str = "",
+        next_try_at: datetime | None = None,
+        approval_id: str | None = None,
+        digest: str | None = None,
+        postponed: bool = False,
+        on_doubt: OnDoubt | None = None,
+    ) -> None:
+        """End this worker's lease with a new status; raise LeaseLostError if the lease is no longer ours."""
+        await effects.settle(
+            self.tx.conn,
+            self.effect,
+            status,
+            error=error,
+            next_try_at=next_try_at,
+            approval_id=approval_id,
+            digest=digest,
+            postponed=postponed,
+            on_doubt=on_doubt,
+        )
+
+    async def write_receipt(self, outcome: AttemptOutcome, *, response: Any = None, error: str | None = None) -> None:
+        """Write the receipt of the attempt, or of its refusal, and the leaf that names it."""
+        effect, attempt, tx = self.effect, self.attempt, self.tx
+        began_by = attempt.decision_id if attempt.began else None
+        receipt = make_receipt(
+            request=dict(attempt.action.fields),
+            response=response,
+            pointers=attempt.action.redacted,
+            started_at=attempt.started_at or tx.now,
+            finished_at=tx.now,
+            receipt_id=self.engine.new_id("rcp"),
+            tenant=effect.tenant,
+            run_id=effect.run_id,
+            step=effect.step,
+            effect_id=effect.effect_id,
+            attempt=0 if outcome is AttemptOutcome.REFUSAL else effect.attempt,
+            connector=effect.connector,
+            operation=effect.operation,
+            target=effect.target,
+            idempotency_key=effect.idempotency_key,
+            fingerprint=attempt.action.digest,
+            outcome=outcome.value,
+            reversible_by=effect.reversible_by,
+            decision_id=began_by or effect.decision_id or attempt.decision_id,
+            approval_id=attempt.approval_id,
+            error=error,
+        )
+        digest, document = receipt.digest(), receipt.model_dump(mode="json")
+        written = {"receipt_id": receipt.receipt_id, "digest": digest, "outcome": outcome.value}
+        seq = self.note("receipt.written", written)
+        await records.insert_receipt(tx.conn, seq, document, digest, response, tx.now)
+
+    async def move_step(self, status: StepStatus, result: Any = None, error: str = "") -> None:
+        """Move the step that the effect serves, and the run with it; a message moves nothing."""
+        if not self.effect.is_message:
+            await advance(self.engine, self.tx, StepMoved(self.effect.step, status, result, error))
+
+    def count_write(self) -> None:
+        """Count a write that was performed; messages talk about the work and are none."""
+        self.tx.writes += not self.effect.is_message
+
+    async def say_on_card(self, approval_id: str | None, result: str) -> None:
+        """Say on the card, and in its thread, what became of the effect; nothing where there is no card."""
+        if approval_id is None:
+            return
+        await approvals.touch(self.tx.conn, approval_id, result=result)
+        await messages.card_changed(self.engine, self.tx, approval_id)
+        await messages.tell_thread(self.engine, self.tx, approval_id, f"result:{approval_id}", f"Outcome: {result}.")
