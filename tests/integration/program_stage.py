@@ -6,7 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,8 @@ SECRETS = {
 }
 SLACK_SECRET = "sandbox-signing-secret"
 WORKSPACE = yaml.safe_load((FILES / "workspace.yaml").read_text(encoding="utf-8"))
+SOON = 0.05
+"""Seconds between two looks at another process."""
 CASE = json.loads((ROOT / "packs/kyc/example-trigger.json").read_text(encoding="utf-8"))
 
 
@@ -230,3 +232,33 @@ async def command(*arguments: str, env: Mapping[str, str]) -> Finished:
         out, err = await running.process.communicate()
     assert running.process.returncode is not None
     return Finished(running.process.returncode, out.decode(), err.decode())
+
+
+@asynccontextmanager
+async def serving(settings: Settings, *roles: str) -> AsyncIterator[tuple[Program, Edge]]:
+    """Run `countersign serve` and wait until it serves."""
+    arguments = ["serve", *(f"--role={role}" for role in roles)]
+    async with AsyncExitStack() as stack:
+        running = await stack.enter_async_context(program(*arguments, env=environment(settings)))
+        listening = await running.said("listening on")
+        await running.said("serving: ")
+        http = await stack.enter_async_context(aiohttp.ClientSession())
+        yield running, Edge(f"http://127.0.0.1:{listening['message'].rpartition(' ')[2]}", http)
+
+
+async def until_ready(edge: Edge) -> None:
+    """Look at the probe until all is in order."""
+    async with asyncio.timeout(MINUTE):
+        while (await edge.send("GET", "/readyz", signed={})).status != 200:
+            await asyncio.sleep(SOON)
+
+
+def is_problem(answer: Answer, status: int, says: str = "") -> bool:
+    """Return whether the answer is a problem document of this status."""
+    return (
+        answer.status == status
+        and answer.headers["Content-Type"] == "application/problem+json"
+        and answer.body.keys() == {"type", "title", "status", "detail"}
+        and answer.body["status"] == status
+        and says in answer.body["detail"]
+    )

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.listeners.signature import sign as slack_sign
-from countersign.checks.readiness import Readiness
-from countersign.compose.system import System, compose
+from countersign.compose.system import System
 from countersign.config.logs import JsonLines
 from countersign.embedded.opa import OpaChild
 from edge.body import BODY_LIMIT
@@ -31,6 +29,7 @@ from tests.integration.program_stage import (
     composed,
     database,
     edge_of,
+    is_problem,
     rows,
     settings_of,
 )
@@ -60,17 +59,6 @@ async def stage(postgres: str, opa: OpaChild, tmp_path_factory: pytest.TempPathF
 @pytest.fixture
 def edge(stage: Stage) -> Edge:
     return stage.edge
-
-
-def is_problem(answer: Answer, status: int, says: str = "") -> bool:
-    """Return whether the answer is a problem document of this status."""
-    return (
-        answer.status == status
-        and answer.headers["Content-Type"] == "application/problem+json"
-        and answer.body.keys() == {"type", "title", "status", "detail"}
-        and answer.body["status"] == status
-        and says in answer.body["detail"]
-    )
 
 
 def signed_now(method: str, path: str, body: bytes, age: int = 0) -> dict[str, str]:
@@ -336,60 +324,6 @@ async def test_slacks_callbacks_have_slacks_own_signature(edge: Edge) -> None:
 async def test_probes_need_no_signature_and_tell_no_details(edge: Edge) -> None:
     assert (await edge.send("GET", "/healthz", signed={})).body == {"status": "ok"}
     assert (await edge.send("GET", "/readyz", signed={})).body == {"status": "ready"}
-
-
-async def test_a_part_that_is_away_makes_the_process_not_ready(dsn: str, tmp_path: Path) -> None:
-    async with composed(settings_of(dsn, "http://127.0.0.1:1", tmp_path)) as system, edge_of(system) as edge:
-        answer = await edge.send("GET", "/readyz", signed={})
-        assert is_problem(answer, 503)
-        assert answer.body["detail"] == "not in order: policy"
-        assert (await edge.send("GET", "/healthz", signed={})).status == 200
-
-
-FULL = (
-    "CREATE FUNCTION full_() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'full' USING ERRCODE = '53100'; END $$;"
-    "CREATE TRIGGER full_ BEFORE INSERT ON policy_texts FOR EACH ROW EXECUTE FUNCTION full_();"
-    "CREATE TRIGGER full_ BEFORE INSERT ON runs FOR EACH ROW EXECUTE FUNCTION full_()"
-)
-
-
-@pytest.mark.parametrize(
-    "ill", ["ALTER DATABASE {} SET default_transaction_read_only = on", FULL], ids=["read-only", "full"]
-)
-async def test_a_database_that_takes_no_writes_is_not_ready_and_503(
-    dsn: str, opa: OpaChild, tmp_path: Path, caplog: pytest.LogCaptureFixture, ill: str
-) -> None:
-    async with composed(settings_of(dsn, opa.url, tmp_path)):
-        with psycopg.connect(dsn, autocommit=True) as conn:
-            conn.execute(ill.format(urlsplit(dsn).path.removeprefix("/")).encode())
-    async with compose(settings_of(dsn, opa.url, tmp_path)) as system, edge_of(system) as edge:
-        assert (await edge.send("GET", "/readyz", signed={})).body["detail"] == "not in order: database"
-        answer = await edge.trigger("eleven")
-        assert is_problem(answer, 503, "takes no writes")
-        assert answer.headers["Retry-After"]
-    assert not [record for record in caplog.records if record.exc_info]
-
-
-async def test_a_probe_writes_nothing_that_stays(stage: Stage) -> None:
-    before = rows(stage.dsn, "SELECT count(*) FROM policy_texts")
-    await Readiness(stage.system, list)()
-    assert rows(stage.dsn, "SELECT count(*) FROM policy_texts") == before
-
-
-async def test_however_often_it_is_asked_the_probe_looks_once_in_a_while(
-    dsn: str, opa: OpaChild, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    asked: list[int] = []
-
-    def slack() -> list[str]:
-        asked.append(1)
-        return ["web api: away"]
-
-    async with composed(settings_of(dsn, opa.url, tmp_path)) as system, edge_of(system, slack_faults=slack) as edge:
-        answers = await asyncio.gather(*(edge.send("GET", "/readyz", signed={}) for _ in range(20)))
-    assert {answer.status for answer in answers} == {503}
-    assert len(asked) < 5
-    assert len([record for record in caplog.records if "not ready" in record.getMessage()]) == 1
 
 
 async def test_roles_that_are_not_wanted_are_not_there(stage: Stage) -> None:

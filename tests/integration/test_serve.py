@@ -4,7 +4,7 @@ import asyncio
 import json
 import signal
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,8 @@ from aiohttp.test_utils import TestServer
 from countersign_kyc.standins import build
 from countersign_kyc.standins import settings as standin_settings
 
-from countersign.config.logs import JsonLines
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild, free_port
-from countersign.parts import Part, Patience, ServeError, run_parts
 from edge.signing import headers
 from runtime.clock import utc_now
 from runtime.desk.operator import OperatorDesk
@@ -29,7 +27,6 @@ from tests.integration.program_stage import (
     CASE,
     SECRETS,
     Edge,
-    Program,
     composed,
     database,
     edge_of,
@@ -37,13 +34,13 @@ from tests.integration.program_stage import (
     program,
     rows,
     sandbox,
+    serving,
     settings_of,
+    until_ready,
 )
 from tests.patience import MINUTE
 
 CANARY = "canary-c40e"
-PATIENCE = Patience(stop=MINUTE, cut_off=MINUTE)
-SOON = 0.05
 BOUND = 25.0
 """Seconds that a stop may take on a busy machine; left alone, a hanging archive takes a minute and a half."""
 DOCUMENTS = [
@@ -87,25 +84,6 @@ async def a_world(*, hold: bool = False) -> AsyncIterator[World]:
     async with TestServer(app) as server:
         world.url = str(server.make_url("")).rstrip("/")
         yield world
-
-
-@asynccontextmanager
-async def serving(settings: Settings, *roles: str) -> AsyncIterator[tuple[Program, Edge]]:
-    """Run `countersign serve` and wait until it serves."""
-    arguments = ["serve", *(f"--role={role}" for role in roles)]
-    async with AsyncExitStack() as stack:
-        running = await stack.enter_async_context(program(*arguments, env=environment(settings)))
-        listening = await running.said("listening on")
-        await running.said("serving: ")
-        http = await stack.enter_async_context(aiohttp.ClientSession())
-        yield running, Edge(f"http://127.0.0.1:{listening['message'].rpartition(' ')[2]}", http)
-
-
-async def until_ready(edge: Edge) -> None:
-    """Look at the probe until all is in order."""
-    async with asyncio.timeout(MINUTE):
-        while (await edge.send("GET", "/readyz", signed={})).status != 200:
-            await asyncio.sleep(SOON)
 
 
 async def refused(settings: Settings, *more: str) -> str:
@@ -222,80 +200,6 @@ async def test_a_request_under_way_is_answered_before_the_process_ends(settings:
         assert await running.ended() == 0
 
 
-async def test_a_part_that_fails_ends_the_others_and_the_process_says_which(caplog: pytest.LogCaptureFixture) -> None:
-    ending, ended = asyncio.Event(), asyncio.Event()
-
-    async def fails() -> None:
-        raise ValueError(f"first line\n{CANARY}")
-
-    async def drains() -> None:
-        await ending.wait()
-        ended.set()
-
-    parts = [Part("failing", fails), Part("draining", drains, ending.set), Part("waiting", asyncio.Event().wait)]
-    with pytest.raises(ServeError, match="failing ended, but not as told to"):
-        await run_parts(parts, asyncio.Event(), PATIENCE)
-    assert ended.is_set()
-    (said,) = [JsonLines().format(record) for record in caplog.records if record.levelname == "ERROR"]
-    assert "failing ended, but not as it was told to" in said
-    assert "ValueError: first line" in said
-    assert CANARY not in said
-
-
-async def test_a_part_that_returns_early_ends_the_process_too() -> None:
-    async def returns() -> None:
-        return
-
-    with pytest.raises(ServeError, match="returning ended, but not as told to"):
-        await run_parts([Part("returning", returns)], asyncio.Event(), PATIENCE)
-
-
-async def test_a_part_that_fails_at_its_end_is_not_passed_over() -> None:
-    ending, stop = asyncio.Event(), asyncio.Event()
-
-    async def fails_at_its_end() -> None:
-        await ending.wait()
-        raise ValueError("not everything was finished")
-
-    stop.set()
-    with pytest.raises(ServeError, match="draining ended, but not as told to"):
-        await run_parts([Part("draining", fails_at_its_end, ending.set)], stop, PATIENCE)
-
-
-async def test_a_part_that_is_cut_off_for_too_long_ends_the_process() -> None:
-    parts = [Part("socket mode", asyncio.Event().wait, is_connected=lambda: False)]
-    with pytest.raises(ServeError, match=r"socket mode could not connect for 0\.05 s"):
-        await run_parts(parts, asyncio.Event(), Patience(stop=MINUTE, cut_off=SOON))
-
-
-async def test_a_part_that_comes_back_in_time_stays() -> None:
-    looks, stop = iter([False, True] * 10), asyncio.Event()
-
-    def is_connected() -> bool:
-        found = next(looks, None)
-        if found is None:
-            stop.set()
-        return bool(found)
-
-    parts = [Part("socket mode", asyncio.Event().wait, is_connected=is_connected)]
-    await run_parts(parts, stop, Patience(stop=MINUTE, cut_off=SOON))
-
-
-async def test_what_hangs_at_the_end_is_named_and_left() -> None:
-    stop, never = asyncio.Event(), asyncio.Event()
-
-    async def hangs() -> None:
-        while True:
-            with suppress(asyncio.CancelledError):
-                await never.wait()
-                return
-
-    stop.set()
-    with pytest.raises(ServeError, match=r"hanging did not come to an end within 0\.05 s and was left"):
-        await run_parts([Part("hanging", hangs)], stop, Patience(stop=SOON, cut_off=MINUTE))
-    never.set()
-
-
 async def a_canceled_run(settings: Settings) -> None:
     """Leave an agent's run that was canceled: it waits for nothing but its evidence."""
     payload = {"sys_id": "0" * 32, "number": "INC0010042", "priority": 3}
@@ -325,35 +229,6 @@ async def test_a_signal_ends_a_process_whose_archive_hangs(dsn: str, opa: OpaChi
             async with asyncio.timeout(BOUND):
                 assert await running.ended() == 0
     assert any("left, since it does not end" in line["message"] for line in running.lines)
-
-
-async def test_a_process_is_not_ready_until_slack_answers_and_while_it_is_away(
-    dsn: str, opa: OpaChild, tmp_path: Path
-) -> None:
-    async with serving(settings_of(dsn, opa.url, tmp_path, port=0), "bot") as (_, edge):
-        assert (await edge.send("GET", "/readyz", signed={})).body["detail"] == "not in order: slack"
-        assert (await edge.send("GET", "/healthz", signed={})).status == 200
-    async with sandbox() as slack:
-        settings = settings_of(dsn, opa.url, tmp_path, port=0, slack_api_url=f"{slack}/api/")
-        async with serving(settings, "bot") as (_, edge):
-            await until_ready(edge)
-
-
-async def test_a_process_without_a_part_in_slack_is_ready_without_it(settings: Settings) -> None:
-    async with serving(settings, "edge") as (_, edge):
-        assert (await edge.send("GET", "/readyz", signed={})).status == 200
-
-
-async def test_a_process_whose_app_token_is_refused_is_not_ready(dsn: str, opa: OpaChild, tmp_path: Path) -> None:
-    async with sandbox() as slack:
-        more = {"slack_api_url": f"{slack}/api/", "port": 0}
-        refused_token = settings_of(dsn, opa.url, tmp_path, **more, slack_app_token=f"xapp-{CANARY}")
-        async with serving(refused_token, "bot") as (running, edge):
-            await running.said("invalid_auth")
-            assert (await edge.send("GET", "/readyz", signed={})).body["detail"] == "not in order: slack"
-        right_token = settings_of(dsn, opa.url, tmp_path, **more, slack_app_token="xapp-sandbox-app-token")
-        async with serving(right_token, "bot") as (_, edge):
-            await until_ready(edge)
 
 
 async def test_a_refused_app_token_is_logged_without_it_and_a_signal_still_ends_the_process(

@@ -1,0 +1,88 @@
+"""The parts of a process end together, within a bound, and what ended by itself is named."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from countersign.config.logs import JsonLines
+from countersign.parts import Part, Patience, ServeError, run_parts
+from tests.patience import MINUTE
+
+CANARY = "canary-c40e"
+PATIENCE = Patience(stop=MINUTE, cut_off=MINUTE)
+SOON = 0.05
+
+
+async def test_a_part_that_fails_ends_the_others_and_the_process_says_which(caplog: pytest.LogCaptureFixture) -> None:
+    ending, ended = asyncio.Event(), asyncio.Event()
+
+    async def fails() -> None:
+        raise ValueError(f"first line\n{CANARY}")
+
+    async def drains() -> None:
+        await ending.wait()
+        ended.set()
+
+    parts = [Part("failing", fails), Part("draining", drains, ending.set), Part("waiting", asyncio.Event().wait)]
+    with pytest.raises(ServeError, match="failing ended, but not as told to"):
+        await run_parts(parts, asyncio.Event(), PATIENCE)
+    assert ended.is_set()
+    (said,) = [JsonLines().format(record) for record in caplog.records if record.levelname == "ERROR"]
+    assert "failing ended, but not as it was told to" in said
+    assert "ValueError: first line" in said
+    assert CANARY not in said
+
+
+async def test_a_part_that_returns_early_ends_the_process_too() -> None:
+    async def returns() -> None:
+        return
+
+    with pytest.raises(ServeError, match="returning ended, but not as told to"):
+        await run_parts([Part("returning", returns)], asyncio.Event(), PATIENCE)
+
+
+async def test_a_part_that_fails_at_its_end_is_not_passed_over() -> None:
+    ending, stop = asyncio.Event(), asyncio.Event()
+
+    async def fails_at_its_end() -> None:
+        await ending.wait()
+        raise ValueError("not everything was finished")
+
+    stop.set()
+    with pytest.raises(ServeError, match="draining ended, but not as told to"):
+        await run_parts([Part("draining", fails_at_its_end, ending.set)], stop, PATIENCE)
+
+
+async def test_a_part_that_is_cut_off_for_too_long_ends_the_process() -> None:
+    parts = [Part("socket mode", asyncio.Event().wait, is_connected=lambda: False)]
+    with pytest.raises(ServeError, match=r"socket mode could not connect for 0\.05 s"):
+        await run_parts(parts, asyncio.Event(), Patience(stop=MINUTE, cut_off=SOON))
+
+
+async def test_a_part_that_comes_back_in_time_stays() -> None:
+    looks, stop = iter([False, True] * 10), asyncio.Event()
+
+    def is_connected() -> bool:
+        found = next(looks, None)
+        if found is None:
+            stop.set()
+        return bool(found)
+
+    parts = [Part("socket mode", asyncio.Event().wait, is_connected=is_connected)]
+    await run_parts(parts, stop, Patience(stop=MINUTE, cut_off=SOON))
+
+
+async def test_what_hangs_at_the_end_is_named_and_left() -> None:
+    stop, never = asyncio.Event(), asyncio.Event()
+
+    async def hangs() -> None:
+        while True:
+            with suppress(asyncio.CancelledError):
+                await never.wait()
+                return
+
+    stop.set()
+    with pytest.raises(ServeError, match=r"hanging did not come to an end within 0\.05 s and was left"):
+        await run_parts([Part("hanging", hangs)], stop, Patience(stop=SOON, cut_off=MINUTE))
+    never.set()
