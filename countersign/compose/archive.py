@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from countersign.config.settings import Settings
 from evidence.archive.archive import Archive
 from evidence.archive.local import LocalArchive
+from evidence.archive.retention import Retention
 from runtime.clock import utc_now
 
 if TYPE_CHECKING:
@@ -15,10 +16,14 @@ def make_archive(settings: Settings) -> Archive:
     """Return the archive that the settings describe: a bucket, or a local folder."""
     if settings.s3_bucket is None:
         return LocalArchive(settings.home / "evidence")
-    from evidence.archive.s3 import Retention, S3Archive  # noqa: PLC0415 - boto3 is large, and few processes need it
+    from evidence.archive.s3 import S3Archive  # noqa: PLC0415 - boto3 is large, and few processes need it
 
-    retention = Retention(settings.retention_mode, settings.retention_days)
-    return S3Archive(make_s3(settings), settings.s3_bucket, settings.s3_prefix, retention, utc_now)
+    return S3Archive(make_s3(settings), settings.s3_bucket, settings.s3_prefix, make_retention(settings), utc_now)
+
+
+def make_retention(settings: Settings) -> Retention:
+    """Return for how long bundles have to stay."""
+    return Retention(settings.retention_mode, settings.retention_days)
 
 
 def make_s3(settings: Settings) -> "S3Client":

@@ -5,9 +5,8 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -20,6 +19,7 @@ from evidence.archive.archive import (
     Stored,
     check_put,
 )
+from evidence.archive.retention import NO_LOCK, BucketLock, Hold, Retention, lock_of, stricter
 from runtime.clock import Clock
 
 if TYPE_CHECKING:
@@ -27,24 +27,21 @@ if TYPE_CHECKING:
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PROBE = "countersign-probe"
-_ABSENT = {"NoSuchKey", "NoSuchVersion", "404", "ObjectLockConfigurationNotFoundError", "NotImplemented"}
+_LOCK_ABSENT = "ObjectLockConfigurationNotFoundError"
+"""The one answer that means a bucket without Object Lock: a gateway says 404 of anything while its store restarts."""
+_ABSENT = {"NoSuchKey", "NoSuchVersion", "404"}
 _TAKEN = {"PreconditionFailed", "ConditionalRequestConflict"}
-
-
-@dataclass(frozen=True)
-class Retention:
-    """For how long a bundle must stay, and whether anyone at all (GOVERNANCE) can shorten that."""
-
-    mode: Literal["COMPLIANCE", "GOVERNANCE"]
-    days: int
+_TOLERANCE = timedelta(days=1)
+"""By how much a retention may be shorter than wanted: what was stored on an earlier try stays as it is."""
 
 
 class S3Archive:
     """Objects that carry their SHA-256 and are never overwritten.
 
     A location names the version, because a lock protects a version: later ones, and delete markers, hide it from
-    those who ask for the name alone. `retention` applies where the bucket has Object Lock; else the bucket's own
-    default does, if any.
+    those who ask for the name alone. Where the bucket has Object Lock, what is stored stays for `retention` and the
+    bucket's own default, whichever is stricter, and that is looked at afterwards. Whether it has one must be known
+    before anything is stored.
     """
 
     def __init__(self, client: "S3Client", bucket: str, prefix: str, retention: Retention | None, clock: Clock) -> None:
@@ -55,9 +52,17 @@ class S3Archive:
         self._clock = clock
 
     def put(self, name: str, data: bytes, sha256: str) -> Stored:
-        """Upload with a checksum that the server checks, on condition that the name is free."""
+        """Upload with a checksum that the server checks, on condition that the name is free; then look at the lock."""
         check_put(name, data, sha256)
-        key = self._prefix + name
+        key, retention = self._prefix + name, self._applicable(self._bucket_lock())
+        if retention is None:
+            return self._upload(key, data, sha256, None)
+        hold = retention.starting(self._clock())
+        stored = self._upload(key, data, sha256, hold)
+        return stored if _lasts(stored, hold) else self._prolong(stored, hold)
+
+    def _upload(self, key: str, data: bytes, sha256: str, hold: Hold | None) -> Stored:
+        lock: Any = {"ObjectLockMode": hold.mode, "ObjectLockRetainUntilDate": hold.until} if hold else {}
         try:
             with _errors(f"s3://{self._bucket}/{key}"):
                 answer = self._client.put_object(
@@ -68,7 +73,7 @@ class S3Archive:
                     ChecksumSHA256=_checksum(sha256),
                     Metadata={"sha256": sha256},
                     IfNoneMatch="*",
-                    **self._lock(),
+                    **lock,
                 )
             return self.head(self._location(key, answer.get("VersionId")))
         except ArchiveConflictError:
@@ -98,10 +103,13 @@ class S3Archive:
 
     def check(self) -> list[ArchiveFact]:
         """Try to create one empty object, always the same one, and ask for versioning and Object Lock."""
-        try:
-            return [self._writable(), self._versioned(), self._locked()]
-        except ArchiveError as error:
-            return [ArchiveFact("writable", ok=False, text=str(error))]
+        facts = []
+        for name, look in (("writable", self._writable), ("versioned", self._versioned), ("locked", self._locked)):
+            try:
+                facts.append(look())
+            except ArchiveError as error:
+                return [*facts, ArchiveFact(name, ok=False, text=str(error))]
+        return facts
 
     def _writable(self) -> ArchiveFact:
         try:
@@ -119,27 +127,46 @@ class S3Archive:
         )
 
     def _locked(self) -> ArchiveFact:
-        on = self._has_lock()
-        text = f"the bucket {self._bucket} has {'' if on else 'no '}Object Lock"
-        if on and self._retention:
-            text += f"; bundles stay for {self._retention.days} days ({self._retention.mode})"
-        return ArchiveFact("locked", ok=on, text=text)
+        lock = self._bucket_lock()
+        if not lock.is_on:
+            return ArchiveFact("locked", ok=False, text=f"the bucket {self._bucket} has no Object Lock")
+        retention = self._applicable(lock)
+        own = "" if lock.default else ", and no default retention of its own"
+        stay = f"; bundles stay for {retention.days} days ({retention.mode})" if retention else ""
+        return ArchiveFact("locked", ok=True, text=f"the bucket {self._bucket} has Object Lock{own}{stay}")
 
-    def _has_lock(self) -> bool:
-        """Return whether the bucket has Object Lock; a store that does not know the question has none."""
+    def _bucket_lock(self) -> BucketLock:
+        """Ask for the bucket's Object Lock, or raise: what is not known must not be taken for 'none'."""
+        unknown = f"whether the bucket {self._bucket} has Object Lock is not known"
         try:
-            with _errors(self._bucket):
-                answer = self._client.get_object_lock_configuration(Bucket=self._bucket)
-        except ArchiveNotFoundError:
-            return False
-        return answer.get("ObjectLockConfiguration", {}).get("ObjectLockEnabled") == "Enabled"
+            lock = lock_of(self._client.get_object_lock_configuration(Bucket=self._bucket))
+        except ClientError as error:
+            if _code(error) == _LOCK_ABSENT:
+                return NO_LOCK
+            raise ArchiveError(f"{unknown}: {error}") from error
+        except BotoCoreError as error:
+            raise ArchiveError(f"{unknown}: {error}") from error
+        if lock is None:
+            raise ArchiveError(f"{unknown}: its answer does not say")
+        return lock
 
-    def _lock(self) -> dict[str, Any]:
-        """Return the arguments that lock an upload."""
-        if self._retention is None or not self._has_lock():
-            return {}
-        until = self._clock() + timedelta(days=self._retention.days)
-        return {"ObjectLockMode": self._retention.mode, "ObjectLockRetainUntilDate": until}
+    def _applicable(self, lock: BucketLock) -> Retention | None:
+        """Return the retention that an upload must have."""
+        return stricter(self._retention, lock.default) if lock.is_on else None
+
+    def _prolong(self, stored: Stored, hold: Hold) -> Stored:
+        """Lock what was stored without its lock, or for too short a time, and look again."""
+        with _errors(f"{stored.location} is stored without its retention, which cannot be set"):
+            self._client.put_object_retention(
+                **self._address(stored.location), Retention={"Mode": hold.mode, "RetainUntilDate": hold.until}
+            )
+        found = self.head(stored.location)
+        if not _lasts(found, hold):
+            raise ArchiveError(
+                f"{stored.location} can be deleted: its retention should last until {hold.until.date()}"
+                f" and {f'ends {found.retention_until.date()}' if found.retention_until else 'is missing'}"
+            )
+        return found
 
     def _existing(self, key: str, sha256: str) -> Stored:
         """Return what stands under the name, if its bytes are those that were to be stored."""
@@ -165,13 +192,21 @@ class S3Archive:
         return {"Bucket": self._bucket, "Key": key} | ({"VersionId": unquote(version)} if version else {})
 
 
+def _lasts(stored: Stored, hold: Hold) -> bool:
+    return stored.retention_until is not None and stored.retention_until >= hold.until - _TOLERANCE
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
 @contextmanager
 def _errors(what: str) -> Iterator[None]:
     """Turn what boto3 raises into what an archive raises."""
     try:
         yield
     except ClientError as error:
-        code = error.response.get("Error", {}).get("Code", "")
+        code = _code(error)
         if code in _TAKEN:
             raise ArchiveConflictError(f"{what} already exists") from error
         if code in _ABSENT:

@@ -5,8 +5,10 @@ import itertools
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
@@ -20,8 +22,10 @@ from evidence.archive.archive import (
     Stored,
 )
 from evidence.archive.local import LocalArchive
-from evidence.archive.s3 import Retention, S3Archive
+from evidence.archive.retention import Retention
+from evidence.archive.s3 import S3Archive
 from runtime.clock import utc_now
+from tests.integration.fault_proxy import Answer, FaultProxy, fault_proxy
 from tests.integration.minio_server import MinioServer, minio_server
 
 DATA = b"PK a bundle"
@@ -59,6 +63,38 @@ def archive(request: pytest.FixtureRequest, tmp_path: Path) -> Archive:
     server, has_lock = request.getfixturevalue("server"), request.param == "bucket with lock"
     bucket = request.getfixturevalue("locked" if has_lock else "plain")
     return s3(server, bucket, Retention("GOVERNANCE", 1))
+
+
+@pytest.fixture
+def proxy(server: MinioServer) -> Iterator[FaultProxy]:
+    """A proxy in front of the server."""
+    with fault_proxy(server.endpoint) as proxy:
+        yield proxy
+
+
+def behind(proxy: FaultProxy, bucket: str, retention: Retention | None) -> S3Archive:
+    """Return an archive that reaches its bucket through the proxy, and asks once."""
+    return S3Archive(MinioServer(proxy.endpoint).client(attempts=1), bucket, "evidence/", retention, utc_now)
+
+
+def keys(server: MinioServer, bucket: str) -> list[str]:
+    return [item["Key"] for item in server.client().list_objects_v2(Bucket=bucket).get("Contents", [])]
+
+
+def give_default(server: MinioServer, bucket: str, mode: Any, days: int) -> None:
+    server.client().put_object_lock_configuration(
+        Bucket=bucket,
+        ObjectLockConfiguration={
+            "ObjectLockEnabled": "Enabled",
+            "Rule": {"DefaultRetention": {"Mode": mode, "Days": days}},
+        },
+    )
+
+
+def lasts(stored: Stored) -> float:
+    """Return for how many days the retention lasts."""
+    assert stored.retention_until is not None
+    return (stored.retention_until - utc_now()) / timedelta(days=1)
 
 
 def facts(archive: Archive) -> dict[str, bool]:
@@ -204,15 +240,74 @@ def test_bundle_in_a_bucket_with_lock_cannot_be_deleted_before_its_time(server: 
         )
 
 
+UNKNOWN = {
+    "404 of a gateway": Answer(404, [("Content-Type", "text/html")], b"<html>no backend</html>"),
+    "404 without a body": Answer(404),
+    "403": Answer(403, [], b"<Error><Code>AccessDenied</Code><Message>no</Message></Error>"),
+    "503": Answer(503, [], b"<Error><Code>SlowDown</Code><Message>later</Message></Error>"),
+    "500": Answer(500),
+    "501": Answer(501, [], b"<Error><Code>NotImplemented</Code><Message>no</Message></Error>"),
+    "200 that does not say": Answer(200, [], b"<ObjectLockConfiguration></ObjectLockConfiguration>"),
+    "200 of something else": Answer(200, [], b"<html>welcome</html>"),
+}
+
+
+@pytest.mark.parametrize("answer", UNKNOWN.values(), ids=UNKNOWN)
+def test_nothing_is_stored_while_it_is_not_known_whether_the_bucket_has_object_lock(
+    server: MinioServer, proxy: FaultProxy, locked: str, answer: Answer
+) -> None:
+    archive = behind(proxy, locked, Retention("COMPLIANCE", 7))
+    proxy.fault = lambda _, path: answer if "object-lock" in path else None
+    with pytest.raises(ArchiveError, match=f"whether the bucket {locked} has Object Lock is not known"):
+        archive.put(NAME, DATA, DIGEST)
+    assert keys(server, locked) == []
+    assert facts(archive) == {"writable": True, "versioned": True, "locked": False}
+    proxy.fault = lambda _method, _path: None
+    assert lasts(archive.put(NAME, DATA, DIGEST)) > 6.9
+
+
+def test_retention_that_the_store_does_not_show_after_the_put_is_an_error(
+    server: MinioServer, proxy: FaultProxy, locked: str
+) -> None:
+    def forgetful(method: str, _path: str, answer: Answer) -> Answer:
+        kept = [header for header in answer.headers if not header[0].lower().startswith("x-amz-object-lock")]
+        return replace(answer, headers=kept) if method == "HEAD" else answer
+
+    archive = behind(proxy, locked, Retention("GOVERNANCE", 7))
+    proxy.bend = forgetful
+    with pytest.raises(ArchiveError, match=r"can be deleted: its retention .* is missing"):
+        archive.put(NAME, DATA, DIGEST)
+    assert lasts(s3(server, locked).put(NAME, DATA, DIGEST)) > 6.9, "the store did have it"
+
+
+def test_bundle_that_was_stored_without_retention_gets_it_when_it_is_put_again(
+    server: MinioServer, locked: str
+) -> None:
+    before = s3(server, locked).put(NAME, DATA, DIGEST)
+    assert before.retention_until is None
+    after = s3(server, locked, Retention("COMPLIANCE", 7)).put(NAME, DATA, DIGEST)
+    assert (after.location, after.sha256) == (before.location, before.sha256)
+    assert lasts(after) > 6.9
+    with pytest.raises(ClientError, match="WORM protected"):
+        server.client().delete_object(Bucket=locked, Key=f"evidence/{NAME}", VersionId=str(after.version_id))
+
+
 def test_default_retention_of_the_bucket_is_recorded(server: MinioServer, locked: str) -> None:
-    server.client().put_object_lock_configuration(
-        Bucket=locked,
-        ObjectLockConfiguration={
-            "ObjectLockEnabled": "Enabled",
-            "Rule": {"DefaultRetention": {"Mode": "GOVERNANCE", "Days": 3}},
-        },
-    )
-    assert s3(server, locked).put(NAME, DATA, DIGEST).retention_until is not None
+    give_default(server, locked, "GOVERNANCE", 3)
+    assert lasts(s3(server, locked).put(NAME, DATA, DIGEST)) > 2.9
+
+
+@pytest.mark.parametrize(("ours", "bucket", "days"), [(3, 7, 7), (7, 3, 7)])
+def test_longer_retention_of_ours_and_the_buckets_own_holds(
+    server: MinioServer, locked: str, ours: int, bucket: int, days: int
+) -> None:
+    give_default(server, locked, "COMPLIANCE", bucket)
+    archive = s3(server, locked, Retention("GOVERNANCE", ours))
+    stored = archive.put(NAME, DATA, DIGEST)
+    assert days - 0.1 < lasts(stored) <= days
+    answer = server.client().head_object(Bucket=locked, Key=f"evidence/{NAME}")
+    assert answer["ObjectLockMode"] == "COMPLIANCE"
+    assert archive.check()[2].text.endswith(f"bundles stay for {days} days (COMPLIANCE)")
 
 
 def test_version_that_was_stored_is_found_behind_a_delete_marker_and_a_later_version(

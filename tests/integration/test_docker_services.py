@@ -86,6 +86,19 @@ async def test_the_bucket_service_makes_a_locked_bucket_and_leaves_it_when_it_is
     assert "the bucket evidence has Object Lock" in first.out
     lock = minio.client().get_object_lock_configuration(Bucket="evidence")
     assert lock["ObjectLockConfiguration"]["ObjectLockEnabled"] == "Enabled"
+    own = lock["ObjectLockConfiguration"]["Rule"]["DefaultRetention"]
+    assert (own["Mode"], own["Days"]) == ("COMPLIANCE", 2555)
+
+
+def test_a_default_retention_that_somebody_chose_stays(minio: MinioServer) -> None:
+    minio.make_bucket("chosen")
+    chosen: Any = {
+        "ObjectLockEnabled": "Enabled",
+        "Rule": {"DefaultRetention": {"Mode": "GOVERNANCE", "Days": 3}},
+    }
+    minio.client().put_object_lock_configuration(Bucket="chosen", ObjectLockConfiguration=chosen)
+    make_bucket(settings_of(minio, s3_bucket="chosen"))
+    assert minio.client().get_object_lock_configuration(Bucket="chosen")["ObjectLockConfiguration"] == chosen
 
 
 def test_a_bucket_without_lock_is_refused(minio: MinioServer) -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from evidence.archive.archive import Archive
 from evidence.archive.local import LocalArchive
-from evidence.archive.s3 import Retention, S3Archive
+from evidence.archive.retention import Retention
+from evidence.archive.s3 import S3Archive
 from evidence.bundle.sealer import Sealer, seal
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack

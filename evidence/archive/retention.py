@@ -1,0 +1,61 @@
+"""For how long what is stored must stay: what the settings want, and what a bucket gives by itself."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.type_defs import GetObjectLockConfigurationOutputTypeDef
+
+Mode = Literal["COMPLIANCE", "GOVERNANCE"]
+
+_DAYS_OF_YEAR = 365
+
+
+@dataclass(frozen=True)
+class Hold:
+    """What one object gets: until when it must stay."""
+
+    mode: Mode
+    until: datetime
+
+
+@dataclass(frozen=True)
+class Retention:
+    """For how many days a bundle must stay, and whether anyone at all (GOVERNANCE) can shorten that."""
+
+    mode: Mode
+    days: int
+
+    def starting(self, now: datetime) -> Hold:
+        """Return the hold of what is stored now."""
+        return Hold(self.mode, now + timedelta(days=self.days))
+
+
+@dataclass(frozen=True)
+class BucketLock:
+    """A bucket's Object Lock: whether it has one, and the retention that it gives to what asks for none."""
+
+    is_on: bool
+    default: Retention | None
+
+
+NO_LOCK = BucketLock(is_on=False, default=None)
+
+
+def lock_of(answer: "GetObjectLockConfigurationOutputTypeDef") -> BucketLock | None:
+    """Return what a bucket said about its lock, or None if it did not say that it has one."""
+    said = answer.get("ObjectLockConfiguration", {})
+    if said.get("ObjectLockEnabled") != "Enabled":
+        return None
+    rule = said.get("Rule", {}).get("DefaultRetention", {})
+    days = rule.get("Days") or _DAYS_OF_YEAR * rule.get("Years", 0)
+    return BucketLock(is_on=True, default=Retention(rule.get("Mode", "GOVERNANCE"), days) if days else None)
+
+
+def stricter(one: Retention | None, other: Retention | None) -> Retention | None:
+    """Return what fulfils both, in mode and in days."""
+    if one is None or other is None:
+        return one or other
+    mode: Mode = "COMPLIANCE" if "COMPLIANCE" in (one.mode, other.mode) else "GOVERNANCE"
+    return Retention(mode, max(one.days, other.days))
