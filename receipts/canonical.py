@@ -11,6 +11,7 @@ from receipts.errors import ReceiptsError
 
 MAX_DEPTH = 100
 _LARGEST_INTEGER = 2**53 - 1
+_TOO_LARGE = "whole number beyond 2**53 - 1; write it as text"
 
 
 class CanonicalError(ReceiptsError):
@@ -32,8 +33,10 @@ def loads(data: bytes) -> Any:
     """Parse bytes that must be exactly canonical: no spaces, no repeated members, no other spelling of a number."""
     try:
         value = json.loads(data)
-    except (ValueError, RecursionError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CanonicalError(f"not JSON: {error}") from error
+    except ValueError as error:  # Python reads no whole number of so many digits
+        raise CanonicalError(f"a {_TOO_LARGE}") from error
     if dumps(value) != data:
         raise CanonicalError("JSON, but not in canonical form (RFC 8785)")
     return value
@@ -80,8 +83,8 @@ def _check_number(value: Any, path: str) -> None:
     """Raise unless `value` is a number that every JSON reader takes for the same one."""
     if not isinstance(value, int | float):
         raise CanonicalError(f"{path or '(root)'}: {type(value).__name__} is not a JSON type")
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         raise CanonicalError(f"{path or '(root)'}: {value} is not a JSON number")
     # A float such as 1e20 is written like an integer and would be read back as one: the same limit holds for both.
     if abs(value) > _LARGEST_INTEGER and value == int(value):
-        raise CanonicalError(f"{path or '(root)'}: whole number beyond 2**53 - 1; write it as text")
+        raise CanonicalError(f"{path or '(root)'}: {_TOO_LARGE}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bot.slack.client import slack_client
 from bot.slack.doctor import Fact, check_slack
-from countersign.checks import directory
+from countersign.checks import directory, evidence
 from countersign.checks.probe import policy_text
 from countersign.compose.archive import make_archive
 from countersign.compose.system import validated_catalog
@@ -37,6 +37,7 @@ async def examine(settings: Settings, clock: Clock = utc_now) -> list[Fact]:
         ("callers", directory.callers, "Mend the database first."),
         ("slack", _slack, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
         ("archive", _archive, "Check the settings that begin with COUNTERSIGN_S3_."),
+        ("evidence", evidence.evidence, "Mend the database first."),
         ("signing key", _key, "Let it be an Ed25519 key in PEM that its owner alone may read."),
     )
     return [fact for name, check, remedy in checks for fact in await _guarded(name, check(settings), remedy)]

@@ -12,12 +12,16 @@ evidence = typer.Typer(no_args_is_help=True, help="Evidence bundles: list, fetch
 
 @evidence.command("list")
 def list_() -> None:
-    """List the bundles of finished runs, newest first."""
+    """List finished runs whose bundle is not sealed or stored yet, and why; then the stored bundles, newest first."""
+    from countersign.checks.evidence import describe
     from countersign.cli.operate import list_bundles
 
-    for row in run(list_bundles(shared_settings())):
-        stored = row["stored_at"].isoformat(timespec="seconds")
-        out.print(f"{row['run_id']}  {row['status']}  {row['sha256']}  {row['size']:,} B  {stored}")
+    waiting, stored = run(list_bundles(shared_settings()))
+    for bundle in waiting:
+        out.print(f"{bundle.run_id}  {bundle.status}  {describe(bundle)}")
+    for row in stored:
+        at = row["stored_at"].isoformat(timespec="seconds")
+        out.print(f"{row['run_id']}  {row['status']}  {row['sha256']}  {row['size']:,} B  {at}")
 
 
 @evidence.command()

@@ -11,6 +11,7 @@ from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings
 from policy.text import strict_json
 from runtime.desk import inspection
+from runtime.desk.inspection import OpenBundle
 from runtime.desk.operator import OperatorDesk
 
 
@@ -37,10 +38,10 @@ async def cancel_run(settings: Settings, run_id: str, reason: str) -> str:
     return f"{run_id} is canceled"
 
 
-async def list_bundles(settings: Settings) -> list[dict[str, Any]]:
-    """Return the tenant's bundles, newest first."""
+async def list_bundles(settings: Settings) -> tuple[list[OpenBundle], list[dict[str, Any]]]:
+    """Return the tenant's finished runs whose bundle is not stored yet, and its bundles, newest first."""
     async with connected(settings) as conn:
-        return await inspection.bundles(conn, settings.tenant)
+        return await inspection.open_bundles(conn, settings.tenant), await inspection.bundles(conn, settings.tenant)
 
 
 async def fetch_bundle(settings: Settings, run_id: str, to: Path) -> str:

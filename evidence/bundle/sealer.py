@@ -13,6 +13,7 @@ from receipts.signing import SigningKey
 from runtime.desk.evidence import EvidenceDesk, KeptBundle, Story
 
 LEASE = timedelta(minutes=2)
+"""How long a worker may take; one that is lost meanwhile leaves the bundle to others after that."""
 
 log = logging.getLogger(__name__)
 
@@ -32,18 +33,25 @@ class Sealer:
 
     async def __call__(self) -> int:
         """Seal what is ready; return how many bundles were stored."""
-        run_id = await self.desk.next_run(LEASE)
-        if run_id is None:
+        lease = await self.desk.next_bundle(LEASE)
+        if lease is None:
             return 0
-        story = await self.desk.story(run_id)
         try:
-            sealed, stored = await asyncio.to_thread(self._store, run_id, story)
-        except EvidenceError as error:
-            log.warning("bundle of %s not stored, trying again: %s", run_id, error)
+            await self._seal(lease.run_id)
+        except Exception as error:  # whatever it is stands with the run, and it is tried again
+            text = " ".join((str(error) if isinstance(error, EvidenceError) else repr(error)).split())
+            pause = await self.desk.mark_failed(lease, text)
+            said = "bundle of %s not stored (try %d), again in %.0f s: %s"
+            unforeseen = not isinstance(error, EvidenceError)
+            log.warning(said, lease.run_id, lease.tries, pause.total_seconds(), text, exc_info=unforeseen)
             return 0
+        return 1
+
+    async def _seal(self, run_id: str) -> None:
+        story = await self.desk.story(run_id)
+        sealed, stored = await asyncio.to_thread(self._store, run_id, story)
         bundle = KeptBundle(sealed.sha256, len(sealed.data), stored.location, stored.version_id, stored.retention_until)
         await self.desk.mark_stored(run_id, bundle)
-        return 1
 
     def _store(self, run_id: str, story: Story) -> tuple[Sealed, Stored]:
         sealed = seal(story, self.key)

@@ -4,12 +4,18 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from runtime.definitions.model import Retry
 from runtime.engine import Engine
-from runtime.outbox import messages
+from runtime.model.json_limits import error_text
+from runtime.outbox import messages, retry
 from runtime.store import approvals, evidence_bundles
+from runtime.store.evidence_bundles import BundleLease
 from runtime.store.story import Story, read_story
 
-__all__ = ["EvidenceDesk", "KeptBundle", "Story"]
+__all__ = ["BundleLease", "EvidenceDesk", "KeptBundle", "Story"]
+
+PAUSES = Retry(1, "exponential", timedelta(seconds=1), timedelta(minutes=15))
+"""How long a bundle that could not be stored waits: tried again at once, then ever more slowly, and never dropped."""
 
 
 @dataclass(frozen=True)
@@ -29,21 +35,27 @@ class EvidenceDesk:
 
     engine: Engine
 
-    async def next_run(self, lease: timedelta) -> str | None:
+    async def next_bundle(self, lease: timedelta) -> BundleLease | None:
         """Return a run to seal within the lease, or None."""
-        now = self.engine.clock()
         async with self.engine.pool.connection() as conn:
-            await evidence_bundles.open_bundles(conn, now)
-            return await evidence_bundles.lease_bundle(conn, now, now + lease)
+            await evidence_bundles.open_bundles(conn)
+            return await evidence_bundles.lease_bundle(conn, lease)
 
     async def story(self, run_id: str) -> Story:
         """Return the run's records up to its sealing, in one consistent view."""
         return await asyncio.to_thread(read_story, self.engine.dsn, run_id)
 
+    async def mark_failed(self, lease: BundleLease, error: str) -> timedelta:
+        """Keep why a try failed; return the pause before the next."""
+        pause = retry.delay(PAUSES, lease.tries, self.engine.jitter())
+        async with self.engine.pool.connection() as conn:
+            await evidence_bundles.mark_failed(conn, lease.run_id, error_text(error), pause)
+        return pause
+
     async def mark_stored(self, run_id: str, bundle: KeptBundle) -> None:
         """Keep where the bundle is, once, and say so in the run's thread."""
         async with self.engine.run_tx(run_id) as tx:
-            if await evidence_bundles.mark_stored(tx.conn, run_id, vars(bundle), tx.now):
+            if await evidence_bundles.mark_stored(tx.conn, run_id, vars(bundle)):
                 facts = {name: value for name, value in vars(bundle).items() if name != "retention_until"}
                 tx.leaf("evidence.sealed", facts)
                 thread = await approvals.last_card_of_run(tx.conn, run_id)

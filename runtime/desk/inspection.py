@@ -5,6 +5,9 @@ from typing import Any
 from runtime.store import directory, evidence_bundles, runs
 from runtime.store.database import health
 from runtime.store.database.pool import Conn
+from runtime.store.evidence_bundles import OpenBundle
+
+__all__ = ["OpenBundle", "actor", "bundles", "open_bundles", "reachable", "run", "server", "unretained_bundles"]
 
 
 async def server(conn: Conn) -> dict[str, Any]:
@@ -30,6 +33,16 @@ async def actor(conn: Conn, tenant: str, actor_id: str) -> dict[str, Any] | None
 async def bundles(conn: Conn, tenant: str) -> list[dict[str, Any]]:
     """Return the tenant's stored bundles, newest first."""
     return await evidence_bundles.list_bundles(conn, tenant)
+
+
+async def open_bundles(conn: Conn, tenant: str) -> list[OpenBundle]:
+    """Return the tenant's finished runs whose bundle is not stored, the longest open first."""
+    return await evidence_bundles.list_open(conn, tenant)
+
+
+async def unretained_bundles(conn: Conn, tenant: str, limit: int) -> list[dict[str, Any]]:
+    """Return run_id and location of bundles that a bucket took without a retention, newest first."""
+    return await evidence_bundles.list_unretained(conn, tenant, limit)
 
 
 async def run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:

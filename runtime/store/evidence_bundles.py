@@ -1,57 +1,111 @@
-"""Reads everything on record about a finished run, and keeps where its bundle is.
+"""Bundles of finished runs: which are to be sealed, how often that was tried, and where they are kept.
 
-Reading is SQLAlchemy Core on a connection of its own, in whichever thread builds the bundle.
+Leases and pauses compare the database's time with the database's time: no machine's clock holds up a bundle.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from runtime.store.database.pool import Conn
 
+OVERDUE = timedelta(minutes=15)
+"""After so long, a bundle that could be stored and is not is shown as failing."""
+OVERDUE_EFFECT = timedelta(days=1)
+"""After so long, so is a finished run that still waits for what became of an effect."""
 
-async def open_bundles(conn: Conn, now: datetime) -> int:
-    """Begin a bundle for finished runs whose every effect has settled: the chain as it ends now is what is sealed."""
+
+@dataclass(frozen=True)
+class BundleLease:
+    """A bundle that this process builds and stores; `tries` counts from 1 and includes this one."""
+
+    run_id: str
+    tries: int
+
+
+@dataclass(frozen=True)
+class OpenBundle:
+    """A finished run whose bundle is not stored.
+
+    `open_for` counts from the beginning of the sealing, or from the run's end before that; `waits_for` are the effects
+    (step and status) whose end the sealing waits for; `error` is the last try's, "" if there was none.
+    """
+
+    run_id: str
+    definition_name: str
+    status: str
+    is_begun: bool
+    open_for: timedelta
+    tries: int
+    next_try_at: datetime | None
+    error: str
+    waits_for: list[str]
+
+    @property
+    def is_overdue(self) -> bool:
+        """Return whether somebody has to look at it."""
+        return self.open_for > (OVERDUE_EFFECT if self.waits_for else OVERDUE)
+
+
+async def open_bundles(conn: Conn) -> int:
+    """Begin a bundle for finished runs whose steps' effects have settled: the chain as it ends now is what is sealed.
+
+    Messages that the chat has not taken hold up nothing; what becomes of them is about the chain after the seal.
+    """
     done = await conn.execute(
         """
         WITH over AS MATERIALIZED (
             SELECT run_id, audit_seq FROM runs r
              WHERE finished_at IS NOT NULL AND NOT sealed
-               AND NOT EXISTS (SELECT 1 FROM effects e WHERE e.run_id = r.run_id
+               AND NOT EXISTS (SELECT 1 FROM effects e WHERE e.run_id = r.run_id AND e.step <> ''
                                 AND e.status IN ('pending', 'leased', 'deferred', 'in_doubt'))
              ORDER BY finished_at LIMIT 10 FOR UPDATE SKIP LOCKED
         ), begun AS (UPDATE runs SET sealed = true FROM over WHERE runs.run_id = over.run_id)
-        INSERT INTO evidence_bundles (run_id, sealed_seq, created_at, next_try_at)
-        SELECT run_id, audit_seq, %(now)s, %(now)s FROM over
-        """,
-        {"now": now},
+        INSERT INTO evidence_bundles (run_id, sealed_seq, sealed_cards, created_at, next_try_at)
+        SELECT run_id, audit_seq,
+               coalesce((SELECT json_object_agg(approval_id, json_array_length(cards))
+                           FROM approvals a WHERE a.run_id = over.run_id), '{}'),
+               clock_timestamp(), clock_timestamp()
+          FROM over
+        """
     )
     return done.rowcount
 
 
-async def lease_bundle(conn: Conn, now: datetime, until: datetime) -> str | None:
-    """Take one bundle to build until `until`; building it twice gives the same bytes, so no fence is needed."""
+async def lease_bundle(conn: Conn, lasts: timedelta) -> BundleLease | None:
+    """Take one bundle to build; building it twice gives the same bytes, so no fence is needed."""
     row = await (
         await conn.execute(
             """
-            UPDATE evidence_bundles SET next_try_at = %(until)s
-             WHERE run_id = (SELECT run_id FROM evidence_bundles WHERE stored_at IS NULL AND next_try_at <= %(now)s
+            UPDATE evidence_bundles SET next_try_at = clock_timestamp() + %s, tries = tries + 1
+             WHERE run_id = (SELECT run_id FROM evidence_bundles
+                              WHERE stored_at IS NULL AND next_try_at <= clock_timestamp()
                               ORDER BY next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-            RETURNING run_id
+            RETURNING run_id, tries
             """,
-            {"now": now, "until": until},
+            (lasts,),
         )
     ).fetchone()
-    return row["run_id"] if row else None
+    return BundleLease(**row) if row else None
 
 
-async def mark_stored(conn: Conn, run_id: str, facts: Mapping[str, Any], now: datetime) -> bool:
+async def mark_failed(conn: Conn, run_id: str, error: str, pause: timedelta) -> None:
+    """Keep why a try failed, and let the next one come after a pause."""
+    await conn.execute(
+        "UPDATE evidence_bundles SET error = %s, next_try_at = clock_timestamp() + %s"
+        " WHERE run_id = %s AND stored_at IS NULL",
+        (error, pause, run_id),
+    )
+
+
+async def mark_stored(conn: Conn, run_id: str, facts: Mapping[str, Any]) -> bool:
     """Keep where the bundle is, once: facts sha256, size, location, version_id, retention_until."""
     done = await conn.execute(
         "UPDATE evidence_bundles SET sha256 = %(sha256)s, size = %(size)s, location = %(location)s,"
-        " version_id = %(version_id)s, retention_until = %(retention_until)s, stored_at = %(now)s"
+        " version_id = %(version_id)s, retention_until = %(retention_until)s, stored_at = clock_timestamp(), error = ''"
         " WHERE run_id = %(run_id)s AND stored_at IS NULL",
-        {**facts, "now": now, "run_id": run_id},
+        {**facts, "run_id": run_id},
     )
     return done.rowcount == 1
 
@@ -61,10 +115,46 @@ async def list_bundles(conn: Conn, tenant: str) -> list[dict[str, Any]]:
     return await (
         await conn.execute(
             """
-            SELECT b.run_id, r.definition_name, r.status, b.sha256, b.size, b.location, b.version_id, b.stored_at
+            SELECT b.run_id, r.definition_name, r.status, b.sha256, b.size, b.location, b.version_id,
+                   b.retention_until, b.stored_at
               FROM evidence_bundles b JOIN runs r USING (run_id)
              WHERE r.tenant = %s AND b.stored_at IS NOT NULL ORDER BY b.stored_at DESC LIMIT 500
             """,
             (tenant,),
+        )
+    ).fetchall()
+
+
+async def list_open(conn: Conn, tenant: str) -> list[OpenBundle]:
+    """Return the tenant's finished runs whose bundle is not stored, the longest open first."""
+    rows = await (
+        await conn.execute(
+            """
+            SELECT r.run_id, r.definition_name, r.status, b.run_id IS NOT NULL AS is_begun,
+                   clock_timestamp() - coalesce(b.created_at, r.finished_at) AS open_for,
+                   coalesce(b.tries, 0) AS tries, b.next_try_at, coalesce(b.error, '') AS error,
+                   ARRAY(SELECT e.step || ' is ' || e.status FROM effects e
+                          WHERE b.run_id IS NULL AND e.run_id = r.run_id AND e.step <> ''
+                            AND e.status IN ('pending', 'leased', 'deferred', 'in_doubt') ORDER BY e.step) AS waits_for
+              FROM runs r LEFT JOIN evidence_bundles b USING (run_id)
+             WHERE r.tenant = %s AND r.finished_at IS NOT NULL AND b.stored_at IS NULL
+             ORDER BY open_for DESC LIMIT 500
+            """,
+            (tenant,),
+        )
+    ).fetchall()
+    return [OpenBundle(**row) for row in rows]
+
+
+async def list_unretained(conn: Conn, tenant: str, limit: int) -> list[dict[str, Any]]:
+    """Return run_id and location of bundles that a bucket took without a retention, newest first."""
+    return await (
+        await conn.execute(
+            """
+            SELECT b.run_id, b.location FROM evidence_bundles b JOIN runs r USING (run_id)
+             WHERE r.tenant = %s AND b.location LIKE 's3://%%' AND b.retention_until IS NULL
+             ORDER BY b.stored_at DESC LIMIT %s
+            """,
+            (tenant, limit),
         )
     ).fetchall()

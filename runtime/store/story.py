@@ -56,7 +56,7 @@ def _story(conn: Connection, run_id: str) -> Story:
         definition=bytes(definition["canonical"]),
         decisions=[row["document"] for row in decisions],
         policies=_policies(conn, {row["policy_digest"] for row in decisions}),
-        approvals=_approvals(conn, run_id),
+        approvals=_approvals(conn, run_id, bundle["sealed_cards"]),
         receipts=[row["document"] for row in receipts],
         leaves=leaves,
     )
@@ -99,13 +99,20 @@ def _run(conn: Connection, run: RowMapping, leaves: list[dict[str, Any]], sealed
     }
 
 
-def _approvals(conn: Connection, run_id: str) -> list[dict[str, Any]]:
+def _approvals(conn: Connection, run_id: str, sealed_cards: Mapping[str, int]) -> list[dict[str, Any]]:
     rows = _all(conn, t.approvals, run_id, t.approvals.c.requested_at)
     found = conn.execute(
         select(t.votes).join(t.approvals).where(t.approvals.c.run_id == run_id).order_by(t.votes.c.at, t.votes.c.person)
     )
     votes = found.mappings().all()
-    return [_approval(row, [vote for vote in votes if vote["approval_id"] == row["approval_id"]]) for row in rows]
+    return [
+        _approval(
+            row,
+            [vote for vote in votes if vote["approval_id"] == row["approval_id"]],
+            row["cards"][: sealed_cards.get(row["approval_id"])],
+        )
+        for row in rows
+    ]
 
 
 def _policies(conn: Connection, digests: set[str]) -> dict[str, dict[str, str]]:
@@ -121,7 +128,7 @@ def _all(conn: Connection, table: Table, run_id: str, order: ColumnElement[Any])
     return list(conn.execute(select(table).where(table.c.run_id == run_id).order_by(order)).mappings())
 
 
-def _approval(row: RowMapping, votes: list[RowMapping]) -> dict[str, Any]:
+def _approval(row: RowMapping, votes: list[RowMapping], cards: list[Any]) -> dict[str, Any]:
     return {
         "id": row["approval_id"],
         "effect_id": row["effect_id"],
@@ -150,5 +157,5 @@ def _approval(row: RowMapping, votes: list[RowMapping]) -> dict[str, Any]:
             }
             for vote in votes
         ],
-        "cards": row["cards"],
+        "cards": cards,
     }

@@ -37,6 +37,8 @@ FACTS = {
     "archive writable",
     "archive versioned",
     "archive locked",
+    "evidence sealed",
+    "evidence retention",
     "signing key",
 }
 
@@ -90,7 +92,11 @@ async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, 
 @pytest.mark.parametrize(
     ("change", "wrong", "says"),
     [
-        ({"dsn": f"postgresql://u:{CANARY}@127.0.0.1:1/x"}, {"database", "migrations", "groups", "callers"}, "refused"),
+        (
+            {"dsn": f"postgresql://u:{CANARY}@127.0.0.1:1/x"},
+            {"database", "migrations", "groups", "callers", "evidence"},
+            "refused",
+        ),
         ({"opa": "http://127.0.0.1:1"}, {"policy", "groups"}, "policy unavailable"),
         ({"slack_bot_token": CANARY}, {"slack token"}, "invalid_auth"),
         ({"slack_app_token": CANARY}, {"slack socket mode"}, "invalid_auth"),

@@ -191,6 +191,7 @@ async def test_an_archive_that_is_away_delays_the_seal_and_loses_nothing(bench: 
     rows = await bench.rows("SELECT sha256 FROM evidence_bundles WHERE run_id = %s", run_id)
     assert rows == [{"sha256": None}]
     blocked.unlink()
-    await replace(bench, worker=Worker(bench.engine, jobs=[away])).later(minutes=3)
+    await bench.rows("UPDATE evidence_bundles SET next_try_at = clock_timestamp() RETURNING 1")
+    await replace(bench, worker=Worker(bench.engine, jobs=[away])).settle()
     rows = await bench.rows("SELECT sha256 FROM evidence_bundles WHERE run_id = %s", run_id)
     assert rows[0]["sha256"]

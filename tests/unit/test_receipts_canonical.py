@@ -83,6 +83,9 @@ def deep(levels: int) -> Any:
         ({"a": float("nan")}, "/a: nan is not a JSON number"),
         ([float("-inf")], "/0: -inf is not a JSON number"),
         ({"a/b": {"~": 2**53}}, "/a~1b/~0: whole number beyond 2**53 - 1; write it as text"),
+        ({"a": 10**310}, "/a: whole number beyond 2**53 - 1; write it as text"),
+        ({"a": -(10**310)}, "/a: whole number beyond 2**53 - 1; write it as text"),
+        ({"a": 1e308}, "/a: whole number beyond 2**53 - 1; write it as text"),
         (-(2**53), "(root): whole number beyond 2**53 - 1; write it as text"),
         (1e20, "(root): whole number beyond 2**53 - 1; write it as text"),
         ({"a": "\ud800"}, "/a: text holds a lone surrogate at position 0"),
@@ -127,6 +130,8 @@ def test_text_enumeration_is_written_as_its_text() -> None:
         b"NaN",
         b"1e999",
         b"9007199254740993",
+        b"9" * 310,
+        b"-" + b"9" * 310,
         b'"\\u0061"',
         b'"\\ud800"',
         b'"\xff"',
@@ -141,3 +146,9 @@ def test_text_enumeration_is_written_as_its_text() -> None:
 def test_bytes_that_are_not_canonical_are_refused(data: bytes) -> None:
     with pytest.raises(CanonicalError):
         canonical.loads(data)
+
+
+@pytest.mark.parametrize("digits", [310, 5_000])
+def test_whole_number_of_any_length_is_refused_with_a_sentence_of_its_own(digits: int) -> None:
+    with pytest.raises(CanonicalError, match=r"whole number beyond 2\*\*53 - 1; write it as text$"):
+        canonical.loads(b'{"a":' + b"9" * digits + b"}")

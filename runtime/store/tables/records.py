@@ -1,6 +1,7 @@
 """What proves what happened: policy texts, decisions, receipts, audit leaves, bundles."""
 
 from sqlalchemy import (
+    JSON,
     BigInteger,
     CheckConstraint,
     Column,
@@ -10,6 +11,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 from runtime.store.tables.base import document, metadata, moment, number, partial, run_id, words
@@ -84,6 +86,10 @@ evidence_bundles = Table(
     moment("created_at"),
     moment("next_try_at"),
     moment("stored_at", nullable=True),
+    number("tries", 0),  # to build and store it
+    words("error", server_default=""),  # of the last try
+    # how many cards each approval had when the sealing began
+    Column("sealed_cards", JSON, nullable=False, server_default=text("'{}'")),
     CheckConstraint("(stored_at IS NULL) = (sha256 IS NULL)", name="stored"),
     partial("ix_evidence_bundles_open", "next_try_at", where="stored_at IS NULL"),
 )

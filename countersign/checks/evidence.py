@@ -1,0 +1,73 @@
+"""What the doctor and the command line say of bundles: what is not stored yet and why, and what can be deleted."""
+
+import asyncio
+
+from bot.slack.doctor import Fact
+from countersign.compose.archive import make_archive
+from countersign.compose.database import connected
+from countersign.config.settings import Settings
+from evidence.archive.archive import Archive, ArchiveError
+from runtime.desk import inspection
+from runtime.desk.inspection import OpenBundle
+
+_SHOWN = 5
+_LOOKED_AT = 50
+"""Bundles without retention whose objects are asked once more: somebody may have given them one since."""
+
+
+def describe(bundle: OpenBundle) -> str:
+    """Return why a finished run's bundle is not stored, in one line."""
+    if bundle.waits_for:
+        return f"not sealed: {', '.join(bundle.waits_for)}"
+    if not bundle.is_begun or not bundle.tries:
+        return "not sealed: no worker has taken it yet"
+    state = "failing" if bundle.is_overdue else "not stored"
+    again = f", again at {bundle.next_try_at.isoformat(timespec='seconds')}" if bundle.next_try_at else ""
+    tries = "1 try" if bundle.tries == 1 else f"{bundle.tries} tries"
+    return f"{state}: {tries}{again}: {bundle.error or 'a worker is at it, or was lost'}"
+
+
+async def evidence(settings: Settings) -> list[Fact]:
+    """Check that finished runs are sealed in time, and that what a bucket has cannot be deleted."""
+    async with connected(settings) as conn:
+        waiting = await inspection.open_bundles(conn, settings.tenant)
+        unretained = await inspection.unretained_bundles(conn, settings.tenant, _LOOKED_AT)
+    overdue = [bundle for bundle in waiting if bundle.is_overdue]
+    deletable = await asyncio.to_thread(_deletable, settings, {row["run_id"]: row["location"] for row in unretained})
+    return [
+        Fact(
+            "evidence sealed",
+            ok=not overdue,
+            detail=_some([f"{bundle.run_id} ({describe(bundle)})" for bundle in overdue], "overdue")
+            or f"{len(waiting)} to be stored, none overdue",
+            remedy="Mend what is said of each, and see that a worker runs; `countersign evidence list` shows them all.",
+        ),
+        Fact(
+            "evidence retention",
+            ok=not deletable,
+            detail=_some(deletable, "stored in a bucket without retention") or "nothing was stored in a bucket without",
+            remedy="Whoever may delete objects can delete these: give each version its retention"
+            " (`aws s3api put-object-retention`).",
+        ),
+    ]
+
+
+def _deletable(settings: Settings, locations: dict[str, str]) -> list[str]:
+    """Return the runs whose object has no retention now either, as far as the archive says."""
+    if not locations:
+        return []
+    archive = make_archive(settings)
+    return [run_id for run_id, location in locations.items() if not _is_retained(archive, location)]
+
+
+def _is_retained(archive: Archive, location: str) -> bool:
+    try:
+        return archive.head(location).retention_until is not None
+    except ArchiveError:
+        return False  # not known to be safe
+
+
+def _some(items: list[str], what: str) -> str:
+    """Return the count and the first few, or nothing."""
+    more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+    return f"{len(items)} {what}: {'; '.join(items[:_SHOWN])}{more}" if items else ""

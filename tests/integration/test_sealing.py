@@ -1,0 +1,243 @@
+"""Sealing that does not succeed at once: tried again soon and ever more slowly, never dropped, and seen by people."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.checks.evidence import describe, evidence
+from countersign.cli.operate import list_bundles
+from countersign.config.settings import Settings
+from evidence.archive.local import LocalArchive
+from evidence.archive.retention import Retention
+from evidence.archive.s3 import S3Archive
+from evidence.bundle.sealer import Sealer, seal
+from evidence.verify.verify import verify
+from receipts.signing import SigningKey, load_or_create, public_path
+from runtime.clock import utc_now
+from runtime.desk.evidence import PAUSES, EvidenceDesk
+from runtime.desk.operator import OperatorDesk
+from runtime.handlers import Call, JsonObject, OutcomeUnknownError, TransientError
+from tests.bench import TENANT, Bench
+from tests.integration.conftest import Targets
+from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
+from tests.integration.program_stage import command, environment
+
+FILE = {"company": "ACME", "text": "report"}
+NOTE = {"incident": "I1", "text": "a", "api_token": "t"}
+
+
+@dataclass
+class Office:
+    """A bench, a folder for evidence that can be put out of use, and the key."""
+
+    bench: Bench
+    folder: Path
+    key: SigningKey
+    settings: Settings
+
+    @property
+    def sealer(self) -> Sealer:
+        return Sealer(EvidenceDesk(self.bench.engine), LocalArchive(self.folder), self.key)
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Have a file where the archive's folder should be."""
+        self.folder.write_text("in the way")
+        yield
+        self.folder.unlink()
+
+    async def row(self, run_id: str) -> dict[str, Any]:
+        query = "SELECT *, next_try_at - clock_timestamp() AS pause FROM evidence_bundles WHERE run_id = %s"
+        return (await self.bench.rows(query, run_id))[0]
+
+    async def due(self) -> None:
+        """Let the pause be over."""
+        await self.bench.rows("UPDATE evidence_bundles SET next_try_at = clock_timestamp() RETURNING 1")
+
+    async def is_well(self) -> dict[str, bool]:
+        """Return what the doctor says of evidence."""
+        return {fact.name: fact.ok for fact in await evidence(self.settings)}
+
+    async def listed(self) -> dict[str, str]:
+        """Return what is said of each run whose bundle is not stored."""
+        waiting, _ = await list_bundles(self.settings)
+        return {bundle.run_id: describe(bundle) for bundle in waiting}
+
+
+@pytest.fixture
+def office(bench: Bench, tmp_path: Path, dsn: str) -> Office:
+    path = tmp_path / "keys" / "evidence.pem"
+    settings = Settings(database_url=dsn, home=tmp_path, tenant=TENANT)
+    return Office(bench, tmp_path / "evidence", load_or_create(path), settings)
+
+
+async def noted(bench: Bench) -> str:
+    """Return a run that has ended."""
+    run_id = (await bench.start("bench.note", NOTE)).run_id
+    await bench.settle()
+    return run_id
+
+
+async def test_failed_seal_is_tried_again_after_a_second_then_ever_more_slowly_and_is_never_dropped(
+    office: Office,
+) -> None:
+    run_id = await noted(office.bench)
+    pauses = []
+    with office.away():
+        for tries in range(1, 14):
+            assert await office.sealer() == 0
+            row = await office.row(run_id)
+            assert (row["tries"], row["stored_at"]) == (tries, None)
+            assert "cannot be written" in row["error"]
+            pauses.append(row["pause"])
+            await office.due()
+    assert pauses[0] <= timedelta(seconds=1)
+    assert all(earlier < later for earlier, later in pairwise(pauses[:10]))
+    assert max(pauses) <= PAUSES.max_delay == timedelta(minutes=15)
+    assert await office.sealer() == 1
+    row = await office.row(run_id)
+    assert row["stored_at"]
+    assert row["error"] == ""
+
+
+async def test_fault_of_our_own_while_sealing_is_kept_and_tried_again_too(
+    office: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    run_id = await noted(office.bench)
+    broken: Any = object()
+    assert await replace(office.sealer, archive=broken)() == 0
+    row = await office.row(run_id)
+    assert row["pause"] <= timedelta(seconds=1)
+    assert "AttributeError" in row["error"]
+    assert "Traceback" in caplog.text
+    await office.due()
+    assert await office.sealer() == 1
+
+
+async def test_worker_whose_clock_is_20_minutes_behind_seals_what_another_began(office: Office) -> None:
+    run_id = await noted(office.bench)
+    assert await EvidenceDesk(office.bench.engine).next_bundle(timedelta(0))
+    engine = replace(office.bench.engine, clock=lambda: office.bench.clock() - timedelta(minutes=20))
+    assert await replace(office.sealer, desk=EvidenceDesk(engine))() == 1
+    assert (await office.row(run_id))["stored_at"]
+
+
+async def test_message_that_the_chat_does_not_take_holds_up_no_seal(office: Office, tmp_path: Path) -> None:
+    bench, chat = office.bench, office.bench.chat
+
+    async def away(call: Call) -> JsonObject:
+        raise TransientError("the chat is away")
+
+    handlers = dict(bench.engine.handlers)
+    for name in ("post_card", "update_card", "post_message", "direct_message"):
+        handlers[f"slack::{name}"] = replace(handlers[f"slack::{name}"], run=away)
+    bench = replace(bench, worker=type(bench.worker)(replace(bench.engine, handlers=handlers)))
+    run_id = (await bench.start("bench.file", FILE)).run_id
+    await bench.settle()
+    approval = await bench.approval_id()
+    for person in ("ann", "ben"):
+        assert (await bench.click(person, approval)).counted
+    await bench.settle()
+    assert (await bench.run(run_id))["status"] == "succeeded"
+    assert chat.calls == []
+    sealed = seal(await _story(office, run_id), office.key)
+    assert await office.sealer() == 1
+    bundle = Path((await office.row(run_id))["location"])
+    assert verify(bundle, public_path(tmp_path / "keys/evidence.pem")).run_id == run_id
+    # the card comes late: the bundle of the same run is the same, byte by byte
+    async with bench.engine.pool.connection() as conn:
+        await conn.execute('UPDATE approvals SET cards = \'[{"text": "late"}]\' WHERE run_id = %s', (run_id,))
+    assert seal(await EvidenceDesk(bench.engine).story(run_id), office.key) == sealed
+    assert bundle.read_bytes() == sealed.data
+
+
+async def _story(office: Office, run_id: str) -> Any:
+    lease = await EvidenceDesk(office.bench.engine).next_bundle(timedelta(0))
+    assert lease
+    assert lease.run_id == run_id
+    return await EvidenceDesk(office.bench.engine).story(run_id)
+
+
+async def test_what_is_not_sealed_or_not_stored_is_listed_with_its_reason_and_found_by_the_doctor(
+    office: Office, targets: Targets
+) -> None:
+    bench = office.bench
+    assert await office.is_well() == {"evidence sealed": True, "evidence retention": True}
+    targets.file.answers = [OutcomeUnknownError("reset")]
+    doubtful = (await bench.start("bench.file", FILE)).run_id
+    await bench.settle()
+    approval = await bench.approval_id()
+    for person in ("ann", "ben"):
+        assert (await bench.click(person, approval)).counted
+    await bench.settle()
+    await OperatorDesk(bench.engine, TENANT).cancel(doubtful, "no longer wanted")
+    ended = await noted(bench)
+    assert await office.listed() == {
+        doubtful: "not sealed: file is in_doubt",
+        ended: "not sealed: no worker has taken it yet",
+    }
+    assert (await office.is_well())["evidence sealed"] is False, (
+        "the bench's clock is months behind: nobody sealed them"
+    )
+    await bench.rows("UPDATE runs SET finished_at = clock_timestamp() RETURNING 1")
+    assert (await office.is_well())["evidence sealed"] is True
+    with office.away():
+        assert await office.sealer() == 0
+        why = (await office.listed())[ended]
+        assert why.startswith("not stored: 1 try, again at 20")
+        assert "cannot be written" in why
+        assert (await office.is_well())["evidence sealed"] is True, "a first failure is no alarm"
+    await bench.rows("UPDATE evidence_bundles SET created_at = created_at - interval '1 hour' RETURNING 1")
+    assert (await office.is_well())["evidence sealed"] is False
+    await office.due()
+    assert await office.sealer() == 1
+    assert (await office.is_well())["evidence sealed"] is True
+    finished = await command("evidence", "list", env=environment(office.settings))
+    first, second = finished.out.splitlines()
+    assert first == f"{doubtful}  canceled  not sealed: file is in_doubt"
+    assert second.startswith(f"{ended}  succeeded  {(await office.row(ended))['sha256']}  ")
+
+
+async def test_bundle_that_can_never_be_stored_is_shown_as_failing_with_its_last_error(office: Office) -> None:
+    run_id = await noted(office.bench)
+    office.folder.mkdir()
+    (office.folder / f"{run_id}.zip").write_bytes(b"another history")
+    for _ in range(3):
+        assert await office.sealer() == 0
+        await office.due()
+    await office.bench.rows("UPDATE evidence_bundles SET created_at = created_at - interval '1 hour' RETURNING 1")
+    assert (await office.listed())[run_id].startswith("failing: 3 tries, again at")
+    [fact, _] = await evidence(office.settings)
+    assert (fact.ok, fact.remedy != "") == (False, True)
+    assert fact.detail.startswith(f"1 overdue: {run_id} (failing: 3 tries")
+    assert "already holds something else" in fact.detail
+
+
+async def test_doctor_lists_what_a_bucket_has_without_retention_until_it_has_one(
+    office: Office, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    run_id = await noted(office.bench)
+    with minio_server(tmp_path_factory.mktemp("minio")) as server:
+        bucket = server.make_bucket("evidence")
+        settings = _with_bucket(office.settings, server, bucket)
+        careless = S3Archive(server.client(), bucket, "evidence/", None, utc_now)
+        assert await replace(office.sealer, archive=careless)() == 1
+        [_, fact] = await evidence(settings)
+        assert (fact.ok, fact.detail) == (False, f"1 stored in a bucket without retention: {run_id}")
+        sealed = await office.row(run_id)
+        careful = S3Archive(server.client(), bucket, "evidence/", Retention("GOVERNANCE", 1), utc_now)
+        data = careful.get(sealed["location"])
+        careful.put(f"{run_id}.zip", data, sealed["sha256"])
+        [_, fact] = await evidence(settings)
+        assert fact.ok
+
+
+def _with_bucket(settings: Settings, server: MinioServer, bucket: str) -> Settings:
+    keys: Any = {"s3_endpoint": server.endpoint, "s3_access_key": USER, "s3_secret_key": PASSWORD, "s3_bucket": bucket}
+    return Settings(database_url=settings.database_url, home=settings.home, tenant=settings.tenant, **keys)
