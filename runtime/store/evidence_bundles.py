@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from runtime.model.states import EFFECT, EffectStatus, is_final
 from runtime.store.database.pool import Conn
 
 OVERDUE = timedelta(minutes=15)
 """After so long, a bundle that could be stored and is not is shown as failing."""
 OVERDUE_EFFECT = timedelta(days=1)
 """After so long, so is a finished run that still waits for what became of an effect."""
+
+_SETTLED = [status for status in EffectStatus if is_final(EFFECT, status)]
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,8 @@ async def open_bundles(conn: Conn) -> int:
         WITH over AS MATERIALIZED (
             SELECT run_id, audit_seq FROM runs r
              WHERE finished_at IS NOT NULL AND NOT sealed
-               AND NOT EXISTS (SELECT 1 FROM effects e WHERE e.run_id = r.run_id AND e.step <> ''
-                                AND e.status IN ('pending', 'leased', 'deferred', 'in_doubt'))
+               AND NOT EXISTS (SELECT 1 FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
+                                AND e.status <> ALL(%(settled)s))
              ORDER BY finished_at LIMIT 10 FOR UPDATE SKIP LOCKED
         ), begun AS (UPDATE runs SET sealed = true FROM over WHERE runs.run_id = over.run_id)
         INSERT INTO evidence_bundles (run_id, sealed_seq, sealed_cards, created_at, next_try_at)
@@ -68,7 +71,8 @@ async def open_bundles(conn: Conn) -> int:
                            FROM approvals a WHERE a.run_id = over.run_id), '{}'),
                clock_timestamp(), clock_timestamp()
           FROM over
-        """
+        """,
+        {"settled": _SETTLED},
     )
     return done.rowcount
 
@@ -134,13 +138,13 @@ async def list_open(conn: Conn, tenant: str) -> list[OpenBundle]:
                    clock_timestamp() - coalesce(b.created_at, r.finished_at) AS open_for,
                    coalesce(b.tries, 0) AS tries, b.next_try_at, coalesce(b.error, '') AS error,
                    ARRAY(SELECT e.step || ' is ' || e.status FROM effects e
-                          WHERE b.run_id IS NULL AND e.run_id = r.run_id AND e.step <> ''
-                            AND e.status IN ('pending', 'leased', 'deferred', 'in_doubt') ORDER BY e.step) AS waits_for
+                          WHERE b.run_id IS NULL AND e.run_id = r.run_id AND e.purpose = 'step'
+                            AND e.status <> ALL(%(settled)s) ORDER BY e.step) AS waits_for
               FROM runs r LEFT JOIN evidence_bundles b USING (run_id)
-             WHERE r.tenant = %s AND r.finished_at IS NOT NULL AND b.stored_at IS NULL
+             WHERE r.tenant = %(tenant)s AND r.finished_at IS NOT NULL AND b.stored_at IS NULL
              ORDER BY open_for DESC LIMIT 500
             """,
-            (tenant,),
+            {"tenant": tenant, "settled": _SETTLED},
         )
     ).fetchall()
     return [OpenBundle(**row) for row in rows]
