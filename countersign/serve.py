@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 from collections.abc import Generator, Iterable, Iterator
-from enum import StrEnum
 
 import psycopg
 import uvicorn
@@ -15,8 +14,9 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from fastapi import FastAPI
 
 from countersign.checks.readiness import Readiness
-from countersign.compose.system import System, compose, make_sealer, prepare
-from countersign.config.settings import ConfigError, Settings
+from countersign.compose.archive import make_sealer
+from countersign.compose.system import Role, System, compose, prepare
+from countersign.config.settings import Settings
 from countersign.parts import Part, Patience, ServeError, end_soon, run_parts
 from edge.app import Api, build_edge
 from runtime.desk.callers import CallerDesk
@@ -31,54 +31,34 @@ REQUESTS_LIMIT = 10
 log = logging.getLogger(__name__)
 
 
-class Role(StrEnum):
-    """A part of the work that a process may take on."""
-
-    EDGE = "edge"
-    BOT = "bot"
-    WORKER = "worker"
-    SWEEPS = "sweeps"
-
-
 async def serve(settings: Settings, roles: Iterable[Role]) -> None:
     """Run the roles until SIGTERM or SIGINT; what is under way then comes to its end."""
-    wanted = frozenset(roles)
-    if Role.BOT in wanted and not (settings.slack_app_token or settings.slack_signing_secrets):
-        raise ConfigError(
-            "no click can be heard: set COUNTERSIGN_SLACK_SIGNING_SECRETS for HTTP,"
-            " or COUNTERSIGN_SLACK_APP_TOKEN for Socket Mode"
-        )
-    async with compose(settings) as system:
+    async with compose(settings, frozenset(roles)) as system:
         await prepare(system)
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         try:
-            await run_parts(list(_parts(system, wanted)), stop, Patience(stop=settings.stop_seconds))
+            await run_parts(list(_parts(system)), stop, Patience(stop=settings.stop_seconds))
         except ServeError as error:
             end_soon(error)
             raise
         end_soon(None)
 
 
-def _parts(system: System, wanted: frozenset[Role]) -> Iterator[Part]:
+def _parts(system: System) -> Iterator[Part]:
     """Yield what the roles need. Every process answers probes."""
-    settings, bot = system.settings, system.bot
-    yield _http(system, wanted)
-    if _needs_slack(wanted):
+    settings, wanted, bot = system.settings, system.roles, system.bot
+    yield _http(system)
+    if bot is not None:
         yield Part("watch of Slack", bot.watch)
-    if Role.BOT in wanted and settings.slack_app_token is not None:
-        yield Part("socket mode", bot.run_socket_mode, is_connected=bot.is_connected)
+        if Role.BOT in wanted and settings.slack_app_token is not None:
+            yield Part("socket mode", bot.run_socket_mode, is_connected=bot.is_connected)
     if Role.SWEEPS in wanted:
         yield Part("sweeps", lambda: _tick(system.engine, settings.sweep_seconds))
     if Role.WORKER in wanted:
-        worker = Worker(system.engine, concurrency=settings.concurrency, jobs=[make_sealer(system)])
+        worker = Worker(system.engine, concurrency=settings.concurrency, jobs=[make_sealer(settings, system.engine)])
         yield Part("worker", worker.run, worker.stop)
-
-
-def _needs_slack(wanted: frozenset[Role]) -> bool:
-    """Return whether a process hears clicks or posts cards."""
-    return bool(wanted & {Role.BOT, Role.WORKER})
 
 
 async def _tick(engine: Engine, seconds: float) -> None:
@@ -107,11 +87,9 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _http(system: System, wanted: frozenset[Role]) -> Part:
+def _http(system: System) -> Part:
     settings = system.settings
-    by_http = Role.BOT in wanted and bool(settings.slack_signing_secrets)
-    ready = Readiness(system, system.bot.health if _needs_slack(wanted) else list)
-    app = make_edge(system, ready, with_api=Role.EDGE in wanted, with_slack=by_http)
+    app = make_edge(system, Readiness(system, system.bot.health if system.bot is not None else list))
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -127,14 +105,15 @@ def _http(system: System, wanted: frozenset[Role]) -> Part:
     return Part("http", lambda: server.serve([listener]), lambda: setattr(server, "should_exit", True))
 
 
-def make_edge(system: System, ready: Readiness, *, with_api: bool, with_slack: bool) -> FastAPI:
+def make_edge(system: System, ready: Readiness) -> FastAPI:
     """Return the HTTP application of a process."""
+    hears = system.bot if Role.BOT in system.roles and system.settings.slack_signing_secrets else None
     secrets = {name: secret.get_secret_value() for name, secret in system.settings.callers.items()}
     desk = CallerDesk(system.engine, system.settings.tenant, system.catalog)
     return build_edge(
         ready,
-        api=Api(desk, secrets) if with_api else None,
-        slack=system.bot.asgi if with_slack else None,
+        api=Api(desk, secrets) if Role.EDGE in system.roles else None,
+        slack=hears.asgi if hears is not None else None,
     )
 
 

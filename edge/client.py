@@ -6,14 +6,11 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
+from edge.errors import EdgeError
 from edge.signing import headers
 from runtime.clock import utc_now
 
 PATIENCE = aiohttp.ClientTimeout(total=30)
-
-
-class EdgeError(Exception):
-    """The edge said no, or is not there; the message has its detail."""
 
 
 async def post(edge: str, path: str, body: Any, caller: str, secret: str) -> Any:

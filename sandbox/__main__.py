@@ -8,6 +8,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from runtime.clock import utc_now
 from sandbox.errors import WorkspaceError
 from sandbox.server import create_app
 from sandbox.workspace import load_workspace
@@ -22,7 +23,7 @@ def main() -> None:
     parser.add_argument("--state", type=Path, help="JSON file that keeps what happened across restarts")
     options = parser.parse_args()
     try:
-        app = create_app(load_workspace(options.workspace), state=options.state)
+        app = create_app(load_workspace(options.workspace), clock=utc_now, sleep=asyncio.sleep, state=options.state)
     except WorkspaceError as error:
         sys.exit(str(error))
     asyncio.run(_serve(app, options.host, options.port))

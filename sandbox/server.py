@@ -1,12 +1,11 @@
 """The workspace as an aiohttp application."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from aiohttp import web
 
-from runtime.clock import Clock, utc_now
+from runtime.clock import Clock
 from sandbox import response_urls
 from sandbox.core import Sandbox, Sleep
 from sandbox.delivery import HttpCourier
@@ -34,8 +33,8 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 def create_app(
     workspace: Workspace,
     *,
-    clock: Clock = utc_now,
-    sleep: Sleep = asyncio.sleep,
+    clock: Clock,
+    sleep: Sleep,
     limits: Limits | None = None,
     state: Path | None = None,
 ) -> web.Application:

@@ -109,6 +109,18 @@ def clock_read_in_one_place(source: Source) -> Iterator[str]:
             yield f"{source.path}:{node.lineno} reads the clock"
 
 
+def clock_is_handed_in(source: Source) -> Iterator[str]:
+    """Find parameters that fall back on the machine's clock, where nobody would notice that another was forgotten."""
+    if source.is_test:
+        return
+    names = _names(source.tree)
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.arguments):
+            for default in (*node.defaults, *node.kw_defaults):
+                if default is not None and _dotted(default, names) == "runtime.clock.utc_now":
+                    yield f"{source.path}:{default.lineno} has a clock by default"
+
+
 def sizes_within_limits(source: Source) -> Iterator[str]:
     """Find files and functions that are longer than their limit."""
     if source.lines > MAX_FILE_LINES:

@@ -23,7 +23,7 @@ from bot.listeners.payloads import parse_payload
 from bot.listeners.signature import App, SignatureMiddleware
 from bot.slack.client import FAILURES, slack_client, slack_logger
 from bot.slack.doctor import why
-from runtime.clock import Clock, utc_now
+from runtime.clock import Clock
 from runtime.desk.model import CardLedger, Desk
 
 _ANY = re.compile("")
@@ -182,7 +182,7 @@ class Bot:
             await handler.close_async()  # type: ignore[no-untyped-call]  # Bolt's
 
 
-def build_bot(settings: BotSettings, desk: Desk, ledger: CardLedger, clock: Clock = utc_now) -> Bot:
+def build_bot(settings: BotSettings, desk: Desk, ledger: CardLedger, clock: Clock) -> Bot:
     """Wire the listeners. Bolt's own verification is off because ours stands in front of it (see signature.py)."""
     client = slack_client(settings.token, settings.base_url)
     app = AsyncApp(

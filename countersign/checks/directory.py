@@ -6,8 +6,8 @@ from typing import Any
 
 from bot.slack.doctor import Fact
 from countersign.checks.probe import policy_text
-from countersign.compose.database import connected, database_versions
-from countersign.compose.system import make_routing
+from countersign.compose.engine import make_routing
+from countersign.compose.storage import connected, database_versions
 from countersign.config.settings import Settings, required
 from policy.model import PolicyText
 from policy.text import CONFIG_FILE
@@ -53,11 +53,11 @@ async def migrations(settings: Settings) -> list[Fact]:
     return [Fact("migrations", ok=current == newest, detail=detail, remedy="Run `countersign migrate`.")]
 
 
-async def groups(settings: Settings) -> list[Fact]:
+async def groups(settings: Settings, clock: Clock) -> list[Fact]:
     """Find groups that cards go to, by settings or by policy, and that nobody with a Slack account is in."""
     routing = make_routing(settings)
     named = {*routing.channels, *routing.doubt_groups}
-    named |= _asked_by_policy(await policy_text(settings), settings.tenant)
+    named |= _asked_by_policy(await policy_text(settings, clock), settings.tenant)
     async with connected(settings) as conn:
         empty = [group for group in sorted(named) if not await inspection.reachable(conn, settings.tenant, group)]
     detail = f"nobody can be asked in: {', '.join(empty)}" if empty else f"{len(named)} can be asked"

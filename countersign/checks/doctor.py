@@ -12,11 +12,11 @@ from bot.slack.doctor import Fact, check_slack
 from countersign.checks import directory, evidence
 from countersign.checks.probe import policy_text
 from countersign.compose.archive import make_archive
-from countersign.compose.system import validated_catalog
+from countersign.compose.engine import validated_catalog
 from countersign.config.directory import read_directory
 from countersign.config.settings import Settings, required
 from receipts.signing import load_or_create
-from runtime.clock import Clock, utc_now
+from runtime.clock import Clock
 from runtime.model.json_limits import first_line
 
 Check = Callable[[Settings], Awaitable[list[Fact]]]
@@ -24,20 +24,20 @@ Check = Callable[[Settings], Awaitable[list[Fact]]]
 _REACH = "Set COUNTERSIGN_DATABASE_URL to a PostgreSQL that runs and can be reached from here."
 
 
-async def examine(settings: Settings, clock: Clock = utc_now) -> list[Fact]:
+async def examine(settings: Settings, clock: Clock) -> list[Fact]:
     """Return every check's result, in an order in which a person would mend things."""
     checks: tuple[tuple[str, Check, str], ...] = (
         ("program", _program, "Install the program with `make up`, or use its image."),
         ("database", partial(directory.database, clock=clock), _REACH),
         ("migrations", directory.migrations, _REACH),
-        ("policy", _policy, "Start OPA with the policy bundle, as docs/policy.md says."),
+        ("policy", partial(_policy, clock=clock), "Start OPA with the policy bundle, as docs/policy.md says."),
         ("definitions", _definitions, "Mend COUNTERSIGN_PACKS and COUNTERSIGN_PACK."),
         ("directory file", _file, "Mend the file; the message says where."),
-        ("groups", directory.groups, "Mend database, policy and channels first."),
+        ("groups", partial(directory.groups, clock=clock), "Mend database, policy and channels first."),
         ("callers", directory.callers, "Mend the database first."),
         ("slack", _slack, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
-        ("archive", _archive, "Check the settings that begin with COUNTERSIGN_S3_."),
-        ("evidence", evidence.evidence, "Mend the database first."),
+        ("archive", partial(_archive, clock=clock), "Check the settings that begin with COUNTERSIGN_S3_."),
+        ("evidence", partial(evidence.evidence, clock=clock), "Mend the database first."),
         ("signing key", _key, "Let it be an Ed25519 key in PEM that its owner alone may read."),
     )
     return [fact for name, check, remedy in checks for fact in await _guarded(name, check(settings), remedy)]
@@ -55,9 +55,9 @@ async def _program(_: Settings) -> list[Fact]:
     return [Fact("program", ok=True, detail=text)]
 
 
-async def _policy(settings: Settings) -> list[Fact]:
+async def _policy(settings: Settings, clock: Clock) -> list[Fact]:
     """OPA's version, the bundle's revision and every member of the answer are checked by the client that asks."""
-    text = await policy_text(settings)
+    text = await policy_text(settings, clock)
     return [Fact("policy", ok=True, detail=f"answers, with policy {text.digest}")]
 
 
@@ -88,9 +88,9 @@ async def _slack(settings: Settings) -> list[Fact]:
     return [transport, *await check_slack(client, app_token.get_secret_value() if app_token else None)]
 
 
-async def _archive(settings: Settings) -> list[Fact]:
+async def _archive(settings: Settings, clock: Clock) -> list[Fact]:
     local = settings.s3_bucket is None
-    facts = await asyncio.to_thread(lambda: make_archive(settings).check())
+    facts = await asyncio.to_thread(make_archive(settings, clock).check)
     remedy = "Check bucket, endpoint and keys; a bucket as it must be is made by `countersign bucket`."
     # A local folder cannot be locked; who chose it is told, and that is all that can be done about it.
     return [

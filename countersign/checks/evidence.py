@@ -4,9 +4,10 @@ import asyncio
 
 from bot.slack.doctor import Fact
 from countersign.compose.archive import make_archive
-from countersign.compose.database import connected
+from countersign.compose.storage import connected
 from countersign.config.settings import Settings
 from evidence.archive.archive import Archive, ArchiveError
+from runtime.clock import Clock
 from runtime.desk import inspection
 from runtime.desk.inspection import OpenBundle
 
@@ -27,13 +28,15 @@ def describe(bundle: OpenBundle) -> str:
     return f"{state}: {tries}{again}: {bundle.error or 'a worker is at it, or was lost'}"
 
 
-async def evidence(settings: Settings) -> list[Fact]:
+async def evidence(settings: Settings, clock: Clock) -> list[Fact]:
     """Check that finished runs are sealed in time, and that what a bucket has cannot be deleted."""
     async with connected(settings) as conn:
         waiting = await inspection.open_bundles(conn, settings.tenant)
         unretained = await inspection.unretained_bundles(conn, settings.tenant, _LOOKED_AT)
     overdue = [bundle for bundle in waiting if bundle.is_overdue]
-    deletable = await asyncio.to_thread(_deletable, settings, {row["run_id"]: row["location"] for row in unretained})
+    deletable = await asyncio.to_thread(
+        _deletable, settings, clock, {row["run_id"]: row["location"] for row in unretained}
+    )
     return [
         Fact(
             "evidence sealed",
@@ -52,11 +55,11 @@ async def evidence(settings: Settings) -> list[Fact]:
     ]
 
 
-def _deletable(settings: Settings, locations: dict[str, str]) -> list[str]:
+def _deletable(settings: Settings, clock: Clock, locations: dict[str, str]) -> list[str]:
     """Return the runs whose object has no retention now either, as far as the archive says."""
     if not locations:
         return []
-    archive = make_archive(settings)
+    archive = make_archive(settings, clock)
     return [run_id for run_id, location in locations.items() if not _is_retained(archive, location)]
 
 

@@ -2,17 +2,17 @@
 
 from datetime import datetime
 
-from countersign.config.settings import Settings, required
-from policy.client import OpaEngine
+from countersign.compose.engine import make_policy
+from countersign.config.settings import Settings
 from policy.model import PolicyText, Question
 from receipts.fields import timestamp
-from runtime.clock import utc_now
+from runtime.clock import Clock
 
 
-async def policy_text(settings: Settings) -> PolicyText:
+async def policy_text(settings: Settings, clock: Clock) -> PolicyText:
     """Return the text of the policy that answers now, or raise PolicyUnavailableError."""
-    async with OpaEngine(required(settings, "opa_url"), timeout=settings.opa_timeout) as engine:
-        verdict = await engine.ask(probe(settings.tenant, utc_now()))
+    async with make_policy(settings) as engine:
+        verdict = await engine.ask(probe(settings.tenant, clock()))
         return engine.text(verdict.policy_digest)
 
 

@@ -18,7 +18,7 @@ def main() -> None:
     """Run the command line; a foreseen error is a sentence, not a traceback."""
     from countersign.config.errors import CountersignError
     from countersign.embedded.setup_work import SetUpError
-    from edge.client import EdgeError
+    from edge.errors import EdgeError
     from evidence.errors import EvidenceError
     from policy.text import PolicyError
     from receipts.errors import ReceiptsError
@@ -65,7 +65,7 @@ def serve(
     role: Annotated[list[str] | None, typer.Option(help="edge, bot, worker, sweeps; all if none is given")] = None,
 ) -> None:
     """Run the given roles with the parts that the settings point to."""
-    from countersign.serve import Role
+    from countersign.compose.system import Role
     from countersign.serve import serve as run_serve
 
     unknown = sorted(set(role or ()) - set(Role))
@@ -77,10 +77,12 @@ def serve(
 @app.command()
 def migrate() -> None:
     """Bring the database to the newest migration."""
-    from countersign.compose.database import database_versions, migrate_database
+    from countersign.compose.storage import await_database, database_versions, migrate_database
     from countersign.config.settings import required
 
-    dsn = required(own_settings(), "database_url")
+    settings = own_settings()
+    dsn = required(settings, "database_url")
+    await_database(settings)
     migrate_database(dsn)
     out.print(f"at migration {database_versions(dsn)[0]}")
 
@@ -89,8 +91,9 @@ def migrate() -> None:
 def bucket() -> None:
     """Make the bucket of evidence, with Object Lock, if it is not there."""
     from countersign.compose.bucket import make_bucket
+    from runtime.clock import utc_now
 
-    for fact in make_bucket(own_settings()):
+    for fact in make_bucket(own_settings(), utc_now):
         out.print(fact)
 
 
@@ -110,8 +113,9 @@ def config() -> None:
 def doctor() -> None:
     """Check every part, and say what is wrong and what to do."""
     from countersign.checks.doctor import examine
+    from runtime.clock import utc_now
 
-    facts = run(examine(shared_settings()))
+    facts = run(examine(shared_settings(), utc_now))
     for fact in facts:
         out.print(f"{'ok  ' if fact.ok else 'FAIL'}  {fact.name}: {fact.detail}")
         if not fact.ok:
@@ -122,7 +126,7 @@ def doctor() -> None:
 @app.command()
 def definitions() -> None:
     """Validate the packs' verbs and runbooks; list what is available, and every problem with its place."""
-    from countersign.compose.system import validated_catalog
+    from countersign.compose.engine import validated_catalog
 
     catalog = validated_catalog(shared_settings())
     for (name, version), definition in sorted(catalog.definitions.items()):

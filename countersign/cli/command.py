@@ -38,7 +38,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     """Run a command's work; a database that goes away meanwhile is a foreseen error."""
     import psycopg
 
-    from countersign.compose.database import DatabaseError
+    from countersign.compose.storage import DatabaseError
     from runtime.model.json_limits import first_line
 
     try:

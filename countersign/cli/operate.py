@@ -5,14 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from countersign.compose.archive import make_archive
-from countersign.compose.database import connected
-from countersign.compose.system import compose
+from countersign.compose.storage import connected, open_storage
 from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings
 from policy.text import strict_json
+from runtime.clock import utc_now
 from runtime.desk import inspection
 from runtime.desk.inspection import OpenBundle
 from runtime.desk.operator import OperatorDesk
+
+APPLY_SECONDS = 10.0
+"""How long a command waits for a worker to do what it asks for; it is on record before that."""
 
 
 class OperateError(CountersignError):
@@ -31,8 +34,11 @@ def read_json(file: Path) -> Any:
 
 async def cancel_run(settings: Settings, run_id: str, reason: str) -> str:
     """Ask for a run to stop, through the inbox like everything else; return what became of it."""
-    async with compose(settings) as system:
-        facts = await OperatorDesk(system.engine, settings.tenant).cancel(run_id, reason)
+    async with open_storage(settings) as storage:
+        desk = OperatorDesk(storage.pool, storage.clock, settings.tenant)
+        facts = await desk.outcome(await desk.cancel(run_id, reason), APPLY_SECONDS)
+    if facts is None:
+        return f"on record: {run_id} stops as soon as a worker runs"
     if facts["status"] != "applied":
         raise OperateError(f"{run_id} was not canceled: {facts['reason']}")
     return f"{run_id} is canceled"
@@ -55,7 +61,7 @@ async def fetch_bundle(settings: Settings, run_id: str, to: Path) -> str:
 
 
 def _fetch(settings: Settings, location: str, to: Path) -> None:
-    data = make_archive(settings).get(location)
+    data = make_archive(settings, utc_now).get(location)
     try:
         to.write_bytes(data)
     except OSError as error:

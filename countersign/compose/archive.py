@@ -6,24 +6,33 @@ from countersign.config.settings import Settings
 from evidence.archive.archive import Archive
 from evidence.archive.local import LocalArchive
 from evidence.archive.retention import Retention
-from runtime.clock import utc_now
+from evidence.bundle.sealer import Sealer
+from receipts.signing import load_or_create
+from runtime.clock import Clock
+from runtime.desk.evidence import EvidenceDesk
+from runtime.engine import Engine
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 
-def make_archive(settings: Settings) -> Archive:
+def make_archive(settings: Settings, clock: Clock) -> Archive:
     """Return the archive that the settings describe: a bucket, or a local folder."""
     if settings.s3_bucket is None:
         return LocalArchive(settings.home / "evidence")
     from evidence.archive.s3 import S3Archive  # noqa: PLC0415 - boto3 is large, and few processes need it
 
-    return S3Archive(make_s3(settings), settings.s3_bucket, settings.s3_prefix, make_retention(settings), utc_now)
+    return S3Archive(make_s3(settings), settings.s3_bucket, settings.s3_prefix, make_retention(settings), clock)
 
 
 def make_retention(settings: Settings) -> Retention:
     """Return for how long bundles have to stay."""
     return Retention(settings.retention_mode, settings.retention_days)
+
+
+def make_sealer(settings: Settings, engine: Engine) -> Sealer:
+    """Return the worker's job that seals evidence; its key is made on first use."""
+    return Sealer(EvidenceDesk(engine), make_archive(settings, engine.clock), load_or_create(settings.key_path))
 
 
 def make_s3(settings: Settings) -> "S3Client":

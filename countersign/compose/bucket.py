@@ -8,6 +8,7 @@ from countersign.compose.archive import make_archive, make_retention, make_s3
 from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings, required
 from evidence.archive.retention import lock_of
+from runtime.clock import Clock
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -22,7 +23,7 @@ class BucketError(CountersignError):
     """The bucket could not be made, or the one that is there cannot keep evidence."""
 
 
-def make_bucket(settings: Settings) -> list[str]:
+def make_bucket(settings: Settings, clock: Clock) -> list[str]:
     """Make the bucket if it is not there; return what holds of it, or raise BucketError."""
     bucket = required(settings, "s3_bucket")
     client = make_s3(settings)
@@ -31,7 +32,7 @@ def make_bucket(settings: Settings) -> list[str]:
         _give_default(client, bucket, settings)
     except (ClientError, BotoCoreError) as error:
         raise BucketError(f"the bucket {bucket} could not be made: {error}") from error
-    facts = make_archive(settings).check()
+    facts = make_archive(settings, clock).check()
     if faults := [fact.text for fact in facts if not fact.ok]:
         raise BucketError(f"{'; '.join(faults)}: name another bucket, and it will be made as it must be")
     return [fact.text for fact in facts]

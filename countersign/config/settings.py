@@ -89,6 +89,7 @@ class Settings(BaseSettings):
     home: Path = Field(Path(".countersign"), description="folder of keys, local evidence and embedded mode's data")
     database_url: Annotated[Secret, AfterValidator(_database)] | None = Field(None, description="PostgreSQL")
     database_connections: int = Field(10, ge=2, le=200, description="connections of this process's pool")
+    database_patience: float = Field(60.0, ge=0, le=600, description="seconds that a start waits for PostgreSQL")
     opa_url: Annotated[str, AfterValidator(_server)] | None = Field(None, description="OPA server")
     opa_timeout: float = Field(0.5, ge=0.05, le=60, description="seconds in which policy must have answered")
     policies: Path = Field(ROOT / "rego", description="policy folder of embedded mode")

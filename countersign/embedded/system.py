@@ -14,7 +14,7 @@ from pathlib import Path
 import aiohttp
 import yaml
 
-from countersign.compose.database import migrate_database
+from countersign.compose.storage import migrate_database
 from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings, variable
 from countersign.embedded import setup_work

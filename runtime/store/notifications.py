@@ -77,6 +77,14 @@ async def get_notification(conn: Conn, notification_id: str) -> Notification:
     )
 
 
+async def outcome_of(conn: Conn, notification_id: str) -> dict[str, Any] | None:
+    """Return the facts of what became of a notification, or None as long as it is not applied."""
+    row = await (
+        await conn.execute("SELECT outcome FROM notifications WHERE notification_id = %s", (notification_id,))
+    ).fetchone()
+    return row["outcome"] if row else None
+
+
 async def mark(
     conn: Conn, notification_id: str, status: NotificationStatus, outcome: Mapping[str, Any], now: datetime
 ) -> None:

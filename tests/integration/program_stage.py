@@ -19,7 +19,7 @@ from psycopg.rows import dict_row
 from pydantic import SecretStr
 
 from countersign.checks.readiness import Readiness
-from countersign.compose.system import System, compose, prepare
+from countersign.compose.system import Role, System, compose, prepare
 from countersign.config.settings import ROOT, Settings, variable
 from countersign.embedded.system import FILES
 from countersign.serve import make_edge
@@ -49,6 +49,7 @@ def settings_of(dsn: str, opa: str, home: Path, **more: Any) -> Settings:
         "database_url": dsn,
         "opa_url": opa,
         "opa_timeout": MINUTE,
+        "database_patience": 0.0,
         "home": home,
         "directory": FILES / "directory.yaml",
         "slack_bot_token": "xoxb-sandbox-bot-token",
@@ -137,17 +138,15 @@ class Edge:
 @asynccontextmanager
 async def composed(settings: Settings) -> AsyncIterator[System]:
     """Compose and prepare a system, as a start does."""
-    async with compose(settings) as system:
+    async with compose(settings, frozenset(Role)) as system:
         await prepare(system)
         yield system
 
 
 @asynccontextmanager
-async def edge_of(
-    system: System, *, with_api: bool = True, with_slack: bool = True, slack_faults: Callable[[], list[str]] = list
-) -> AsyncIterator[Edge]:
+async def edge_of(system: System, *, slack_faults: Callable[[], list[str]] = list) -> AsyncIterator[Edge]:
     """Serve a system's edge on a free port of loopback."""
-    app = make_edge(system, Readiness(system, slack_faults), with_api=with_api, with_slack=with_slack)
+    app = make_edge(system, Readiness(system, slack_faults))
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(
         uvicorn.Config(app, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=1)
@@ -167,7 +166,7 @@ async def sandbox(request_url: str | None = None) -> AsyncIterator[str]:
     """Serve the workspace of embedded mode; without a request URL it speaks Socket Mode."""
     app = {**WORKSPACE["app"], **({"request_url": request_url} if request_url else {})}
     workspace = parse_workspace({**WORKSPACE, "app": app}, "the stage")
-    async with served(create_app(workspace, limits=Limits(burst=1000))) as url:
+    async with served(create_app(workspace, clock=utc_now, sleep=asyncio.sleep, limits=Limits(burst=1000))) as url:
         yield url
 
 

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from countersign.compose.system import System, make_sealer
+from countersign.compose.archive import make_sealer
+from countersign.compose.system import System
 from countersign.config.settings import ROOT, Settings
 from countersign.embedded.attach import write_private
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.system import EmbeddedError, embedded
 from receipts.signing import public_path
+from runtime.inbox import inbox
+from runtime.store import notifications
 from runtime.worker.worker import Worker
 from tests.integration.program_stage import (
     CASE,
@@ -48,10 +51,22 @@ class Office:
         body = json.dumps({"ref": ref, "payload": {"sys_id": "0" * 32, "number": "INC0010042", "priority": 3}})
         answer = await self.edge.send("POST", "/v1/triggers/servicenow.incident", body.encode(), by="servicenow")
         run_id = answer.body["run_id"]
-        return run_id, await command("cancel", run_id, "--reason", "not needed", env=self.env)
+        return run_id, await self.cancel(run_id)
+
+    async def cancel(self, run_id: str) -> Finished:
+        """Cancel a run; what the command puts on record is applied here, as a worker would."""
+        canceling = asyncio.create_task(command("cancel", run_id, "--reason", "not needed", env=self.env))
+        received: list[str] = []
+        while not received and not canceling.done():
+            await asyncio.sleep(0.05)
+            async with self.system.engine.pool.connection() as conn:
+                received = await notifications.received(conn, 1)
+        for notification_id in received:
+            await inbox.apply(self.system.engine, notification_id)
+        return await canceling
 
     async def work(self) -> None:
-        await Worker(self.system.engine, jobs=[make_sealer(self.system)]).drain()
+        await Worker(self.system.engine, jobs=[make_sealer(self.system.settings, self.system.engine)]).drain()
 
 
 @pytest.fixture
@@ -85,6 +100,18 @@ async def test_an_operator_cancels_and_an_auditor_lists_fetches_and_verifies(off
     assert is_one_sentence(await command("evidence", "verify", str(bundle), "--key", str(key), env={}), "step 1: ")
 
 
+async def test_canceling_needs_the_database_and_nothing_else(office: Office) -> None:
+    run_id, _ = await office.run_that_is_canceled("1")
+    dsn = office.env["COUNTERSIGN_DATABASE_URL"]
+    office.env = {"COUNTERSIGN_DATABASE_URL": dsn, "COUNTERSIGN_PACKS": '["/nowhere"]'}
+    assert is_one_sentence(await office.cancel(run_id), f"{run_id} was not canceled: the run has ended: canceled")
+
+
+async def test_a_cancellation_is_on_record_even_where_no_worker_runs(office: Office) -> None:
+    finished = await command("cancel", "run_0", "--reason", "x", env={**office.env, "COUNTERSIGN_OPA_URL": ""})
+    assert (finished.code, finished.out) == (0, "on record: run_0 stops as soon as a worker runs\n")
+
+
 async def test_verifying_imports_nothing_that_needs_a_server_or_a_network(office: Office) -> None:
     run_id, _ = await office.run_that_is_canceled("1")
     await office.work()
@@ -114,7 +141,7 @@ print([name for name in {HEAVY!r} if name in sys.modules])
 
 
 async def test_a_run_that_is_not_there_is_one_sentence(office: Office) -> None:
-    assert is_one_sentence(await command("cancel", "run_0", "--reason", "x", env=office.env), "run_0 was not canceled")
+    assert is_one_sentence(await office.cancel("run_0"), "run_0 was not canceled")
     assert is_one_sentence(await command("evidence", "get", "run_0", env=office.env), "no stored bundle of run run_0")
 
 

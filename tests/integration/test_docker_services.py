@@ -18,6 +18,7 @@ from countersign.config.settings import ROOT, Settings
 from countersign.embedded.opa import free_port
 from policy.bundle import build_bundle
 from policy.transport import connect
+from runtime.clock import utc_now
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
 from tests.integration.program_stage import command, environment
 from tests.opa_server import opa_program
@@ -63,7 +64,7 @@ async def test_opa_serves_the_bundle_that_the_policy_service_writes(policies: Pa
             while not await client.check_health():
                 assert process.poll() is None, (policies / "opa.log").read_text()
         assert probe(port) == 0
-        text = await policy_text(Settings(opa_url=f"http://127.0.0.1:{port}"))
+        text = await policy_text(Settings(opa_url=f"http://127.0.0.1:{port}"), utc_now)
     assert text.digest == build_bundle(ROOT / "rego").revision
 
 
@@ -97,20 +98,20 @@ def test_a_default_retention_that_somebody_chose_stays(minio: MinioServer) -> No
         "Rule": {"DefaultRetention": {"Mode": "GOVERNANCE", "Days": 3}},
     }
     minio.client().put_object_lock_configuration(Bucket="chosen", ObjectLockConfiguration=chosen)
-    make_bucket(settings_of(minio, s3_bucket="chosen"))
+    make_bucket(settings_of(minio, s3_bucket="chosen"), utc_now)
     assert minio.client().get_object_lock_configuration(Bucket="chosen")["ObjectLockConfiguration"] == chosen
 
 
 def test_a_bucket_without_lock_is_refused(minio: MinioServer) -> None:
     minio.make_bucket("plain", locked=False)
     with pytest.raises(BucketError, match="the bucket plain has no Object Lock"):
-        make_bucket(settings_of(minio, s3_bucket="plain"))
+        make_bucket(settings_of(minio, s3_bucket="plain"), utc_now)
 
 
 @pytest.mark.parametrize("change", [{"s3_secret_key": "wrong-password"}, {"s3_endpoint": "http://127.0.0.1:1"}])
 def test_a_store_that_cannot_be_used_is_said_in_one_sentence(minio: MinioServer, change: dict[str, str]) -> None:
     with pytest.raises(BucketError, match="the bucket evidence could not be made") as caught:
-        make_bucket(settings_of(minio, **change))
+        make_bucket(settings_of(minio, **change), utc_now)
     assert "wrong-password" not in str(caught.value)
 
 

@@ -76,7 +76,7 @@ async def well(
 
 async def ill(settings: Settings) -> dict[str, str]:
     """Return what the doctor finds wrong: name to detail. Every finding has a remedy, and nothing shows a secret."""
-    facts = await examine(settings)
+    facts = await examine(settings, utc_now)
     wrong = {fact.name: fact.detail for fact in facts if not fact.ok}
     assert all(fact.remedy and fact.detail and "\n" not in fact.detail for fact in facts if not fact.ok)
     assert CANARY not in str(facts)
@@ -84,7 +84,7 @@ async def ill(settings: Settings) -> dict[str, str]:
 
 
 async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, Any]) -> None:
-    facts = await examine(settings_of(**well))
+    facts = await examine(settings_of(**well), utc_now)
     assert [fact for fact in facts if not fact.ok] == []
     assert {fact.name for fact in facts} == FACTS
 
@@ -176,7 +176,7 @@ async def test_a_key_that_is_not_there_is_left_to_be_made(well: dict[str, Any], 
 
 async def test_a_local_folder_is_no_finding_but_its_limits_are_told(well: dict[str, Any], tmp_path: Path) -> None:
     settings = settings_of(**{**well, "home": tmp_path, "s3_bucket": None})
-    facts = {fact.name: fact for fact in await examine(settings)}
+    facts = {fact.name: fact for fact in await examine(settings, utc_now)}
     assert all(fact.ok for fact in facts.values())
     assert "no locks" in facts["archive locked"].detail
 

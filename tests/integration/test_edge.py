@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -327,7 +327,7 @@ async def test_probes_need_no_signature_and_tell_no_details(edge: Edge) -> None:
 
 
 async def test_roles_that_are_not_wanted_are_not_there(stage: Stage) -> None:
-    async with edge_of(stage.system, with_api=False, with_slack=False) as edge:
+    async with edge_of(replace(stage.system, roles=frozenset(), bot=None)) as edge:
         assert is_problem(await edge.trigger("eight"), 404)
         assert is_problem(await edge.send("POST", "/slack/events", b"{}"), 404)
         assert (await edge.send("GET", "/healthz")).status == 200

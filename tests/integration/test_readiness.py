@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from countersign.checks.readiness import Readiness
-from countersign.compose.system import compose
+from countersign.compose.system import Role, compose
 from countersign.embedded.opa import OpaChild
 from tests.integration.program_stage import (
     composed,
@@ -48,7 +48,8 @@ async def test_a_database_that_takes_no_writes_is_not_ready_and_503(
     async with composed(settings_of(dsn, opa.url, tmp_path)):
         with psycopg.connect(dsn, autocommit=True) as conn:
             conn.execute(ill.format(urlsplit(dsn).path.removeprefix("/")).encode())
-    async with compose(settings_of(dsn, opa.url, tmp_path)) as system, edge_of(system) as edge:
+    roles = frozenset(Role)
+    async with compose(settings_of(dsn, opa.url, tmp_path), roles) as system, edge_of(system) as edge:
         assert (await edge.send("GET", "/readyz", signed={})).body["detail"] == "not in order: database"
         answer = await edge.trigger("eleven")
         assert is_problem(answer, 503, "takes no writes")

@@ -14,6 +14,7 @@ from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
+from runtime.clock import utc_now
 from sandbox.client import SandboxError, SandboxUser
 from sandbox.harness import EXAMPLE, HandClock, served
 from sandbox.server import create_app
@@ -160,7 +161,10 @@ async def test_an_app_that_fails_is_a_warning_to_the_person(desk: Desk, anna: Sa
 
 
 async def test_an_app_that_is_not_there_is_a_warning_to_the_person() -> None:
-    async with served(create_app(at("http://127.0.0.1:9/nobody"))) as url, SandboxUser(url, "U0ANNA") as anna:
+    async with (
+        served(create_app(at("http://127.0.0.1:9/nobody"), clock=utc_now, sleep=asyncio.sleep)) as url,
+        SandboxUser(url, "U0ANNA") as anna,
+    ):
         result = await anna.open_home()
         assert result["ack"]["error"] == "dispatch_failed"
         assert (await anna.see())["warnings"][-1]["code"] == "dispatch_failed"

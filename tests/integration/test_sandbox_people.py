@@ -1,5 +1,6 @@
 """Acting as people: what each of them sees, what is refused, and what survives a restart."""
 
+import asyncio
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import aiohttp
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
+from runtime.clock import utc_now
 from sandbox.client import SandboxError, SandboxUser, messages
 from sandbox.errors import WorkspaceError
 from sandbox.harness import EXAMPLE, HandClock, served
@@ -188,7 +190,7 @@ def test_a_state_file_of_something_else_is_refused(tmp_path: Path) -> None:
     state = tmp_path / "state.json"
     state.write_text('{"messages": 7}', encoding="utf-8")
     with pytest.raises(WorkspaceError, match="not a state file"):
-        create_app(WORKSPACE, state=state)
+        create_app(WORKSPACE, clock=utc_now, sleep=asyncio.sleep, state=state)
 
 
 async def test_the_page_loads_nothing_from_elsewhere_and_runs_no_inline_code(url: str) -> None:

@@ -1,5 +1,6 @@
 """The Web API refuses and answers as Slack does, spoken to with slack_sdk over HTTP."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from runtime.clock import utc_now
 from sandbox.errors import WorkspaceError
 from sandbox.harness import EXAMPLE, HandClock, served
 from sandbox.rules.limits import Limits
@@ -70,7 +72,7 @@ async def test_a_bot_token_opens_no_socket(client: AsyncWebClient) -> None:
 
 async def test_a_scope_the_app_lacks_is_named() -> None:
     app = WORKSPACE.app.model_copy(update={"scopes": ["chat:write"]})
-    async with served(create_app(WORKSPACE.model_copy(update={"app": app}))) as url:
+    async with served(create_app(WORKSPACE.model_copy(update={"app": app}), clock=utc_now, sleep=asyncio.sleep)) as url:
         body = await refusal(slack(url).users_info(user="U0ANNA"))
     assert (body["error"], body["needed"], body["provided"]) == ("missing_scope", "users:read", "chat:write")
 

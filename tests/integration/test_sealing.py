@@ -23,6 +23,7 @@ from runtime.clock import utc_now
 from runtime.desk.evidence import PAUSES, EvidenceDesk
 from runtime.desk.operator import OperatorDesk
 from runtime.handlers import Call, JsonObject, OutcomeUnknownError, TransientError
+from runtime.inbox import inbox
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
@@ -62,7 +63,7 @@ class Office:
 
     async def is_well(self) -> dict[str, bool]:
         """Return what the doctor says of evidence."""
-        return {fact.name: fact.ok for fact in await evidence(self.settings)}
+        return {fact.name: fact.ok for fact in await evidence(self.settings, utc_now)}
 
     async def listed(self) -> dict[str, str]:
         """Return what is said of each run whose bundle is not stored."""
@@ -176,7 +177,8 @@ async def test_what_is_not_sealed_or_not_stored_is_listed_with_its_reason_and_fo
     for person in ("ann", "ben"):
         assert (await bench.click(person, approval)).counted
     await bench.settle()
-    await OperatorDesk(bench.engine, TENANT).cancel(doubtful, "no longer wanted")
+    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    await inbox.apply(bench.engine, await desk.cancel(doubtful, "no longer wanted"))
     ended = await noted(bench)
     assert await office.listed() == {
         doubtful: "not sealed: file is in_doubt",
@@ -213,7 +215,7 @@ async def test_bundle_that_can_never_be_stored_is_shown_as_failing_with_its_last
         await office.due()
     await office.bench.rows("UPDATE evidence_bundles SET created_at = created_at - interval '1 hour' RETURNING 1")
     assert (await office.listed())[run_id].startswith("failing: 3 tries, again at")
-    [fact, _] = await evidence(office.settings)
+    [fact, _] = await evidence(office.settings, utc_now)
     assert (fact.ok, fact.remedy != "") == (False, True)
     assert fact.detail.startswith(f"1 overdue: {run_id} (failing: 3 tries")
     assert "already holds something else" in fact.detail
@@ -228,13 +230,13 @@ async def test_doctor_lists_what_a_bucket_has_without_retention_until_it_has_one
         settings = _with_bucket(office.settings, server, bucket)
         careless = S3Archive(server.client(), bucket, "evidence/", None, utc_now)
         assert await replace(office.sealer, archive=careless)() == 1
-        [_, fact] = await evidence(settings)
+        [_, fact] = await evidence(settings, utc_now)
         assert (fact.ok, fact.detail) == (False, f"1 stored in a bucket without retention: {run_id}")
         sealed = await office.row(run_id)
         careful = S3Archive(server.client(), bucket, "evidence/", Retention("GOVERNANCE", 1), utc_now)
         data = careful.get(sealed["location"])
         careful.put(f"{run_id}.zip", data, sealed["sha256"])
-        [_, fact] = await evidence(settings)
+        [_, fact] = await evidence(settings, utc_now)
         assert fact.ok
 
 

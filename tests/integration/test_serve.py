@@ -22,6 +22,7 @@ from countersign.embedded.opa import OpaChild, free_port
 from edge.signing import headers
 from runtime.clock import utc_now
 from runtime.desk.operator import OperatorDesk
+from runtime.inbox import inbox
 from sandbox.client import SandboxUser
 from tests.integration.program_stage import (
     CASE,
@@ -206,7 +207,8 @@ async def a_canceled_run(settings: Settings) -> None:
     async with composed(settings) as system, edge_of(system) as edge:
         body = json.dumps({"ref": "1", "payload": payload}).encode()
         answer = await edge.send("POST", "/v1/triggers/servicenow.incident", body, by="servicenow")
-        await OperatorDesk(system.engine, settings.tenant).cancel(answer.body["run_id"], "not needed")
+        desk = OperatorDesk(system.engine.pool, system.engine.clock, settings.tenant)
+        await inbox.apply(system.engine, await desk.cancel(answer.body["run_id"], "not needed"))
 
 
 async def test_a_signal_ends_a_process_whose_archive_hangs(dsn: str, opa: OpaChild, tmp_path: Path) -> None:

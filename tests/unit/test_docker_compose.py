@@ -15,8 +15,8 @@ from starlette.routing import Route
 from typer.main import get_command
 
 from countersign.cli.app import app
+from countersign.compose.system import Role
 from countersign.config.settings import ROOT, Settings, read_settings
-from countersign.serve import Role
 from edge.app import build_edge
 
 COMPOSE = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")

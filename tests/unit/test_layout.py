@@ -19,6 +19,7 @@ Rule = Callable[[Source], Iterator[str]]
 PYTHON_RULES: list[Rule] = [
     layout.sql_only_in_store,
     layout.clock_read_in_one_place,
+    layout.clock_is_handed_in,
     layout.sizes_within_limits,
 ]
 
@@ -30,6 +31,8 @@ BREACHES: list[tuple[Rule, str, str]] = [
     (layout.clock_read_in_one_place, "bot/cards/card.py", "from datetime import datetime as d\nx = d.utcnow()"),
     (layout.clock_read_in_one_place, "tools/lock.py", "from time import time\nx = time()"),
     (layout.clock_read_in_one_place, "policy/client.py", "import time as t\nread = t.time_ns"),
+    (layout.clock_is_handed_in, "bot/x.py", "from runtime.clock import utc_now as now\ndef f(*, clock=now): pass"),
+    (layout.clock_is_handed_in, "bot/x.py", "from runtime import clock\ndef f(a, clock=clock.utc_now): pass"),
     (layout.sizes_within_limits, "tests/unit/test_x.py", "x = 1\n" * 401),
     (layout.sizes_within_limits, "bot/cards/card.py", "async def f():\n" + "    x = 1\n" * 60),
     (layout.names_no_machine, "README.md", "see /" + "home/ada/notes"),
@@ -42,6 +45,7 @@ ALLOWED: list[tuple[Rule, str, str]] = [
     (layout.sql_only_in_store, "bot/cards/card.py", 'x = "Select a channel from the list, or update it"'),
     (layout.clock_read_in_one_place, "runtime/clock.py", "import datetime\nx = datetime.datetime.now(tz)"),
     (layout.clock_read_in_one_place, "bot/cards/card.py", "import time\nx = time.monotonic()\ny = run.time.time()"),
+    (layout.clock_is_handed_in, "bot/x.py", "from runtime.clock import utc_now\ndef f(clock): return utc_now()"),
     (layout.sizes_within_limits, "bot/cards/card.py", "def f():\n" + "    x = 1\n" * 59),
     (layout.names_no_machine, "README.md", "kept in ~/.cache/countersign, or /srv/home"),
 ]

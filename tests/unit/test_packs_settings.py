@@ -7,7 +7,7 @@ from countersign_incident_triage.handlers import handlers as triage
 from countersign_kyc.handlers import GLEIF_URL, KycSettings
 from countersign_kyc.handlers import handlers as kyc
 
-from countersign.compose.system import offered_handlers
+from countersign.compose.engine import offered_handlers
 from countersign.config.settings import ROOT, Settings
 
 

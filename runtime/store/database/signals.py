@@ -8,7 +8,7 @@ from typing import Any
 
 import psycopg
 
-from runtime.store.database.pool import Pool
+from runtime.store.database.pool import Conn, Pool
 
 CHANNEL = "countersign_work"
 COALESCE = 0.02
@@ -24,6 +24,11 @@ async def announcing(pool: Pool, wanted: asyncio.Event) -> AsyncIterator[None]:
         yield
 
 
+async def announce(conn: Conn) -> None:
+    """Tell other processes that there is work."""
+    await conn.execute("SELECT pg_notify(%s, '')", (CHANNEL,))
+
+
 async def _announce(pool: Pool, wanted: asyncio.Event) -> None:
     while True:
         await wanted.wait()
@@ -31,7 +36,7 @@ async def _announce(pool: Pool, wanted: asyncio.Event) -> None:
         wanted.clear()
         try:
             async with pool.connection() as conn:
-                await conn.execute("SELECT pg_notify(%s, '')", (CHANNEL,))
+                await announce(conn)
         except (psycopg.Error, OSError) as error:
             log.warning("wake-up not announced, others will poll: %s", error)
 

@@ -1,0 +1,63 @@
+"""The engine as the settings describe it: handlers, definitions and routing over the store and policy."""
+
+import os
+import socket
+from collections.abc import Mapping
+from datetime import timedelta
+
+from countersign.compose.slack import unconnected_handlers
+from countersign.compose.storage import Storage
+from countersign.config.settings import ConfigError, Settings, required
+from policy.client import OpaEngine
+from runtime.definitions.registry import discover
+from runtime.definitions.sources.catalog import Catalog, load_catalog
+from runtime.engine import Engine, Routing, Timing, new_id
+from runtime.handlers import Handler
+from runtime.store.definitions import DefinitionChangedError, keep_definition
+
+
+def make_policy(settings: Settings) -> OpaEngine:
+    """Return the policy engine, not yet connected."""
+    return OpaEngine(required(settings, "opa_url"), timeout=settings.opa_timeout)
+
+
+def make_routing(settings: Settings) -> Routing:
+    """Return where cards go."""
+    channel = required(settings, "slack_channel")
+    return Routing(channel, settings.slack_channels, tuple(settings.doubt_groups))
+
+
+def make_engine(
+    settings: Settings, storage: Storage, policy: OpaEngine, handlers: Mapping[str, Handler], routing: Routing
+) -> Engine:
+    """Return the engine of this process."""
+    return Engine(
+        dsn=storage.dsn,
+        pool=storage.pool,
+        handlers=handlers,
+        policy=policy,
+        clock=storage.clock,
+        routing=routing,
+        worker=new_id(f"{socket.gethostname()}:{os.getpid()}"),
+        timing=Timing(lease=timedelta(seconds=settings.lease_seconds)),
+    )
+
+
+def validated_catalog(settings: Settings) -> Catalog:
+    """Load the packs as a start does, but without any server."""
+    return load_catalog(settings.packs, {**offered_handlers(settings), **unconnected_handlers()})
+
+
+def offered_handlers(settings: Settings) -> dict[str, Handler]:
+    """Return the handlers of the packs that the settings list: a pack goes by the name of its folder."""
+    return discover(settings.pack, [folder.name for folder in settings.packs])
+
+
+async def keep_definitions(engine: Engine, catalog: Catalog) -> None:
+    """Store the definitions that may execute, or raise ConfigError where one changed under its version."""
+    async with engine.pool.connection() as conn:
+        for definition in catalog.definitions.values():
+            try:
+                await keep_definition(conn, definition, engine.clock())
+            except DefinitionChangedError as error:
+                raise ConfigError(str(error)) from error

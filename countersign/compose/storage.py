@@ -1,0 +1,111 @@
+"""The database as the settings name it: one connection for a command, a pool and its clock for a process."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+import psycopg
+from alembic.util import CommandError
+from psycopg.rows import dict_row
+from sqlalchemy.exc import SQLAlchemyError
+
+from countersign.config.errors import CountersignError
+from countersign.config.settings import Settings, required
+from runtime.clock import SharedClock, since_boot, utc_now
+from runtime.model.json_limits import first_line
+from runtime.store.database import migrate
+from runtime.store.database.health import set_right
+from runtime.store.database.pool import Conn, Pool, make_pool
+from runtime.store.database.signals import beside
+from runtime.store.database.startup import wait_until_up
+
+CLOCK_SECONDS = 30.0
+"""Seconds between two looks at the database's clock."""
+
+
+class DatabaseError(CountersignError):
+    """The database cannot be used as it is; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The store of a process: its address, its connections, and the database's time."""
+
+    dsn: str
+    pool: Pool
+    clock: SharedClock
+
+
+@asynccontextmanager
+async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
+    """Open the store of a database that is where this program needs it, and keep its clock right."""
+    dsn = required(settings, "database_url")
+    await asyncio.to_thread(check_migrations, dsn)
+    async with make_pool(dsn, size=settings.database_connections) as pool:
+        clock = SharedClock(utc_now, since_boot)
+        async with pool.connection() as conn:
+            await set_right(conn, clock)
+        async with beside(_keep_right(pool, clock)):
+            yield Storage(dsn, pool, clock)
+
+
+async def _keep_right(pool: Pool, clock: SharedClock) -> None:
+    """Set the clock right again and again; while the database is away it runs on as it was."""
+    while True:
+        await asyncio.sleep(CLOCK_SECONDS)
+        with suppress(psycopg.Error, OSError):
+            async with pool.connection() as conn:
+                await set_right(conn, clock)
+
+
+@asynccontextmanager
+async def connected(settings: Settings) -> AsyncIterator[Conn]:
+    """Give one connection to the database, or raise DatabaseError saying why there is none."""
+    dsn = required(settings, "database_url")
+    try:
+        conn = await psycopg.AsyncConnection.connect(dsn, autocommit=True, row_factory=dict_row, connect_timeout=5)
+    except psycopg.Error as error:
+        raise _unusable(error) from error
+    async with conn:
+        yield conn
+
+
+def await_database(settings: Settings) -> None:
+    """Wait for a database that is starting, as long as the settings say, or raise DatabaseError."""
+    try:
+        wait_until_up(required(settings, "database_url"), settings.database_patience)
+    except psycopg.Error as error:
+        raise _unusable(error) from error
+
+
+def check_migrations(dsn: str) -> None:
+    """Raise DatabaseError unless the database is at the migration that this program was written for."""
+    current, newest = database_versions(dsn)
+    if current != newest:
+        raise DatabaseError(
+            f"the database is at migration {current or 'none'} and this program needs {newest}:"
+            " run `countersign migrate`"
+        )
+
+
+def database_versions(dsn: str) -> tuple[str | None, str | None]:
+    """Return (the database's migration, the newest one), or raise DatabaseError."""
+    try:
+        return migrate.versions(dsn)
+    except SQLAlchemyError as error:
+        raise _unusable(error) from error
+
+
+def migrate_database(dsn: str) -> None:
+    """Bring the database to the newest migration, or raise DatabaseError."""
+    try:
+        migrate.migrate(dsn)
+    except SQLAlchemyError as error:
+        raise _unusable(error) from error
+    except CommandError as error:
+        raise DatabaseError(f"the database belongs to a newer program; update this one ({error})") from error
+
+
+def _unusable(error: Exception) -> DatabaseError:
+    return DatabaseError(f"the database cannot be used: {first_line(getattr(error, 'orig', None) or error)}")
