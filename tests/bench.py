@@ -137,12 +137,18 @@ class Bench:
         return str(found[0]["approval_id"])
 
     async def click(
-        self, person: str, approval_id: str, verdict: str = "approve", reason: str = "seen and checked", nonce: str = ""
+        self,
+        person: str,
+        approval_id: str,
+        verdict: str = "approve",
+        reason: str = "seen and checked",
+        nonce: str = "",
+        stamp: str = "",
     ) -> ClickOutcome:
         click = Click(
             dedupe_key=f"{approval_id}:{person}:{verdict}:{nonce}",
             approval_id=approval_id,
-            revision=1,
+            stamp=stamp,
             verdict=VoteVerdict(verdict),
             reason=reason,
             account=SlackAccount(TEAM, f"U{person.upper()}"),

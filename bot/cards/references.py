@@ -23,11 +23,15 @@ class _Strict(BaseModel):
 
 
 class CardRef(_Strict):
-    """A button's value: the approval, its revision and the head of its digest as the card showed them."""
+    """A button's value: the approval, the head of its digest and its stamp as the card showed them.
+
+    Buttons of cards posted by an earlier version carry `rev` and no stamp.
+    """
 
     id: Annotated[str, Field(min_length=1, max_length=128)]
-    rev: Annotated[int, Field(ge=0)]
     digest: Annotated[str, Field(max_length=DIGEST_PREFIX)]
+    stamp: Annotated[str, Field(max_length=64)] = ""
+    rev: Annotated[int | None, Field(exclude=True)] = None
 
 
 class PageRef(CardRef):
@@ -45,7 +49,7 @@ class ReasonRef(CardRef):
 
 def of(view: ApprovalView) -> dict[str, Any]:
     """Return the members of a CardRef for an approval as it is now."""
-    return {"id": view.approval_id, "rev": view.revision, "digest": view.digest[:DIGEST_PREFIX]}
+    return {"id": view.approval_id, "digest": view.digest[:DIGEST_PREFIX], "stamp": view.stamp}
 
 
 _DECIDED = {
@@ -66,7 +70,7 @@ def stale(ref: CardRef, view: ApprovalView | None) -> Refusal | None:
         )
     if view.status in _DECIDED:
         return Refusal("vote.closed", _DECIDED[view.status])
-    if ref.rev != view.revision:
+    if ref.stamp not in ("", view.stamp):
         return Refusal(
             "vote.stale", "The card has changed since you opened it. Please look at it as it is now, and click again."
         )

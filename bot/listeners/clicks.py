@@ -23,7 +23,7 @@ def click(
     return Click(
         dedupe_key=dedupe_key(ref, identity, verdict, occasion),
         approval_id=ref.id,
-        revision=ref.rev,
+        stamp=ref.stamp,
         verdict=verdict,
         reason=reason,
         account=identity.account,

@@ -10,7 +10,7 @@ from runtime.inbox import inbox
 from runtime.inbox.votes import UNKNOWN_APPROVAL, ballot_of
 from runtime.model.action import Acting, Tier
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import ApprovalStatus, AskKind, Refusal, Vote, VoteVerdict
+from runtime.model.approval import ApprovalStatus, AskKind, Refusal, Requirement, Vote, VoteVerdict, stamp
 from runtime.model.json_limits import error_text
 from runtime.model.notification import Notification, VotePayload, VoteRefusal
 from runtime.store import approvals, directory
@@ -73,7 +73,7 @@ class EngineDesk:
             correlation_key=f"approval:{click.approval_id}",
             payload=VotePayload(
                 approval_id=click.approval_id,
-                revision=click.revision,
+                stamp=click.stamp,
                 verdict=click.verdict,
                 reason=error_text(click.reason),
                 team=click.account.team,
@@ -112,6 +112,7 @@ def view_of(row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
         kind=kind,
         status=ApprovalStatus(row["status"]),
         revision=row["revision"],
+        stamp=stamp(row["digest"], Requirement.of(requirement), ApprovalStatus(row["status"])),
         tenant=row["tenant"],
         run_id=row["run_id"],
         run_title=f"{row['title']} ({row['definition_name']} v{row['definition_version']})",

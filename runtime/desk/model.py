@@ -30,7 +30,7 @@ class VoteView:
 
 @dataclass(frozen=True)
 class ApprovalView:
-    """Everything a card shows. `revision` rises with every change; a card showing an older one is stale.
+    """Everything a card shows. `revision` rises with every change; a click on a card with another `stamp` is stale.
 
     `result` says what became of the effect once decided ("" before): for example "performed", "refused by policy".
     """
@@ -39,6 +39,7 @@ class ApprovalView:
     kind: AskKind
     status: ApprovalStatus
     revision: int
+    stamp: str
     tenant: str
     run_id: str
     run_title: str
@@ -76,7 +77,7 @@ class Click:
 
     dedupe_key: str
     approval_id: str
-    revision: int
+    stamp: str
     verdict: VoteVerdict
     reason: str
     account: SlackAccount

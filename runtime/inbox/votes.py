@@ -18,6 +18,9 @@ from runtime.store.database.pool import Conn
 from runtime.store.run_tx import RunTx
 
 UNKNOWN_APPROVAL = Refusal("vote.unknown", "This request is not known here. Nothing has changed.")
+STALE = Refusal(
+    "vote.stale", "The card has changed since you opened it. Please look at it as it is now, and click again."
+)
 
 
 async def apply_vote(engine: Engine, conn: Conn, notification: Notification, payload: VotePayload) -> Applied:
@@ -68,7 +71,8 @@ async def ballot_of(conn: Conn, approval: Approval, run: Mapping[str, Any]) -> B
 async def _refusal(tx: RunTx, approval: Approval, person: Person, payload: VotePayload) -> Refusal | None:
     ballot = await ballot_of(tx.conn, approval, tx.row)
     account = (payload.team, payload.user)
-    return refuse_vote(ballot, person, [account], payload.verdict, payload.reason, tx.now)
+    refusal = refuse_vote(ballot, person, [account], payload.verdict, payload.reason, tx.now)
+    return refusal or (STALE if payload.stamp not in ("", approval.stamp) else None)
 
 
 def _refuse(tx: RunTx, approval: Approval, payload: VotePayload, refusal: Refusal) -> Applied:

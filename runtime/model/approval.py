@@ -8,6 +8,7 @@ from typing import Any
 
 import isodate
 
+from receipts.canonical import digest as digest_of
 from runtime.model.action import Tier
 
 
@@ -97,6 +98,11 @@ class Requirement:
         return (*self.groups, *self.escalate_to) if escalated else self.groups
 
 
+def stamp(digest: str, requirement: Requirement, status: ApprovalStatus) -> str:
+    """Return what a click is bound to: another action, requirement or status changes it, another vote does not."""
+    return digest_of([digest, requirement.document(), status])[:16]
+
+
 @dataclass(frozen=True)
 class NewApproval:
     """A question to people about one effect. `before` holds the present values of what would change, where known."""
@@ -132,6 +138,11 @@ class Approval:
     card_ts: str | None  # of the card's message in the channel
     expires_at: datetime
     consumed_at: datetime | None  # when an attempt used it up
+
+    @property
+    def stamp(self) -> str:
+        """Return what a click on its card, as it is now, is bound to."""
+        return stamp(self.digest, self.requirement, self.status)
 
 
 @dataclass(frozen=True)

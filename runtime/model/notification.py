@@ -27,11 +27,14 @@ class VoteRefusal(_Payload):
 
 
 class VotePayload(_Payload):
-    """A click. `person_id` is None where the account belongs to nobody, or to several."""
+    """A click. `person_id` is None where the account belongs to nobody, or to several.
+
+    `stamp` is that of the approval as the person saw it, "" where an old button did not carry one.
+    """
 
     kind: Literal["vote"] = "vote"
     approval_id: str
-    revision: int
+    stamp: str
     verdict: VoteVerdict
     reason: str
     team: str

@@ -59,7 +59,7 @@ async def test_one_person_with_two_slack_accounts_has_one_vote(bench: Bench) -> 
         click = Click(
             f"{approval}:{account}",
             approval,
-            1,
+            "",
             VoteVerdict.APPROVE,
             "checked",
             SlackAccount(TEAM, account),
@@ -98,11 +98,34 @@ async def test_who_may_not_decide_is_refused_and_the_refusal_is_audited(bench: B
 async def test_a_refusal_that_the_bot_found_is_on_record(bench: Bench) -> None:
     run_id, approval = await _asked(bench)
     guest = Refusal("identity.guest", "Guests cannot decide.")
-    click = Click("k", approval, 1, VoteVerdict.APPROVE, "", SlackAccount(TEAM, "UGUEST"), None, guest, "req")
+    click = Click("k", approval, "", VoteVerdict.APPROVE, "", SlackAccount(TEAM, "UGUEST"), None, guest, "req")
     outcome = await bench.desk.apply(await bench.desk.record(click))
     assert outcome.refusal == guest
     leaves = await bench.rows("SELECT leaf FROM audit_leaves WHERE run_id = %s ORDER BY seq DESC LIMIT 1", run_id)
     assert leaves[0]["leaf"]["data"]["user"] == "UGUEST"
+
+
+async def test_a_vote_outlives_another_persons_vote_that_came_between(bench: Bench) -> None:
+    _, approval = await _asked(bench)
+    seen = await bench.desk.approval(approval)
+    assert seen is not None
+    for person in ("ann", "ben"):  # both modals were open before either was submitted
+        assert (await bench.click(person, approval, stamp=seen.stamp)).counted
+    assert await _votes(bench, approval) == [("ann", "approve"), ("ben", "approve")]
+
+
+@pytest.mark.parametrize(
+    "change", ["digest = repeat('0', 64)", """requirement = (requirement::jsonb || '{"quorum": 1}')::json"""]
+)
+async def test_a_vote_on_another_action_or_requirement_than_was_seen_is_stale(bench: Bench, change: str) -> None:
+    _, approval = await _asked(bench)
+    seen = await bench.desk.approval(approval)
+    assert seen is not None
+    await bench.rows(f"UPDATE approvals SET {change} WHERE approval_id = %s RETURNING 1", approval)
+    outcome = await bench.click("ann", approval, stamp=seen.stamp)
+    assert outcome.refusal is not None
+    assert outcome.refusal.code == "vote.stale"
+    assert await _votes(bench, approval) == []
 
 
 async def test_a_rejection_without_a_reason_does_not_count(bench: Bench) -> None:
@@ -122,7 +145,7 @@ async def test_a_click_on_an_approval_that_is_not_known_is_a_dead_letter(bench: 
 
 async def test_a_vote_recorded_before_a_crash_is_applied_by_the_next_worker(bench: Bench) -> None:
     _, approval = await _asked(bench)
-    click = Click("k", approval, 1, VoteVerdict.APPROVE, "fine", SlackAccount(TEAM, "UANN"), "ann", None, "req")
+    click = Click("k", approval, "", VoteVerdict.APPROVE, "fine", SlackAccount(TEAM, "UANN"), "ann", None, "req")
     await bench.desk.record(click)  # and then the bot is gone
     await bench.settle()
     assert await _votes(bench, approval) == [("ann", "approve")]
@@ -146,7 +169,7 @@ async def _click_as(bench: Bench, person: str, account: str, approval: str) -> s
     click = Click(
         f"{approval}:{person}:{account}",
         approval,
-        1,
+        "",
         VoteVerdict.APPROVE,
         "checked",
         SlackAccount(TEAM, account),

@@ -73,6 +73,7 @@ def ask(approval_id: str = "apr-1", **changes: Any) -> ApprovalView:
         kind=AskKind.EFFECT,
         status=ApprovalStatus.REQUESTED,
         revision=1,
+        stamp="5" * 16,
         tenant="meridian",
         run_id="run-1",
         run_title="Onboarding of Halden Shipping",
@@ -164,7 +165,7 @@ class MemoryDesk:
     async def _decide(self, click: Click) -> ClickOutcome:
         view = self.approvals.get(click.approval_id)
         refusal = click.refusal
-        if refusal is None and view and (view.status, view.revision) != (ApprovalStatus.REQUESTED, click.revision):
+        if refusal is None and view and (view.status, view.stamp) != (ApprovalStatus.REQUESTED, click.stamp):
             refusal = Refusal("approval.stale", "The card has changed. Please look again.")
         if refusal is None and view and click.person_id:
             refusal = await self.may_decide(click.approval_id, click.person_id)

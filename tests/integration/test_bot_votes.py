@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -152,11 +153,12 @@ async def test_one_person_with_two_accounts_has_one_vote(stage: Stage) -> None:
     assert len(stage.desk.approvals["apr-1"].votes) == 1
 
 
-async def test_a_click_on_an_old_card_changes_nothing_and_says_so(stage: Stage) -> None:
+async def test_a_click_on_a_card_with_another_requirement_changes_nothing_and_says_so(stage: Stage) -> None:
     anna, boris = await stage.person("U0ANNA"), await stage.person("U0BORIS")
-    await stage.post(ask())
+    await stage.post(ask(quorum=3))
     await anna.click(await the_card(anna, stage), APPROVE)
     await stage.desk.settled()
+    stage.desk.approvals["apr-1"] = replace(stage.desk.approvals["apr-1"], quorum=2, stamp="6" * 16)
     await stage.refresh()
     before = await the_card(boris, stage)
     await boris.click(before, APPROVE, editions_ago=1)
@@ -164,6 +166,19 @@ async def test_a_click_on_an_old_card_changes_nothing_and_says_so(stage: Stage) 
     assert len(stage.desk.approvals["apr-1"].votes) == 1
     assert await the_card(boris, stage) == before
     assert len(stage.desk.inbox) == 2
+
+
+async def test_two_people_with_the_reason_modal_open_at_once_both_count(stage: Stage) -> None:
+    anna, boris = await stage.person("U0ANNA"), await stage.person("U0BORIS")
+    await stage.post(ask(reason_required=True))
+    for person in (anna, boris):
+        await person.click(await the_card(person, stage), APPROVE)
+        await person.find_modal()
+    for count, person in enumerate((anna, boris), 1):
+        await person.submit({"reason": "Checked the register"})
+        await stage.desk.settled(count)
+    assert stage.desk.approvals["apr-1"].status is ApprovalStatus.APPROVED
+    assert [vote.reason for vote in stage.desk.approvals["apr-1"].votes] == ["Checked the register"] * 2
 
 
 async def test_a_click_after_the_end_says_how_it_ended(stage: Stage) -> None:

@@ -16,6 +16,7 @@ KYC = ApprovalView(
     kind=AskKind.EFFECT,
     status=ApprovalStatus.REQUESTED,
     revision=1,
+    stamp="5" * 16,
     tenant="meridian",
     run_id="run-1",
     run_title="Onboarding of Halden Shipping",

@@ -164,10 +164,10 @@ def test_a_card_shows_the_action_who_asks_why_and_what_is_needed() -> None:
     )
 
 
-def test_buttons_carry_the_approval_its_revision_and_the_head_of_its_digest() -> None:
+def test_buttons_carry_the_approval_its_stamp_and_the_head_of_its_digest() -> None:
     found = buttons(card(KYC, now=NOW))
     assert list(found) == [APPROVE, REJECT, SHOW_ALL]
-    assert json.loads(found[APPROVE]["value"]) == {"id": "apr-1", "rev": 1, "digest": "ab" * 8}
+    assert json.loads(found[APPROVE]["value"]) == {"id": "apr-1", "digest": "ab" * 8, "stamp": KYC.stamp}
     assert found[APPROVE]["confirm"] == confirmation(KYC)
     assert (found[APPROVE]["style"], found[REJECT]["style"]) == ("primary", "danger")
 

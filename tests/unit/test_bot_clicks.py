@@ -13,6 +13,7 @@ from bot.listeners.identity import Identity
 from bot.listeners.payloads import parse_payload
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import ApprovalStatus, AskKind, Refusal, VoteVerdict
+from tests.unit.bot_samples import ANNA as ANNAS_VOTE
 from tests.unit.bot_samples import KYC
 
 REF = CardRef(**of(KYC))
@@ -28,7 +29,7 @@ def key(
 def test_deliveries_of_one_click_share_a_key_and_nothing_else_does() -> None:
     other_account = replace(ANNA, account=SlackAccount("T1", "U2"))
     other_team = replace(ANNA, account=SlackAccount("T2", "U1"))
-    other_approval = CardRef(id="apr-2", rev=1, digest="ab" * 8)
+    other_approval = CardRef(id="apr-2", digest="ab" * 8)
     keys = [
         key(),
         key(at="1.3"),
@@ -54,19 +55,27 @@ def test_a_click_on_the_card_as_it_is_now_is_not_stale() -> None:
 
 @pytest.mark.parametrize("status", [one for one in ApprovalStatus if one is not ApprovalStatus.REQUESTED])
 def test_a_click_on_a_decided_request_changes_nothing_and_says_so(status: ApprovalStatus) -> None:
-    refusal = stale(REF, replace(KYC, status=status, revision=2))
+    refusal = stale(REF, replace(KYC, status=status, stamp="6" * 16))
     assert refusal
     assert refusal.code == "vote.closed"
     assert "changes nothing" in refusal.text
 
 
+def test_a_click_on_a_card_that_lacks_anothers_vote_is_not_stale() -> None:
+    assert stale(REF, replace(KYC, revision=2, votes=(ANNAS_VOTE,))) is None
+
+
+def test_a_button_of_an_earlier_version_still_works() -> None:
+    old = CardRef.model_validate_json('{"id": "apr-1", "rev": 1, "digest": "abababababababab"}')
+    assert stale(old, replace(KYC, revision=2)) is None
+
+
 def test_a_click_on_an_older_or_forged_card_is_refused() -> None:
-    assert stale(REF, replace(KYC, revision=2)) == stale(CardRef(id="apr-1", rev=9, digest="ab" * 8), KYC)
     for ref, view, expected in (
         (REF, None, "vote.unknown"),
-        (REF, replace(KYC, revision=2), "vote.stale"),
+        (REF, replace(KYC, stamp="6" * 16), "vote.stale"),
         (REF, replace(KYC, digest="cd" * 32), "vote.other_action"),
-        (CardRef(id="apr-1", rev=1, digest=""), KYC, "vote.other_action"),
+        (CardRef(id="apr-1", digest=""), KYC, "vote.other_action"),
     ):
         refusal = stale(ref, view)
         assert refusal
@@ -75,7 +84,13 @@ def test_a_click_on_an_older_or_forged_card_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["", "{}", "null", '{"id": "a", "rev": "1", "digest": "x"}', '{"id": "a", "rev": 1, "digest": "x", "person": "p"}'],
+    [
+        "",
+        "{}",
+        "null",
+        '{"id": "a", "stamp": 1, "digest": "x"}',
+        '{"id": "a", "stamp": "s", "digest": "x", "person": "p"}',
+    ],
 )
 def test_a_button_value_that_is_not_ours_is_not_read(value: str) -> None:
     with pytest.raises(ValidationError):
@@ -95,7 +110,7 @@ def test_a_real_reason_is_accepted() -> None:
 def test_the_reason_modal_remembers_what_was_clicked() -> None:
     modal = reason_modal(KYC, VoteVerdict.REJECT, "C1")
     ref = ReasonRef.model_validate_json(modal["private_metadata"])
-    assert (ref.id, ref.rev, ref.verdict, ref.channel) == ("apr-1", 1, VoteVerdict.REJECT, "C1")
+    assert (ref.id, ref.stamp, ref.verdict, ref.channel) == ("apr-1", KYC.stamp, VoteVerdict.REJECT, "C1")
     assert modal["blocks"][-1]["element"]["min_length"] == 3
 
 
@@ -126,5 +141,5 @@ def test_a_payload_that_is_not_well_formed_is_refused(body: object) -> None:
 
 
 def test_a_button_value_fits_slack() -> None:
-    ref = CardRef(id="x" * 128, rev=10**9, digest="ab" * 8)
+    ref = CardRef(id="x" * 128, digest="ab" * 8, stamp="5" * 64)
     assert len(json.dumps(ref.model_dump())) < 2000

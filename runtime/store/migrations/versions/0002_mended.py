@@ -9,7 +9,7 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
-PARTS = ("waits", "effects", "evidence")
+PARTS = ("waits", "effects", "evidence", "inbox")
 
 
 def upgrade() -> None:
