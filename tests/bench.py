@@ -29,6 +29,7 @@ from runtime.worker.worker import Worker
 
 TENANT = "acme"
 TEAM = "T0ACME"
+EDITION = directory.Edition(0, "of the bench")
 VERBS = ["request_client_documents", "request_additional_information", "await_answer"]
 PEOPLE = {
     "rita": ["onboarding"],
@@ -209,7 +210,7 @@ async def open_bench(
             ]
             agent = {"id": "portal-bot", "kind": "agent", "name": "Portal", "groups": [], "grants": {}}
             accounts = [(TEAM, f"U{i.upper()}", i) for i in PEOPLE]
-            await directory.replace_directory(conn, TENANT, [*people, agent], accounts)
+            await directory.replace_directory(conn, TENANT, EDITION, [*people, agent], accounts)
         yield Bench(engine, Worker(engine), clock, chat, EngineDesk(engine, TENANT), definitions)
 
 

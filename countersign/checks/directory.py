@@ -8,6 +8,7 @@ from bot.slack.doctor import Fact
 from countersign.checks.probe import policy_text
 from countersign.compose.engine import make_routing
 from countersign.compose.storage import connected, database_versions
+from countersign.config.directory import read_directory
 from countersign.config.settings import Settings, required
 from policy.model import PolicyText
 from policy.text import CONFIG_FILE
@@ -53,6 +54,21 @@ async def migrations(settings: Settings) -> list[Fact]:
     return [Fact("migrations", ok=current == newest, detail=detail, remedy="Run `countersign migrate`.")]
 
 
+async def file(settings: Settings) -> list[Fact]:
+    """Check the directory file, and that it is the one that is loaded."""
+    path = settings.directory
+    known = await asyncio.to_thread(read_directory, path) if path else None
+    async with connected(settings) as conn:
+        loaded = await inspection.directory_version(conn, settings.tenant)
+    held = "none is loaded" if loaded is None else f"version {loaded} is loaded"
+    if known is None:
+        return [Fact("directory file", ok=True, detail=f"none here; {held}")]
+    detail = f"version {known.version}: {len(known.people)} people, {len(known.agents)} agents"
+    is_loaded = known.version == loaded
+    remedy = f"Bring the file up to date, or load it: `countersign people load {path}`."
+    return [Fact("directory file", is_loaded, detail if is_loaded else f"{detail}; but {held}", remedy)]
+
+
 async def groups(settings: Settings, clock: Clock) -> list[Fact]:
     """Find groups that cards go to, by settings or by policy, and that nobody with a Slack account is in."""
     routing = make_routing(settings)
@@ -61,7 +77,7 @@ async def groups(settings: Settings, clock: Clock) -> list[Fact]:
     async with connected(settings) as conn:
         empty = [group for group in sorted(named) if not await inspection.reachable(conn, settings.tenant, group)]
     detail = f"nobody can be asked in: {', '.join(empty)}" if empty else f"{len(named)} can be asked"
-    remedy = "Add people with Slack accounts to these groups in the directory file, and start a process to load it."
+    remedy = "Add people with Slack accounts to these groups in the directory file, and load it as a new version."
     return [Fact("groups", ok=not empty, detail=detail, remedy=remedy)]
 
 

@@ -13,7 +13,6 @@ from countersign.checks import directory, evidence
 from countersign.checks.probe import policy_text
 from countersign.compose.archive import make_archive
 from countersign.compose.engine import validated_catalog
-from countersign.config.directory import read_directory
 from countersign.config.settings import Settings, required
 from receipts.signing import load_or_create
 from runtime.clock import Clock
@@ -32,7 +31,7 @@ async def examine(settings: Settings, clock: Clock) -> list[Fact]:
         ("migrations", directory.migrations, _REACH),
         ("policy", partial(_policy, clock=clock), "Start OPA with the policy bundle, as docs/policy.md says."),
         ("definitions", _definitions, "Mend COUNTERSIGN_PACKS and COUNTERSIGN_PACK."),
-        ("directory file", _file, "Mend the file; the message says where."),
+        ("directory file", directory.file, "Mend the file; the message says where."),
         ("groups", partial(directory.groups, clock=clock), "Mend database, policy and channels first."),
         ("callers", directory.callers, "Mend the database first."),
         ("slack", _slack, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
@@ -66,13 +65,6 @@ async def _definitions(settings: Settings) -> list[Fact]:
     problems = [str(problem) for problem in catalog.problems]
     detail = "; ".join(problems) or f"{len(catalog.definitions)} available"
     return [Fact("definitions", ok=not problems, detail=detail, remedy="Mend the files; the messages say where.")]
-
-
-async def _file(settings: Settings) -> list[Fact]:
-    if settings.directory is None:
-        return [Fact("directory file", ok=True, detail="none here; the database holds what was loaded last")]
-    known = await asyncio.to_thread(read_directory, settings.directory)
-    return [Fact("directory file", ok=True, detail=f"{len(known.people)} people, {len(known.agents)} agents")]
 
 
 async def _slack(settings: Settings) -> list[Fact]:

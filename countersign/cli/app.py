@@ -9,9 +9,11 @@ import typer
 
 from countersign.cli.command import out, own_settings, run, shared_settings
 from countersign.cli.evidence import evidence
+from countersign.cli.people import people
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Countersign.")
 app.add_typer(evidence, name="evidence")
+app.add_typer(people, name="people")
 
 
 def main() -> None:

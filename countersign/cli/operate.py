@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from countersign.compose.archive import make_archive
-from countersign.compose.storage import connected, open_storage
+from countersign.compose.directory import load_directory
+from countersign.compose.storage import check_migrations, connected, open_storage
+from countersign.config.directory import Directory
 from countersign.config.errors import CountersignError
-from countersign.config.settings import Settings
+from countersign.config.settings import Settings, required
 from policy.text import strict_json
 from runtime.clock import utc_now
 from runtime.desk import inspection
@@ -42,6 +44,13 @@ async def cancel_run(settings: Settings, run_id: str, reason: str) -> str:
     if facts["status"] != "applied":
         raise OperateError(f"{run_id} was not canceled: {facts['reason']}")
     return f"{run_id} is canceled"
+
+
+async def load_people(settings: Settings, file: Path) -> Directory:
+    """Load a directory file, and return what it says."""
+    await asyncio.to_thread(check_migrations, required(settings, "database_url"))
+    async with connected(settings) as conn:
+        return await load_directory(conn, settings.tenant, file)
 
 
 async def list_bundles(settings: Settings) -> tuple[list[OpenBundle], list[dict[str, Any]]]:

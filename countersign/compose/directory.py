@@ -1,14 +1,19 @@
 """Loads the directory file into the database."""
 
+import asyncio
+import hashlib
+import json
+from pathlib import Path
 from typing import Any
 
-from countersign.config.directory import AgentEntry, Directory
+from countersign.config.directory import AgentEntry, Directory, DirectoryError, read_directory
 from runtime.store.database.pool import Conn
-from runtime.store.directory import replace_directory
+from runtime.store.directory import DirectoryVersionError, Edition, replace_directory
 
 
-async def load_directory(conn: Conn, tenant: str, directory: Directory) -> None:
-    """Make the tenant's directory in the database what the file says."""
+async def load_directory(conn: Conn, tenant: str, file: Path) -> Directory:
+    """Make the tenant's directory in the database what the file says; raise DirectoryError where it is not newer."""
+    directory = await asyncio.to_thread(read_directory, file)
     people = [
         {"id": one.id, "kind": "person", "name": one.name, "groups": one.groups, "grants": {}}
         for one in directory.people
@@ -18,7 +23,17 @@ async def load_directory(conn: Conn, tenant: str, directory: Directory) -> None:
         for one in directory.agents
     ]
     accounts = [(account.team, account.user, one.id) for one in directory.people for account in one.slack]
-    await replace_directory(conn, tenant, [*people, *agents], accounts)
+    try:
+        await replace_directory(conn, tenant, edition_of(directory), [*people, *agents], accounts)
+    except DirectoryVersionError as error:
+        raise DirectoryError(f"{file} is not loaded: {error}") from error
+    return directory
+
+
+def edition_of(directory: Directory) -> Edition:
+    """Return the version of a directory, and the digest of what it says."""
+    content = json.dumps(directory.model_dump(exclude={"version"}), sort_keys=True)
+    return Edition(directory.version, hashlib.sha256(content.encode()).hexdigest())
 
 
 def _grants(agent: AgentEntry) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from countersign.compose.directory import load_directory
 from countersign.compose.engine import keep_definitions, make_engine, make_policy, make_routing, offered_handlers
 from countersign.compose.slack import bot_settings, check_hearing, make_client, unconnected_handlers
 from countersign.compose.storage import await_database, open_storage
-from countersign.config.directory import read_directory
 from countersign.config.settings import Settings
 from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.desk.desk import EngineDesk, StoredCards
@@ -69,10 +68,7 @@ async def prepare(system: System) -> None:
     settings, engine = system.settings, system.engine
     for problem in system.catalog.problems:
         log.warning("not available: %s", problem)
-    directory = None
-    if Role.EDGE in system.roles and settings.directory:
-        directory = await asyncio.to_thread(read_directory, settings.directory)
     await keep_definitions(engine, system.catalog)
-    if directory is not None:
+    if Role.EDGE in system.roles and settings.directory is not None:
         async with engine.pool.connection() as conn:
-            await load_directory(conn, settings.tenant, directory)
+            await load_directory(conn, settings.tenant, settings.directory)

@@ -1,10 +1,13 @@
-"""The directory file: people, agents, groups, and which Slack account is whose. Loaded into the database at start."""
+"""The directory file: people, agents, groups, and which Slack account is whose.
+
+The database holds the one with the highest version that was loaded.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from countersign.config.errors import CountersignError
 from runtime.definitions.problems import Path as Place
@@ -52,8 +55,12 @@ class AgentEntry(_Closed):
 
 
 class Directory(_Closed):
-    """The whole file. Two people may be listed with one account: whoever clicks with it is refused."""
+    """The whole file. Two people may be listed with one account: whoever clicks with it is refused.
 
+    A file without `version` has version 0: it takes the place of others without one alone.
+    """
+
+    version: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
     people: list[PersonEntry]
     agents: list[AgentEntry] = []
 

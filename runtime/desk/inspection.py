@@ -25,6 +25,12 @@ async def reachable(conn: Conn, tenant: str, group: str) -> bool:
     return await health.reachable(conn, tenant, group)
 
 
+async def directory_version(conn: Conn, tenant: str) -> int | None:
+    """Return the version of the directory that is loaded, or None where there is none."""
+    edition = await directory.edition_of(conn, tenant)
+    return edition.version if edition else None
+
+
 async def actor(conn: Conn, tenant: str, actor_id: str) -> dict[str, Any] | None:
     """Return {actor_id, kind, name, groups, grants} or None."""
     return await directory.actor(conn, tenant, actor_id)

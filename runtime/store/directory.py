@@ -2,18 +2,63 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from runtime.model.actor import Person
 from runtime.store.database.pool import Conn
 
 
+class DirectoryVersionError(Exception):
+    """The directory that is loaded is newer, or says something else under the same version."""
+
+
+@dataclass(frozen=True)
+class Edition:
+    """Which directory it is: the version that its file names, 0 where it names none, and the SHA-256 of its content."""
+
+    version: int
+    digest: str
+
+
+async def edition_of(conn: Conn, tenant: str) -> Edition | None:
+    """Return which directory is loaded, or None where none was since editions are kept."""
+    row = await (await conn.execute("SELECT version, digest FROM directories WHERE tenant = %s", (tenant,))).fetchone()
+    return Edition(**row) if row else None
+
+
+def check_edition(loaded: Edition | None, new: Edition) -> None:
+    """Raise DirectoryVersionError where the new edition must not take the place of the one that is loaded."""
+    if loaded is None or new.version > loaded.version or new == loaded:
+        return
+    if new.version < loaded.version:
+        raise DirectoryVersionError(f"it is version {new.version}, and version {loaded.version} is loaded")
+    if new.version > 0:
+        raise DirectoryVersionError(
+            f"it is version {new.version}, which is loaded and says something else: give it version {new.version + 1}"
+        )
+
+
 async def replace_directory(
-    conn: Conn, tenant: str, actors: Sequence[Mapping[str, Any]], accounts: Sequence[tuple[str, str, str]]
+    conn: Conn,
+    tenant: str,
+    edition: Edition,
+    actors: Sequence[Mapping[str, Any]],
+    accounts: Sequence[tuple[str, str, str]],
 ) -> None:
-    """Replace the tenant's directory: actors {id, kind, name, groups, grants}, accounts (team, user, actor id)."""
+    """Replace the tenant's directory: actors {id, kind, name, groups, grants}, accounts (team, user, actor id).
+
+    Raise DirectoryVersionError, and change nothing, where the edition is older than the one that is loaded.
+    """
     async with conn.transaction(), conn.cursor() as cursor:
         await cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"directory {tenant}",))  # one at a time
+        check_edition(await edition_of(conn, tenant), edition)
+        await cursor.execute(
+            "INSERT INTO directories (tenant, version, digest, loaded_at) VALUES (%s, %s, %s, clock_timestamp())"
+            " ON CONFLICT (tenant) DO UPDATE SET version = excluded.version, digest = excluded.digest,"
+            " loaded_at = excluded.loaded_at",
+            (tenant, edition.version, edition.digest),
+        )
         await cursor.execute("DELETE FROM actors WHERE tenant = %s", (tenant,))
         await cursor.executemany(
             "INSERT INTO actors (tenant, actor_id, kind, name, groups, grants) VALUES (%s, %s, %s, %s, %s, %s)",

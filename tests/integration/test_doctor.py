@@ -94,7 +94,7 @@ async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, 
     [
         (
             {"dsn": f"postgresql://u:{CANARY}@127.0.0.1:1/x"},
-            {"database", "migrations", "groups", "callers", "evidence"},
+            {"database", "migrations", "directory file", "groups", "callers", "evidence"},
             "refused",
         ),
         ({"opa": "http://127.0.0.1:1"}, {"policy", "groups"}, "policy unavailable"),

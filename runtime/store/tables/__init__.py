@@ -6,7 +6,7 @@ Documents whose digest matters are `json`, not `jsonb`: the text is kept as it w
 from runtime.store.tables.approvals import approvals, votes
 from runtime.store.tables.base import metadata
 from runtime.store.tables.definitions import definitions, tenants
-from runtime.store.tables.directory import actors, slack_accounts
+from runtime.store.tables.directory import actors, directories, slack_accounts
 from runtime.store.tables.effects import effects
 from runtime.store.tables.inbox import notifications, waits
 from runtime.store.tables.records import audit_leaves, evidence_bundles, policy_decisions, policy_texts, receipts
@@ -18,6 +18,7 @@ __all__ = [
     "approvals",
     "audit_leaves",
     "definitions",
+    "directories",
     "effects",
     "evidence_bundles",
     "metadata",

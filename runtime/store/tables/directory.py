@@ -1,4 +1,4 @@
-"""People, agents and their Slack accounts."""
+"""People, agents and their Slack accounts, and which version of the directory is loaded."""
 
 from sqlalchemy import (
     CheckConstraint,
@@ -7,7 +7,18 @@ from sqlalchemy import (
     Table,
 )
 
-from runtime.store.tables.base import document, metadata, words
+from runtime.store.tables.base import document, metadata, moment, number, words
+
+directories = Table(
+    "directories",
+    metadata,
+    words("tenant", primary_key=True),
+    number("version"),  # of the file that was loaded last; 0 where it names none
+    words("digest"),  # SHA-256 of what it says
+    moment("loaded_at"),
+    CheckConstraint("version >= 0", name="version"),
+)
+
 
 actors = Table(
     "actors",

@@ -9,7 +9,13 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
-PARTS = ("waits", "effects", "evidence", "inbox")
+PARTS = (
+    "waits",
+    "effects",
+    "evidence",
+    "inbox",
+    "directory",
+)
 
 
 def upgrade() -> None:

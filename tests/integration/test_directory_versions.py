@@ -1,0 +1,100 @@
+"""The directory has a version: what a newer one took away, an older file does not give back."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.checks.directory import file as check_file
+from countersign.config.settings import Settings
+from countersign.embedded.opa import OpaChild
+from tests.integration.program_stage import Finished, command, environment, program, rows, settings_of
+
+
+class Files:
+    """Directory files, of an officer who is in a group or no longer."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def write(self, version: int | None, groups: str) -> Path:
+        """Write a file; without a version if it is None."""
+        path = self._folder / f"{version}-{groups or 'nothing'}.yaml"
+        line = "" if version is None else f"version: {version}\n"
+        path.write_text(f"{line}people:\n- {{id: anna, name: Anna, groups: [{groups}]}}\n", encoding="utf-8")
+        return path
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+def groups(dsn: str, tenant: str = "acme") -> list[Any]:
+    """Return the groups that Anna is in."""
+    return [row["groups"] for row in rows(dsn, "SELECT groups FROM actors WHERE tenant = %s", tenant)]
+
+
+async def load(dsn: str, file: Path, **more: str) -> Finished:
+    return await command("people", "load", str(file), env={"COUNTERSIGN_DATABASE_URL": dsn, **more})
+
+
+async def test_an_older_directory_does_not_give_back_what_a_newer_one_took_away(dsn: str, files: Files) -> None:
+    old, new = files.write(4, "compliance"), files.write(5, "")
+    assert (await load(dsn, old)).out == "version 4: 1 people, 0 agents\n"
+    assert (await load(dsn, new)).code == 0
+    again = await load(dsn, old)
+    assert again.code == 1
+    assert again.err == f"countersign: {old} is not loaded: it is version 4, and version 5 is loaded\n"
+    assert groups(dsn) == [[]]
+
+
+async def test_a_version_means_one_thing(dsn: str, files: Files) -> None:
+    first, other = files.write(1, "compliance"), files.write(1, "operators")
+    assert (await load(dsn, first)).code == (await load(dsn, first)).code == 0
+    refused = await load(dsn, other)
+    assert refused.err.endswith("it is version 1, which is loaded and says something else: give it version 2\n")
+    assert groups(dsn) == [["compliance"]]
+
+
+async def test_files_without_a_version_go_on_until_one_has_it(dsn: str, files: Files) -> None:
+    for name in ("compliance", "operators"):
+        assert (await load(dsn, files.write(None, name))).out == "version 0: 1 people, 0 agents\n"
+        assert groups(dsn) == [[name]]
+    await load(dsn, files.write(1, ""))
+    assert (await load(dsn, files.write(None, "compliance"))).err.endswith("it is version 0, and version 1 is loaded\n")
+    assert groups(dsn) == [[]]
+
+
+async def test_each_tenant_has_a_version_of_its_own(dsn: str, files: Files) -> None:
+    assert (await load(dsn, files.write(7, "compliance"))).code == 0
+    assert (await load(dsn, files.write(1, "operators"), COUNTERSIGN_TENANT="globex")).code == 0
+    assert (groups(dsn), groups(dsn, "globex")) == ([["compliance"]], [["operators"]])
+
+
+async def test_only_the_edge_loads_a_directory_and_refuses_to_start_on_an_old_one(
+    dsn: str, files: Files, opa: OpaChild, tmp_path: Path
+) -> None:
+    old = files.write(1, "compliance")
+    assert (await load(dsn, files.write(2, ""))).code == 0
+    env = environment(settings_of(dsn, opa.url, tmp_path, port=0, directory=old))
+    async with program("serve", "--role=worker", "--role=sweeps", "--role=bot", env=env) as running:
+        await running.said("serving: ")
+        running.process.terminate()
+        assert await running.ended() == 0
+    refused = await command("serve", "--role=edge", env=env)
+    assert refused.err.endswith(f"countersign: {old} is not loaded: it is version 1, and version 2 is loaded\n")
+    assert groups(dsn) == [[]]
+
+
+async def test_the_doctor_says_where_file_and_database_differ(dsn: str, files: Files) -> None:
+    async def said(file: Path | None) -> tuple[bool, str]:
+        [fact] = await check_file(Settings(database_url=dsn, directory=file))
+        return fact.ok, fact.detail
+
+    first, second = files.write(1, "compliance"), files.write(2, "")
+    assert await said(first) == (False, "version 1: 1 people, 0 agents; but none is loaded")
+    await load(dsn, second)
+    assert await said(first) == (False, "version 1: 1 people, 0 agents; but version 2 is loaded")
+    assert await said(second) == (True, "version 2: 1 people, 0 agents")
+    assert await said(None) == (True, "none here; version 2 is loaded")
