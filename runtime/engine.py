@@ -67,6 +67,7 @@ class Engine:
 
     dsn: str
     pool: Pool
+    tenant: str
     handlers: Mapping[str, Handler]
     policy: PolicyEngine
     clock: Clock
@@ -75,6 +76,7 @@ class Engine:
     timing: Timing = field(default_factory=Timing)
     definitions: Definitions = field(default_factory=Definitions)
     wakeup: Wakeup = field(default_factory=Wakeup)
+    troubled: set[tuple[str, str]] = field(default_factory=set)  # connectors, and targets, whose breaker has counted
     kept_texts: set[str] = field(default_factory=set)  # digests of the policy texts that the store has
     new_id: Callable[[str], str] = new_id
     jitter: Callable[[], float] = jitter
@@ -88,5 +90,5 @@ class Engine:
             await tx.flush()
 
     async def lock_run(self, conn: Conn, run_id: str, request_id: str = "") -> RunTx:
-        """Lock the run's row in the caller's transaction; the caller flushes."""
-        return await lock_run(conn, run_id, self.clock(), self.definitions, request_id)
+        """Lock a run of the tenant in the caller's transaction; the caller flushes. Raise UnknownRunError."""
+        return await lock_run(conn, self.tenant, run_id, self.clock(), self.definitions, request_id)

@@ -18,13 +18,16 @@ from runtime.handlers import Call, Handler, JsonObject
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
 from runtime.model.approval import VoteVerdict
+from runtime.model.effect import Effect, Purpose
 from runtime.model.notification import CompletionPayload, Notification
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger
-from runtime.store import directory, runs
+from runtime.store import directory, leases, runs
 from runtime.store.database.pool import make_pool
 from runtime.store.definitions import keep_definition
+from runtime.store.leases import Lessee
 from runtime.worker import sweeps
+from runtime.worker.lanes import Lane, room_for, slots_of
 from runtime.worker.worker import Worker
 
 TENANT = "acme"
@@ -127,6 +130,13 @@ class Bench:
         assert found is not None
         return {**found, "steps": {step["path"]: step for step in found["steps"]}}
 
+    async def lease(self, worker: str, lasts: timedelta = timedelta(0), slots: int = 8) -> list[Effect]:
+        """Lease effects of steps as another worker would."""
+        now = self.clock()
+        room = room_for(slots_of(slots), Lane.EFFECTS, [], self.engine.handlers)
+        async with self.engine.pool.connection() as conn:
+            return await leases.lease_effects(conn, Lessee(TENANT, worker, now, now + lasts), Purpose.STEP, room)
+
     async def rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
         async with self.engine.pool.connection() as conn:
             return await (await conn.execute(query, values)).fetchall()
@@ -193,6 +203,7 @@ async def open_bench(
         engine = Engine(
             dsn=dsn,
             pool=pool,
+            tenant=TENANT,
             handlers=every,
             policy=policy,
             clock=clock,

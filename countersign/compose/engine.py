@@ -34,6 +34,7 @@ def make_engine(
     return Engine(
         dsn=storage.dsn,
         pool=storage.pool,
+        tenant=settings.tenant,
         handlers=handlers,
         policy=policy,
         clock=storage.clock,

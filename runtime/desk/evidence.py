@@ -38,8 +38,8 @@ class EvidenceDesk:
     async def next_bundle(self, lease: timedelta) -> BundleLease | None:
         """Return a run to seal within the lease, or None."""
         async with self.engine.pool.connection() as conn:
-            await evidence_bundles.open_bundles(conn)
-            return await evidence_bundles.lease_bundle(conn, lease)
+            await evidence_bundles.open_bundles(conn, self.engine.tenant)
+            return await evidence_bundles.lease_bundle(conn, self.engine.tenant, lease)
 
     async def story(self, run_id: str) -> Story:
         """Return the run's records up to its sealing, in one consistent view."""

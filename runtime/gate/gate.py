@@ -25,7 +25,7 @@ from policy.model import Outcome, PolicyUnavailableError, Question, Verdict
 from receipts.redaction import redact
 from runtime.approvals import requests
 from runtime.engine import Engine
-from runtime.gate import settlement
+from runtime.gate import breakers, settlement
 from runtime.handlers import (
     Call,
     Handler,
@@ -256,6 +256,7 @@ class _Gate:
                 result: JsonObject | Exception = recordable(await self.handler.run(self._call()))
         except Exception as error:  # noqa: BLE001 - whatever is raised is an outcome, and at worst an unknown one
             result = error
+        await breakers.report(self.engine, self.effect.connector, self.effect.target, result)
         await self._finish(result)
 
     def _call(self) -> Call:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from runtime.definitions.model import Verb
 from runtime.engine import Engine
+from runtime.gate import breakers
 from runtime.handlers import Call, HandlerError, JsonObject, RefusedError, TransientError
 from runtime.model.json_limits import error_text, fault
 from runtime.model.states import StepStatus
@@ -20,7 +21,9 @@ async def do_read(engine: Engine, lease: ReadLease) -> None:
     async with engine.pool.connection() as conn:
         definition = await engine.definitions.get(conn, lease.definition_name, lease.definition_version)
         verb = definition.verb_of(lease.path)
-    moved, pause = after_read(verb, lease, await _read(engine, verb, lease), engine.jitter())
+    result = await _read(engine, verb, lease)
+    await breakers.report(engine, verb.handler.partition("::")[0], "", result)
+    moved, pause = after_read(verb, lease, result, engine.jitter())
     async with engine.run_tx(lease.run_id) as tx:
         if await steps.holds_read(tx.conn, lease, engine.worker):
             await advance(engine, tx, moved)

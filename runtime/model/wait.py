@@ -24,3 +24,11 @@ class Wait:
     escalate_to: Sequence[str]
     status: str
     approval_id: str | None
+
+
+@dataclass(frozen=True)
+class DueWait:
+    """A wait whose moment has come."""
+
+    wait_id: str
+    token: str

@@ -15,6 +15,7 @@ from runtime.planning.advance import advance
 from runtime.planning.planner import ParamsError, Started, fits
 from runtime.store import directory, runs
 from runtime.store.database.pool import Conn
+from runtime.store.run_tx import RunTx
 
 
 class TriggerError(Exception):
@@ -108,6 +109,29 @@ async def _claimed_before(conn: Conn, trigger: Trigger) -> Claim:
 async def start_run(engine: Engine, run_id: str) -> None:
     """Start a queued run, unless another worker has."""
     async with engine.run_tx(run_id) as tx:
-        if tx.status is RunStatus.QUEUED:
-            tx.leaf("run.started", {"worker": engine.worker})
-            await advance(engine, tx, Started())
+        await _start(engine, tx)
+
+
+async def start_next(engine: Engine, but: set[str]) -> bool:
+    """Start the oldest queued run that nobody else is starting; False if there is none.
+
+    `but` holds runs to leave alone; one that cannot be started joins them, and its error is raised.
+    """
+    async with engine.pool.connection() as conn, conn.transaction():
+        run_id = await runs.next_queued(conn, engine.tenant, but)
+        if run_id is None:
+            return False
+        try:
+            tx = await engine.lock_run(conn, run_id)
+            await _start(engine, tx)
+            await tx.flush()
+        except BaseException:
+            but.add(run_id)
+            raise
+    return True
+
+
+async def _start(engine: Engine, tx: RunTx) -> None:
+    if tx.status is RunStatus.QUEUED:
+        tx.leaf("run.started", {"worker": engine.worker})
+        await advance(engine, tx, Started())

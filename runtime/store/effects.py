@@ -12,10 +12,11 @@ from runtime.model.effect import Effect, KeyInUseError, LeaseLostError, NewEffec
 from runtime.model.states import EFFECT, EffectStatus, check
 from runtime.store.database.pool import Conn
 
-_COLUMNS = ", ".join(Effect.__dataclass_fields__)
+COLUMNS = ", ".join(Effect.__dataclass_fields__)
 
 
-def _effect(row: Mapping[str, Any]) -> Effect:
+def effect_of(row: Mapping[str, Any]) -> Effect:
+    """Return the effect in a row that has the columns."""
     typed = {
         "tier": Tier(row["tier"]),
         "purpose": Purpose(row["purpose"]),
@@ -55,39 +56,17 @@ async def insert_effect(
     return done.rowcount == 1
 
 
-async def lease_effects(conn: Conn, worker: str, now: datetime, until: datetime, limit: int) -> list[Effect]:
-    """Lease effects that are due: pending and held ones, and those in doubt that need no person."""
-    rows = await (
-        await conn.execute(
-            f"""
-            WITH due AS MATERIALIZED (
-                SELECT effect_id FROM effects
-                 WHERE (status IN ('pending', 'held') OR status = 'in_doubt' AND on_doubt <> 'ask')
-                   AND next_try_at <= %(now)s
-                 ORDER BY next_try_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-            )
-            UPDATE effects SET status = 'leased', attempt = attempt + 1, lease_owner = %(worker)s,
-                   lease_expires_at = %(until)s
-             WHERE effect_id IN (SELECT effect_id FROM due)
-            RETURNING {_COLUMNS}
-            """,  # noqa: S608 - the columns are this module's own
-            {"worker": worker, "now": now, "until": until, "limit": limit},
-        )
-    ).fetchall()
-    return [_effect(row) for row in rows]
-
-
 async def get_effect(conn: Conn, effect_id: str) -> Effect:
     """Return an effect as it is, locking it in the caller's transaction."""
     row = await (
         await conn.execute(
-            f"SELECT {_COLUMNS} FROM effects WHERE effect_id = %s FOR UPDATE",  # noqa: S608 - our own columns
+            f"SELECT {COLUMNS} FROM effects WHERE effect_id = %s FOR UPDATE",  # noqa: S608 - our own columns
             (effect_id,),
         )
     ).fetchone()
     if row is None:
         raise LookupError(f"no effect {effect_id}")
-    return _effect(row)
+    return effect_of(row)
 
 
 async def begin_attempt(conn: Conn, effect: Effect, *, now: datetime, decision_id: str, digest: str) -> None:
@@ -189,16 +168,6 @@ async def release(
         raise LeaseLostError(effect_id)
 
 
-async def expired_leases(conn: Conn, now: datetime, limit: int) -> list[str]:
-    """Return ids of effects whose lease has run out."""
-    rows = await (
-        await conn.execute(
-            "SELECT effect_id FROM effects WHERE status = 'leased' AND lease_expires_at < %s LIMIT %s", (now, limit)
-        )
-    ).fetchall()
-    return [row["effect_id"] for row in rows]
-
-
 async def run_of(conn: Conn, effect_id: str) -> str:
     """Return the run of an effect."""
     row = await (await conn.execute("SELECT run_id FROM effects WHERE effect_id = %s", (effect_id,))).fetchone()
@@ -211,12 +180,12 @@ async def expired(conn: Conn, effect_id: str, now: datetime) -> Effect | None:
     """Return an effect whose lease has run out, locked in the caller's transaction, or None if it has been settled."""
     row = await (
         await conn.execute(
-            f"SELECT {_COLUMNS} FROM effects WHERE effect_id = %s"  # noqa: S608 - our own columns
+            f"SELECT {COLUMNS} FROM effects WHERE effect_id = %s"  # noqa: S608 - our own columns
             " AND status = 'leased' AND lease_expires_at < %s FOR UPDATE",
             (effect_id, now),
         )
     ).fetchone()
-    return _effect(row) if row else None
+    return effect_of(row) if row else None
 
 
 async def reject_open(conn: Conn, run_id: str, reason: str) -> list[str]:

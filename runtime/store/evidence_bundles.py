@@ -51,7 +51,7 @@ class OpenBundle:
         return self.open_for > (OVERDUE_EFFECT if self.waits_for else OVERDUE)
 
 
-async def open_bundles(conn: Conn) -> int:
+async def open_bundles(conn: Conn, tenant: str) -> int:
     """Begin a bundle for finished runs whose steps' effects have settled: the chain as it ends now is what is sealed.
 
     Messages that the chat has not taken hold up nothing; what becomes of them is about the chain after the seal.
@@ -60,7 +60,7 @@ async def open_bundles(conn: Conn) -> int:
         """
         WITH over AS MATERIALIZED (
             SELECT run_id, audit_seq FROM runs r
-             WHERE finished_at IS NOT NULL AND NOT sealed
+             WHERE tenant = %(tenant)s AND finished_at IS NOT NULL AND NOT sealed
                AND NOT EXISTS (SELECT 1 FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
                                 AND e.status <> ALL(%(settled)s))
              ORDER BY finished_at LIMIT 10 FOR UPDATE SKIP LOCKED
@@ -72,23 +72,23 @@ async def open_bundles(conn: Conn) -> int:
                clock_timestamp(), clock_timestamp()
           FROM over
         """,
-        {"settled": _SETTLED},
+        {"settled": _SETTLED, "tenant": tenant},
     )
     return done.rowcount
 
 
-async def lease_bundle(conn: Conn, lasts: timedelta) -> BundleLease | None:
+async def lease_bundle(conn: Conn, tenant: str, lasts: timedelta) -> BundleLease | None:
     """Take one bundle to build; building it twice gives the same bytes, so no fence is needed."""
     row = await (
         await conn.execute(
             """
             UPDATE evidence_bundles SET next_try_at = clock_timestamp() + %s, tries = tries + 1
-             WHERE run_id = (SELECT run_id FROM evidence_bundles
-                              WHERE stored_at IS NULL AND next_try_at <= clock_timestamp()
-                              ORDER BY next_try_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+             WHERE run_id = (SELECT b.run_id FROM evidence_bundles b JOIN runs r USING (run_id)
+                              WHERE r.tenant = %s AND b.stored_at IS NULL AND b.next_try_at <= clock_timestamp()
+                              ORDER BY b.next_try_at LIMIT 1 FOR UPDATE OF b SKIP LOCKED)
             RETURNING run_id, tries
             """,
-            (lasts,),
+            (lasts, tenant),
         )
     ).fetchone()
     return BundleLease(**row) if row else None

@@ -1,11 +1,142 @@
-"""Heartbeats: a worker holds on to what it is busy with, each lease under its own attempt."""
+"""Leases: what a worker may take, and how it holds on to it, each lease under its own attempt."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
-from runtime.model.effect import Effect
+from runtime.model.effect import Effect, Purpose
 from runtime.model.step import ReadLease
 from runtime.store.database.pool import Conn
+from runtime.store.effects import COLUMNS, effect_of
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a worker has room for. `by_connector` and `by_target` hold what is under way, and the caps say how much may.
+
+    `handlers` are those that it has: nothing else is leased.
+    """
+
+    slots: int
+    handlers: Sequence[str]
+    connector_cap: int
+    target_cap: int
+    by_connector: Mapping[str, int]
+    by_target: Mapping[tuple[str, str], int]
+
+
+@dataclass(frozen=True)
+class Lessee:
+    """Who leases: a worker of one tenant, now, until then."""
+
+    tenant: str
+    worker: str
+    now: datetime
+    until: datetime
+
+
+# An open breaker lets nothing through, and one that was open lets through one call at a time.
+_LET_THROUGH = """
+    NOT EXISTS (SELECT 1 FROM breakers b
+                 WHERE b.tenant = e.tenant AND b.connector = e.connector AND b.target IN ('', e.target)
+                   AND (b.open_until > %(now)s
+                        OR b.open_until IS NOT NULL
+                           AND EXISTS (SELECT 1 FROM effects busy
+                                        WHERE busy.status = 'leased' AND busy.tenant = b.tenant
+                                          AND busy.connector = b.connector AND b.target IN ('', busy.target))))
+"""
+_HALF_OPEN = """
+    EXISTS (SELECT 1 FROM breakers b
+             WHERE b.tenant = e.tenant AND b.connector = e.connector AND b.target IN ('', e.target)
+               AND b.open_until IS NOT NULL)
+"""
+
+
+async def lease_effects(conn: Conn, lessee: Lessee, purpose: Purpose, room: Room) -> list[Effect]:
+    """Lease effects that are due: pending and held ones, and those in doubt that need no person.
+
+    What is fresh goes before what is tried again, within the caps of connectors and targets, and past no open breaker.
+    """
+    rows = await (
+        await conn.execute(
+            f"""
+            WITH waiting AS (
+                SELECT effect_id, connector, target, tries > 0 AS again, next_try_at, {_HALF_OPEN} AS half_open
+                  FROM effects e
+                 WHERE tenant = %(tenant)s AND purpose = %(purpose)s AND next_try_at <= %(now)s
+                   AND (status IN ('pending', 'held') OR status = 'in_doubt' AND on_doubt <> 'ask')
+                   AND connector || '::' || operation = ANY(%(handlers)s)
+                   AND connector <> ALL(%(full)s)
+                   AND NOT EXISTS (SELECT 1 FROM unnest(%(full_of)s::text[], %(full_target)s::text[]) AS f (c, t)
+                                    WHERE f.c = connector AND f.t = target)
+                   AND {_LET_THROUGH}
+                 ORDER BY tries > 0, next_try_at LIMIT %(look)s
+            ), ranked AS (
+                SELECT *, row_number() OVER (PARTITION BY connector ORDER BY again, next_try_at) AS of_connector,
+                       row_number() OVER (PARTITION BY connector, target ORDER BY again, next_try_at) AS of_target
+                  FROM waiting
+            ), due AS MATERIALIZED (
+                SELECT e.effect_id
+                  FROM ranked r JOIN effects e USING (effect_id)
+                 WHERE of_connector <= CASE WHEN half_open THEN 1 ELSE %(connector_cap)s END
+                                       - coalesce((%(busy)s::json ->> r.connector)::int, 0)
+                   AND of_target <= %(target_cap)s
+                   AND (e.status IN ('pending', 'held') OR e.status = 'in_doubt' AND e.on_doubt <> 'ask')
+                 ORDER BY again, r.next_try_at LIMIT %(slots)s FOR UPDATE OF e SKIP LOCKED
+            )
+            UPDATE effects SET status = 'leased', attempt = attempt + 1, lease_owner = %(worker)s,
+                   lease_expires_at = %(until)s
+             WHERE effect_id IN (SELECT effect_id FROM due)
+            RETURNING {COLUMNS}
+            """,  # noqa: S608 - our own columns and conditions
+            {**vars(lessee), "purpose": purpose, **_bounds(room)},
+        )
+    ).fetchall()
+    return [effect_of(row) for row in rows]
+
+
+def _bounds(room: Room) -> dict[str, object]:
+    full = [scope for scope, busy in room.by_target.items() if busy >= room.target_cap]
+    return {
+        "handlers": list(room.handlers),
+        "full": [connector for connector, busy in room.by_connector.items() if busy >= room.connector_cap],
+        "full_of": [connector for connector, _ in full],
+        "full_target": [target for _, target in full],
+        "busy": json.dumps(dict(room.by_connector)),
+        "connector_cap": room.connector_cap,
+        "target_cap": room.target_cap,
+        "slots": room.slots,
+        "look": room.slots * 16,
+    }
+
+
+async def lease_reads(conn: Conn, lessee: Lessee, handlers: Sequence[str], slots: int) -> list[ReadLease]:
+    """Lease reads that are free, whose back-off has passed, or whose lease ran out (a read may be done twice)."""
+    rows = await (
+        await conn.execute(
+            """
+            WITH due AS MATERIALIZED (
+                SELECT s.run_id, s.path FROM steps s JOIN runs r USING (run_id)
+                 WHERE s.is_read AND r.tenant = %(tenant)s AND s.handler = ANY(%(handlers)s)
+                   AND (s.status = 'ready' OR s.status = 'failed_retryable' AND s.next_try_at <= %(now)s
+                        OR s.status = 'running' AND s.lease_expires_at < %(now)s)
+                   AND NOT EXISTS (SELECT 1 FROM breakers b
+                                    WHERE b.tenant = r.tenant AND b.connector = split_part(s.handler, '::', 1)
+                                      AND b.target = '' AND b.open_until > %(now)s)
+                 ORDER BY s.attempt LIMIT %(slots)s FOR UPDATE OF s SKIP LOCKED
+            )
+            UPDATE steps SET status = 'running', attempt = attempt + 1, lease_owner = %(worker)s,
+                   lease_expires_at = %(until)s
+              FROM due, runs
+             WHERE steps.run_id = due.run_id AND steps.path = due.path AND runs.run_id = due.run_id
+            RETURNING steps.run_id, runs.tenant, steps.path, steps.params, steps.attempt, runs.definition_name,
+                      runs.definition_version
+            """,
+            {**vars(lessee), "handlers": list(handlers), "slots": slots},
+        )
+    ).fetchall()
+    return [ReadLease(**row) for row in rows]
 
 
 async def extend(conn: Conn, worker: str, held: Sequence[Effect | ReadLease], until: datetime) -> None:
@@ -36,3 +167,35 @@ async def extend(conn: Conn, worker: str, held: Sequence[Effect | ReadLease], un
                 worker,
             ),
         )
+
+
+async def expired(conn: Conn, tenant: str, now: datetime, limit: int) -> list[str]:
+    """Return ids of the tenant's effects whose lease has run out, but for those of runs that are locked just now."""
+    rows = await (
+        await conn.execute(
+            "SELECT e.effect_id FROM effects e JOIN runs r USING (run_id)"
+            " WHERE e.tenant = %s AND e.status = 'leased' AND e.lease_expires_at < %s"
+            " ORDER BY e.lease_expires_at LIMIT %s FOR UPDATE OF r SKIP LOCKED",
+            (tenant, now, limit),
+        )
+    ).fetchall()
+    return [row["effect_id"] for row in rows]
+
+
+async def unoffered(conn: Conn, tenant: str, now: datetime, handlers: Sequence[str]) -> list[str]:
+    """Return handlers that due work needs and that are not among these."""
+    rows = await (
+        await conn.execute(
+            """
+            SELECT DISTINCT handler FROM (
+                SELECT connector || '::' || operation AS handler FROM effects
+                 WHERE tenant = %(tenant)s AND status IN ('pending', 'held') AND next_try_at <= %(now)s
+                 UNION ALL
+                SELECT s.handler FROM steps s JOIN runs r USING (run_id)
+                 WHERE r.tenant = %(tenant)s AND s.is_read AND s.status IN ('ready', 'failed_retryable')
+            ) AS needed WHERE handler <> ALL(%(handlers)s) ORDER BY handler
+            """,
+            {"tenant": tenant, "now": now, "handlers": list(handlers)},
+        )
+    ).fetchall()
+    return [row["handler"] for row in rows]

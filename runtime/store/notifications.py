@@ -1,7 +1,7 @@
 """The inbox: facts from outside, each recorded once."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -19,8 +19,8 @@ async def record(conn: Conn, new: Notification, now: datetime) -> str:
         await conn.execute(
             """
             INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,
-                                       request_id, status, received_at)
-            VALUES (%s, %s, %s, %s, %s, %s, %s, %s, 'received', %s)
+                                       request_id, status, received_at, next_try_at)
+            VALUES (%s, %s, %s, %s, %s, %s, %s, %s, 'received', %s, %s)
             ON CONFLICT (dedupe_key) DO UPDATE SET deliveries = notifications.deliveries + 1
             RETURNING notification_id
             """,
@@ -34,6 +34,7 @@ async def record(conn: Conn, new: Notification, now: datetime) -> str:
                 new.actor.model_dump_json(),
                 new.request_id,
                 now,
+                now,
             ),
         )
     ).fetchone()
@@ -42,13 +43,19 @@ async def record(conn: Conn, new: Notification, now: datetime) -> str:
     return str(row["notification_id"])
 
 
-async def received(conn: Conn, limit: int, after: Sequence[str] = ()) -> list[str]:
-    """Return ids of notifications not yet applied, oldest first, but for those in `after`."""
+async def claim(conn: Conn, tenant: str, now: datetime, until: datetime, limit: int) -> list[str]:
+    """Claim notifications that are not yet applied, oldest first; nobody else takes them before `until`."""
     rows = await (
         await conn.execute(
-            "SELECT notification_id FROM notifications WHERE status = 'received' AND notification_id <> ALL(%s)"
-            " ORDER BY received_at LIMIT %s",
-            (list(after), limit),
+            """
+            UPDATE notifications SET next_try_at = %(until)s
+             WHERE notification_id IN (
+                SELECT notification_id FROM notifications
+                 WHERE tenant = %(tenant)s AND status = 'received' AND next_try_at <= %(now)s
+                 ORDER BY next_try_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+            RETURNING notification_id
+            """,
+            {"tenant": tenant, "now": now, "until": until, "limit": limit},
         )
     ).fetchall()
     return [row["notification_id"] for row in rows]

@@ -119,9 +119,13 @@ class RunTx:
         self.leaves.clear()
 
 
-async def lock_run(conn: Conn, run_id: str, now: datetime, definitions: Definitions, request_id: str = "") -> RunTx:
+async def lock_run(
+    conn: Conn, tenant: str, run_id: str, now: datetime, definitions: Definitions, request_id: str = ""
+) -> RunTx:
     """Lock the run's row in the caller's transaction; the caller flushes."""
-    row = await (await conn.execute("SELECT * FROM runs WHERE run_id = %s FOR UPDATE", (run_id,))).fetchone()
+    row = await (
+        await conn.execute("SELECT * FROM runs WHERE tenant = %s AND run_id = %s FOR UPDATE", (tenant, run_id))
+    ).fetchone()
     if row is None:
         raise UnknownRunError(run_id)
     return RunTx(

@@ -1,7 +1,7 @@
 """Definitions, runs and steps."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -77,15 +77,16 @@ async def run_of_trigger(conn: Conn, tenant: str, trigger_type: str, ref: str) -
     return row
 
 
-async def queued(conn: Conn, limit: int, but: Sequence[str]) -> list[str]:
-    """Return queued runs, oldest first, without those in `but`."""
-    rows = await (
+async def next_queued(conn: Conn, tenant: str, but: Collection[str]) -> str | None:
+    """Return the oldest queued run that no other worker is starting, locked in the caller's transaction."""
+    row = await (
         await conn.execute(
-            "SELECT run_id FROM runs WHERE status = 'queued' AND run_id <> ALL(%s) ORDER BY created_at LIMIT %s",
-            (list(but), limit),
+            "SELECT run_id FROM runs WHERE tenant = %s AND status = 'queued' AND run_id <> ALL(%s)"
+            " ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED",
+            (tenant, list(but)),
         )
-    ).fetchall()
-    return [row["run_id"] for row in rows]
+    ).fetchone()
+    return row["run_id"] if row else None
 
 
 async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:

@@ -15,15 +15,17 @@ async def _insert_steps(conn: Conn, run_id: str, definition: Definition) -> None
     paths = list(definition.steps)
     await conn.execute(
         """
-        INSERT INTO steps (run_id, path, position, verb, status, is_read)
-        SELECT %s, path, position, verb, 'pending', is_read
-          FROM unnest(%s::text[], %s::int[], %s::text[], %s::bool[]) AS s (path, position, verb, is_read)
+        INSERT INTO steps (run_id, path, position, verb, handler, status, is_read)
+        SELECT %s, path, position, verb, handler, 'pending', is_read
+          FROM unnest(%s::text[], %s::int[], %s::text[], %s::text[], %s::bool[])
+               AS s (path, position, verb, handler, is_read)
         """,
         (
             run_id,
             paths,
             list(range(len(paths))),
             [definition.steps[path].verb for path in paths],
+            [definition.verb_of(path).handler for path in paths],
             [definition.verb_of(path).effect_class == "read" for path in paths],
         ),
     )
@@ -79,30 +81,6 @@ async def write_steps(
             "over": [state.status in over for state in changes.values()],
         },
     )
-
-
-async def lease_reads(conn: Conn, worker: str, now: datetime, until: datetime, limit: int) -> list[ReadLease]:
-    """Lease reads that are free, whose back-off has passed, or whose lease ran out (a read may be done twice)."""
-    rows = await (
-        await conn.execute(
-            """
-            WITH due AS MATERIALIZED (
-                SELECT run_id, path FROM steps
-                 WHERE is_read AND (status = 'ready' OR status = 'failed_retryable' AND next_try_at <= %(now)s
-                                    OR status = 'running' AND lease_expires_at < %(now)s)
-                 LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-            )
-            UPDATE steps SET status = 'running', attempt = attempt + 1, lease_owner = %(worker)s,
-                   lease_expires_at = %(until)s
-              FROM due, runs
-             WHERE steps.run_id = due.run_id AND steps.path = due.path AND runs.run_id = due.run_id
-            RETURNING steps.run_id, runs.tenant, steps.path, steps.params, steps.attempt, runs.definition_name,
-                      runs.definition_version
-            """,
-            {"worker": worker, "now": now, "until": until, "limit": limit},
-        )
-    ).fetchall()
-    return [ReadLease(**row) for row in rows]
 
 
 async def holds_read(conn: Conn, lease: ReadLease, worker: str) -> bool:

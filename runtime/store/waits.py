@@ -2,11 +2,10 @@
 
 import json
 from datetime import datetime
-from typing import Any
 
 from psycopg.errors import UniqueViolation
 
-from runtime.model.wait import CorrelationInUseError, Wait
+from runtime.model.wait import CorrelationInUseError, DueWait, Wait
 from runtime.store.database.pool import Conn
 
 _WAIT_COLUMNS = ", ".join(Wait.__dataclass_fields__)
@@ -101,26 +100,36 @@ async def cancel_waits(conn: Conn, run_id: str, now: datetime) -> None:
     )
 
 
-async def due_waits(conn: Conn, now: datetime, limit: int) -> list[dict[str, Any]]:
-    """Return active waits whose deadline has come, with the run's tenant."""
-    return await (
-        await conn.execute(
-            "SELECT w.wait_id, w.token, w.type, r.tenant FROM waits w JOIN runs r USING (run_id)"
-            " WHERE w.status = 'active' AND w.deadline <= %s ORDER BY w.deadline LIMIT %s",
-            (now, limit),
-        )
-    ).fetchall()
+async def due_deadlines(conn: Conn, tenant: str, now: datetime, limit: int) -> list[DueWait]:
+    """Return active waits whose deadline has come; see `_due`."""
+    return await _due(conn, "deadline", "deadline", tenant, now, limit)
 
 
-async def due_escalations(conn: Conn, now: datetime, limit: int) -> list[dict[str, Any]]:
-    """Return active waits that are to be escalated, with the run's tenant."""
-    return await (
+async def due_escalations(conn: Conn, tenant: str, now: datetime, limit: int) -> list[DueWait]:
+    """Return active waits that are to be escalated; see `_due`."""
+    return await _due(conn, "escalate_at", "escalation", tenant, now, limit)
+
+
+async def _due(conn: Conn, moment: str, kind: str, tenant: str, now: datetime, limit: int) -> list[DueWait]:
+    """Return waits whose moment has come, the longest due first.
+
+    Left out are those whose run somebody holds just now, and those whose signal has met its end: a bad row is looked
+    at once.
+    """
+    rows = await (
         await conn.execute(
-            "SELECT w.wait_id, w.token, r.tenant FROM waits w JOIN runs r USING (run_id)"
-            " WHERE w.status = 'active' AND w.escalate_at <= %s ORDER BY w.escalate_at LIMIT %s",
-            (now, limit),
+            f"""
+            SELECT w.wait_id, w.token FROM waits w JOIN runs r USING (run_id)
+             WHERE r.tenant = %(tenant)s AND w.status = 'active' AND w.{moment} <= %(now)s
+               AND NOT EXISTS (SELECT 1 FROM notifications n
+                                WHERE n.dedupe_key = %(kind)s || ':' || w.wait_id || ':' || w.token
+                                  AND n.status <> 'received')
+             ORDER BY w.{moment} LIMIT %(limit)s FOR UPDATE OF r SKIP LOCKED
+            """,  # noqa: S608 - our own columns
+            {"tenant": tenant, "now": now, "kind": kind, "limit": limit},
         )
     ).fetchall()
+    return [DueWait(row["wait_id"], row["token"]) for row in rows]
 
 
 async def mark_escalated(conn: Conn, wait_id: str) -> bool:

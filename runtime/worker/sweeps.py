@@ -1,25 +1,32 @@
 """What the clock brings about: deadlines, escalations and expired leases. Safe to run twice, and in many processes.
 
-A sweep finds rows and hands each to the same door as everything else; truth stays in the rows.
+A sweep looks for rows and hands each to the same door as everything else; truth stays in the rows. Rows go side by
+side, a run that somebody holds is passed over until the next sweep, and a row that cannot be dealt with delays nobody.
 """
 
+import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TypeVar
 
 from receipts.chain import Actor
 from runtime.engine import Engine
 from runtime.gate import settlement
 from runtime.inbox import inbox
 from runtime.model.notification import DeadlinePayload, EscalationPayload, Notification
+from runtime.model.wait import DueWait
 from runtime.outbox.attempt import make_attempt
 from runtime.planning.passage import Passage
-from runtime.store import effects
-from runtime.store import waits as store
+from runtime.store import effects, leases, waits
 from runtime.store.passages import read_facts
 
 BATCH = 100
+AT_ONCE = 4
+"""Rows that a sweep deals with side by side."""
+
 log = logging.getLogger(__name__)
+
+Row = TypeVar("Row")
 
 
 async def sweep(engine: Engine) -> int:
@@ -27,7 +34,7 @@ async def sweep(engine: Engine) -> int:
     return sum([await _guarded(one(engine)) for one in (fire_deadlines, fire_escalations, reclaim_leases)])
 
 
-async def _guarded(work: Coroutine[Any, Any, int]) -> int:
+async def _guarded(work: Coroutine[object, object, int]) -> int:
     try:
         return await work
     except Exception:
@@ -35,27 +42,42 @@ async def _guarded(work: Coroutine[Any, Any, int]) -> int:
         return 0
 
 
+async def _side_by_side(rows: list[Row], deal: Callable[[Row], Coroutine[object, object, int]]) -> int:
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(row: Row) -> int:
+        async with slots:
+            return await _guarded(deal(row))
+
+    return sum(await asyncio.gather(*(one(row) for row in rows)))
+
+
 async def fire_deadlines(engine: Engine) -> int:
     """Fire timers that are due, expire approvals, time out waits for others."""
-    async with engine.pool.connection() as conn:
-        due = await store.due_waits(conn, engine.clock(), BATCH)
-    return sum([await _guarded(_signal(engine, DeadlinePayload, row)) for row in due])
+    return await _fire(engine, waits.due_deadlines, DeadlinePayload)
 
 
 async def fire_escalations(engine: Engine) -> int:
     """Ask those next in line where time runs short."""
+    return await _fire(engine, waits.due_escalations, EscalationPayload)
+
+
+async def _fire(
+    engine: Engine,
+    due: Callable[..., Awaitable[list[DueWait]]],
+    kind: type[DeadlinePayload | EscalationPayload],
+) -> int:
     async with engine.pool.connection() as conn:
-        due = await store.due_escalations(conn, engine.clock(), BATCH)
-    return sum([await _guarded(_signal(engine, EscalationPayload, row)) for row in due])
+        rows = await due(conn, engine.tenant, engine.clock(), BATCH)
+    return await _side_by_side(rows, lambda row: _signal(engine, kind(wait_id=row.wait_id, token=row.token)))
 
 
-async def _signal(engine: Engine, kind: type[DeadlinePayload | EscalationPayload], row: Mapping[str, str]) -> int:
-    payload = kind(wait_id=row["wait_id"], token=row["token"])
+async def _signal(engine: Engine, payload: DeadlinePayload | EscalationPayload) -> int:
     signal = Notification(
         notification_id=engine.new_id("ntf"),
-        tenant=row["tenant"],
+        tenant=engine.tenant,
         dedupe_key=f"{payload.kind}:{payload.wait_id}:{payload.token}",
-        correlation_key=row["wait_id"],
+        correlation_key=payload.wait_id,
         payload=payload,
         actor=Actor(id="countersign", kind="schedule"),
         request_id="",
@@ -67,8 +89,8 @@ async def _signal(engine: Engine, kind: type[DeadlinePayload | EscalationPayload
 async def reclaim_leases(engine: Engine) -> int:
     """Take back effects whose worker is gone: pending if no attempt had begun, else in doubt."""
     async with engine.pool.connection() as conn:
-        expired = await effects.expired_leases(conn, engine.clock(), BATCH)
-    return sum([await _guarded(_reclaim(engine, effect_id)) for effect_id in expired])
+        expired = await leases.expired(conn, engine.tenant, engine.clock(), BATCH)
+    return await _side_by_side(expired, lambda effect_id: _reclaim(engine, effect_id))
 
 
 async def _reclaim(engine: Engine, effect_id: str) -> int:

@@ -7,27 +7,39 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
-from typing import Any
+from dataclasses import dataclass
 
 import psycopg
 
 from runtime.engine import Engine
-from runtime.gate import gate
+from runtime.gate import breakers, gate
 from runtime.gate.reads import do_read
 from runtime.inbox import inbox
-from runtime.model.effect import Effect
+from runtime.model.effect import Effect, Purpose
 from runtime.model.step import ReadLease
-from runtime.planning.triggers import start_run
-from runtime.store import effects, leases, notifications, runs, steps
+from runtime.planning.triggers import start_next
+from runtime.store import leases, notifications
 from runtime.store.database import signals
 from runtime.store.database.signals import beside
+from runtime.store.leases import Lessee
+from runtime.worker.lanes import Lane, room_for, slots_of
 
 log = logging.getLogger(__name__)
 
 PAUSE = 30.0
-"""Seconds for which a run or a notification that failed is left alone."""
+"""Seconds for which a run that cannot be started is left alone."""
+
+_PURPOSES = {Lane.EFFECTS: Purpose.STEP, Lane.MESSAGES: Purpose.MESSAGE}
 
 Job = Callable[[], Awaitable[int]]
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What a slot is busy with; a lease is held on to while it lasts."""
+
+    lane: Lane
+    lease: Effect | ReadLease | None = None
 
 
 class Worker:
@@ -35,10 +47,10 @@ class Worker:
 
     def __init__(self, engine: Engine, *, concurrency: int = 8, jobs: Sequence[Job] = ()) -> None:
         self.engine = engine
-        self.concurrency = concurrency
+        self.slots = slots_of(concurrency)
         self.jobs = jobs
-        self._tasks: dict[asyncio.Task[None], Effect | ReadLease | None] = {}
-        self._busy: set[str] = set()
+        self._tasks: dict[asyncio.Task[None], _Work] = {}
+        self._failing: set[str] = set()  # runs that could not be started a moment ago
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -62,13 +74,13 @@ class Worker:
 
     async def _heartbeat(self) -> None:
         """Hold on to what is under way; a worker that cannot say so any more loses it to others."""
-        lease = self.engine.timing.lease
+        engine, lease = self.engine, self.engine.timing.lease
         while True:
             await asyncio.sleep(lease.total_seconds() / 3)
-            held = [one for one in self._tasks.values() if one is not None]
+            held = [work.lease for work in self._tasks.values() if work.lease is not None]
             with suppress(psycopg.Error, OSError):
-                async with self.engine.pool.connection() as conn:
-                    await leases.extend(conn, self.engine.worker, held, self.engine.clock() + lease)
+                async with engine.pool.connection() as conn:
+                    await leases.extend(conn, engine.worker, held, engine.clock() + lease)
 
     async def _repeat(self, job: Job) -> None:
         """Do a job beside the rest, however long it takes."""
@@ -77,6 +89,8 @@ class Worker:
                 await asyncio.sleep(self.engine.timing.poll.total_seconds())
 
     async def _rest(self) -> None:
+        with suppress(psycopg.Error, OSError):
+            await breakers.refresh(self.engine)
         with suppress(TimeoutError):
             async with asyncio.timeout(self.engine.timing.poll.total_seconds()):
                 await self.engine.wakeup.event.wait()
@@ -97,77 +111,96 @@ class Worker:
                 await asyncio.wait(self._tasks)
 
     async def claim(self) -> int:
-        """Take on as much as there is room for; return how much was found."""
-        if not self._room:
-            return 0
+        """Take on as much as there is room for; return how much there was."""
         return (
             await self._apply_notifications()
-            + await self._lease_effects()
+            + await self._lease_effects(Lane.MESSAGES)
+            + await self._lease_effects(Lane.EFFECTS)
             + await self._lease_reads()
             + await self._start_runs()
         )
 
-    @property
-    def _room(self) -> int:
-        return max(self.concurrency - len(self._tasks), 0)
+    def _busy(self, lane: Lane) -> list[_Work]:
+        return [work for work in self._tasks.values() if work.lane is lane]
 
-    def _spawn(self, work: Coroutine[Any, Any, None], lease: Effect | ReadLease | None = None) -> None:
-        task = asyncio.create_task(self._guarded(work))
-        self._tasks[task] = lease
+    def _free(self, lane: Lane) -> int:
+        return max(self.slots.by_lane[lane] - len(self._busy(lane)), 0)
+
+    def _spawn(
+        self, lane: Lane, coroutine: Coroutine[object, object, object], lease: Effect | ReadLease | None
+    ) -> None:
+        task = asyncio.create_task(self._guarded(coroutine))
+        self._tasks[task] = _Work(lane, lease)
         task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         del self._tasks[task]
         self.engine.wakeup.event.set()
 
-    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
-        """The lease of what fails here runs out and is reclaimed: nothing is lost, and the worker goes on."""
+    async def _guarded(self, coroutine: Coroutine[object, object, object]) -> None:
+        """What is claimed and fails here is free again when its time has run out: nothing is lost."""
         try:
-            await work
+            await coroutine
         except Exception:
             log.exception("a piece of work failed; its lease will run out")
 
+    def _lessee(self) -> Lessee:
+        engine = self.engine
+        now = engine.clock()
+        return Lessee(engine.tenant, engine.worker, now, now + engine.timing.lease)
+
     async def _apply_notifications(self) -> int:
+        free, lessee = self._free(Lane.INBOX), self._lessee()
+        if not free:
+            return 0
         async with self.engine.pool.connection() as conn:
-            found = await notifications.received(conn, self._room, tuple(self._busy))
-        for notification_id in found:
-            self._busy.add(notification_id)
-            self._spawn(self._alone(notification_id, inbox.apply(self.engine, notification_id)))
-        return len(found)
+            claimed = await notifications.claim(conn, lessee.tenant, lessee.now, lessee.until, free)
+        for notification_id in claimed:
+            self._spawn(Lane.INBOX, inbox.apply(self.engine, notification_id), None)
+        return len(claimed)
 
     async def _start_runs(self) -> int:
-        async with self.engine.pool.connection() as conn:
-            found = await runs.queued(conn, self._room, tuple(self._busy))
-        for run_id in found:
-            self._busy.add(run_id)
-            self._spawn(self._alone(run_id, start_run(self.engine, run_id)))
-        return len(found)
+        """Start one run, and more side by side while there are any; each start looks for the next by itself."""
+        if not self._free(Lane.STARTS) or not await self._start_one():
+            return 0
+        for _ in range(self._free(Lane.STARTS)):
+            self._spawn(Lane.STARTS, self._start_all(), None)
+        return 1
 
-    async def _alone(self, row: str, work: Coroutine[Any, Any, object]) -> None:
-        """Do what has no lease. What fails is left alone for a while: it neither spins nor holds up the rest."""
+    async def _start_all(self) -> None:
+        while await self._start_one():
+            pass
+
+    async def _start_one(self) -> bool:
+        """Start the next run. One that cannot be started is left alone for a while, and holds up no other."""
+        before = set(self._failing)
         try:
-            await work
-        except BaseException:
-            asyncio.get_running_loop().call_later(PAUSE, self._busy.discard, row)
-            raise
-        self._busy.discard(row)
+            return await start_next(self.engine, self._failing)
+        except Exception:
+            log.exception("a run could not be started; it will be tried again")
+            for run_id in self._failing - before:
+                asyncio.get_running_loop().call_later(PAUSE, self._failing.discard, run_id)
+            return bool(self._failing - before)
 
     async def _lease_reads(self) -> int:
-        now = self.engine.clock()
-        until = now + self.engine.timing.lease
+        free = self._free(Lane.READS)
+        if not free:
+            return 0
         async with self.engine.pool.connection() as conn:
-            leased = await steps.lease_reads(conn, self.engine.worker, now, until, self._room)
+            leased = await leases.lease_reads(conn, self._lessee(), list(self.engine.handlers), free)
         for lease in leased:
-            self._spawn(do_read(self.engine, lease), lease)
+            self._spawn(Lane.READS, do_read(self.engine, lease), lease)
         return len(leased)
 
-    async def _lease_effects(self) -> int:
-        now = self.engine.clock()
-        until = now + self.engine.timing.lease
+    async def _lease_effects(self, lane: Lane) -> int:
+        busy = [work.lease for work in self._busy(lane) if isinstance(work.lease, Effect)]
+        room = room_for(self.slots, lane, busy, self.engine.handlers)
+        if not room.slots:
+            return 0
         async with self.engine.pool.connection() as conn:
-            leased = await effects.lease_effects(conn, self.engine.worker, now, until, self._room)
+            leased = await leases.lease_effects(conn, self._lessee(), _PURPOSES[lane], room)
         for effect in leased:
-            self._spawn(gate.perform(self.engine, effect), effect)
+            self._spawn(lane, gate.perform(self.engine, effect), effect)
         return len(leased)
 
     async def _do_jobs(self) -> int:

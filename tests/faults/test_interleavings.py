@@ -240,8 +240,7 @@ async def test_a_worker_that_slept_past_its_lease_does_not_act(bench: Bench, tar
     run_id = (await bench.start("bench.note", NOTE)).run_id
     await start_run(bench.engine, run_id)
     now = bench.clock()
-    async with bench.engine.pool.connection() as conn:
-        (leased,) = await effects.lease_effects(conn, "sleeper", now, now + bench.engine.timing.lease, 1)
+    (leased,) = await bench.lease("sleeper", bench.engine.timing.lease)
     moments = iter([now, now, now, now])
     sleeper = replace(
         with_handlers(bench, {"servicenow::add_work_note": Sleepy().handler()}).engine,
@@ -277,8 +276,8 @@ async def test_a_notification_that_cannot_be_applied_is_a_dead_letter_and_says_w
     await bench.settle()
     await bench.rows(
         "INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,"
-        " request_id, status, received_at) VALUES ('ntf_1', 'acme', 'completion', 'd', %s, '{}',"
-        """ '{"id": "p", "kind": "agent"}', 'req', 'received', now()) RETURNING 1""",
+        " request_id, status, received_at, next_try_at) VALUES ('ntf_1', 'acme', 'completion', 'd', %s, '{}',"
+        """ '{"id": "p", "kind": "agent"}', 'req', 'received', now(), now()) RETURNING 1""",
         KEY,
     )
     facts = await inbox.apply(bench.engine, "ntf_1")
@@ -320,9 +319,9 @@ async def test_an_effect_that_kills_its_worker_ends_with_a_question(bench: Bench
     for _ in range(4):
         bench.clock.move(minutes=5)
         now = bench.clock()
+        leased = await bench.lease("doomed")
         async with bench.engine.pool.connection() as conn:
-            leased = await effects.lease_effects(conn, "doomed", now, now, 8)
-            for effect in (one for one in leased if one.step):
+            for effect in leased:
                 await effects.begin_attempt(conn, effect, now=now, decision_id="dec_x", digest=effect.digest)
         bench.clock.move(seconds=1)
         await sweeps.sweep(bench.engine)

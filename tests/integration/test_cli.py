@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -57,10 +58,11 @@ class Office:
         """Cancel a run; what the command puts on record is applied here, as a worker would."""
         canceling = asyncio.create_task(command("cancel", run_id, "--reason", "not needed", env=self.env))
         received: list[str] = []
+        now = self.system.engine.clock() + timedelta(minutes=1)
         while not received and not canceling.done():
             await asyncio.sleep(0.05)
             async with self.system.engine.pool.connection() as conn:
-                received = await notifications.received(conn, 1)
+                received = await notifications.claim(conn, "acme", now, now + timedelta(minutes=1), 1)
         for notification_id in received:
             await inbox.apply(self.system.engine, notification_id)
         return await canceling

@@ -6,7 +6,6 @@ from psycopg import errors
 from runtime.gate import gate
 from runtime.handlers import OutcomeUnknownError, RefusedError, TransientError
 from runtime.planning.triggers import start_run
-from runtime.store import effects
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 
@@ -234,9 +233,7 @@ async def test_where_nothing_can_be_read_back_a_person_says_what_happened(
 async def test_a_lost_lease_writes_nothing(bench: Bench, targets: Targets) -> None:
     run_id = (await bench.start("bench.note", NOTE)).run_id
     await start_run(bench.engine, run_id)
-    now = bench.clock()
-    async with bench.engine.pool.connection() as conn:
-        (stale,) = await effects.lease_effects(conn, "gone", now, now, 1)
+    (stale,) = await bench.lease("gone")
     await bench.later(seconds=1)  # the lease runs out and is taken back
     await bench.later(seconds=1)  # another worker does the work
     assert (await bench.run(run_id))["status"] == "succeeded"

@@ -5,6 +5,7 @@ Documents whose digest matters are `json`, not `jsonb`: the text is kept as it w
 
 from runtime.store.tables.approvals import approvals, votes
 from runtime.store.tables.base import metadata
+from runtime.store.tables.breakers import breakers
 from runtime.store.tables.definitions import definitions, tenants
 from runtime.store.tables.directory import actors, directories, slack_accounts
 from runtime.store.tables.effects import effects
@@ -17,6 +18,7 @@ __all__ = [
     "actors",
     "approvals",
     "audit_leaves",
+    "breakers",
     "definitions",
     "directories",
     "effects",

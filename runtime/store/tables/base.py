@@ -14,6 +14,7 @@ from sqlalchemy import (
     Integer,
     MetaData,
     Text,
+    TextClause,
     text,
 )
 
@@ -59,7 +60,7 @@ def one_of(column: str, states: type[StrEnum]) -> CheckConstraint:
     return CheckConstraint(f"{column} IN ({values})", name=column)
 
 
-def partial(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+def partial(name: str, *columns: str | TextClause, where: str, unique: bool = False) -> Index:
     """Return an index over the rows for which `where` holds."""
     return Index(name, *columns, unique=unique, postgresql_where=text(where))
 

@@ -7,6 +7,7 @@ from sqlalchemy import (
     Index,
     Table,
     UniqueConstraint,
+    text,
 )
 
 from runtime.model.action import Tier
@@ -56,6 +57,9 @@ effects = Table(
     partial("uq_effects_claimed_key", "tenant", "idempotency_key", where="claimed", unique=True),
     partial(
         "ix_effects_due",
+        "tenant",
+        "purpose",
+        text("(tries > 0)"),
         "next_try_at",
         where="status IN ('pending', 'held') OR status = 'in_doubt' AND on_doubt <> 'ask'",
     ),

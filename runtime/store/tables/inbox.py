@@ -51,8 +51,9 @@ notifications = Table(
     document("outcome", nullable=True),
     number("deliveries", 1),
     moment("received_at"),
+    moment("next_try_at"),  # claimed by a worker, or left alone, until then
     moment("applied_at", nullable=True),
     UniqueConstraint("dedupe_key"),
     one_of("status", NotificationStatus),
-    partial("ix_notifications_received", "received_at", where="status = 'received'"),
+    partial("ix_notifications_received", "tenant", "next_try_at", where="status = 'received'"),
 )

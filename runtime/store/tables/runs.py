@@ -48,7 +48,7 @@ runs = Table(
     CheckConstraint(
         "(status IN ('succeeded', 'failed_terminal', 'canceled')) = (finished_at IS NOT NULL)", name="finished"
     ),
-    partial("ix_runs_queued", "created_at", where="status = 'queued'"),
+    partial("ix_runs_queued", "tenant", "created_at", where="status = 'queued'"),
     partial("ix_runs_unsealed", "finished_at", where="finished_at IS NOT NULL AND NOT sealed"),
 )
 
@@ -60,6 +60,7 @@ steps = Table(
     words("path"),
     number("position"),
     words("verb"),
+    words("handler"),  # the verb's: a worker leases only what it has a handler for
     words("status"),
     document("params", nullable=True),
     document("result", nullable=True),

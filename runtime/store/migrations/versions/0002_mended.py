@@ -15,6 +15,7 @@ PARTS = (
     "evidence",
     "inbox",
     "directory",
+    "worker",
 )
 
 

@@ -1,0 +1,59 @@
+"""Slots by purpose: what hangs in one lane holds up no other."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from runtime.model.effect import Effect
+from runtime.store.leases import Room
+
+
+class Lane(StrEnum):
+    """A kind of work with slots of its own."""
+
+    EFFECTS = "effects"  # of steps: only these wait for targets that people's systems are
+    MESSAGES = "messages"  # cards, and what people are told
+    READS = "reads"
+    INBOX = "inbox"
+    STARTS = "starts"
+
+
+@dataclass(frozen=True)
+class Slots:
+    """How many pieces of work a worker does at once, by lane, and how many of one connector, or one target of it."""
+
+    by_lane: Mapping[Lane, int]
+    connector_cap: int
+    target_cap: int
+
+
+def slots_of(concurrency: int) -> Slots:
+    """Return the slots of a worker that does so many effects at once. One connector never has them all."""
+    few = max(concurrency // 2, 1)
+    return Slots(
+        by_lane={
+            Lane.EFFECTS: concurrency,
+            Lane.MESSAGES: few,
+            Lane.READS: concurrency,
+            Lane.INBOX: few,
+            Lane.STARTS: max(concurrency // 4, 1),
+        },
+        connector_cap=max(concurrency * 3 // 4, 1),
+        target_cap=few,
+    )
+
+
+def room_for(slots: Slots, lane: Lane, busy: Iterable[Effect], handlers: Iterable[str]) -> Room:
+    """Return what may be leased in a lane of effects; messages have the chat alone as connector, and no caps."""
+    under_way = list(busy)
+    free = max(slots.by_lane[lane] - len(under_way), 0)
+    capped = lane is Lane.EFFECTS
+    return Room(
+        slots=free,
+        handlers=list(handlers),
+        connector_cap=slots.connector_cap if capped else slots.by_lane[lane],
+        target_cap=slots.target_cap if capped else slots.by_lane[lane],
+        by_connector=Counter(effect.connector for effect in under_way),
+        by_target=Counter((effect.connector, effect.target) for effect in under_way),
+    )

@@ -1,0 +1,201 @@
+"""What a worker takes on: slots by purpose, caps, circuit breakers, its own tenant's work, and only what it can do."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from runtime.handlers import Call, Handler, JsonObject, TransientError
+from runtime.model.states import NotificationStatus
+from runtime.store import leases, notifications, runs
+from runtime.worker import sweeps
+from runtime.worker.worker import Worker
+from tests.bench import Bench, with_handlers
+from tests.integration.conftest import Targets
+from tests.patience import MINUTE
+
+FILE = {"company": "ACME", "text": "r"}
+
+
+def _note(number: int) -> dict[str, str]:
+    return {"incident": f"I{number}", "text": "seen", "api_token": "t"}
+
+
+@dataclass
+class Hanging:
+    """A target that answers nobody until it is let go."""
+
+    calls: int = 0
+    let_go: asyncio.Event = field(default_factory=asyncio.Event)
+    full: asyncio.Event = field(default_factory=asyncio.Event)
+    expected: int = 0
+
+    async def run(self, _: Call) -> JsonObject:
+        self.calls += 1
+        if self.calls == self.expected:
+            self.full.set()
+        await self.let_go.wait()
+        return {"ok": True}
+
+
+@dataclass
+class Heard:
+    """A chat that says when a card came."""
+
+    card: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self, _: Call) -> JsonObject:
+        self.card.set()
+        return {"channel": "C1", "ts": "1.0"}
+
+
+@asynccontextmanager
+async def _working(worker: Worker) -> AsyncIterator[None]:
+    task = asyncio.create_task(worker.run())
+    try:
+        yield
+    finally:
+        worker.stop()
+        await task
+
+
+async def test_with_every_slot_of_a_hanging_target_in_use_a_card_on_another_connector_is_posted(bench: Bench) -> None:
+    hanging, chat = Hanging(), Heard()
+    held = with_handlers(
+        bench,
+        {"servicenow::add_work_note": Handler(run=hanging.run), "slack::post_card": Handler(run=chat.run)},
+    )
+    hanging.expected = held.worker.slots.connector_cap
+    for number in range(3 * hanging.expected):
+        await held.start("bench.note", _note(number), ref=f"n{number}")
+    async with asyncio.timeout(MINUTE), _working(held.worker):
+        await hanging.full.wait()
+        await held.start("bench.file", FILE, ref="f")
+        await chat.card.wait()
+        assert hanging.calls == hanging.expected, "one connector never has all slots"
+        hanging.let_go.set()
+
+
+async def test_a_connector_that_does_not_answer_is_left_alone_and_then_tried_with_one_call(
+    bench: Bench, targets: Targets
+) -> None:
+    targets.note.answers = [TransientError("connection refused") for _ in range(7)]
+    first = bench.worker.slots.connector_cap
+    for number in range(first + 4):
+        await bench.start("bench.note", _note(number), ref=f"n{number}")
+    await bench.settle()
+    assert len(targets.note.calls) == first, "the breaker is open"
+    await bench.later(seconds=4)
+    assert len(targets.note.calls) == first
+    await bench.later(seconds=20)
+    assert len(targets.note.calls) == first + 1, "half open: one call, which failed too"
+    await bench.later(seconds=40)
+    assert len(targets.note.done) == first + 4
+    assert await bench.rows("SELECT * FROM breakers") == [], "closed again"
+
+
+async def test_a_target_that_is_left_alone_holds_up_no_other_connector(bench: Bench, targets: Targets) -> None:
+    targets.note.answers = [TransientError("connection refused") for _ in range(20)]
+    for number in range(8):
+        await bench.start("bench.note", _note(number), ref=f"n{number}")
+    await bench.settle()
+    await bench.start("bench.file", FILE, ref="f")
+    await bench.settle()
+    assert len(bench.chat.said("post_card")) == 1
+
+
+async def test_fresh_work_goes_before_what_is_tried_again(bench: Bench, targets: Targets) -> None:
+    targets.note.answers = [TransientError("429", retry_after=1) for _ in range(2)]
+    for number in range(2):
+        await bench.start("bench.note", _note(number), ref=f"n{number}")
+    await bench.settle()
+    bench.clock.move(minutes=1)
+    run_id = (await bench.start("bench.note", _note(9), ref="fresh")).run_id
+    await bench.worker._start_one()
+    (leased,) = await bench.lease("other", slots=1)
+    assert leased.run_id == run_id
+
+
+async def test_a_worker_leases_only_what_it_has_a_handler_for(bench: Bench, targets: Targets) -> None:
+    others = {name: one for name, one in bench.engine.handlers.items() if name != "bench::look"}
+    engine = replace(bench.engine, handlers=others)
+    run_id = (await bench.start("bench.branches", {})).run_id
+    await Worker(engine).drain()
+    assert (await bench.run(run_id))["status"] == "running", "nothing has failed"
+    async with bench.engine.pool.connection() as conn:
+        assert await leases.unoffered(conn, "acme", bench.clock(), list(others)) == ["bench::look"]
+    await bench.settle()
+    assert len(targets.look.calls) >= 2
+    assert (await bench.run(run_id))["status"] == "succeeded"
+
+
+async def test_a_worker_of_another_tenant_leaves_everything_alone(bench: Bench) -> None:
+    other = replace(bench.engine, tenant="globex")
+    started = (await bench.start("bench.note", _note(1), ref="n")).run_id
+    timer = (await bench.start("bench.timer", {}, ref="t")).run_id
+    await Worker(other).drain()
+    assert (await bench.run(started))["status"] == "queued"
+    await bench.worker._start_one()
+    await Worker(other).drain()
+    assert {row["status"] for row in await bench.rows("SELECT status FROM effects")} == {"pending"}
+    await bench.settle()
+    bench.clock.move(days=30)
+    assert await sweeps.sweep(other) == 0
+    await Worker(other).drain()
+    assert (await bench.run(timer))["status"] == "waiting"
+
+
+async def test_no_two_workers_start_the_same_run_or_apply_the_same_notification(bench: Bench) -> None:
+    for number in range(4):
+        await bench.start("bench.note", _note(number), ref=f"n{number}")
+    pool, now = bench.engine.pool, bench.clock()
+    async with pool.connection() as one, pool.connection() as two, one.transaction(), two.transaction():
+        assert await runs.next_queued(one, "acme", ()) != await runs.next_queued(two, "acme", ())
+    await bench.rows(
+        "INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,"
+        " request_id, status, received_at, next_try_at)"
+        " SELECT 'n' || i, 'acme', 'cancel', 'd' || i, '', '{}', '{}', '', %s, %s, %s FROM generate_series(1, 4) AS i"
+        " RETURNING 1",
+        NotificationStatus.RECEIVED,
+        now,
+        now,
+    )
+    async with pool.connection() as conn:
+        first = await notifications.claim(conn, "acme", now, now + bench.engine.timing.lease, 2)
+        second = await notifications.claim(conn, "acme", now, now + bench.engine.timing.lease, 4)
+    assert (len(first), len(second)) == (2, 2)
+    assert not set(first) & set(second)
+
+
+async def test_deadlines_that_are_dead_letters_stop_no_other_deadline(bench: Bench) -> None:
+    run_id = (await bench.start("bench.timer", {})).run_id
+    await bench.settle()
+    await bench.rows(
+        """
+        WITH bad AS (
+            INSERT INTO waits (wait_id, run_id, step, type, correlation_key, token, deadline, escalate_to, status,
+                               created_at)
+            SELECT 'bad' || i, run_id, 'bad' || i, 'timer', 'bad' || i, 't', deadline - interval '1 day', '[]',
+                   'active', created_at
+              FROM waits, generate_series(1, 150) AS i RETURNING wait_id)
+        INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,
+                                   request_id, status, received_at, next_try_at)
+        SELECT wait_id, 'acme', 'deadline', 'deadline:' || wait_id || ':t', wait_id, '{}', '{}', '', 'dead_letter',
+               now(), now() FROM bad RETURNING 1
+        """
+    )
+    await bench.later(hours=2)
+    assert (await bench.run(run_id))["status"] == "succeeded"
+
+
+async def test_a_run_that_somebody_holds_delays_no_deadline_of_another(bench: Bench) -> None:
+    held = (await bench.start("bench.timer", {}, ref="1")).run_id
+    other = (await bench.start("bench.timer", {}, ref="2")).run_id
+    await bench.settle()
+    async with bench.engine.pool.connection() as conn, conn.transaction():
+        await conn.execute("SELECT 1 FROM runs WHERE run_id = %s FOR UPDATE", (held,))
+        async with asyncio.timeout(5):
+            await bench.later(hours=2)
+        assert (await bench.run(other))["status"] == "succeeded"
+    await bench.later(seconds=1)
+    assert (await bench.run(held))["status"] == "succeeded"
