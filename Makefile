@@ -35,7 +35,7 @@ fmt: ## Format Python and Rego, and mend what lint can mend
 	$(SETUP) check
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
-	@$(BIN)/python -m tools.opa fmt --write rego
+	@$(BIN)/python -m tools.opa fmt --write rego packs
 
 lock: ## Resolve the packages of pyproject.toml anew and write the lock files
 	@$(PYTHON) -m tools.lock

@@ -1,25 +1,25 @@
-"""Write the bundle of a policy folder, for an OPA of your own: ``python -m policy FOLDER FILE``."""
+"""Write the bundle of a policy, for an OPA of your own: ``python -m policy FOLDER FILE [PACK ...]``."""
 
 import sys
 from pathlib import Path
 
 from policy.bundle import build_bundle
-from policy.text import PolicyError
+from policy.text import PolicyError, PolicyFolders
 
 
 def main(arguments: list[str]) -> str | None:
     """Write the bundle and say its revision; return what went wrong."""
     match arguments:
-        case [folder, file]:
+        case [folder, file, *packs]:
             try:
-                bundle = build_bundle(Path(folder))
+                bundle = build_bundle(PolicyFolders(Path(folder), tuple(map(Path, packs))))
                 Path(file).write_bytes(bundle.data)
             except (PolicyError, OSError) as error:
                 return str(error)
             sys.stdout.write(f"{bundle.revision}\n")
             return None
         case _:
-            return "usage: python -m policy FOLDER FILE"
+            return "usage: python -m policy FOLDER FILE [PACK ...]"
 
 
 if __name__ == "__main__":

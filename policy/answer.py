@@ -64,9 +64,21 @@ def parse_reply(document: object) -> Reply:
         raise PolicyUnavailableError(first_problem(error)) from error
     if parse_version(reply.provenance.version) < OLDEST_OPA:  # 2
         raise PolicyUnavailableError(f"OPA {reply.provenance.version} is older than {dotted(OLDEST_OPA)}")
-    _check(reply.result)  # 5
+    _check(reply.result, "result")  # 5
     ((bundle, source),) = reply.provenance.bundles.items()
     return Reply(reply.result, reply.decision_id, bundle, source.revision)
+
+
+def parse_answer(document: object) -> Answer:
+    """Parse the answer to one question as it stands by itself, or raise PolicyUnavailableError."""
+    if document is None:
+        raise PolicyUnavailableError("answer: undefined")
+    try:
+        answer = Answer.model_validate_json(json.dumps(document))
+    except ValidationError as error:
+        raise PolicyUnavailableError(f"answer.{first_problem(error)}") from error
+    _check(answer, "answer")
+    return answer
 
 
 def parse_version(text: str) -> tuple[int, ...]:
@@ -80,14 +92,14 @@ def dotted(version: tuple[int, ...]) -> str:
     return ".".join(str(number) for number in version)
 
 
-def _check(answer: Answer) -> None:
+def _check(answer: Answer, name: str) -> None:
     requirement = answer.requirement
     if (requirement is not None) != (answer.outcome is Outcome.NEEDS_APPROVAL):
         there = "without" if requirement is None else "with"
-        raise PolicyUnavailableError(f"result: outcome {answer.outcome} {there} a requirement")
+        raise PolicyUnavailableError(f"{name}: outcome {answer.outcome} {there} a requirement")
     if requirement is not None and not _is_wait(requirement.expires_in):
         raise PolicyUnavailableError(
-            f"result.requirement.expires_in: {requirement.expires_in!r} is no duration between zero and a year"
+            f"{name}.requirement.expires_in: {requirement.expires_in!r} is no duration between zero and a year"
         )
 
 

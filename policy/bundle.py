@@ -4,27 +4,32 @@ import gzip
 import io
 import tarfile
 from dataclasses import dataclass
-from pathlib import Path
 
 import rfc8785
 
-from policy.text import read_policy
+from policy.model import PolicyText
+from policy.text import PolicyFolders, read_policy
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle as OPA loads it. Whoever has its text can compute `revision` again."""
+    """A bundle as OPA loads it, and the text that it holds. Whoever has the text can compute `revision` again."""
 
-    revision: str
+    text: PolicyText
     data: bytes
 
+    @property
+    def revision(self) -> str:
+        """Return the text's digest."""
+        return self.text.digest
 
-def build_bundle(folder: Path) -> Bundle:
-    """Build the bundle of a policy folder, or raise PolicyError."""
-    text = read_policy(folder)
+
+def build_bundle(folders: PolicyFolders) -> Bundle:
+    """Build the bundle of core policies and packs' rules, or raise PolicyError."""
+    text = read_policy(folders)
     # The root "" owns all of OPA: nothing that is not in the digest can be pushed beside the bundle.
     manifest = rfc8785.dumps({"revision": text.digest, "roots": [""], "rego_version": 1}).decode()
-    return Bundle(text.digest, _archive({".manifest": manifest, **text.files}))
+    return Bundle(text, _archive({".manifest": manifest, **text.files}))
 
 
 def _archive(files: dict[str, str]) -> bytes:

@@ -1,8 +1,10 @@
-"""The exact text of a policy: read from its folder, or from OPA, and named by its digest."""
+"""The exact text of a policy: read from its folders, or from OPA, and named by its digest."""
 
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,38 @@ from policy.model import PolicyText
 ROOTS = ("countersign", "system")
 CONFIG = "countersign_config"
 CONFIG_FILE = f"{CONFIG}/data.json"
+PACKS = "countersign_pack"
+"""The package under which each pack has a package of its own, and none outside it."""
+
+_PACKAGE = re.compile(r"(?:[ \t]*(?:#.*)?\n)*package[ \t]+([a-z0-9_.]+)[ \t]*(?:#.*)?(?:\n|$)")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")  # what evidence can store
+_LONGEST_NAME = 160
 
 
 class PolicyError(Exception):
     """A policy folder that cannot be served; the message says what is wrong and where."""
+
+
+@dataclass(frozen=True)
+class PolicyFolders:
+    """Where a policy stands: `core` is the policy folder; a pack's rules are in `rego` in the pack's folder."""
+
+    core: Path
+    packs: tuple[Path, ...]
+
+    @property
+    def schemas(self) -> Path:
+        """Return the folder of the schemas by which the compiler knows the input."""
+        return self.core / "schemas"
+
+    def rules_of_packs(self) -> dict[str, Path]:
+        """Return the folders of packs' rules by the name of the pack's package, or raise PolicyError."""
+        found: dict[str, Path] = {}
+        for pack in (pack for pack in self.packs if (pack / "rego").is_dir()):
+            name = pack.name.replace("-", "_")
+            if found.setdefault(name, pack / "rego") != pack / "rego":
+                raise PolicyError(f"{pack / 'rego'}: {PACKS}.{name} is the package of {found[name]} already")
+        return found
 
 
 def strict_json(text: str | bytes) -> Any:
@@ -43,15 +73,32 @@ def policy_text(modules: Mapping[str, str], config: Mapping[str, Any]) -> Policy
     return PolicyText(digest=hashlib.sha256(rfc8785.dumps(dict(files))).hexdigest(), files=files)
 
 
-def read_policy(folder: Path) -> PolicyText:
-    """Read what a policy folder serves, or raise PolicyError."""
-    modules = {file.relative_to(folder).as_posix(): _read(file) for root in ROOTS for file in _modules(folder / root)}
+def read_policy(folders: PolicyFolders) -> PolicyText:
+    """Read what the folders serve, or raise PolicyError."""
+    core = folders.core
+    modules = {file.relative_to(core).as_posix(): _read(file) for root in ROOTS for file in _modules(core / root)}
     if not modules:
-        raise PolicyError(f"{folder}: no policies under {' or '.join(ROOTS)}")
+        raise PolicyError(f"{core}: no policies under {' or '.join(ROOTS)}")
+    for name, folder in folders.rules_of_packs().items():
+        modules.update(_pack(name, folder))
+    for name in modules:
+        if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+            raise PolicyError(f"{name}: this name cannot be stored; use letters, digits, '.', '_' and '-'")
     try:
-        return policy_text(modules, _config(folder / CONFIG))
+        return policy_text(modules, _config(core / CONFIG))
     except ValueError as error:
-        raise PolicyError(f"{folder / CONFIG}: {error}") from error
+        raise PolicyError(f"{core / CONFIG}: {error}") from error
+
+
+def _pack(name: str, folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield a pack's modules; each stays in the pack's own package, so that no pack can change what core decides."""
+    own = f"{PACKS}.{name}"
+    for file in _modules(folder):
+        text = _read(file)
+        found = _PACKAGE.match(text)
+        if found is None or not f"{found[1]}.".startswith(f"{own}."):
+            raise PolicyError(f"{file}: a rule of this pack begins with `package {own}` or a package in it")
+        yield f"{PACKS}/{name}/{file.relative_to(folder).as_posix()}", text
 
 
 def _modules(folder: Path) -> list[Path]:

@@ -1,12 +1,19 @@
 """Looks at a bundle before it is served, with the opa binary that will serve it."""
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from policy.answer import OLDEST_OPA, dotted, parse_version
+from policy.answer import OLDEST_OPA, dotted, parse_answer, parse_version
+from policy.bundle import Bundle
+from policy.model import PolicyUnavailableError, Question
+from policy.sample import listed_questions, what
 from policy.text import PolicyError, strict_json
 
-_QUERY = "data.countersign.effect"
+_PACKAGE = "data.countersign.effect"
+UNDEFINED = "policy.undefined"
+"""The reason of core's default decision, which stands where something in the decision is undefined."""
+_EACH = f"{{i: answer | some i, question in input; answer := {_PACKAGE}.decision with input as question}}"
 
 
 async def vet_binary(opa: Path) -> None:
@@ -17,21 +24,57 @@ async def vet_binary(opa: Path) -> None:
         raise PolicyError(f"{opa}: found {first!r}, need OPA {dotted(OLDEST_OPA)} or later")
 
 
-async def vet_bundle(opa: Path, bundle: Path, schemas: Path) -> None:
-    """Raise PolicyError unless the bundle compiles, its entrypoint denies an empty question, and its data is whole."""
-    await run_opa(opa, "check", "--strict", "--bundle", str(bundle), "--schema", str(schemas))
-    printed = await run_opa(opa, "eval", "--bundle", str(bundle), "--stdin-input", "--format", "raw", _QUERY)
+async def vet_bundle(opa: Path, bundle: Bundle, file: Path, schemas: Path) -> None:
+    """Raise PolicyError unless `file`, which holds the bundle, is fit to be served.
+
+    1. It compiles.
+    2. An empty question is denied.
+    3. The data of every tenant is whole.
+    4. For every tenant each listed operation is asked about, and the answer is one.
+    """
+    await run_opa(opa, "check", "--strict", "--bundle", str(file), "--schema", str(schemas))  # 1
+    printed = await run_opa(opa, "eval", "--bundle", str(file), "--stdin-input", "--format", "raw", _PACKAGE)
     package = strict_json(printed) if printed.startswith("{") else {}
     outcome = package.get("decision", {}).get("outcome")
-    if outcome != "deny":
-        raise PolicyError(f"{_QUERY}.decision answers an empty question with {outcome!r}, not with 'deny'")
+    if outcome != "deny":  # 2
+        raise PolicyError(f"{_PACKAGE}.decision answers an empty question with {outcome!r}, not with 'deny'")
     problems = package.get("config", {}).get("problems", [])
-    if problems:
+    if problems:  # 3
         raise PolicyError("; ".join(problems))
+    questions = listed_questions(bundle.text)
+    if wrong := list(_wrong(questions, await ask_each(opa, file, questions))):  # 4
+        raise PolicyError("; ".join(wrong))
 
 
-async def run_opa(opa: Path, *arguments: str) -> str:
-    """Run one opa command on an empty object and return what it prints; raise PolicyError if it fails."""
+async def ask_each(opa: Path, bundle: Path, questions: Sequence[Question]) -> dict[int, object]:
+    """Return what the bundle answers, by the question's place; an undefined answer has none."""
+    asked = f"[{','.join(question.model_dump_json() for question in questions)}]"
+    arguments = ("--bundle", str(bundle), "--stdin-input", "--strict-builtin-errors", "--format", "raw")
+    printed = await run_opa(opa, "eval", *arguments, _EACH, stdin=asked)
+    return {int(place): answer for place, answer in strict_json(printed).items()}
+
+
+def _wrong(questions: Sequence[Question], answers: dict[int, object]) -> Iterator[str]:
+    """Yield for each operation the first thing that is wrong with an answer about it."""
+    told: set[str] = set()
+    for place, question in enumerate(questions):
+        fault = _fault(answers.get(place))
+        if fault and what(question) not in told:
+            told.add(what(question))
+            yield f"{what(question)}: {fault}"
+
+
+def _fault(document: object) -> str:
+    try:
+        answer = parse_answer(document)
+    except PolicyUnavailableError as error:
+        return str(error)
+    undefined = any(reason.code == UNDEFINED for reason in answer.reasons)
+    return f"no rule answers, so it would be denied ({UNDEFINED})" if undefined else ""
+
+
+async def run_opa(opa: Path, *arguments: str, stdin: str = "{}") -> str:
+    """Run one opa command, on an empty object unless told otherwise, and return what it prints; raise PolicyError."""
     try:
         process = await asyncio.create_subprocess_exec(
             opa,
@@ -43,7 +86,7 @@ async def run_opa(opa: Path, *arguments: str) -> str:
         )
     except OSError as error:
         raise PolicyError(f"{opa}: {error.strerror}") from error
-    printed, _ = await process.communicate(b"{}")
+    printed, _ = await process.communicate(stdin.encode())
     text = printed.decode(errors="replace").strip()
     if process.returncode != 0:
         raise PolicyError(text or f"opa {arguments[0]} exits with {process.returncode}")

@@ -10,8 +10,11 @@ from typing import Any
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.servers import OPA, find
 from policy.model import Question
+from policy.text import PolicyFolders
 
 POLICIES = Path(__file__).resolve().parents[1] / "rego"
+PACKS = tuple(sorted(folder.parent for folder in POLICIES.parent.glob("packs/*/rego")))
+SHIPPED = PolicyFolders(POLICIES, PACKS)
 
 
 def opa_program() -> Path:
@@ -28,8 +31,8 @@ def copy_policies(folder: Path) -> Path:
 
 @asynccontextmanager
 async def start_opa(policies: Path, work: Path) -> AsyncIterator[OpaChild]:
-    """Serve a policy folder, following its changes quickly, until the context ends."""
-    async with OpaChild(opa_program(), policies, work, poll=0.05) as child:
+    """Serve core policies and the packs' rules, following changes quickly, until the context ends."""
+    async with OpaChild(opa_program(), PolicyFolders(policies, PACKS), work, poll=0.05) as child:
         yield child
 
 

@@ -1,14 +1,27 @@
-"""Check the policies: format, strict compilation, tests at full coverage, and the meta-policy. One line per failure."""
+"""Check the policies: format, strict compilation, tests at full coverage, the meta-policy, and what is served of them.
 
+The core's folder and the rules of packs are laid out in one folder, as in a bundle but with their tests, so that packs
+are checked together with what they are part of. One line per failure, naming the file as the author knows it.
+"""
+
+import asyncio
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from countersign.embedded.servers import OPA, find
+from policy.bundle import Bundle, build_bundle
+from policy.text import PACKS, PolicyError, PolicyFolders
+from policy.vet import vet_bundle
 
-META = Path(__file__).resolve().parents[1] / "rego" / "meta" / "meta.rego"
+ROOT = Path(__file__).resolve().parents[1]
+META = ROOT / "rego" / "meta" / "meta.rego"
 
 
 def find_opa() -> str:
@@ -16,88 +29,136 @@ def find_opa() -> str:
     found = os.environ.get("COUNTERSIGN_OPA") or find(OPA)
     if found is None:
         sys.exit("opa is missing: run make check, which sets it up, or set COUNTERSIGN_OPA to its path")
-    return str(found)
+    return str(Path(found).absolute())
 
 
-def run(opa: str, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Run opa and return what it printed."""
-    return subprocess.run([opa, *arguments], input=text, capture_output=True, text=True, check=False)
+@dataclass(frozen=True)
+class Layout:
+    """Core and packs in one folder; `sources` has the file behind each file in it."""
+
+    opa: str
+    folder: Path
+    sources: dict[str, Path]
+
+    def run(self, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run opa in the folder, so that it names files as `sources` does, and return what it printed."""
+        command = [self.opa, *arguments]
+        return subprocess.run(command, cwd=self.folder, input=text, capture_output=True, text=True, check=False)
+
+    def named(self, line: str) -> str:
+        """Return a line of opa's with the author's own names of files."""
+        return re.sub(r"[\w./-]+\.(?:rego|json)", lambda found: str(self.sources.get(found[0], found[0])), line)
+
+    def failures(self, result: subprocess.CompletedProcess[str]) -> list[str]:
+        """Return what a failed command printed, without empty lines."""
+        if result.returncode == 0:
+            return []
+        printed = [self.named(line) for line in (result.stdout + result.stderr).splitlines() if line.strip()]
+        return printed or [f"{' '.join(result.args)} exits with {result.returncode}"]
 
 
-def lines_of(result: subprocess.CompletedProcess[str]) -> list[str]:
-    """Return what a failed command printed, without empty lines and summaries."""
-    if result.returncode == 0:
-        return []
-    printed = [line for line in (result.stdout + result.stderr).splitlines() if line.strip()]
-    return printed or [f"{' '.join(result.args)} exits with {result.returncode}"]
+def lay_out(opa: str, folders: PolicyFolders, folder: Path) -> Layout:
+    """Copy what the folders hold, tests and schemas too, into one."""
+    sources: dict[str, Path] = {}
+    prefixed = {"": folders.core, **{f"{PACKS}/{name}/": rules for name, rules in folders.rules_of_packs().items()}}
+    for prefix, source in prefixed.items():
+        for file in (file for file in sorted(source.rglob("[!.]*")) if file.is_file()):
+            name = f"{prefix}{file.relative_to(source).as_posix()}"
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, folder / name)
+            sources[name] = file
+    return Layout(opa, folder, sources)
 
 
-def format_failures(opa: str, folder: Path) -> list[str]:
+def format_failures(layout: Layout) -> list[str]:
     """Name the files that `opa fmt` would change."""
-    result = run(opa, "fmt", "--list", "--fail", str(folder))
-    unformatted = result.stdout.split()
-    return [f"{file}: not formatted, run opa fmt --write" for file in unformatted] or lines_of(result)
+    result = layout.run("fmt", "--list", "--fail", ".")
+    unformatted = [layout.named(name) for name in result.stdout.split()]
+    return [f"{file}: not formatted, run opa fmt --write" for file in unformatted] or layout.failures(result)
 
 
-def compile_failures(opa: str, folder: Path) -> list[str]:
+def compile_failures(layout: Layout) -> list[str]:
     """Name what the strict compiler refuses, with the input typed by its schema."""
-    return lines_of(run(opa, "check", "--strict", "--bundle", "--schema", str(folder / "schemas"), str(folder)))
+    return layout.failures(layout.run("check", "--strict", "--bundle", "--schema", "schemas", "."))
 
 
-def test_failures(opa: str, folder: Path) -> list[str]:
+def test_failures(layout: Layout) -> list[str]:
     """Name the tests that do not pass or, where all do, the lines that no test reaches."""
-    result = run(opa, "test", "--bundle", "--format", "json", str(folder))
+    result = layout.run("test", "--bundle", "--format", "json", ".")
     if not result.stdout.startswith("["):
-        return lines_of(result)
+        return layout.failures(result)
     outcomes = json.loads(result.stdout)
     if not outcomes:
-        return [f"{folder}: no tests were found"]
+        return ["no tests were found"]
     bad = [test for test in outcomes if test.keys() & {"fail", "error", "skip"}]
     named = [f"{test['location']['file']}:{test['location']['row']}: {test['name']} does not pass" for test in bad]
-    return named or coverage_failures(opa, folder)
+    return [layout.named(line) for line in named] or coverage_failures(layout)
 
 
-def coverage_failures(opa: str, folder: Path) -> list[str]:
+def coverage_failures(layout: Layout) -> list[str]:
     """Name the lines that no test reaches; given a threshold, opa says only how many."""
-    result = run(opa, "test", "--bundle", "--coverage", "--format", "json", str(folder))
+    result = layout.run("test", "--bundle", "--coverage", "--format", "json", ".")
     if result.returncode != 0:
-        return lines_of(result)
+        return layout.failures(result)
     return [
-        f"{file}:{span['start']['row']}: no test reaches this line"
+        layout.named(f"{file}:{span['start']['row']}: no test reaches this line")
         for file, lines in sorted(json.loads(result.stdout)["files"].items())
         for span in lines.get("not_covered", [])
     ]
 
 
-def config_failures(opa: str, folder: Path) -> list[str]:
-    """Name what is wrong with the tenants' configurations."""
-    result = run(opa, "eval", "--bundle", str(folder), "--format", "raw", "data.countersign.effect.config.problems")
-    return lines_of(result) or [f"{folder}/countersign_config: {problem}" for problem in json.loads(result.stdout)]
-
-
-def meta_failures(opa: str, folder: Path) -> list[str]:
+def meta_failures(layout: Layout) -> list[str]:
     """Name what the meta-policy demands and does not find."""
-    files = [file for file in sorted(folder.rglob("*.rego")) if not file.name.endswith("_test.rego")]
-    parsed = [run(opa, "parse", "--format", "json", "--json-include=-comments,locations", str(file)) for file in files]
+    files = [name for name in sorted(layout.sources) if name.endswith(".rego") and not name.endswith("_test.rego")]
+    parsed = [layout.run("parse", "--format", "json", "--json-include=-comments,locations", name) for name in files]
     trees = json.dumps({"modules": [json.loads(result.stdout) for result in parsed]})
-    result = run(opa, "eval", "--data", str(META), "--stdin-input", "--format", "raw", "data.meta.deny", text=trees)
+    result = layout.run("eval", "--data", str(META), "--stdin-input", "--format", "raw", "data.meta.deny", text=trees)
     if result.returncode != 0:
-        return lines_of(result)
-    return [f"{found['file']}:{found['row']}: {found['msg']} ({found['code']})" for found in json.loads(result.stdout)]
+        return layout.failures(result)
+    return [
+        f"{layout.sources[found['file']]}:{found['row']}: {found['msg']} ({found['code']})"
+        for found in json.loads(result.stdout)
+    ]
+
+
+def served_failures(opa: str, folders: PolicyFolders, bundle: Bundle) -> list[str]:
+    """Name what keeps the policy from being served: tenants' data, and answers that are none."""
+    with TemporaryDirectory(prefix="countersign-bundle-") as folder:
+        file = Path(folder) / "bundle.tar.gz"
+        file.write_bytes(bundle.data)
+        try:
+            asyncio.run(vet_bundle(Path(opa), bundle, file, folders.schemas))
+        except PolicyError as error:
+            return [f"{folders.core}: {problem}" for problem in str(error).split("; ")]
+    return []
 
 
 # Each relies on policies that compile.
-CHECKS = (format_failures, config_failures, test_failures, meta_failures)
+CHECKS = (format_failures, test_failures, meta_failures)
+
+
+def failures_in(opa: str, folders: PolicyFolders) -> list[str]:
+    """Return every failure, one line each."""
+    try:
+        bundle = build_bundle(folders)
+    except PolicyError as error:
+        return [str(error)]
+    with TemporaryDirectory(prefix="countersign-policies-") as folder:
+        layout = lay_out(opa, folders, Path(folder))
+        if failures := compile_failures(layout):
+            return failures
+        return [*served_failures(opa, folders, bundle), *(failure for check in CHECKS for failure in check(layout))]
 
 
 def main(arguments: list[str]) -> int:
-    """Check the folder that is named, else `rego`; return the exit code."""
-    folder = Path(arguments[0] if arguments else "rego")
-    if not folder.is_dir():
-        sys.exit(f"{folder} is not a folder")
-    opa = find_opa()
-    failures = compile_failures(opa, folder) or [failure for check in CHECKS for failure in check(opa, folder)]
-    print("\n".join(failures) or f"{folder}: policies are in order")
+    """Check the core's folder and packs that are named, else those of this repository; return the exit code."""
+    core = Path(arguments[0] if arguments else "rego")
+    packs = map(Path, arguments[1:]) if arguments else sorted(Path("packs").glob("*"))
+    folders = PolicyFolders(core, tuple(packs))
+    if missing := [folder for folder in (core, *folders.packs) if not folder.exists()]:
+        sys.exit(f"{missing[0]} is not a folder")
+    failures = failures_in(find_opa(), folders)
+    print("\n".join(failures) or f"{core}: policies are in order")
     return 1 if failures else 0
 
 

@@ -1,4 +1,4 @@
-"""OPA as a supervised child on loopback, serving a policy folder and following its changes (embedded mode)."""
+"""OPA as a supervised child on loopback, serving policies and following its changes (embedded mode)."""
 
 import asyncio
 import ctypes
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from policy.bundle import Bundle, build_bundle
-from policy.text import PolicyError
+from policy.text import PolicyError, PolicyFolders
 from policy.transport import connect
 from policy.vet import vet_binary, vet_bundle
 
@@ -28,12 +28,12 @@ _PR_SET_PDEATHSIG = 1
 class OpaChild:
     """One `opa` process for as long as the context lasts; `url` stays the same when it is restarted.
 
-    The folder is read every `poll` seconds. A change that stays is bundled, vetted and then swapped in with one
+    The folders are read every `poll` seconds. A change that stays is bundled, vetted and then swapped in with one
     rename, so that OPA serves either the old policy or the new one whole. What does not pass is logged once, and the
     old one stays.
     """
 
-    def __init__(self, opa: Path, policies: Path, work: Path, *, poll: float = 0.5) -> None:
+    def __init__(self, opa: Path, policies: PolicyFolders, work: Path, *, poll: float = 0.5) -> None:
         self._opa = opa.absolute()
         self._policies = policies
         self._work = work
@@ -63,7 +63,7 @@ class OpaChild:
         await self.stop()
 
     async def start(self) -> None:
-        """Serve the folder as it is now, or raise PolicyError if it, or the binary, is not fit for that."""
+        """Serve the folders as they are now, or raise PolicyError if it, or the binary, is not fit for that."""
         self._served.mkdir(parents=True, exist_ok=True)
         await vet_binary(self._opa)
         bundle = build_bundle(self._policies)
@@ -102,7 +102,7 @@ class OpaChild:
     async def _publish(self, bundle: Bundle) -> None:
         candidate = self._work / _BUNDLE
         candidate.write_bytes(bundle.data)
-        await vet_bundle(self._opa, candidate, self._policies / "schemas")
+        await vet_bundle(self._opa, bundle, candidate, self._policies.schemas)
         candidate.replace(self._served / _BUNDLE)
         _log.info("serving policy %s", bundle.revision)
 
@@ -157,7 +157,7 @@ class OpaChild:
             raise PolicyError(f"it does not answer on {self._address} after {_START_LIMIT:.0f} s") from error
 
 
-def _look(policies: Path) -> Bundle | PolicyError:
+def _look(policies: PolicyFolders) -> Bundle | PolicyError:
     try:
         return build_bundle(policies)
     except PolicyError as error:

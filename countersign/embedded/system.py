@@ -23,6 +23,7 @@ from countersign.embedded.children import Child, running
 from countersign.embedded.opa import OpaChild, free_port
 from countersign.embedded.postgres import embedded_postgres
 from countersign.embedded.servers import OPA, ensure
+from policy.text import PolicyFolders
 
 FILES = Path(__file__).parent / "files"
 START_LIMIT = 40.0
@@ -79,7 +80,8 @@ async def embedded(
     port, sandbox_port = port or free_port(), sandbox_port or free_port()
     edge, sandbox = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{sandbox_port}"
     workspace = _workspace(home, f"{edge}/slack/events")
-    opa = OpaChild(await asyncio.to_thread(ensure, OPA, setup_work.to_stderr), settings.policies, home / "opa")
+    policies = PolicyFolders(settings.policies, tuple(settings.packs))
+    opa = OpaChild(await asyncio.to_thread(ensure, OPA, setup_work.to_stderr), policies, home / "opa")
     async with AsyncExitStack() as stack:
         chat = Child("sandbox", _sandbox_arguments(home, sandbox_port), {}, home / "logs")
         await stack.enter_async_context(running(chat))

@@ -56,6 +56,19 @@ deny contains _violation(rego.metadata.rule(), annotation.location) if {
 }
 
 # METADATA
+# title: Pack without an answer
+# description: A pack's rules on a connector, the package countersign_pack.PACK.CONNECTOR, state who signs.
+# custom:
+#   short_name: meta.pack_silent
+#   failure_msg: the package countersign_pack.PACK.CONNECTOR needs a rule `demand` that says who signs
+deny contains _violation(rego.metadata.rule(), module.package.location) if {
+	some module in input.modules
+	count(module.package.path) == 4
+	module.package.path[1].value == "countersign_pack"
+	not _package(module) in _demanding_packages
+}
+
+# METADATA
 # title: Impure policy
 # description: A decision follows from input and data alone, so that it can be replayed. The time is input.time.
 # custom:
@@ -101,6 +114,12 @@ _described_packages contains _package(module) if {
 	some annotation in module.annotations
 	annotation.scope == "package"
 	_titled(annotation)
+}
+
+_demanding_packages contains _package(module) if {
+	some module in input.modules
+	some rule in module.rules
+	_name(rule) == "demand"
 }
 
 _described_rules contains [_package(module), _name(rule)] if {

@@ -68,6 +68,16 @@ test_code_used_twice_is_found if {
 	codes([module(titled, rules)]) == {"meta.code_reused"}
 }
 
+of_connector(rules) := object.union(
+	module(titled, rules),
+	{"package": {"path": ref(["data", "countersign_pack", "p", "c"])}},
+)
+
+test_rules_of_a_pack_state_who_signs if {
+	codes([of_connector([])]) == {"meta.pack_silent"}
+	codes([of_connector([rule("demand", [described(5)], [])]), of_connector([])]) == set()
+}
+
 test_impure_call_is_found if {
 	every called in [["time", "now_ns"], ["http", "send"], ["opa", "runtime"], ["rand", "intn"]] {
 		codes([module(titled, [rule("open", [described(5)], called)])]) == {"meta.impure"}

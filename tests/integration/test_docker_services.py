@@ -21,7 +21,7 @@ from policy.transport import connect
 from runtime.clock import utc_now
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
 from tests.integration.program_stage import command, environment
-from tests.opa_server import opa_program
+from tests.opa_server import SHIPPED, opa_program
 
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))[
     "services"
@@ -65,7 +65,7 @@ async def test_opa_serves_the_bundle_that_the_policy_service_writes(policies: Pa
                 assert process.poll() is None, (policies / "opa.log").read_text()
         assert probe(port) == 0
         text = await policy_text(Settings(opa_url=f"http://127.0.0.1:{port}"), utc_now)
-    assert text.digest == build_bundle(ROOT / "rego").revision
+    assert text.digest == build_bundle(SHIPPED).revision
 
 
 @pytest.fixture(scope="module")

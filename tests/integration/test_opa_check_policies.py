@@ -1,10 +1,11 @@
 """The check of the policies names each thing that is wrong, one line each, and fails."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.opa_server import POLICIES, copy_policies, opa_program
+from tests.opa_server import PACKS, POLICIES, copy_policies
 from tools import check_policies
 
 EFFECT = "countersign/effect"
@@ -24,15 +25,32 @@ CASES = [
     (f"{EFFECT}/tiers.rego", "tiers.unknown", "limits.writes_per_run", "the short_name is taken by another rule"),
     (f"{EFFECT}/tiers.rego", "permitted if _", "permitted if time.now_ns() > 0\n\npermitted if _", "(meta.impure)"),
     ("countersign_config/acme/data.json", '"quorum": 2', '"quorum": 0', "acme: requirements.high.quorum: Must be"),
+    (
+        f"{EFFECT}/approvals.rego",
+        "reasons.of(rego.metadata.rule())} if",
+        '{"code": ""}} if',
+        "acme: register::file_report",
+    ),
+]
+RULES = "countersign_pack.incident_triage.servicenow"
+CASES_OF_PACKS = [
+    ("demand := {", "demand :=  {", "servicenow.rego: not formatted"),
+    ("effect.fields.priority", "effect.feelds.priority", "servicenow.rego:16: rego_type_error: undefined ref"),
+    ("if not routine", "if not routine\n\nother if false", "servicenow.rego:31: no test reaches this line"),
+    ("# title: Routine\n", "", "servicenow.rego:15: the public rule needs METADATA with title and description"),
+    ("incidents.urgent", "tiers.unknown", "the short_name is taken by another rule"),
+    ("demand := {", "demanded := {", "the package countersign_pack.PACK.CONNECTOR needs a rule `demand`"),
+    ('"urgent_incident", "reason"', '"urgent_incident", "raison"', "acme: servicenow::assign: no rule answers"),
+    (f"package {RULES}", "package countersign.effect", "begins with `package countersign_pack.incident_triage`"),
 ]
 
 
-def checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
-    return check_policies.main([str(folder)]), capsys.readouterr().out.splitlines()
+def checked(folder: Path, capsys: pytest.CaptureFixture[str], *packs: Path) -> tuple[int, list[str]]:
+    return check_policies.main([str(folder), *map(str, packs)]), capsys.readouterr().out.splitlines()
 
 
 def test_policies_of_this_repository_are_in_order(capsys: pytest.CaptureFixture[str]) -> None:
-    assert checked(POLICIES, capsys) == (0, [f"{POLICIES}: policies are in order"])
+    assert checked(POLICIES, capsys, *PACKS) == (0, [f"{POLICIES}: policies are in order"])
 
 
 @pytest.mark.parametrize(("name", "old", "new", "said"), CASES)
@@ -53,5 +71,32 @@ def test_each_fault_is_named(
     assert [line for line in lines if said in line]
 
 
-def test_folder_without_tests_is_named(tmp_path: Path) -> None:
-    assert check_policies.test_failures(str(opa_program()), tmp_path) == [f"{tmp_path}: no tests were found"]
+@pytest.mark.parametrize(("old", "new", "said"), CASES_OF_PACKS)
+def test_each_fault_in_the_rules_of_a_pack_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+) -> None:
+    pack = tmp_path / "incident-triage"
+    shutil.copytree(PACKS[0] / "rego", pack / "rego")
+    file = pack / "rego/servicenow.rego"
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    code, lines = checked(POLICIES, capsys, pack)
+    assert code == 1
+    assert [line for line in lines if said in line]
+
+
+def test_file_is_named_as_its_author_knows_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policies = copy_policies(tmp_path / "rego")
+    file = policies / EFFECT / "tiers.rego"
+    file.write_text(file.read_text() + "\nunreached if false\n")
+    code, lines = checked(policies, capsys)
+    assert code == 1
+    assert {line.split(": ")[0] for line in lines} == {f"{file}:37"}
+
+
+def test_policy_without_tests_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policies = copy_policies(tmp_path / "rego")
+    for file in policies.rglob("*_test.rego"):
+        file.unlink()
+    assert "no tests were found" in checked(policies, capsys)[1]

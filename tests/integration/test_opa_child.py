@@ -4,6 +4,7 @@ import asyncio
 import io
 import logging
 import os
+import shutil
 import signal
 import sys
 import tarfile
@@ -17,8 +18,8 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from policy.model import Outcome, PolicyUnavailableError, Verdict
-from policy.text import PolicyError, read_policy
-from tests.opa_server import POLICIES, copy_policies, opa_program, question, start_opa
+from policy.text import PolicyError, PolicyFolders, read_policy
+from tests.opa_server import PACKS, POLICIES, SHIPPED, copy_policies, opa_program, question, start_opa
 from tests.patience import MINUTE
 
 
@@ -43,7 +44,7 @@ class Heard(logging.Handler):
 
 @pytest.fixture
 def heard() -> Iterator[Heard]:
-    handler, logger = Heard(), logging.getLogger("policy.child")
+    handler, logger = Heard(), logging.getLogger("countersign.embedded.opa")
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
@@ -89,7 +90,7 @@ async def test_edited_configuration_takes_effect(policies: Path, tmp_path: Path)
     async with running(policies, tmp_path) as (_, engine):
         before = await engine.ask(question())
         edit(configuration(policies), '"quorum": 2', '"quorum": 3')
-        after = await verdict_of(engine, read_policy(policies).digest)
+        after = await verdict_of(engine, read_policy(PolicyFolders(policies, PACKS)).digest)
         assert after.answer.requirement is not None
         assert after.answer.requirement.quorum == 3
         assert after.policy_digest != before.policy_digest
@@ -99,9 +100,23 @@ async def test_edited_configuration_takes_effect(policies: Path, tmp_path: Path)
 async def test_edited_rule_takes_effect(policies: Path, tmp_path: Path) -> None:
     async with running(policies, tmp_path) as (_, engine):
         edit(policies / "countersign/effect/limits.rego", "permitted if {", "permitted if {\n\tfalse")
-        after = await verdict_of(engine, read_policy(policies).digest)
+        after = await verdict_of(engine, read_policy(PolicyFolders(policies, PACKS)).digest)
         assert after.answer.outcome is Outcome.DENY
         assert [reason.code for reason in after.answer.reasons] == ["limits.writes_per_run"]
+
+
+async def test_edited_rule_of_a_pack_takes_effect(tmp_path: Path) -> None:
+    pack = shutil.copytree(PACKS[0], tmp_path / "packs" / PACKS[0].name)
+    folders = PolicyFolders(POLICIES, (pack,))
+    urgent = question(connector="servicenow", operation="assign", target="incident:1", tier="medium", fields={})
+    async with (
+        OpaChild(opa_program(), folders, tmp_path / "work", poll=0.05) as child,
+        OpaEngine(child.url, timeout=MINUTE) as engine,
+    ):
+        assert (await engine.ask(urgent)).answer.outcome is Outcome.NEEDS_APPROVAL
+        edit(pack / "rego/servicenow.rego", "routine if tiers.effective ==", "routine if tiers.effective !=")
+        await verdict_of(engine, read_policy(folders).digest)
+        assert (await engine.ask(urgent)).answer.outcome is Outcome.ALLOW
 
 
 @pytest.mark.parametrize(
@@ -110,6 +125,13 @@ async def test_edited_rule_takes_effect(policies: Path, tmp_path: Path) -> None:
         ("countersign/effect/tiers.rego", "default effective :=", "default effective {", "rego_parse_error"),
         ("countersign/effect/tiers.rego", "input.effect.tier", "input.effect.teer", "rego_type_error"),
         ("countersign/effect/decision.rego", "decision := {", "decided := {", "answers an empty question"),
+        ("countersign/effect/decision.rego", '"allow"', '"maybe"', "acme: portal::request_documents: answer.outcome"),
+        (
+            "countersign/effect/approvals.rego",
+            '{"exclude":',
+            '{"barred":',
+            "file_report: answer.requirement.exclude: Field",
+        ),
         ("countersign_config/acme/data.json", '"quorum": 2', '"quorum": 0', "acme: requirements.high.quorum"),
         ("countersign_config/acme/data.json", '"quorum": 2', '"quorum" 2', "acme/data.json: Expecting"),
     ],
@@ -172,7 +194,7 @@ async def test_bad_policy_at_the_start_is_an_error(policies: Path, tmp_path: Pat
     else:
         edit(policies / "countersign/effect/duties.rego", "sort(", "sorted(")
     with pytest.raises(PolicyError, match=r"requirements\.high.quorum|undefined function sorted"):
-        await OpaChild(opa_program(), policies, tmp_path / "work").start()
+        await OpaChild(opa_program(), PolicyFolders(policies, PACKS), tmp_path / "work").start()
 
 
 @pytest.mark.parametrize(
@@ -188,12 +210,12 @@ async def test_program_that_is_no_recent_opa_is_refused(tmp_path: Path, script: 
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o700)
     with pytest.raises(PolicyError, match=said):
-        await OpaChild(program, POLICIES, tmp_path / "work").start()
+        await OpaChild(program, SHIPPED, tmp_path / "work").start()
 
 
 async def test_missing_program_is_named(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="none/opa: No such file"):
-        await OpaChild(tmp_path / "none" / "opa", POLICIES, tmp_path / "work").start()
+        await OpaChild(tmp_path / "none" / "opa", SHIPPED, tmp_path / "work").start()
 
 
 PARENT = """

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from policy.__main__ import main
 from policy.bundle import build_bundle
 from policy.model import Question
-from policy.text import CONFIG_FILE, PolicyError, policy_text, read_policy, strict_json
-from tests.opa_server import POLICIES, copy_policies
+from policy.text import CONFIG_FILE, PolicyError, PolicyFolders, policy_text, read_policy, strict_json
+from tests.opa_server import PACKS, POLICIES, SHIPPED, copy_policies
 
 
 def members(bundle: bytes) -> dict[str, str]:
@@ -24,30 +24,88 @@ def members(bundle: bytes) -> dict[str, str]:
 
 
 def test_bundle_holds_the_text_and_names_its_digest() -> None:
-    bundle = build_bundle(POLICIES)
+    bundle = build_bundle(SHIPPED)
     files = members(bundle.data)
     manifest = json.loads(files.pop(".manifest"))
-    assert files == read_policy(POLICIES).files
-    assert manifest["revision"] == bundle.revision == read_policy(POLICIES).digest
+    assert files == read_policy(SHIPPED).files
+    assert manifest["revision"] == bundle.revision == read_policy(SHIPPED).digest
     assert manifest["roots"] == [""]
 
 
 def test_same_text_gives_the_same_bytes(tmp_path: Path) -> None:
     copy = copy_policies(tmp_path / "rego")
-    assert build_bundle(copy) == build_bundle(POLICIES)
+    assert build_bundle(PolicyFolders(copy, PACKS)) == build_bundle(SHIPPED)
 
 
 def test_tests_schemas_and_the_meta_policy_are_not_served() -> None:
-    assert not [name for name in read_policy(POLICIES).files if "_test" in name or "meta" in name or "schemas" in name]
+    assert not [name for name in read_policy(SHIPPED).files if "_test" in name or "meta" in name or "schemas" in name]
+
+
+def test_rules_of_the_listed_packs_are_served_and_no_others() -> None:
+    assert "countersign_pack/incident_triage/servicenow.rego" in read_policy(SHIPPED).files
+    core = read_policy(PolicyFolders(POLICIES, ()))
+    assert not [name for name in core.files if name.startswith("countersign_pack")]
+    assert core.digest != read_policy(SHIPPED).digest
+
+
+def pack(folder: Path, text: str, name: str = "rules.rego") -> Path:
+    (folder / "rego").mkdir(parents=True)
+    (folder / "rego" / name).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "package countersign_pack.my_desk.notebook",
+        "# METADATA\n\n  # title: x\npackage countersign_pack.my_desk # a\n\na := 1\n",
+    ],
+)
+def test_rules_of_a_pack_stand_in_its_own_package(tmp_path: Path, text: str) -> None:
+    folder = pack(tmp_path / "my-desk", text)
+    assert read_policy(PolicyFolders(POLICIES, (folder,))).files["countersign_pack/my_desk/rules.rego"] == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "package countersign.effect\n\ndecision := {}",
+        "package countersign_pack.other.notebook",
+        "package countersign_pack.my_desks",
+        "package countersign_pack",
+        'package countersign_pack["my_desk"]',
+        "a := 1\npackage countersign_pack.my_desk",
+        "",
+    ],
+)
+def test_pack_cannot_rule_in_the_place_of_core_or_of_another(tmp_path: Path, text: str) -> None:
+    folder = pack(tmp_path / "my-desk", text)
+    with pytest.raises(
+        PolicyError, match=r"rules\.rego: a rule of this pack begins with `package countersign_pack\.my_d"
+    ):
+        read_policy(PolicyFolders(POLICIES, (folder,)))
+
+
+def test_two_packs_of_one_name_are_refused(tmp_path: Path) -> None:
+    one = pack(tmp_path / "a" / "my-desk", "package countersign_pack.my_desk")
+    other = pack(tmp_path / "b" / "my-desk", "package countersign_pack.my_desk")
+    with pytest.raises(PolicyError, match=r"is the package of .*a/my-desk"):
+        read_policy(PolicyFolders(POLICIES, (one, other)))
+
+
+def test_file_that_evidence_cannot_store_is_refused_by_name(tmp_path: Path) -> None:
+    folder = pack(tmp_path / "my-desk", "package countersign_pack.my_desk", name="ä b.rego")
+    with pytest.raises(PolicyError, match=r"ä b\.rego: this name cannot be stored"):
+        read_policy(PolicyFolders(POLICIES, (folder,)))
 
 
 def test_any_change_of_policy_or_data_changes_the_digest(tmp_path: Path) -> None:
     policies = copy_policies(tmp_path / "rego")
-    digests = {read_policy(policies).digest}
+    digests = {read_policy(PolicyFolders(policies, PACKS)).digest}
     for name in ("countersign/effect/tiers.rego", "countersign_config/acme/data.json", "system/log.rego"):
         file = policies / name
         file.write_text(file.read_text().replace("high", "low").replace("true", "false"))
-        digests.add(read_policy(policies).digest)
+        digests.add(read_policy(PolicyFolders(policies, PACKS)).digest)
     assert len(digests) == 4
 
 
@@ -55,7 +113,7 @@ def test_each_tenant_stands_under_its_name(tmp_path: Path) -> None:
     policies = copy_policies(tmp_path / "rego")
     (policies / "countersign_config" / "beta").mkdir()
     (policies / "countersign_config" / "beta" / "data.json").write_text('{"b": 1, "a": 2}')
-    config = read_policy(policies).files[CONFIG_FILE]
+    config = read_policy(PolicyFolders(policies, PACKS)).files[CONFIG_FILE]
     assert set(json.loads(config)) == {"acme", "beta"}
     assert '"beta":{"a":2,"b":1}' in config
 
@@ -65,7 +123,7 @@ def test_editors_files_are_not_policy(tmp_path: Path, name: str) -> None:
     policies = copy_policies(tmp_path / "rego")
     (policies / "countersign_config" / name).write_text("half a sav")
     (policies / "countersign" / "effect" / ".#tiers.rego").symlink_to("nowhere")
-    assert read_policy(policies) == read_policy(POLICIES)
+    assert read_policy(PolicyFolders(policies, PACKS)) == read_policy(SHIPPED)
 
 
 @pytest.mark.parametrize(
@@ -87,29 +145,29 @@ def test_unfit_file_is_refused_by_name(tmp_path: Path, name: str, content: bytes
     policies = copy_policies(tmp_path / "rego")
     (policies / name).write_bytes(content)
     with pytest.raises(PolicyError, match=said):
-        build_bundle(policies)
+        build_bundle(PolicyFolders(policies, PACKS))
 
 
 def test_folder_without_policies_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="no policies under countersign or system"):
-        build_bundle(tmp_path)
+        build_bundle(PolicyFolders(tmp_path, PACKS))
 
 
 def test_command_writes_the_bundle_and_says_its_revision(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "bundle.tar.gz"
-    assert main([str(POLICIES), str(file)]) is None
-    assert file.read_bytes() == build_bundle(POLICIES).data
-    assert capsys.readouterr().out == f"{build_bundle(POLICIES).revision}\n"
+    assert main([str(POLICIES), str(file), *map(str, PACKS)]) is None
+    assert file.read_bytes() == build_bundle(SHIPPED).data
+    assert capsys.readouterr().out == f"{build_bundle(SHIPPED).revision}\n"
 
 
 def test_command_says_what_it_wants_and_what_went_wrong(tmp_path: Path) -> None:
-    assert main([]) == "usage: python -m policy FOLDER FILE"
+    assert main([]) == "usage: python -m policy FOLDER FILE [PACK ...]"
     assert "no policies" in str(main([str(tmp_path), str(tmp_path / "bundle.tar.gz")]))
     assert "No such file" in str(main([str(POLICIES), str(tmp_path / "none" / "bundle.tar.gz")]))
 
 
 def test_bundle_is_stored_without_compression_and_without_time() -> None:
-    data = build_bundle(POLICIES).data
+    data = build_bundle(SHIPPED).data
     assert data[4:8] == bytes(4)
     assert len(data) > len(gzip.decompress(data))
 

@@ -7,44 +7,22 @@ package countersign.effect.approvals
 
 import data.countersign.effect.config
 import data.countersign.effect.duties
+import data.countersign.effect.packs
 import data.countersign.effect.reasons
 import data.countersign.effect.tiers
 
 # METADATA
-# title: Demand without signatures
-# description: Low-tier effects, and medium-tier ones that no rule asks about, need nobody's signature.
-demand := {"requirement": "none"} if tiers.effective == "low"
-
-demand := {"requirement": "none"} if {
-	tiers.effective == "medium"
-	routine
-}
-
-# METADATA
-# title: Urgent incident
-# description: Changing an urgent incident takes an incident manager.
-# custom:
-#   short_name: incidents.urgent
-#   failure_msg: A change to an incident of priority 1, or of unknown priority, needs an incident manager's signature
-demand := {"requirement": "urgent_incident", "reason": reasons.of(rego.metadata.rule())} if {
-	tiers.effective == "medium"
-	not routine
-}
+# title: Demand below the high tier
+# description: What the rules of packs ask for; nobody's signature where they ask for none.
+demand := packs.demand if tiers.effective in {"low", "medium"}
 
 # METADATA
 # title: High tier
-# description: High-tier writes are signed by people.
+# description: High-tier writes are signed by people, whatever packs say.
 # custom:
 #   short_name: writes.high_tier
 #   failure_msg: A high-tier write needs people's signatures
 demand := {"requirement": "high", "reason": reasons.of(rego.metadata.rule())} if tiers.effective == "high"
-
-# METADATA
-# title: Routine
-# description: Not about an incident, or about one whose priority is known and below 1.
-routine if input.effect.connector != "servicenow"
-
-routine if input.effect.fields.priority in {2, 3, 4, 5, "2", "3", "4", "5"}
 
 # METADATA
 # title: Requirement

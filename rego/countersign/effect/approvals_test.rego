@@ -12,42 +12,15 @@ outcome(question, tenant) := decide(question, tenant).outcome
 
 filed(votes) := outcome(given.filing(votes), given.tenant)
 
-incident(fields, votes) := given.asked(
-	{"connector": "servicenow", "operation": "assign", "target": "incident/1", "fields": fields},
-	votes,
-)
-
 either := json.patch(given.tenant, [{"op": "add", "path": "/requirements/high/groups/-", "value": "legal"}])
 
 each := json.patch(either, [{"op": "replace", "path": "/requirements/high/all_groups", "value": true}])
 
 by_legal(person) := object.union(given.approve(person), {"groups": ["legal"]})
 
-test_medium_tier_is_allowed_unless_a_rule_asks if {
+test_tier_below_high_is_allowed_unless_a_pack_asks if {
 	outcome(given.asked({"operation": "sort"}, []), given.tenant) == "allow"
-	outcome(incident({"priority": "2"}, []), given.tenant) == "allow"
-	outcome(incident({"priority": 5}, []), given.tenant) == "allow"
-}
-
-test_urgent_incident_takes_an_incident_manager if {
-	manager := {"person": "dan", "groups": ["incident-managers"], "verdict": "approve"}
-	outcome(incident({"priority": 1}, []), given.tenant) == "needs_approval"
-	outcome(incident({"priority": "1"}, []), given.tenant) == "needs_approval"
-	outcome(incident({"priority": "1"}, [given.approve("bob")]), given.tenant) == "needs_approval"
-	outcome(incident({"priority": "1"}, [manager]), given.tenant) == "allow"
-}
-
-test_incident_of_unknown_priority_counts_as_urgent if {
-	every fields in [{}, {"priority": 0}, {"priority": null}, {"priority": "9"}, {"priority": ["2"]}] {
-		outcome(incident(fields, []), given.tenant) == "needs_approval"
-	}
-}
-
-test_demand_without_requirement_is_denied if {
-	tenant := json.patch(given.tenant, [{"op": "remove", "path": "/requirements/urgent_incident"}])
-	answer := decide(incident({"priority": "1"}, []), tenant)
-	answer.outcome == "deny"
-	answer.reasons[0].code == "approvals.requirement_missing"
+	outcome(given.question, given.tenant) == "allow"
 }
 
 test_quorum_counts_distinct_people if {

@@ -11,6 +11,7 @@ import data.countersign.effect.config
 import data.countersign.effect.connectors
 import data.countersign.effect.duties
 import data.countersign.effect.limits
+import data.countersign.effect.packs
 import data.countersign.effect.tiers
 
 # METADATA
@@ -66,6 +67,8 @@ denials := union({
 	connectors.deny,
 	duties.deny,
 	limits.deny,
+	packs.denied,
+	packs.deny,
 	tiers.deny,
 })
 
@@ -80,5 +83,6 @@ permitted if {
 	connectors.permitted
 	duties.permitted
 	limits.permitted
+	packs.permitted
 	tiers.permitted
 }

@@ -18,12 +18,8 @@ tenant := {
 			"note": {"tier": "low", "targets": ["books/*", "desk/**"]},
 			"sort": {"tier": "medium", "targets": ["books/*"]},
 		}},
-		"servicenow": {"chat": false, "operations": {"assign": {"tier": "medium", "targets": ["incident/*"]}}},
 	},
-	"requirements": {
-		"high": requirement,
-		"urgent_incident": object.union(requirement, {"quorum": 1, "groups": ["incident-managers"]}),
-	},
+	"requirements": {"high": requirement},
 }
 
 config := {"t1": tenant}

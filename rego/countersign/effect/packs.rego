@@ -1,0 +1,73 @@
+# METADATA
+# title: Rules of packs
+# description: >-
+#   What the packs say about effects of their connectors. The package countersign_pack.PACK.CONNECTOR holds a pack's
+#   rules for one connector; it states who signs each effect as `demand`, and may deny. It touches no other connector.
+# schemas:
+#   - input: schema.input
+package countersign.effect.packs
+
+import data.countersign.effect.reasons
+
+# METADATA
+# title: Concerned
+# description: The rules of each pack that has some for the effect's connector.
+concerned contains rules if {
+	some pack
+	rules := data.countersign_pack[pack][input.effect.connector]
+}
+
+# METADATA
+# title: Demand
+# description: Who signs, as the packs agree; nobody where no pack asks for it. Undefined while they do not agree.
+demand := {"requirement": "none"} if count(_asked) == 0
+
+demand := asked if {
+	count(_asked) == 1
+	some asked in _asked
+}
+
+# METADATA
+# title: Permitted
+# description: Each pack that is concerned has said who signs, and they agree.
+permitted if {
+	every rules in concerned {
+		_answers(rules)
+	}
+	demand
+}
+
+# METADATA
+# title: Denied by packs
+# description: The reasons for which rules of packs deny.
+denied contains reason if {
+	some rules in concerned
+	some reason in rules.deny
+}
+
+# METADATA
+# title: Pack without an answer
+# description: Denies what a pack has rules for that do not say who signs it.
+# custom:
+#   short_name: packs.silent
+#   failure_msg: The rules of a pack do not say who signs this
+deny contains reasons.of(rego.metadata.rule()) if {
+	some rules in concerned
+	not _answers(rules)
+}
+
+# METADATA
+# title: Packs that contradict each other
+# description: Denies what two packs want signed in different ways.
+# custom:
+#   short_name: packs.contradiction
+#   failure_msg: The rules of two packs do not agree on who signs this
+deny contains reasons.of(rego.metadata.rule()) if count(_asked) > 1
+
+_asked contains rules.demand if {
+	some rules in concerned
+	_answers(rules)
+	rules.demand.requirement != "none"
+}
+
+_answers(rules) if is_string(rules.demand.requirement)

@@ -1,0 +1,76 @@
+package countersign.effect.packs_test
+
+import data.countersign.effect
+import data.countersign.effect.given_test as given
+import data.countersign.effect.packs
+
+reason := {"code": "p.rule", "msg": "The pack says so"}
+
+wants(requirement) := {"ledger": {"demand": {"requirement": requirement, "reason": reason}}}
+
+none := {"ledger": {"demand": {"requirement": "none"}}}
+
+decide(asked, votes, rules) := decision if {
+	decision := effect.decision with input as given.asked(asked, votes)
+		with data.countersign_config as given.config
+		with data.countersign_pack as rules
+}
+
+codes(rules) := {reason.code | some reason in decide({}, [], rules).reasons}
+
+test_effect_without_packs_needs_no_demand if {
+	every rules in [{}, {"p": {}}, {"p": none}, {"p": none, "q": none}] {
+		decide({}, [], rules).outcome == "allow"
+	}
+}
+
+test_pack_asks_for_signatures_below_the_high_tier if {
+	every operation in ["note", "sort"] {
+		decision := decide({"operation": operation}, [], {"p": wants("high"), "q": none})
+		decision.outcome == "needs_approval"
+		decision.reasons == [reason]
+		votes := [given.approve("bob"), given.approve("cyd")]
+		decide({"operation": operation}, votes, {"p": wants("high")}).outcome == "allow"
+	}
+}
+
+test_pack_cannot_lower_what_the_high_tier_asks if {
+	every rules in [{"p": none}, {"p": wants("lead")}] {
+		decision := decide({"operation": "file"}, [], rules)
+		decision.outcome == "needs_approval"
+		decision.requirement.quorum == 2
+	}
+}
+
+test_pack_has_no_word_about_connectors_of_others if {
+	others := {"p": {"mail": {"demand": {"requirement": "high"}, "deny": {reason}}, "post": {}}}
+	decide({}, [], others).outcome == "allow"
+}
+
+test_what_a_pack_denies_is_denied if {
+	rules := {"p": {"ledger": {"demand": {"requirement": "none"}, "deny": {reason}}}}
+	decide({}, [], rules).outcome == "deny"
+	codes(rules) == {"p.rule"}
+}
+
+test_pack_without_an_answer_denies if {
+	every rules in [{}, {"demand": null}, {"demand": {}}, {"demand": {"requirement": 1}}, {"deny": set()}] {
+		codes({"p": {"ledger": rules}}) == {"packs.silent"}
+		codes({"p": none, "q": {"ledger": rules}}) == {"packs.silent"}
+	}
+}
+
+test_packs_that_contradict_each_other_deny if {
+	codes({"p": wants("high"), "q": wants("other")}) == {"packs.contradiction"}
+	decide({}, [], {"p": wants("high"), "q": wants("high")}).outcome == "needs_approval"
+}
+
+test_demand_that_the_tenant_does_not_know_is_denied if {
+	codes({"p": wants("other")}) == {"approvals.requirement_missing"}
+}
+
+test_packs_vouch_by_an_answer if {
+	packs.permitted with input as given.question with data.countersign_pack as {"p": none}
+	not packs.permitted with input as given.question with data.countersign_pack as {"p": {"ledger": {}}}
+	not packs.permitted with input as given.question with data.countersign_pack as {"p": wants("a"), "q": wants("b")}
+}
