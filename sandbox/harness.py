@@ -1,13 +1,15 @@
-"""Runs a workspace inside a test: on a loopback port, with a clock that only the test moves."""
+"""Runs a workspace inside a test: on a loopback port, with a clock that only the test moves, and faults on demand."""
 
 import asyncio
 import heapq
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
 EXAMPLE = Path(__file__).with_name("example.yaml")
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -47,6 +49,84 @@ class HandClock:
             future = heapq.heappop(self._timers)[3]
             if not future.done():
                 future.set_result(None)
+
+
+class Faults:
+    """What goes wrong at the workspace's door until it is lifted, by method; ``link`` is the WebSocket's handshake."""
+
+    def __init__(self) -> None:
+        self.calls: Counter[str] = Counter()
+        self._answers: dict[str, Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]] = {}
+        self._held: dict[str, asyncio.Event] = {}
+        self._watchers: set[asyncio.Event] = set()
+
+    def attach(self, app: web.Application) -> None:
+        """Stand at the door of an application that is not served yet."""
+        app.middlewares.append(self._door())
+
+    def refuse(self, method: str, code: str) -> None:
+        """Answer as Slack refuses: ok false, with a code."""
+        self._answers[method] = lambda *_: _answered({"ok": False, "error": code}, 200, {})
+
+    def throttle(self, method: str, retry_after: int) -> None:
+        """Answer 429, as Slack does to who calls too often."""
+        limit = {"Retry-After": str(retry_after)}
+        self._answers[method] = lambda *_: _answered({"ok": False, "error": "ratelimited"}, 429, limit)
+
+    def break_down(self, method: str) -> None:
+        """Answer 503."""
+        self._answers[method] = lambda *_: _answered({}, 503, {})
+
+    def hold(self, method: str) -> None:
+        """Let calls wait for their answer."""
+        self._held[method] = asyncio.Event()
+
+    def lose(self, method: str) -> None:
+        """Carry out what is asked, and hang up without an answer."""
+        self._answers[method] = _lose
+
+    def lift(self, *methods: str) -> None:
+        """Let all be well again with these methods; what waited is answered."""
+        for method in methods:
+            self._answers.pop(method, None)
+            held = self._held.pop(method, None)
+            if held:
+                held.set()
+
+    async def called(self, method: str, times: int = 1) -> None:
+        """Wait until a method has been called that often."""
+        changed = asyncio.Event()
+        self._watchers.add(changed)
+        try:
+            while self.calls[method] < times:
+                changed.clear()
+                await changed.wait()
+        finally:
+            self._watchers.discard(changed)
+
+    def _door(self) -> Middleware:
+        @web.middleware
+        async def door(request: web.Request, handler: Handler) -> web.StreamResponse:
+            method = request.match_info.get("method", request.path.strip("/"))
+            self.calls[method] += 1
+            for changed in self._watchers:
+                changed.set()
+            if method in self._held:
+                await self._held[method].wait()
+            answer = self._answers.get(method)
+            return await (answer(request, handler) if answer else handler(request))
+
+        return door
+
+
+async def _answered(body: dict[str, object], status: int, headers: dict[str, str]) -> web.StreamResponse:
+    return web.json_response(body, status=status, headers=headers)
+
+
+async def _lose(request: web.Request, handler: Handler) -> web.StreamResponse:
+    if request.transport:
+        request.transport.close()
+    return await handler(request)
 
 
 @asynccontextmanager

@@ -38,7 +38,7 @@ class Screen:
         kinds = {
             "bot": user.is_bot,
             "deactivated": user.deleted,
-            "guest": user.is_restricted or user.is_ultra_restricted,
+            "guest": bool(user.is_restricted or user.is_ultra_restricted),
             "external": self._sandbox.workspace.is_foreign(user),
         }
         shown = {"id": user.id, "name": user.name, "real_name": user.real_name, "title": user.title}

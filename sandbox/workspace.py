@@ -26,6 +26,7 @@ DEFAULT_SCOPES = (
 
 TeamId = Annotated[str, Field(pattern=r"^[TE][A-Z0-9]{1,20}$")]
 UserId = Annotated[str, Field(pattern=r"^[UW][A-Z0-9]{1,20}$")]
+EnterpriseId = Annotated[str, Field(pattern=r"^E[A-Z0-9]{1,20}$")]
 ChannelId = Annotated[str, Field(pattern=r"^[CG][A-Z0-9]{1,20}$")]
 
 
@@ -34,24 +35,30 @@ class _Strict(BaseModel):
 
 
 class Team(_Strict):
-    """The host workspace."""
+    """The host workspace; one of an Enterprise Grid names its organization."""
 
     id: TeamId
     name: str
     domain: str
+    enterprise_id: EnterpriseId | None = None
 
 
 class User(_Strict):
-    """A person or bot. Another `team_id` than the workspace's makes a Slack Connect stranger."""
+    """A person or bot.
+
+    Another `team_id` than the workspace's makes a Slack Connect stranger, or, with the workspace's `enterprise_id`, a
+    member of another workspace of the same Enterprise Grid. With `is_restricted: null` Slack's word on it is missing.
+    """
 
     id: UserId
     name: str
     real_name: str
     title: str = ""
     team_id: str = ""
+    enterprise_id: str = ""
     email: str = ""
     is_bot: bool = False
-    is_restricted: bool = False
+    is_restricted: bool | None = False
     is_ultra_restricted: bool = False
     deleted: bool = False
 
@@ -63,6 +70,7 @@ class Channel(_Strict):
     name: str
     members: list[UserId]
     is_private: bool = False
+    is_archived: bool = False
 
 
 class App(_Strict):
@@ -120,7 +128,16 @@ class Workspace(_Strict):
 
     def is_foreign(self, user: User) -> bool:
         """Say whether the user belongs to another organisation."""
-        return self.team_of(user) != self.team.id
+        return self.team_of(user) != self.team.id and not self.is_colleague(user)
+
+    def is_colleague(self, user: User) -> bool:
+        """Say whether the user belongs to the workspace's own organization, whichever workspace of it is theirs."""
+        return self.team.enterprise_id is not None and self.enterprise_of(user) == self.team.enterprise_id
+
+    def enterprise_of(self, user: User) -> str | None:
+        """Return the user's organization: what the file says, or the workspace's for its own users."""
+        own = self.team.enterprise_id if self.team_of(user) == self.team.id else None
+        return user.enterprise_id or own
 
     def members(self, channel_id: str) -> list[str]:
         """Return who is in a channel or in a direct conversation with the bot."""

@@ -1,40 +1,28 @@
 """The Bolt application, over HTTP behind our own signature check, and over Socket Mode."""
 
-import asyncio
+import json
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from pydantic import ValidationError
 from slack_bolt import BoltResponse
 from slack_bolt.adapter.asgi.async_handler import AsyncSlackRequestHandler
 from slack_bolt.adapter.asgi.http_request import AsgiHttpRequest
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
-from slack_bolt.async_app import AsyncApp, AsyncBoltContext, AsyncBoltRequest
-from slack_bolt.authorization import AuthorizeResult
-from slack_bolt.authorization.async_authorize import AsyncAuthorize
-from slack_bolt.middleware.async_middleware import AsyncMiddleware
-from slack_sdk.web.async_client import AsyncWebClient
+from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
-from bot.listeners.health import SlackHealth
 from bot.listeners.home_tab import HomeTab
+from bot.listeners.installation import InstallationWatch
 from bot.listeners.interactions import Interactions
-from bot.listeners.payloads import parse_payload
+from bot.listeners.payloads import as_read, parse_request
 from bot.listeners.signature import App, SignatureMiddleware
-from bot.slack.client import FAILURES, slack_client, slack_logger
-from bot.slack.doctor import why
+from bot.listeners.socket_mode import SocketMode
+from bot.slack.client import slack_client
+from bot.slack.log import Tally, slack_logger
 from runtime.clock import Clock
 from runtime.desk.model import CardLedger, Desk
 
 _ANY = re.compile("")
-
-WEB_API, SOCKET_MODE = "web api", "socket mode"
-LOOK_SECONDS = 15.0
-"""Seconds between two looks whether Slack knows our token."""
-
-
-class SlackUnavailableError(Exception):
-    """Slack did not say which installation this is, so nobody can be identified."""
+_CONNECT_SECONDS = 5
+"""Seconds that the question for a Socket Mode address may take."""
 
 
 @dataclass(frozen=True)
@@ -48,70 +36,23 @@ class BotSettings:
     path: str = "/slack/events"
 
 
-class _Installation(AsyncAuthorize):
-    """Says which team installed the app, by auth.test, asked once. What fails here must not be acknowledged."""
-
-    def __init__(self, client: AsyncWebClient) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # Bolt's
-        self._client = client
-        self._result: AuthorizeResult | None = None
-
-    async def __call__(
-        self,
-        *,
-        context: AsyncBoltContext,  # noqa: ARG002 - Bolt's signature
-        enterprise_id: str | None,  # noqa: ARG002
-        team_id: str | None,  # noqa: ARG002
-        user_id: str | None,  # noqa: ARG002
-        actor_enterprise_id: str | None = None,  # noqa: ARG002
-        actor_team_id: str | None = None,  # noqa: ARG002
-        actor_user_id: str | None = None,  # noqa: ARG002
-    ) -> AuthorizeResult:
-        """Return the one installation; what the payload says about teams is not asked."""
-        if self._result is None:
-            try:
-                answer = await self._client.auth_test()
-            except FAILURES as error:
-                raise SlackUnavailableError(type(error).__name__) from None
-            self._result = AuthorizeResult(
-                enterprise_id=answer.get("enterprise_id"),
-                team_id=answer.get("team_id"),
-                bot_user_id=answer.get("user_id"),
-                bot_id=answer.get("bot_id"),
-                bot_token=self._client.token,
-            )
-        return self._result
-
-
-class _KnownPayloads(AsyncMiddleware):
-    """Lets through what we handle and is well formed; Bolt fails in many ways on what is not."""
-
-    async def async_process(
-        self,
-        *,
-        req: AsyncBoltRequest,
-        resp: BoltResponse,  # noqa: ARG002 - Bolt's signature
-        next: Callable[[], Awaitable[BoltResponse]],  # noqa: A002 - Bolt's signature
-    ) -> BoltResponse:
-        """Answer 400, or go on."""
-        try:
-            parse_payload(req.body)
-        except ValidationError:
-            slack_logger().warning("a payload that is not handled or not well formed was refused")
-            return BoltResponse(status=400, body="")
-        return await next()
-
-
 class _Endpoint(AsyncSlackRequestHandler):
-    """Bolt over ASGI, but for bodies that it cannot even parse."""
+    """Bolt over ASGI; what is not handled or not well formed does not reach it."""
+
+    def __init__(self, app: AsyncApp, path: str, refused: Tally) -> None:
+        super().__init__(app, path=path)
+        self._refused = refused
 
     async def dispatch(self, request: AsgiHttpRequest) -> BoltResponse:
-        """Answer 400 to what was signed but is not a payload."""
+        """Answer 400 to what was signed but is no payload of ours."""
         try:
-            parsed = AsyncBoltRequest(body=await request.get_raw_body(), headers=request.get_headers())
-        except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError):
+            content_type = str(request.get_headers().get("content-type", ""))
+            payload = parse_request(content_type, await request.get_raw_body())
+        except ValueError:
+            self._refused.add()
             return BoltResponse(status=400, body="")
-        return await self.app.async_dispatch(parsed)
+        body = json.dumps(as_read(payload))
+        return await self.app.async_dispatch(AsyncBoltRequest(body=body, headers={"content-type": "application/json"}))
 
 
 async def _on_error(error: Exception, response: BoltResponse | None) -> BoltResponse | None:
@@ -127,78 +68,61 @@ async def _ignore_event() -> None:
 class Bot:
     """The Slack side. `asgi` serves the request URL; `run_socket_mode` needs no URL; either or both may be used.
 
-    `watch` beside them keeps `health` true.
+    `watch` runs beside them: without it nobody can be identified.
     """
 
-    def __init__(self, app: AsyncApp, client: AsyncWebClient, settings: BotSettings, clock: Clock) -> None:
+    def __init__(self, app: AsyncApp, settings: BotSettings, clock: Clock, installation: InstallationWatch) -> None:
         self._app = app
-        self._client = client
         self._settings = settings
         self._clock = clock
-        self._health = SlackHealth()
-        self._health.ill(WEB_API, "not asked yet")
+        self._installation = installation
+        self._refused = Tally("payloads that are not handled or not well formed were refused")
+        web = slack_client(None, settings.base_url, timeout=_CONNECT_SECONDS)
+        self._socket = SocketMode(app, settings.app_token, web, self._refused) if settings.app_token else None
 
     @property
     def asgi(self) -> App:
         """Return the application for HTTP; it answers POSTs to the settings' path."""
-        endpoint: App = _Endpoint(self._app, path=self._settings.path)  # type: ignore[assignment]  # Bolt narrows Scope
+        endpoint: App = _Endpoint(self._app, self._settings.path, self._refused)  # type: ignore[assignment]  # Bolt narrows Scope
         return SignatureMiddleware(endpoint, self._settings.signing_secrets, self._clock)
 
     def health(self) -> list[str]:
         """Return what is wrong on the Slack side at this moment, empty when all is in order."""
-        return self._health.faults()
+        troubles = (self._installation.trouble, self._socket.trouble if self._socket else None)
+        return [trouble for trouble in troubles if trouble]
 
     def is_connected(self) -> bool:
         """Return whether Socket Mode is not in use, or its connection stands."""
-        return not self._health.is_ill(SOCKET_MODE)
+        return self._socket is None or self._socket.trouble is None
 
     async def watch(self) -> None:
-        """Ask Slack again and again whether it is there and knows our token, until canceled."""
-        while True:
-            try:
-                await self._client.auth_test()
-                self._health.well(WEB_API)
-            except FAILURES as error:
-                self._health.ill(WEB_API, why(error))
-            await asyncio.sleep(LOOK_SECONDS)
+        """Ask Slack again and again where the app is installed and whether its token is good, until canceled."""
+        await self._installation.run()
 
-    async def run_socket_mode(self, connected: asyncio.Event | None = None) -> None:
-        """Keep a Socket Mode connection until canceled; `connected` is set once it stands."""
-        if not self._settings.app_token:
+    async def run_socket_mode(self) -> None:
+        """Keep a Socket Mode connection until canceled."""
+        if self._socket is None:
             raise ValueError("Socket Mode needs the app-level token (xapp-…)")
-        self._health.ill(SOCKET_MODE, "not connected")
-        handler = AsyncSocketModeHandler(self._app, self._settings.app_token)
-        try:
-            await handler.connect_async()  # type: ignore[no-untyped-call]  # Bolt's
-            if connected:
-                connected.set()
-            while True:
-                if await handler.client.is_connected():
-                    self._health.well(SOCKET_MODE)
-                else:
-                    self._health.ill(SOCKET_MODE, "the connection was lost")
-                await asyncio.sleep(1)
-        finally:
-            await handler.close_async()  # type: ignore[no-untyped-call]  # Bolt's
+        await self._socket.run()
 
 
 def build_bot(settings: BotSettings, desk: Desk, ledger: CardLedger, clock: Clock) -> Bot:
     """Wire the listeners. Bolt's own verification is off because ours stands in front of it (see signature.py)."""
     client = slack_client(settings.token, settings.base_url)
+    installation = InstallationWatch(client)
     app = AsyncApp(
         name="countersign",
         logger=slack_logger(),
         client=slack_client(None, settings.base_url),
-        authorize=_Installation(client),
-        before_authorize=_KnownPayloads(),
+        authorize=installation,
         request_verification_enabled=False,
         attaching_function_token_enabled=False,
         attaching_conversation_kwargs_enabled=False,
     )
-    interactions = Interactions(client, desk)
+    interactions = Interactions(client, desk, installation)
     app.action(_ANY)(interactions.on_action)
     app.view(_ANY)(interactions.on_submission)
-    app.event("app_home_opened")(HomeTab(client, desk, ledger, clock).on_opened)
+    app.event("app_home_opened")(HomeTab(client, desk, ledger, installation, clock).on_opened)
     app.event(_ANY)(_ignore_event)
     app.error(_on_error)
-    return Bot(app, client, settings, clock)
+    return Bot(app, settings, clock, installation)

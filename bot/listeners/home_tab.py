@@ -3,12 +3,11 @@
 import asyncio
 from typing import Any
 
-from slack_bolt.async_app import AsyncBoltContext
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.home import SHOWN, home, home_refusal
 from bot.listeners.identity import identify
-from bot.listeners.interactions import installed_team
+from bot.listeners.installation import InstallationWatch
 from bot.listeners.payloads import EventCallback, User
 from bot.slack.client import FAILURES
 from runtime.clock import Clock
@@ -18,23 +17,26 @@ from runtime.desk.model import ApprovalView, CardLedger, Desk
 class HomeTab:
     """The listener for app_home_opened."""
 
-    def __init__(self, client: AsyncWebClient, desk: Desk, ledger: CardLedger, clock: Clock) -> None:
+    def __init__(
+        self, client: AsyncWebClient, desk: Desk, ledger: CardLedger, installation: InstallationWatch, clock: Clock
+    ) -> None:
         self._client = client
+        self._installation = installation
         self._desk = desk
         self._ledger = ledger
         self._clock = clock
 
-    async def on_opened(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
+    async def on_opened(self, body: dict[str, Any]) -> None:
         """Show what waits for the person who looks."""
         payload = EventCallback.model_validate(body)
         if payload.event.user is None or payload.event.tab != "home":
             return
         # The envelope names the team of the installation; users.info corrects it to the user's own.
         user = User(id=payload.event.user, team_id=payload.team_id)
-        await self._client.views_publish(user_id=user.id, view=await self._view(user, installed_team(context)))
+        await self._client.views_publish(user_id=user.id, view=await self._view(user))
 
-    async def _view(self, user: User, team: str) -> dict[str, Any]:
-        identity = await identify(user, team, self._client, self._desk)
+    async def _view(self, user: User) -> dict[str, Any]:
+        identity = await identify(user, self._installation.known, self._client, self._desk)
         if identity.refusal or identity.person is None:
             return home_refusal(identity.refusal.text if identity.refusal else "")
         pending = await self._desk.pending(identity.person.id)

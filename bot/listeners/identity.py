@@ -1,15 +1,15 @@
 """From a Slack user to exactly one person, or a refusal. Whatever is not known counts against the click."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import aiohttp
-from slack_sdk.errors import SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.listeners.installation import Installation
 from bot.listeners.payloads import User
+from bot.slack.client import FAILURES
 from runtime.desk.model import Desk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import Refusal
@@ -22,10 +22,13 @@ _TEXTS = {
     "identity.deactivated": "This Slack account is deactivated, so it cannot decide.",
     "identity.bot": "Bots cannot decide. A person has to.",
     "identity.guest": "Guests cannot decide. Please ask a full member of this workspace.",
+    "identity.unclear": "Slack did not say whether you are a full member of this workspace, so you cannot decide here.",
     "identity.unknown": "Countersign's directory has no person for your Slack account, so you cannot decide here.",
     "identity.ambiguous": "Countersign's directory has two people for your Slack account. Please tell its operator.",
     "identity.lookup_failed": "Slack did not confirm who you are just now, so this was not counted. Please try again.",
 }
+# What Slack must deny of a full member.
+_MUST_BE_FALSE = ("deleted", "is_bot", "is_restricted", "is_ultra_restricted")
 
 
 @dataclass(frozen=True)
@@ -41,24 +44,47 @@ def _refuse(code: str) -> Refusal:
     return Refusal(code, _TEXTS[code])
 
 
-def team_refusal(user: User, installed_team: str) -> Refusal | None:
-    """Refuse whoever acts from another team, or from none."""
-    return None if user.team_id == installed_team else _refuse("identity.other_team")
+def is_elsewhere(user: User, installation: Installation) -> bool:
+    """Say whether the payload alone shows that the user is of another team; on Enterprise Grid it never does."""
+    return user.team_id is None or (installation.enterprise is None and user.team_id != installation.team)
 
 
-def profile_refusal(profile: Mapping[str, Any] | None, user: User) -> Refusal | None:
-    """Refuse by what users.info says; None means that it could not be asked."""
-    if profile is None or profile.get("id") != user.id:
-        return _refuse("identity.lookup_failed")
-    if profile.get("team_id") != user.team_id or profile.get("is_stranger"):
-        return _refuse("identity.other_team")
-    if profile.get("deleted") is not False:
+def team_refusal(user: User, installation: Installation, profile: Mapping[str, Any]) -> Refusal | None:
+    """Refuse whoever is of another team; on Enterprise Grid, of another organization.
+
+    Payload and profile must agree: the payload names a team of the user's, the installation's, or the organization.
+    """
+    organization = installation.enterprise
+    is_colleague = organization is not None and _enterprise(profile) == organization
+    is_member = profile.get("team_id") == installation.team and not profile.get("is_stranger")
+    agrees = user.team_id is not None and user.team_id in (installation.team, organization, *_teams(profile))
+    return None if (is_member or is_colleague) and agrees else _refuse("identity.other_team")
+
+
+def _enterprise(profile: Mapping[str, Any]) -> str:
+    """Return the organization that Slack says the user is of, or ""."""
+    user = profile.get("enterprise_user")
+    return str(user.get("enterprise_id", "")) if isinstance(user, dict) else ""
+
+
+def _teams(profile: Mapping[str, Any]) -> list[str]:
+    """Return the teams that Slack says the user is of, the home team first."""
+    user = profile.get("enterprise_user")
+    teams = user.get("teams") if isinstance(user, dict) else None
+    home = profile.get("team_id")
+    return [team for team in (home, *(teams if isinstance(teams, list) else ())) if isinstance(team, str)]
+
+
+def profile_refusal(profile: Mapping[str, Any]) -> Refusal | None:
+    """Refuse by what users.info says: only a certain full member passes, and nobody is called what they are not."""
+    if profile.get("deleted") is True:
         return _refuse("identity.deactivated")
-    if profile.get("is_bot") is not False or profile.get("is_workflow_bot") or user.id == "USLACKBOT":
+    if profile.get("is_bot") is True or profile.get("is_workflow_bot") or profile.get("id") == "USLACKBOT":
         return _refuse("identity.bot")
-    if profile.get("is_restricted") is not False or profile.get("is_ultra_restricted") is not False:
+    if profile.get("is_restricted") is True or profile.get("is_ultra_restricted") is True:
         return _refuse("identity.guest")
-    return None
+    clear = all(profile.get(flag) is False for flag in _MUST_BE_FALSE)
+    return None if clear else _refuse("identity.unclear")
 
 
 def the_one(people: Sequence[Person]) -> Person | Refusal:
@@ -68,23 +94,48 @@ def the_one(people: Sequence[Person]) -> Person | Refusal:
     return _refuse("identity.ambiguous" if people else "identity.unknown")
 
 
-async def _profile(client: AsyncWebClient, user: str) -> Mapping[str, Any] | None:
+async def _vet(
+    user: User, known: Callable[[], Awaitable[Installation]], client: AsyncWebClient
+) -> Sequence[str] | Refusal:
+    """Return the teams under which the directory may know the user, their own first, or why they cannot act."""
     try:
         async with asyncio.timeout(_LOOKUP_SECONDS):
-            response = await client.users_info(user=user)
-    except (SlackClientError, aiohttp.ClientError, TimeoutError):
-        return None
-    profile = response.get("user")
-    return profile if isinstance(profile, dict) else None
+            installation = await known()
+            if is_elsewhere(user, installation):
+                return _refuse("identity.other_team")
+            profile = (await client.users_info(user=user.id)).get("user")
+    except FAILURES:
+        profile = None
+    if not isinstance(profile, dict) or profile.get("id") != user.id:
+        return _refuse("identity.lookup_failed")
+    teams = (*_teams(profile)[:1], installation.team, installation.enterprise)
+    found = [team for team in dict.fromkeys(teams) if team]
+    return team_refusal(user, installation, profile) or profile_refusal(profile) or found
 
 
-async def identify(user: User, installed_team: str, client: AsyncWebClient, desk: Desk) -> Identity:
-    """Find the person behind a payload's user: the user's own team, then Slack's record, then the directory."""
+async def _behind(accounts: Iterable[SlackAccount], desk: Desk) -> tuple[SlackAccount, list[Person]] | None:
+    """Return the people behind accounts that are one user's, with the first account that the directory knows."""
+    found: dict[str, Person] = {}
+    first = None
+    for account in accounts:
+        people = await desk.people(account)
+        first = first or (account if people else None)
+        found |= {person.id: person for person in people}
+    return (first, list(found.values())) if first else None
+
+
+async def identify(
+    user: User, known: Callable[[], Awaitable[Installation]], client: AsyncWebClient, desk: Desk
+) -> Identity:
+    """Find the person behind a payload's user: Slack's record of them, then the directory.
+
+    On Enterprise Grid a user has one id in all workspaces of the organization, so the directory may name any of them.
+    """
     account = SlackAccount(user.team_id or "", user.id)
-    refusal = team_refusal(user, installed_team)
-    if refusal is None:
-        refusal = profile_refusal(await _profile(client, user.id), user)
-    if refusal is None:
-        found = the_one(await desk.people(account))
-        return Identity(account, None, found) if isinstance(found, Refusal) else Identity(account, found, None)
-    return Identity(account, None, refusal)
+    teams = await _vet(user, known, client)
+    if isinstance(teams, Refusal):
+        return Identity(account, None, teams)
+    found = await _behind((SlackAccount(team, user.id) for team in teams), desk)
+    one = the_one(found[1] if found else [])
+    account = found[0] if found else account
+    return Identity(account, None, one) if isinstance(one, Refusal) else Identity(account, one, None)

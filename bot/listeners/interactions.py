@@ -1,7 +1,8 @@
 """What a click does: resolve the person, record, acknowledge, apply, and answer in private.
 
-The order is the point. Nothing is acknowledged before it is recorded, and after the acknowledgement nothing is
-raised: what fails from there on is told to the person, and the runtime applies the recorded click later.
+The order is the point. A vote is recorded before it is acknowledged, within a deadline that leaves room in Slack's
+three seconds; what can't be is not acknowledged. Modals open and answers are given after the acknowledgement, with
+deadlines of their own. What fails from there on is told to the person, and the runtime applies what is recorded later.
 """
 
 import asyncio
@@ -10,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ValidationError
-from slack_bolt.async_app import AsyncAck, AsyncBoltContext
-from slack_sdk.errors import SlackApiError
+from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards import references
@@ -20,8 +20,11 @@ from bot.cards.modals import reason_fault, reason_modal
 from bot.listeners import private
 from bot.listeners.clicks import click
 from bot.listeners.identity import Identity, identify
+from bot.listeners.installation import InstallationWatch
 from bot.listeners.payloads import Actions, Submission, User
-from bot.slack.client import FAILURES, error_data, slack_logger
+from bot.listeners.private import PrivateAnswers
+from bot.slack.client import FAILURES, error_code
+from bot.slack.log import slack_logger
 from runtime.desk.model import ApprovalView, Desk
 from runtime.model.approval import Refusal, VoteVerdict
 
@@ -40,12 +43,6 @@ class _Standing:
     refusal: Refusal | None
 
 
-def installed_team(context: AsyncBoltContext) -> str:
-    """Return the team that installed the app; without one nobody belongs to it."""
-    result = context.authorize_result
-    return (result.team_id if result else None) or "no team"
-
-
 def _modal(standing: _Standing, verdict: VoteVerdict, channel: str | None) -> dict[str, Any] | None:
     """Return the modal that must come before the vote, if one must."""
     if standing.refusal or standing.view is None or not _wants_reason(standing.view, verdict):
@@ -60,23 +57,26 @@ def _wants_reason(view: ApprovalView | None, verdict: VoteVerdict) -> bool:
 class Interactions:
     """The listeners for buttons and modals."""
 
-    def __init__(self, client: AsyncWebClient, desk: Desk) -> None:
+    def __init__(self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch) -> None:
         self._client = client
         self._desk = desk
+        self._installation = installation
+        self._answers = PrivateAnswers(client)
+        self._telling: set[asyncio.Task[None]] = set()
         self._log = slack_logger()
 
-    async def on_action(self, body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+    async def on_action(self, body: dict[str, Any], ack: AsyncAck) -> None:
         """Handle a click on any button."""
-        payload, team = Actions.model_validate(body), installed_team(context)
+        payload = Actions.model_validate(body)
         action_id = payload.action.action_id
         if action_id in _VERDICTS:
-            await self._guarded(payload, ack, self._vote(payload, ack, team))
+            await self._guarded(payload, ack, self._vote(payload, ack))
         elif action_id == references.SHOW_ALL or action_id in references.PAGE_ACTIONS:
-            await self._guarded(payload, ack, self._show(payload, ack, team))
+            await self._guarded(payload, ack, self._show(payload, ack))
         else:
             await self._unknown(payload, ack)
 
-    async def on_submission(self, body: dict[str, Any], ack: AsyncAck, context: AsyncBoltContext) -> None:
+    async def on_submission(self, body: dict[str, Any], ack: AsyncAck) -> None:
         """Handle the reason modal: a fault is shown at its input, and the modal stays open."""
         payload = Submission.model_validate(body)
         try:
@@ -86,18 +86,18 @@ class Interactions:
             await ack()
             return
         fault = reason_fault(payload.reason)
-        notification = None if fault else await self._record_reason(payload, ref, installed_team(context))
+        notification = None if fault else await self._record_reason(payload, ref)
         if notification is None:
             await ack(response_action="errors", errors={references.REASON: fault or private.REASON_NOT_RECORDED})
             return
         await ack()
         await self._settle(notification, payload.user, ref.channel)
 
-    async def _record_reason(self, payload: Submission, ref: references.ReasonRef, team: str) -> str | None:
+    async def _record_reason(self, payload: Submission, ref: references.ReasonRef) -> str | None:
         """Record the vote; None when that failed, whatever the cause: the modal must not close as if it had not."""
         try:
             async with asyncio.timeout(DEADLINE):
-                standing = await self._standing(payload.user, ref, team)
+                standing = await self._standing(payload.user, ref)
                 return await self._record(ref, standing, ref.verdict, payload.view.id, payload.reason)
         except Exception as error:  # noqa: BLE001 - fails closed, see above
             self._log.error("a reason was not recorded: %s", type(error).__name__)
@@ -109,7 +109,10 @@ class Interactions:
         except ValidationError:
             await self._unknown(payload, ack)
         except Exception:  # whatever failed, the click must not look as if it were recorded; it is logged above us
-            await self._tell(payload, private.NOT_RECORDED)
+            # Slack is told at once that the click was not taken; the person, as soon as that can be.
+            telling = asyncio.create_task(self._tell(payload, private.NOT_RECORDED))
+            self._telling.add(telling)
+            telling.add_done_callback(self._telling.discard)
             raise
 
     async def _unknown(self, payload: Actions, ack: AsyncAck) -> None:
@@ -117,8 +120,8 @@ class Interactions:
         await ack()
         await self._tell(payload, private.UNKNOWN_BUTTON)
 
-    async def _standing(self, user: User, ref: references.CardRef, team: str) -> _Standing:
-        identity = await identify(user, team, self._client, self._desk)
+    async def _standing(self, user: User, ref: references.CardRef) -> _Standing:
+        identity = await identify(user, self._installation.known, self._client, self._desk)
         view = await self._desk.approval(ref.id)
         return _Standing(identity, view, identity.refusal or references.stale(ref, view))
 
@@ -128,22 +131,22 @@ class Interactions:
         recorded = click(ref, standing.identity, verdict, occasion=occasion, reason=reason, refusal=standing.refusal)
         return await self._desk.record(recorded)
 
-    async def _vote(self, payload: Actions, ack: AsyncAck, team: str) -> None:
+    async def _vote(self, payload: Actions, ack: AsyncAck) -> None:
         """Record a vote, or ask for its reason first."""
         ref = references.CardRef.model_validate_json(payload.action.value)
         verdict = _VERDICTS[payload.action.action_id]
+        notification = None
         async with asyncio.timeout(DEADLINE):
-            standing = await self._standing(payload.user, ref, team)
+            standing = await self._standing(payload.user, ref)
             if _wants_reason(standing.view, verdict):
                 standing = await self._may_decide(standing, ref)
             modal = _modal(standing, verdict, payload.place)
-            notification = (
-                await self._record(ref, standing, verdict, payload.action.action_ts, "") if modal is None else None
-            )
+            if modal is None:
+                notification = await self._record(ref, standing, verdict, payload.action.action_ts, "")
+        await ack()
         if modal is not None:
             await self._open(payload, modal)
-        await ack()
-        if notification is not None:
+        elif notification is not None:
             await self._settle(notification, payload.user, payload.place)
 
     async def _may_decide(self, standing: _Standing, ref: references.CardRef) -> _Standing:
@@ -159,21 +162,21 @@ class Interactions:
             outcome = await self._desk.apply(notification)
         except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
             self._log.error("a recorded click was not applied: %s", type(error).__name__)
-            await private.tell(self._client, user.id, channel, private.NOT_YET_COUNTED)
+            await self._answers.tell(user.id, channel, private.NOT_YET_COUNTED, occasion=notification)
             return
         if outcome.refusal:
-            await private.tell(self._client, user.id, channel, outcome.refusal.text)
+            await self._answers.tell(user.id, channel, outcome.refusal.text, occasion=notification)
 
-    async def _show(self, payload: Actions, ack: AsyncAck, team: str) -> None:
+    async def _show(self, payload: Actions, ack: AsyncAck) -> None:
         """Open or turn the pages of everything, for people of the directory only."""
         ref = references.PageRef.model_validate_json(payload.action.value)
         async with asyncio.timeout(DEADLINE):
-            identity = await identify(payload.user, team, self._client, self._desk)
+            identity = await identify(payload.user, self._installation.known, self._client, self._desk)
             view = None if identity.refusal else await self._desk.approval(ref.id)
+        await ack()
         refusal = identity.refusal or (None if view else references.stale(ref, None))
         if view:
             await self._open(payload, details_modal(view, ref.page))
-        await ack()
         if refusal:
             await self._tell(payload, refusal.text)
 
@@ -185,10 +188,10 @@ class Interactions:
             else:
                 await self._client.views_open(trigger_id=payload.trigger_id, view=modal)
         except FAILURES as error:
-            code = error_data(error).get("error", "") if isinstance(error, SlackApiError) else type(error).__name__
+            code = error_code(error)
             if code not in ("exchanged_trigger_id", "hash_conflict"):
                 self._log.warning("a modal was not opened: %s", code)
                 await self._tell(payload, private.NOT_OPENED)
 
     async def _tell(self, payload: Actions, text: str) -> None:
-        await private.tell(self._client, payload.user.id, payload.place, text)
+        await self._answers.tell(payload.user.id, payload.place, text, occasion=payload.action.action_ts)

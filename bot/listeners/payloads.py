@@ -1,9 +1,11 @@
 """What Slack sends, as far as we read it.
 
 Members that we do not read are ignored, because Slack adds to its payloads at will; those that we read must be right.
+Bolt is handed what was read and nothing else, because it fails in many ways on members that are not as it expects.
 """
 
 from typing import Annotated, Any, Literal
+from urllib.parse import parse_qs
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -79,6 +81,7 @@ class State(_Loose):
 class SubmittedView(_Loose):
     """A modal that was submitted."""
 
+    type: Literal["modal"]
     id: Short
     callback_id: Short
     private_metadata: Annotated[str, Field(max_length=3000)] = ""
@@ -129,3 +132,15 @@ _PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discrimina
 def parse_payload(body: Any) -> Payload:
     """Return a payload that we handle, or raise pydantic's ValidationError."""
     return _PAYLOAD.validate_python(body)
+
+
+def parse_request(content_type: str, body: str) -> Payload:
+    """Return the payload of a request: JSON, or a form with JSON in its member `payload`. Raise ValueError."""
+    if content_type.partition(";")[0].strip().lower() == "application/x-www-form-urlencoded":
+        body = parse_qs(body).get("payload", [""])[0]
+    return _PAYLOAD.validate_json(body)
+
+
+def as_read(payload: Payload) -> dict[str, Any]:
+    """Return a payload as JSON again, with the members that were read and no others."""
+    return payload.model_dump(mode="json", exclude_none=True)

@@ -1,12 +1,15 @@
 """Answers that only the person who is interacting sees. They are conversation, not effects, and may fail."""
 
-import aiohttp
-from slack_sdk.errors import SlackClientError
+import asyncio
+from typing import Any
+
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.blocks import section
 from bot.cards.text import mrkdwn, short
-from bot.slack.client import slack_logger
+from bot.slack.client import FAILURES, error_code
+from bot.slack.log import slack_logger
 
 NOT_RECORDED = (
     "Something went wrong on our side, and your click may not have been recorded. Please look at the card in a "
@@ -20,20 +23,43 @@ NOT_YET_COUNTED = "Your click is recorded, but could not be counted yet. The car
 UNKNOWN_BUTTON = "Countersign does not know this button any more. Nothing was done."
 NOT_OPENED = "This could not be opened. Nothing was recorded. Please click again."
 
-_LIMIT = 2500
+TELL_SECONDS = 10.0
+"""Seconds that an answer may take; by then the click has been acknowledged long ago."""
+
+_LIMIT, _REMEMBERED = 2500, 1000
 
 
-async def tell(client: AsyncWebClient, user: str, channel: str | None, text: str) -> None:
-    """Answer in the channel, visible to the person alone; where there is no channel, in the direct conversation."""
-    blocks = [section(short(text, _LIMIT, lines=50))]
-    fallback = mrkdwn(text[:_LIMIT])
-    try:
+class PrivateAnswers:
+    """Says things in private: one that stands for many deliveries of one click is said once."""
+
+    def __init__(self, client: AsyncWebClient) -> None:
+        self._client = client
+        self._said: dict[tuple[str, str, str], None] = {}
+
+    async def tell(self, user: str, channel: str | None, text: str, *, occasion: str) -> None:
+        """Answer a person about one interaction, which `occasion` names. Never raises."""
+        said = (user, occasion, text)
+        if said in self._said:
+            return
+        self._said[said] = None
+        while len(self._said) > _REMEMBERED:
+            del self._said[next(iter(self._said))]
+        try:
+            async with asyncio.timeout(TELL_SECONDS):
+                await self._deliver(user, channel, text)
+        except FAILURES as error:
+            self._said.pop(said, None)
+            slack_logger().warning("a private answer could not be delivered: %s", error_code(error))
+
+    async def _deliver(self, user: str, channel: str | None, text: str) -> None:
+        """Answer in the channel, visible to the person alone; where that can't be, in the direct conversation."""
+        content: dict[str, Any] = {"text": mrkdwn(text[:_LIMIT]), "blocks": [section(short(text, _LIMIT, lines=50))]}
         if channel is not None:
-            await client.chat_postEphemeral(channel=channel, user=user, text=fallback, blocks=blocks)
-        else:
-            direct = await client.conversations_open(users=user)
-            await client.chat_postMessage(
-                channel=direct["channel"]["id"], text=fallback, blocks=blocks, unfurl_links=False, unfurl_media=False
-            )
-    except (SlackClientError, aiohttp.ClientError, TimeoutError) as error:
-        slack_logger().warning("a private answer could not be delivered: %s", type(error).__name__)
+            try:
+                await self._client.chat_postEphemeral(channel=channel, user=user, **content)
+                return
+            except SlackApiError as error:
+                slack_logger().info("a private answer goes to the direct conversation: %s", error_code(error))
+        direct = await self._client.conversations_open(users=user)
+        place = direct["channel"]["id"]
+        await self._client.chat_postMessage(channel=place, unfurl_links=False, unfurl_media=False, **content)

@@ -1,6 +1,5 @@
 """The Web API client: no retries of its own, nothing of a payload in its logs, and errors in the runtime's terms."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +7,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.slack.log import slack_logger
 from runtime.handlers import HandlerError, OutcomeUnknownError, RefusedError, TransientError
 
 # The type under our own name, for those above who hand the client around: slack_sdk is imported in bot/ alone.
@@ -21,13 +21,6 @@ _TRANSIENT = frozenset(
 # Slack documents of these that some of the work may have been done.
 _UNKNOWN = frozenset({"fatal_error", "internal_error", "request_timeout"})
 _SERVER_ERROR, _UNAVAILABLE, _TOO_MANY = 500, 503, 429
-
-
-def slack_logger() -> logging.Logger:
-    """Return the logger for Bolt and the SDK. Both write whole payloads at DEBUG, whatever the root logger says."""
-    logger = logging.getLogger("bot.slack")
-    logger.setLevel(logging.INFO)
-    return logger
 
 
 def slack_client(token: str | None, base_url: str | None = None, timeout: int = 10) -> AsyncWebClient:
@@ -45,6 +38,12 @@ def error_data(error: SlackApiError) -> Mapping[str, Any]:
     """Return the body of an error, empty when it is not Slack's JSON."""
     data = getattr(error.response, "data", None)
     return data if isinstance(data, dict) else {}
+
+
+def error_code(error: Exception) -> str:
+    """Return Slack's code of an error, or the kind of error where Slack said nothing."""
+    code = error_data(error).get("error") if isinstance(error, SlackApiError) else None
+    return str(code or type(error).__name__)
 
 
 def _status(error: SlackApiError) -> int:

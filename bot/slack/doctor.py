@@ -1,15 +1,20 @@
 """What can be said about the Slack side without posting anything."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.client import FAILURES, error_data
+from bot.slack.client import FAILURES, error_code
 
 # What the methods that we call need, and nothing else; the manifest asks for the same.
-SCOPES = frozenset({"chat:write", "channels:history", "groups:history", "im:history", "im:write", "users:read"})
+SCOPES = frozenset(
+    {
+        *("chat:write", "channels:history", "channels:read", "groups:history", "groups:read"),
+        *("im:history", "im:write", "users:read"),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -22,18 +27,12 @@ class Fact:
     remedy: str = ""
 
 
-def why(error: Exception) -> str:
-    """Return why a call failed: Slack's own code, or the kind of error."""
-    code = error_data(error).get("error") if isinstance(error, SlackApiError) else None
-    return str(code or type(error).__name__)
-
-
 async def _token(client: AsyncWebClient) -> list[Fact]:
     try:
         answer = await client.auth_test()
     except FAILURES as error:
         remedy = "Set the bot token (xoxb-…) from OAuth & Permissions, and check that Slack can be reached."
-        return [Fact("slack token", ok=False, detail=why(error), remedy=remedy)]
+        return [Fact("slack token", ok=False, detail=error_code(error), remedy=remedy)]
     who = f"{answer.get('user')} in {answer.get('team')} ({answer.get('team_id')})"
     return [Fact("slack token", ok=True, detail=who), _scopes(answer)]
 
@@ -52,11 +51,36 @@ async def _socket_mode(client: AsyncWebClient, app_token: str) -> Fact:
         await client.apps_connections_open(app_token=app_token)
     except FAILURES as error:
         remedy = "Set an app-level token (xapp-…) with connections:write, and turn Socket Mode on."
-        return Fact("slack socket mode", ok=False, detail=why(error), remedy=remedy)
+        return Fact("slack socket mode", ok=False, detail=error_code(error), remedy=remedy)
     return Fact("slack socket mode", ok=True, detail="a connection can be opened")
 
 
-async def check_slack(client: AsyncWebClient, app_token: str | None = None) -> list[Fact]:
-    """Check the bot token, its scopes and, where there is one, the app-level token."""
+_REMEDIES = {
+    "channel_not_found": "Use the channel's id, not its name; into a private channel, invite the bot first.",
+    "missing_scope": "Add the scopes under OAuth & Permissions, and install the app again.",
+}
+
+
+async def _channel(client: AsyncWebClient, channel: str) -> Fact:
+    """Look into a channel that cards go to: it must be there, in use, and the bot must be in it."""
+    name = f"slack channel {channel}"
+    try:
+        found = (await client.conversations_info(channel=channel))["channel"]
+    except FAILURES as error:
+        code = error_code(error)
+        return Fact(name, ok=False, detail=code, remedy=_REMEDIES.get(code, "Check that Slack can be reached."))
+    place = f"#{found.get('name', '')}"
+    if found.get("is_archived"):
+        return Fact(name, ok=False, detail=f"{place} is archived", remedy="Unarchive it, or name another one.")
+    if not found.get("is_member"):
+        remedy = f"Invite the bot into {place}: /invite @Countersign."
+        return Fact(name, ok=False, detail=f"the bot is not in {place}", remedy=remedy)
+    return Fact(name, ok=True, detail=f"{place}, and the bot is in it")
+
+
+async def check_slack(client: AsyncWebClient, app_token: str | None, channels: Iterable[str]) -> list[Fact]:
+    """Check the bot token, its scopes, each channel that cards go to and, where there is one, the app-level token."""
     facts = await _token(client)
+    if facts[0].ok:
+        facts += [await _channel(client, channel) for channel in sorted(set(channels))]
     return [*facts, await _socket_mode(client, app_token)] if app_token else facts

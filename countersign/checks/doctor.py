@@ -77,7 +77,8 @@ async def _slack(settings: Settings) -> list[Fact]:
         detail=" and ".join(heard) or "none, so no click can be heard",
         remedy="Set COUNTERSIGN_SLACK_SIGNING_SECRETS for HTTP, or COUNTERSIGN_SLACK_APP_TOKEN for Socket Mode.",
     )
-    return [transport, *await check_slack(client, app_token.get_secret_value() if app_token else None)]
+    channels = [channel for channel in (settings.slack_channel, *settings.slack_channels.values()) if channel]
+    return [transport, *await check_slack(client, app_token.get_secret_value() if app_token else None, channels)]
 
 
 async def _archive(settings: Settings, clock: Clock) -> list[Fact]:

@@ -29,11 +29,20 @@ def find_channel(sandbox: Sandbox, wanted: str) -> str:
     return channel.id
 
 
+def _speaking_place(sandbox: Sandbox, wanted: str) -> str:
+    """Return the id of a conversation in which the app may speak: not in an archived one."""
+    found = find_channel(sandbox, wanted)
+    channel = sandbox.workspace.channel(found)
+    if channel and channel.is_archived:
+        raise SlackError("is_archived")
+    return found
+
+
 def _posting_place(sandbox: Sandbox, wanted: str) -> str:
     """Return where to post: as above, or a person's direct conversation."""
     user = sandbox.workspace.user(wanted)
     if user is None:
-        return find_channel(sandbox, wanted)
+        return _speaking_place(sandbox, wanted)
     if user.is_bot or user.deleted or not sandbox.visible(user):
         raise SlackError("channel_not_found")
     return sandbox.direct_channel(user.id)
@@ -139,7 +148,7 @@ def post_message(sandbox: Sandbox, args: Args) -> Json:
 
 def update(sandbox: Sandbox, args: Args) -> Json:
     """chat.update: what is not given is kept."""
-    channel = find_channel(sandbox, args.text("channel"))
+    channel = _speaking_place(sandbox, args.text("channel"))
     message = sandbox.store.find(channel, args.text("ts"))
     if message is None:
         raise SlackError("message_not_found")
@@ -169,7 +178,7 @@ def public(message: Json, *, metadata: bool = True) -> Json:
 
 def post_ephemeral(sandbox: Sandbox, args: Args) -> Json:
     """chat.postEphemeral."""
-    channel = find_channel(sandbox, args.text("channel"))
+    channel = _speaking_place(sandbox, args.text("channel"))
     user = args.text("user")
     if user not in sandbox.workspace.members(channel):
         raise SlackError("user_not_in_channel")

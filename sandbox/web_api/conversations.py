@@ -109,7 +109,7 @@ def _channel_object(sandbox: Sandbox, channel: Channel) -> Json:
         "is_im": False,
         "is_mpim": False,
         "is_private": channel.is_private,
-        "is_archived": False,
+        "is_archived": channel.is_archived,
         "is_general": False,
         "is_shared": shared,
         "is_ext_shared": shared,

@@ -20,7 +20,7 @@ def common(sandbox: Sandbox, user: User) -> Json:
         "api_app_id": sandbox.workspace.app.id,
         "token": sandbox.verification_token,
         "team": {"id": team.id, "domain": team.domain},
-        "enterprise": None,
+        "enterprise": {"id": team.enterprise_id} if team.enterprise_id else None,
         "is_enterprise_install": False,
     }
 

@@ -32,10 +32,14 @@ def user_object(sandbox: Sandbox, user: User) -> Json:
         "is_bot": user.is_bot,
         "is_app_user": False,
     }
+    organization = sandbox.workspace.enterprise_of(user)
+    if organization:
+        common["enterprise_user"] = {"id": user.id, "enterprise_id": organization, "teams": [team_id]}
     if user.deleted:
         return common
     roles = {"is_admin": False, "is_owner": False, "is_primary_owner": False}
     guest = {"is_restricted": user.is_restricted, "is_ultra_restricted": user.is_ultra_restricted}
+    guest = {} if user.is_restricted is None else guest
     return {**common, "real_name": user.real_name, "tz": "Etc/UTC", "tz_offset": 0, **roles, **guest}
 
 
@@ -76,6 +80,7 @@ def auth_test(sandbox: Sandbox, args: Args) -> Json:
         "user_id": workspace.app.bot_user_id,
         "bot_id": workspace.bot_id,
         "is_enterprise_install": False,
+        **({"enterprise_id": workspace.team.enterprise_id} if workspace.team.enterprise_id else {}),
     }
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.listeners.app import BotSettings, build_bot
+from bot.listeners.app import Bot, BotSettings, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
@@ -19,7 +19,7 @@ from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import ApprovalStatus, AskKind, Refusal, VoteVerdict
 from sandbox.client import SandboxUser
-from sandbox.harness import HandClock, served
+from sandbox.harness import Faults, HandClock, served
 from sandbox.rules.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
@@ -58,6 +58,9 @@ PEOPLE = {
     "U0ANNA2": [Person("p-anna", "Anna Berg", ("compliance",))],
     "U0BORIS": [Person("p-boris", "Boris Lind", ("compliance",))],
     "U0CARLA": [Person("p-carla", "Carla Mota", ("compliance",))],
+    "U0SISTER": [Person("p-sina", "Sina Lund", ("compliance",))],
+    "U0RIVAL": [Person("p-rolf", "Rolf Rival", ("compliance",))],
+    "U0ODD": [Person("p-olga", "Olga Dahl", ("compliance",))],
     "U0TWIN": [Person("p-1", "One", ("compliance",)), Person("p-2", "Two", ("compliance",))],
     "U0EXT": [Person("p-eve", "Eve Stone", ("compliance",))],
     "U0GUEST": [Person("p-gil", "Gil Ortega", ("compliance",))],
@@ -103,6 +106,14 @@ def ask(approval_id: str = "apr-1", **changes: Any) -> ApprovalView:
     return replace(view, **changes)
 
 
+async def until(holds: Callable[[], bool]) -> None:
+    """Look until something holds."""
+    async with asyncio.timeout(MINUTE):
+        await asyncio.sleep(0)
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
 class DatabaseDownError(Exception):
     """What a store raises when it cannot be reached; its text quotes what it was given, as drivers do."""
 
@@ -117,6 +128,7 @@ class MemoryDesk:
     outcomes: dict[str, ClickOutcome] = field(default_factory=dict)
     voters: dict[str, set[str]] = field(default_factory=dict)
     cards: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = field(default_factory=dict)
+    applications: int = 0
     down: set[str] = field(default_factory=set)
     applied: asyncio.Condition = field(default_factory=asyncio.Condition)
 
@@ -127,7 +139,7 @@ class MemoryDesk:
     async def people(self, account: SlackAccount) -> list[Person]:
         self._reach("people", account)
         known = PEOPLE.get(account.user, [])
-        return known if account.team == "T0HOST" else []
+        return known if account.team in ("T0HOST", "T0SISTER") else []
 
     async def approval(self, approval_id: str) -> ApprovalView | None:
         self._reach("approval", approval_id)
@@ -151,6 +163,7 @@ class MemoryDesk:
 
     async def apply(self, notification_id: str) -> ClickOutcome:
         async with self.applied:
+            self.applications += 1
             self._reach("apply", notification_id)
             if notification_id not in self.outcomes:
                 self.outcomes[notification_id] = await self._decide(self.inbox[notification_id])
@@ -205,6 +218,8 @@ class Stage:
     desk: MemoryDesk
     handlers: dict[str, Handler]
     raw: AsyncWebClient
+    bot: Bot
+    faults: Faults
     _stack: AsyncExitStack
 
     async def person(self, user: str) -> SandboxUser:
@@ -272,11 +287,11 @@ async def _http(app: Any, listener: socket.socket) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _socket_mode(bot: Any) -> AsyncIterator[None]:
-    connected = asyncio.Event()
-    task = asyncio.create_task(bot.run_socket_mode(connected))
+async def _socket_mode(bot: Bot, *, is_heard: bool) -> AsyncIterator[None]:
+    task = asyncio.create_task(bot.run_socket_mode())
     try:
-        await asyncio.wait_for(connected.wait(), MINUTE)
+        if is_heard:
+            await until(bot.is_connected)
         yield
     finally:
         task.cancel()
@@ -284,20 +299,43 @@ async def _socket_mode(bot: Any) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def staged(*, transport: str = "http", limits: Limits | None = None) -> AsyncIterator[Stage]:
-    """Run the sandbox and the bot over one transport until the block ends."""
-    clock, desk = HandClock(START), MemoryDesk()
+async def _watched(bot: Bot) -> AsyncIterator[None]:
+    task = asyncio.create_task(bot.watch())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@asynccontextmanager
+async def staged(
+    *,
+    transport: str = "http",
+    limits: Limits | None = None,
+    faults: Faults | None = None,
+    is_heard: bool = True,
+    **changes: Any,
+) -> AsyncIterator[Stage]:
+    """Run the sandbox, its workspace changed as wished, and the bot over one transport until the block ends.
+
+    Unless `is_heard` is False, the bot is connected when the block begins.
+    """
+    clock, desk, faults = HandClock(START), MemoryDesk(), faults or Faults()
     async with AsyncExitStack() as stack:
         listener = socket.create_server(("127.0.0.1", 0))
         stack.callback(listener.close)
         bot_url = f"http://127.0.0.1:{listener.getsockname()[1]}/slack/events"
         app = {**WORKSPACE["app"], **({"request_url": bot_url} if transport == "http" else {})}
-        workspace = parse_workspace({**WORKSPACE, "app": app}, "the stage")
+        workspace = parse_workspace({**WORKSPACE, "app": app, **changes}, "the stage")
         sandbox = create_app(workspace, clock=clock, sleep=clock.sleep, limits=limits)
+        faults.attach(sandbox)
         url = await stack.enter_async_context(served(sandbox))
         settings = BotSettings(app["bot_token"], (SECRET,), app["app_token"], f"{url}/api/")
         bot = build_bot(settings, desk, desk, clock)
-        running = _http(bot.asgi, listener) if transport == "http" else _socket_mode(bot)
+        running = _http(bot.asgi, listener) if transport == "http" else _socket_mode(bot, is_heard=is_heard)
         await stack.enter_async_context(running)
+        await stack.enter_async_context(_watched(bot))
         client = slack_client(app["bot_token"], f"{url}/api/")
-        yield Stage(url, bot_url, clock, desk, slack_handlers(client, desk, desk, clock), client, stack)
+        handlers = slack_handlers(client, desk, desk, clock)
+        yield Stage(url, bot_url, clock, desk, handlers, client, bot, faults, stack)

@@ -1,20 +1,23 @@
 """The request URL: what is not authentic or not a payload is refused, never an error, and never logged."""
 
 import asyncio
+import copy
 import json
 import logging
 from collections.abc import AsyncIterator
 from io import BytesIO
+from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bot.cards.references import APPROVE
 from bot.listeners.signature import MAX_BODY, sign
-from tests.integration.bot_stage import SECRET, Stage, ask, staged, the_card, whispered
+from sandbox.core import ACK_SECONDS
+from tests.integration.bot_stage import CHANNEL, SECRET, Stage, ask, staged, the_card, until, whispered
 
 CANARY = "canary-3f9a"
 JSON = st.recursive(
@@ -105,6 +108,108 @@ async def test_no_signed_body_is_an_error_of_ours(
     text = json.dumps(value)
     body = (text if kind == "application/json" else urlencode({"payload": text})).encode()
     assert await post(http, stage, body, headers(stage, body, kind)) < 500
+
+
+BUTTON = {"action_id": "countersign_approve", "action_ts": "1.2", "value": "{}", "type": "button", "block_id": "b"}
+USER = {"id": "U0ANNA", "team_id": "T0HOST", "username": "anna"}
+VIEW = {
+    "id": "V1",
+    "hash": "1.2",
+    "type": "modal",
+    "callback_id": "countersign_reason",
+    "private_metadata": "{}",
+    "state": {"values": {"reason": {"reason": {"type": "plain_text_input", "value": "Why not"}}}},
+}
+SENT: list[dict[str, Any]] = [
+    {
+        "type": "block_actions",
+        "user": USER,
+        "actions": [BUTTON],
+        "trigger_id": "1.2.3",
+        "response_url": "https://x",
+        "team": {"id": "T0HOST"},
+        "channel": {"id": "C1"},
+        "container": {"type": "message"},
+        "message": {"ts": "1.2"},
+    },
+    {"type": "block_actions", "user": USER, "actions": [BUTTON], "trigger_id": "1.2.3", "view": VIEW},
+    {"type": "view_submission", "user": USER, "view": VIEW, "team": {"id": "T0HOST"}, "response_urls": []},
+    {
+        "type": "event_callback",
+        "team_id": "T0HOST",
+        "event_id": "Ev1",
+        "authorizations": [{"team_id": "T0HOST"}],
+        "event": {"type": "app_home_opened", "user": "U0ANNA", "tab": "home", "channel": "D1"},
+    },
+    {"type": "event_callback", "team_id": "T0HOST", "event": {"type": "message", "channel_type": "im", "message": {}}},
+    {"type": "url_verification", "challenge": "c-1", "token": "t"},
+]
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    [None, 0, "", "x", [], {}, [None], [[]], {"id": 5}, {"type": None}, 10**310, True, 1.5, "\x00"]
+)
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the path of every member, at every depth."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for name, member in inside for place in [(*path, name), *_places(member, (*path, name))]]
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> dict[str, Any]:
+    """Return what Slack sends, with a member left out, made odd or added."""
+    body: dict[str, Any] = copy.deepcopy(draw(st.sampled_from(SENT)))
+    for _ in range(draw(st.integers(1, 3))):
+        *parents, last = draw(st.sampled_from(_places(body)))
+        inner: Any = body
+        for name in parents:
+            inner = inner[name]
+        if isinstance(inner, dict) and draw(st.booleans()):
+            inner.pop(last)
+            if draw(st.booleans()):
+                inner[draw(st.sampled_from(["type", "actions", "view", "event", "response_urls", "bot_id"]))] = draw(
+                    ODD
+                )
+        else:
+            inner[last] = copy.deepcopy(draw(ODD))
+        if not body:
+            break
+    return body
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/x-www-form-urlencoded"])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(body=mutated())
+@example(body={"type": "view_submission", "user": USER, "view": {k: v for k, v in VIEW.items() if k != "type"}})
+@example(body={**SENT[0], "response_urls": 5})
+@example(body={**SENT[3], "event": {**SENT[3]["event"], "bot_id": []}, "authorizations": 5})
+async def test_odd_members_of_a_payload_are_ignored_or_refused_but_never_an_error_of_ours(
+    stage: Stage, http: aiohttp.ClientSession, kind: str, body: dict[str, Any]
+) -> None:
+    text = json.dumps(body)
+    raw = (text if kind == "application/json" else urlencode({"payload": text})).encode()
+    assert await post(http, stage, raw, headers(stage, raw, kind)) in (200, 400)
+
+
+async def test_what_is_refused_is_counted(
+    stage: Stage, http: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with staged() as fresh:
+        for _ in range(5):
+            assert await post(http, fresh, b"{}", headers(fresh, b"{}")) == 400
+    said = [record.getMessage() for record in caplog.records if "were refused" in record.getMessage()]
+    assert [line.partition(": ")[2] for line in said] == ["1 so far", "2 so far", "4 so far"]
+
+
+async def test_an_odd_payload_over_the_socket_is_ignored_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    async with staged(transport="socket") as stage:
+        anna = await stage.person("U0ANNA")
+        command = asyncio.create_task(anna.command(CHANNEL, "/countersign help"))
+        await stage.clock.armed(ACK_SECONDS)
+        await until(lambda: "were refused: 1 so far" in caplog.text)
+        stage.clock.advance(ACK_SECONDS)
+        assert not (await command)["ok"]
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 async def test_bolt_does_not_obey_headers_that_nobody_signed(stage: Stage, http: aiohttp.ClientSession) -> None:

@@ -15,6 +15,7 @@ NEEDS = {
     "chat_update": {"chat:write"},
     "chat_postEphemeral": {"chat:write"},
     "conversations_history": {"channels:history", "groups:history", "im:history"},
+    "conversations_info": {"channels:read", "groups:read"},
     "conversations_replies": {"channels:history", "groups:history", "im:history"},
     "conversations_open": {"im:write"},
     "users_info": {"users:read"},
