@@ -9,13 +9,13 @@ from typing import Annotated
 import isodate
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from policy.model import Answer, Outcome, PolicyUnavailableError
+from policy.model import MOST_GROUPS_EACH, Answer, Outcome, PolicyUnavailableError, Text
 
 # Older servers let a crafted path select another rule (CVE-2025-46569).
 OLDEST_OPA = (1, 4, 0)
 LONGEST_WAIT = timedelta(days=366)
 
-_Text = Annotated[str, Field(min_length=1)]
+_Name = Annotated[Text, Field(min_length=1)]
 
 
 class _Envelope(BaseModel):
@@ -25,7 +25,7 @@ class _Envelope(BaseModel):
 
 
 class _Source(_Envelope):
-    revision: _Text
+    revision: _Name
 
 
 class _Provenance(_Envelope):
@@ -34,7 +34,7 @@ class _Provenance(_Envelope):
 
 
 class _Reply(_Envelope):
-    decision_id: _Text
+    decision_id: _Name
     provenance: _Provenance
     result: Answer
 
@@ -56,7 +56,7 @@ def parse_reply(document: object) -> Reply:
     2. The server is recent enough.
     3. Exactly one bundle gave the answer, and it names its revision.
     4. The result has every member of an answer, and no other.
-    5. Requirement and outcome agree, and the time limit is a duration.
+    5. Requirement and outcome agree, the time limit is a duration, and not too many groups have to sign each.
     """
     try:
         reply = _Reply.model_validate_json(json.dumps(document))  # 1, 3, 4
@@ -97,10 +97,14 @@ def _check(answer: Answer, name: str) -> None:
     if (requirement is not None) != (answer.outcome is Outcome.NEEDS_APPROVAL):
         there = "without" if requirement is None else "with"
         raise PolicyUnavailableError(f"{name}: outcome {answer.outcome} {there} a requirement")
-    if requirement is not None and not _is_wait(requirement.expires_in):
+    if requirement is None:
+        return
+    if not _is_wait(requirement.expires_in):
         raise PolicyUnavailableError(
             f"{name}.requirement.expires_in: {requirement.expires_in!r} is no duration between zero and a year"
         )
+    if requirement.all_groups and len(requirement.groups) > MOST_GROUPS_EACH:
+        raise PolicyUnavailableError(f"{name}.requirement.groups: at most {MOST_GROUPS_EACH} can each have to sign")
 
 
 def _is_wait(text: str) -> bool:

@@ -1,9 +1,26 @@
 """The policy contract (design, section 11): the question, the answer, and the engine that answers."""
 
+import unicodedata
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+LONGEST_TEXT = 2_000
+MOST_ITEMS = 100
+MOST_SIGNATURES = 1_000
+MOST_GROUPS_EACH = 8
+"""Groups of which each may have to sign: Rego looks at every subset of them."""
+
+
+def _printable(text: str) -> str:
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+        raise ValueError("control characters cannot be put on record")
+    return text
+
+
+Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(_printable)]
+Texts = Annotated[list[Text], Field(max_length=MOST_ITEMS)]
 
 
 class Strict(BaseModel):
@@ -50,12 +67,20 @@ class EffectInput(Strict):
     digest: str
 
 
+class ApprovalInput(Strict):
+    """The approval that is bound to this digest, void from `expires_at` on. Times are RFC 3339 UTC."""
+
+    requested_at: str
+    expires_at: str
+
+
 class VoteInput(Strict):
-    """One person's counted verdict on the approval that is bound to this digest."""
+    """One person's counted verdict on that approval, given at `at`."""
 
     person: str
     groups: list[str]
     verdict: Literal["approve", "reject"]
+    at: str
 
 
 class Counters(Strict):
@@ -65,7 +90,7 @@ class Counters(Strict):
 
 
 class Question(Strict):
-    """The whole input document of one policy question; `time` is RFC 3339 UTC."""
+    """The whole input document of one policy question; `approval` is null where people have granted none."""
 
     time: str
     tenant: str
@@ -73,6 +98,7 @@ class Question(Strict):
     run: RunInput
     step: str
     effect: EffectInput
+    approval: ApprovalInput | None
     votes: list[VoteInput]
     counters: Counters
 
@@ -80,20 +106,20 @@ class Question(Strict):
 class Requirement(Strict):
     """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration."""
 
-    quorum: int = Field(ge=1)
-    groups: list[str] = Field(min_length=1)
+    quorum: int = Field(ge=1, le=MOST_SIGNATURES)
+    groups: Texts = Field(min_length=1)
     all_groups: bool
-    exclude: list[str]
-    expires_in: str
+    exclude: Texts
+    expires_in: Text
     reason_required: bool
-    escalate_to: list[str]
+    escalate_to: Texts
 
 
 class Reason(Strict):
     """Why: a stable code, and a sentence for people."""
 
-    code: str
-    msg: str
+    code: Text
+    msg: Text
 
 
 class Answer(Strict):
@@ -102,8 +128,8 @@ class Answer(Strict):
     outcome: Outcome
     tier: Literal["low", "medium", "high"]
     requirement: Requirement | None
-    reasons: list[Reason]
-    obligations: list[str]
+    reasons: list[Reason] = Field(max_length=MOST_ITEMS)
+    obligations: Texts
 
 
 class Verdict(Strict):

@@ -52,6 +52,7 @@ def sample(tenant: str, connector: str, operation: str, target: str, tier: str) 
                 "reversible": False,
                 "digest": "0" * 64,
             },
+            "approval": None,
             "votes": [],
             "counters": {"writes": 0},
         }

@@ -55,6 +55,9 @@ def question(votes: list[dict[str, Any]] | None = None, writes: int = 0, **effec
                 "digest": "00" * 32,
                 **effect,
             },
+            "approval": {"requested_at": "2026-01-05T09:00:00Z", "expires_at": "2026-01-05T17:00:00Z"}
+            if votes
+            else None,
             "votes": votes or [],
             "counters": {"writes": writes},
         }
@@ -63,4 +66,4 @@ def question(votes: list[dict[str, Any]] | None = None, writes: int = 0, **effec
 
 def vote(person: str, verdict: str = "approve", group: str = "compliance") -> dict[str, Any]:
     """Return one vote of the input."""
-    return {"person": person, "groups": [group], "verdict": verdict}
+    return {"person": person, "groups": [group], "verdict": verdict, "at": "2026-01-05T09:30:00Z"}

@@ -34,6 +34,7 @@ def probe(tenant: str, now: datetime) -> Question:
                 "reversible": True,
                 "digest": "0" * 64,
             },
+            "approval": None,
             "votes": [],
             "counters": {"writes": 0},
         }

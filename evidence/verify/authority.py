@@ -1,6 +1,6 @@
 """Whether everything that was done had been allowed, and by those who had to be asked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from evidence import names
 from evidence.records import ApprovalRecord, AskedEffect, DecisionRecord, RequirementRecord, VoteRecord
@@ -149,6 +149,37 @@ def _check_quorum(
     approving = [vote for vote in votes if vote.verdict == "approve" and electorate[vote.person] & set(vote.groups)]
     if len(approving) < requirement.quorum:
         raise BrokenError(name, f"{len(approving)} approved, where {requirement.quorum} had to")
-    missing = set(requirement.groups).difference(*(vote.groups for vote in approving))
-    if requirement.all_groups and missing:
-        raise BrokenError(name, f"nobody of {', '.join(sorted(missing))} approved")
+    if requirement.all_groups and (missing := _groups_without_signer(requirement.groups, approving)):
+        raise BrokenError(name, f"each group needs an approval of its own, and {', '.join(missing)} has none")
+
+
+def _groups_without_signer(groups: Sequence[str], approving: Sequence[VoteRecord]) -> list[str]:
+    """Return the groups that are left over when each one takes a person of its own, as few as can be."""
+    signs_for: dict[str, str] = {}
+    return [group for group in sorted(set(groups)) if not _gets_signer(group, approving, signs_for)]
+
+
+def _gets_signer(start: str, approving: Sequence[VoteRecord], signs_for: dict[str, str]) -> bool:
+    """Give a group a person of its own, having others sign for another of their groups where that frees one."""
+    via: dict[str, str] = {}  # person: the group for which the search came upon them
+    ahead = [start]
+    while ahead:
+        group = ahead.pop()
+        for vote in approving:
+            if group not in vote.groups or vote.person in via:
+                continue
+            via[vote.person] = group
+            if vote.person not in signs_for:
+                _move_up(vote.person, via, signs_for)
+                return True
+            ahead.append(signs_for[vote.person])
+    return False
+
+
+def _move_up(free: str, via: Mapping[str, str], signs_for: dict[str, str]) -> None:
+    """Have everybody on the way from the free person back to the start sign for the group before theirs."""
+    person: str | None = free
+    while person is not None:
+        group = via[person]
+        before = next((other for other, theirs in signs_for.items() if theirs == group), None)
+        signs_for[person], person = group, before

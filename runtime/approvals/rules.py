@@ -1,9 +1,11 @@
 """The rules of human authorization: who may vote, and what the votes add up to. Values in, values out.
 
-Votes count distinct people, never accounts. The requester never counts. Expiry is never consent.
+Votes count distinct people, never accounts; where all groups are asked, a distinct person signs for each. The requester
+never counts. Expiry is never consent.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -69,13 +71,35 @@ def tally(requirement: Requirement, votes: Sequence[tuple[VoteVerdict, str, Sequ
         return ApprovalStatus.REJECTED
     asked = {*requirement.groups, *requirement.escalate_to}
     approvers = {
-        person: set(groups)
+        person: frozenset(groups)
         for verdict, person, groups in votes
         if verdict is VoteVerdict.APPROVE and asked & set(groups)  # who has left the groups since counts no more
     }
-    if len(approvers) < max(requirement.quorum, 1):
-        return ApprovalStatus.REQUESTED
-    covered = set().union(*approvers.values())
-    if requirement.all_groups and not set(requirement.groups) <= covered:
-        return ApprovalStatus.REQUESTED
-    return ApprovalStatus.APPROVED
+    return ApprovalStatus.APPROVED if is_met(requirement, approvers) else ApprovalStatus.REQUESTED
+
+
+def is_met(requirement: Requirement, signers: Mapping[str, AbstractSet[str]]) -> bool:
+    """Return whether these people, with the groups that each is in, are enough: a distinct one for each group asked."""
+    if len(signers) < max(requirement.quorum, 1):
+        return False
+    return not requirement.all_groups or not without_signer(requirement.groups, signers)
+
+
+def without_signer(groups: Sequence[str], signers: Mapping[str, AbstractSet[str]]) -> list[str]:
+    """Return the groups for which nobody is left once each of the others has a person of its own, as few as can be.
+
+    A matching is grown along augmenting paths: a group takes a person from another group that can take a third one.
+    """
+    signs_for: dict[str, str] = {}
+    return [group for group in dict.fromkeys(groups) if not _find_signer(group, signers, signs_for, set())]
+
+
+def _find_signer(
+    group: str, signers: Mapping[str, AbstractSet[str]], signs_for: dict[str, str], tried: set[str]
+) -> bool:
+    for person in (person for person in signers if group in signers[person] and person not in tried):
+        tried.add(person)
+        if person not in signs_for or _find_signer(signs_for[person], signers, signs_for, tried):
+            signs_for[person] = group
+            return True
+    return False

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from policy.model import ActorInput, Counters, EffectInput, Question, RunInput, VoteInput
+from policy.model import ActorInput, ApprovalInput, Counters, EffectInput, Question, RunInput, VoteInput
 from receipts.fields import timestamp
 from runtime.model.action import Action
 from runtime.model.approval import ApprovalStatus
 from runtime.model.effect import Effect
-from runtime.model.passage import PassageFacts
+from runtime.model.passage import ApprovalFacts, PassageFacts, VoteFacts
 
 
 @dataclass
@@ -62,7 +62,7 @@ def make_attempt(effect: Effect, facts: PassageFacts) -> Attempt:
 def make_question(attempt: Attempt, now: datetime) -> Question:
     """Return what policy is asked about this attempt."""
     effect, action, facts = attempt.effect, attempt.action, attempt.facts
-    votes = facts.approval.votes if facts.approval is not None and attempt.approval_id is not None else ()
+    approval = facts.approval if attempt.approval_id is not None else None
     return Question(
         time=timestamp(now),
         tenant=effect.tenant,
@@ -90,6 +90,23 @@ def make_question(attempt: Attempt, now: datetime) -> Question:
             reversible=effect.reversible_by is not None,
             digest=action.digest,
         ),
-        votes=[VoteInput(person=v.person, groups=list(v.groups), verdict=v.verdict.value) for v in votes],
+        approval=_approval(approval) if approval else None,
+        votes=[_vote(vote) for vote in approval.votes] if approval else [],
         counters=Counters(writes=facts.writes),
+    )
+
+
+def _approval(approval: ApprovalFacts) -> ApprovalInput:
+    return ApprovalInput(
+        requested_at=timestamp(approval.requested_at),
+        expires_at=timestamp(approval.expires_at),
+    )
+
+
+def _vote(vote: VoteFacts) -> VoteInput:
+    return VoteInput(
+        person=vote.person,
+        groups=list(vote.groups),
+        verdict=vote.verdict.value,
+        at=timestamp(vote.at),
     )

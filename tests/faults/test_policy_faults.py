@@ -201,3 +201,31 @@ async def test_a_policy_that_changed_to_deny_after_the_votes_has_the_last_word(
     assert run["status"] == "failed_terminal"
     assert "denied by policy" in run["error"]
     assert targets.file.calls == []
+
+
+async def test_an_approval_that_expired_before_it_was_used_is_void_and_asked_for_anew(
+    bench: Bench, opa: OpaChild, targets: Targets
+) -> None:
+    async with _behind_proxy(bench, opa.url) as (behind, proxy):
+        run_id = (await behind.start("bench.file", {"company": "ACME", "text": "r"})).run_id
+        await behind.settle()
+        first = await behind.approval_id()
+        proxy.says({"result": COMPLETE}, status=500)
+        assert (await behind.click("ann", first)).counted
+        assert (await behind.click("ben", first)).counted
+        await behind.settle()
+        await behind.later(hours=8)
+        proxy.fault = None
+        await behind.later(minutes=5)
+        assert targets.file.calls == []
+        second = await behind.approval_id()
+        assert second != first
+        assert (await behind.click("ann", second)).counted
+        assert (await behind.click("ben", second)).counted
+        await behind.settle()
+        assert (await behind.run(run_id))["status"] == "succeeded"
+    assert len(targets.file.calls) == 1
+    asked = [row["document"]["input"] for row in await bench.rows("SELECT document FROM policy_decisions ORDER BY seq")]
+    filed = [question for question in asked if question["effect"]["operation"] == "file_report"]
+    assert [question["approval"] is not None for question in filed] == [False, True, True]
+    assert all(vote["at"] < question["approval"]["expires_at"] for question in filed for vote in question["votes"])

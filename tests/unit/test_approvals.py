@@ -100,7 +100,22 @@ def test_a_quorum_of_nothing_is_not_met_by_nobody() -> None:
     assert tally(replace(TWO, quorum=0), []) is ApprovalStatus.REQUESTED
 
 
-def test_all_groups_means_one_of_each() -> None:
-    both = replace(TWO, groups=("compliance", "legal"), all_groups=True)
-    assert tally(both, [(YES, "a", ["compliance"]), (YES, "b", ["compliance"])]) is ApprovalStatus.REQUESTED
-    assert tally(both, [(YES, "a", ["compliance"]), (YES, "b", ["legal"])]) is ApprovalStatus.APPROVED
+BOTH = replace(TWO, quorum=1, groups=("compliance", "legal"), all_groups=True)
+EITHER = ["compliance", "legal"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "status"),
+    [
+        ([["compliance"], ["compliance"]], ApprovalStatus.REQUESTED),
+        ([["compliance"], ["legal"]], ApprovalStatus.APPROVED),
+        ([EITHER], ApprovalStatus.REQUESTED),
+        ([EITHER, ["compliance"]], ApprovalStatus.APPROVED),
+        ([["compliance"], EITHER], ApprovalStatus.APPROVED),
+        ([EITHER, EITHER], ApprovalStatus.APPROVED),
+        ([EITHER, ["seniors"]], ApprovalStatus.REQUESTED),
+    ],
+)
+def test_all_groups_means_a_distinct_person_for_each(groups: list[list[str]], status: ApprovalStatus) -> None:
+    votes = [(YES, f"p{number}", each) for number, each in enumerate(groups)]
+    assert tally(BOTH, votes) is status

@@ -188,8 +188,12 @@ AUTHORITY: dict[str, Change] = {
         lambda: told_with(lambda s: revote(s, CAT, vote("sam", "sales"))),
     ),
     "one of all groups missing": (
-        *(8, APPROVAL, "nobody of legal approved"),
+        *(8, APPROVAL, "each group needs an approval of its own, and legal has none"),
         lambda: told_with(lambda s: revote(s, BEN, vote("dan", "compliance"))),
+    ),
+    "one person for two groups": (
+        *(8, APPROVAL, "each group needs an approval of its own, and legal has none"),
+        lambda: told_with(lambda s: revote(s, CAT, SUE), lambda s: escalate(s, "vote.counted")),
     ),
     "quorum of three": (
         *(8, APPROVAL, "2 approved, where 3 had to"),
@@ -279,8 +283,13 @@ SOUND: dict[str, list[Bend]] = {
         lambda s: require(s, all_groups=False),
         lambda s: revote(s, BEN, vote("dan", "compliance")),
     ],
+    "policy was told when": [
+        lambda s: s.decisions["d-1"]["input"].update(approval=None),
+        lambda s: s.decisions["d-3"]["input"].update(approval={"requested_at": "", "expires_at": ""}),
+        lambda s: [vote.update(at="") for vote in s.decisions["d-3"]["input"]["votes"]],
+    ],
     "approved, and never done": [undone],
-    "next in line, once time ran short": [revoted(CAT, SUE), lambda s: escalate(s, "vote.counted")],
+    "next in line, once time ran short": [revoted(BEN, CAT, SUE), lambda s: escalate(s, "vote.counted")],
     "task that was answered": [lambda s: asked(s, "task", BEN)],
     "doubt that was settled": [lambda s: asked(s, "in_doubt", BEN)],
     "done before under its key": [undone, lambda s: s.events.insert(-1, ("effect.repeated", {})), succeeded],

@@ -1,6 +1,7 @@
 """Only an exact answer is an answer; whatever else OPA says is unavailable."""
 
 import copy
+import unicodedata
 from typing import Any
 
 import jsonschema
@@ -102,6 +103,23 @@ def test_each_missing_member_of_the_requirement_is_unavailable_and_named(member:
         (("result", "requirement", "quorum"), "2"),
         (("result", "requirement", "quorum"), 1.5),
         (("result", "requirement", "quorum"), True),
+        (("result", "requirement", "quorum"), 1001),
+        (("result", "requirement", "quorum"), 10**30),
+        (("result", "requirement", "groups"), ["a" * 2001]),
+        (("result", "requirement", "groups"), ["a\x00"]),
+        (("result", "requirement", "groups"), ["a\n"]),
+        (("result", "requirement", "groups"), ["a\ud800"]),
+        (("result", "requirement", "groups"), [f"g{n}" for n in range(101)]),
+        (("result", "requirement", "exclude"), [f"p{n}" for n in range(101)]),
+        (("result", "requirement", "exclude"), ["a\x1b[31m"]),
+        (("result", "requirement", "escalate_to"), ["\x7f"]),
+        (("result", "requirement"), {**REQUIREMENT, "all_groups": True, "groups": list("abcdefghi")}),
+        (("result", "reasons"), [{"code": "a.b", "msg": "x" * 2001}]),
+        (("result", "reasons"), [{"code": "a.b", "msg": "nul \x00"}]),
+        (("result", "reasons"), [{"code": "a\x85b", "msg": "x"}]),
+        (("result", "reasons"), [{"code": "a.b", "msg": "x"}] * 101),
+        (("result", "obligations"), ["\x00"]),
+        (("decision_id",), "d\x00"),
         (("result", "requirement", "groups"), []),
         (("result", "requirement", "expires_in"), "8h"),
         (("result", "requirement", "expires_in"), "PT0S"),
@@ -129,6 +147,32 @@ def test_anything_off_in_a_request_for_signatures_is_unavailable(path: tuple[str
         parse_reply(changed(reply(ASK), path, value))
 
 
+def test_bounds_of_an_answer_are_inside_them() -> None:
+    most = {
+        **REQUIREMENT,
+        "quorum": 1000,
+        "exclude": ["ä" * 2000] * 100,
+        "all_groups": True,
+        "groups": list("abcdefgh"),
+    }
+    assert parse_reply(reply({**ASK, "requirement": most})).answer.requirement is not None
+
+
+def test_wrong_answer_is_unavailable_with_its_reason() -> None:
+    with pytest.raises(PolicyUnavailableError, match=r"^result\.requirement\.quorum: .*less than or equal to 1000"):
+        parse_reply(changed(reply(ASK), ("result", "requirement", "quorum"), 10**30))
+    with pytest.raises(PolicyUnavailableError, match=r"^result\.reasons\.0\.msg: .*control characters"):
+        parse_reply(changed(reply(ASK), ("result", "reasons"), [{"code": "a", "msg": "\x00"}]))
+
+
+def is_printable(value: Any) -> bool:
+    """Return whether no text in a value has characters that end or steer lines."""
+    if isinstance(value, str):
+        return not any(unicodedata.category(character) in ("Cc", "Cs") for character in value)
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return all(is_printable(member) for member in members)
+
+
 def test_versions_compare_by_their_numbers() -> None:
     assert parse_version("1.22.0") > parse_version("1.4.0-rc1") > parse_version("1.3.99") > parse_version("unknown")
 
@@ -151,7 +195,7 @@ def test_arbitrary_json_is_never_an_allow(document: Any) -> None:
 @settings(max_examples=100, deadline=None)
 def test_altered_answer_is_an_allow_only_if_its_schema_still_holds(member: str, value: Any) -> None:
     altered = {**ALLOW, member: value}
-    valid = jsonschema.Draft202012Validator(Answer.model_json_schema()).is_valid(altered)
+    valid = jsonschema.Draft202012Validator(Answer.model_json_schema()).is_valid(altered) and is_printable(value)
     fits = valid and (altered["requirement"] is None) == (altered["outcome"] != Outcome.NEEDS_APPROVAL)
     if fits:
         assert parse_reply(reply(altered)).answer.outcome == altered["outcome"]

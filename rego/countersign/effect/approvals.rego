@@ -40,12 +40,20 @@ default reason_required := true
 reason_required := false if input.effect.reversible == true
 
 # METADATA
+# title: Current
+# description: The approval's time has not run out. What is not used before it expires is void, whoever has signed it.
+current if time.parse_rfc3339_ns(input.time) < _expiry
+
+# METADATA
 # title: Counted votes
 # description: >-
-#   Votes of people in one of the groups asked, without those who are excluded. Who is next in line is asked only when
-#   time runs short; until then the runtime counts no vote of theirs.
+#   Votes of people in one of the groups asked, without those who are excluded, on an approval that is current and given
+#   before its time ran out. Who is next in line is asked only when time runs short; until then the runtime counts no
+#   vote of theirs.
 counted contains vote if {
+	current
 	some vote in input.votes
+	time.parse_rfc3339_ns(vote.at) < _expiry
 	is_string(vote.person)
 	not vote.person in duties.excluded
 	some group in vote.groups
@@ -62,15 +70,17 @@ approvers contains vote.person if {
 
 # METADATA
 # title: Groups met
-# description: One of the groups has approved or, where the requirement says so, each of them.
+# description: >-
+#   One of the groups has approved or, where the requirement says so, each of them by a person of its own: whichever of
+#   the groups one takes, as many people as these are approved for them (Hall's theorem).
 groups_met if requirement.all_groups == false
 
 groups_met if {
 	requirement.all_groups == true
-	every group in requirement.groups {
-		some vote in counted
-		vote.verdict == "approve"
-		group in vote.groups
+	count(requirement.groups) <= 8
+	every subset in numbers.range(1, bits.lsh(1, count(requirement.groups)) - 1) {
+		groups := [group | some place, group in requirement.groups; bits.and(subset, bits.lsh(1, place)) > 0]
+		count(_approvers_of(groups)) >= count(groups)
 	}
 }
 
@@ -146,4 +156,13 @@ deny contains reasons.of(rego.metadata.rule()) if {
 	config.valid
 	demand.requirement != "none"
 	not requirement
+}
+
+_expiry := time.parse_rfc3339_ns(input.approval.expires_at)
+
+_approvers_of(groups) := {vote.person |
+	some vote in counted
+	vote.verdict == "approve"
+	some group in groups
+	group in vote.groups
 }

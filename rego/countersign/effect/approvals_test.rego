@@ -16,7 +16,14 @@ either := json.patch(given.tenant, [{"op": "add", "path": "/requirements/high/gr
 
 each := json.patch(either, [{"op": "replace", "path": "/requirements/high/all_groups", "value": true}])
 
-by_legal(person) := object.union(given.approve(person), {"groups": ["legal"]})
+by_legal(person) := given.vote(person, "legal", "approve")
+
+by_both(person) := object.union(given.approve(person), {"groups": ["compliance", "legal"]})
+
+expiring(at) := object.union(
+	given.filing([given.approve("bob"), given.approve("cyd")]),
+	{"approval": {"expires_at": at}},
+)
 
 test_tier_below_high_is_allowed_unless_a_pack_asks if {
 	outcome(given.asked({"operation": "sort"}, []), given.tenant) == "allow"
@@ -68,6 +75,35 @@ test_any_group_is_enough_unless_each_is_asked if {
 	outcome(given.filing(votes), either) == "allow"
 	outcome(given.filing(votes), each) == "needs_approval"
 	outcome(given.filing([given.approve("bob"), by_legal("eve")]), each) == "allow"
+}
+
+test_each_group_is_met_by_a_person_of_its_own if {
+	one := json.patch(each, [{"op": "replace", "path": "/requirements/high/quorum", "value": 1}])
+	outcome(given.filing([by_both("bob")]), one) == "needs_approval"
+	outcome(given.filing([by_both("bob"), by_both("cyd")]), one) == "allow"
+	outcome(given.filing([by_both("bob"), given.approve("cyd")]), one) == "allow"
+	outcome(given.filing([by_legal("bob"), by_legal("cyd")]), one) == "needs_approval"
+	three := json.patch(one, [{"op": "add", "path": "/requirements/high/groups/-", "value": "risk"}])
+	outcome(given.filing([by_both("bob"), by_both("cyd"), by_both("dan")]), three) == "needs_approval"
+	outcome(given.filing([by_both("bob"), by_both("cyd"), given.vote("dan", "risk", "approve")]), three) == "allow"
+}
+
+test_approval_that_has_expired_is_void if {
+	outcome(expiring("2026-01-05T10:00:00.000001Z"), given.tenant) == "allow"
+	outcome(expiring("2026-01-05T10:00:00Z"), given.tenant) == "needs_approval"
+	outcome(expiring("2026-01-05T09:59:59Z"), given.tenant) == "needs_approval"
+	outcome(object.union(expiring("x"), {"approval": null}), given.tenant) == "needs_approval"
+	outcome(expiring("soon"), given.tenant) == "needs_approval"
+	outcome(object.union(expiring("2026-01-05T17:00:00Z"), {"time": "now"}), given.tenant) == "needs_approval"
+}
+
+late(at) := [given.approve("bob"), object.union(given.approve("cyd"), {"at": at})]
+
+test_vote_after_the_expiry_does_not_count if {
+	filed(late("2026-01-05T16:59:59Z")) == "allow"
+	every at in ["2026-01-05T17:00:00Z", "2026-01-06T09:00:00Z", "later", null] {
+		filed(late(at)) == "needs_approval"
+	}
 }
 
 test_what_cannot_be_undone_is_signed_with_a_reason if {

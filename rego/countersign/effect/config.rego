@@ -44,9 +44,9 @@ deny contains reasons.of(rego.metadata.rule()) if {
 	not valid
 }
 
-_text := {"type": "string", "minLength": 1}
+_text := {"type": "string", "minLength": 1, "maxLength": 2000, "pattern": `^[^\x00-\x1f\x7f-\x9f]*$`}
 
-_texts := {"type": "array", "items": _text, "uniqueItems": true}
+_texts := {"type": "array", "items": _text, "uniqueItems": true, "maxItems": 100}
 
 _operation := {
 	"type": "object",
@@ -73,12 +73,14 @@ _requirement := {
 	"additionalProperties": false,
 	"required": ["quorum", "groups", "all_groups", "expires_in", "escalate_to"],
 	"properties": {
-		"quorum": {"type": "integer", "minimum": 1},
+		"quorum": {"type": "integer", "minimum": 1, "maximum": 1000},
 		"groups": object.union(_texts, {"minItems": 1}),
 		"all_groups": {"type": "boolean"},
 		"expires_in": {"type": "string", "pattern": `^P([1-9][0-9]*D|T[1-9][0-9]*[HMS])$`},
 		"escalate_to": _texts,
 	},
+	"if": {"properties": {"all_groups": {"const": true}}},
+	"then": {"properties": {"groups": {"maxItems": 8}}},
 }
 
 _shape := {

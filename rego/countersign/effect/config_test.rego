@@ -33,13 +33,23 @@ test_each_missing_key_is_denied if {
 test_each_wrong_value_is_denied if {
 	every change in [
 		["/requirements/high/quorum", 0], ["/requirements/high/quorum", -1], ["/requirements/high/quorum", 1.5],
-		["/requirements/high/quorum", "2"], ["/requirements/high/groups", []], ["/requirements/high/groups", [""]],
+		["/requirements/high/quorum", 1001], ["/requirements/high/quorum", "2"], ["/requirements/high/groups", []], ["/requirements/high/groups", [""]], ["/requirements/high/groups", ["a\u0000"]],
+		["/requirements/high/groups", numbers_as_texts(101)],
 		["/requirements/high/expires_in", "PT0H"], ["/requirements/high/expires_in", "-PT8H"],
 		["/requirements/high/expires_in", "8h"], ["/requirements/high/quorom", 2], ["/writes_per_run", null],
 		["/writes_per_run", -1], ["/connectors/ledger/operations/note/tier", "none"], ["/connectors/ledger/chat", "no"],
 	] {
 		codes(changed(change[0], change[1])) == {"config.invalid"}
 	}
+}
+
+numbers_as_texts(count) := [sprintf("g%d", [number]) | some number in numbers.range(1, count)]
+
+test_more_than_eight_groups_cannot_each_have_to_sign if {
+	groups := [{"op": "add", "path": "/requirements/high/groups", "value": numbers_as_texts(9)}]
+	each := [{"op": "add", "path": "/requirements/high/all_groups", "value": true}]
+	codes({"t1": json.patch(given.tenant, groups)}) == set()
+	codes({"t1": json.patch(given.tenant, array.concat(groups, each))}) == {"config.invalid"}
 }
 
 test_problems_name_tenant_and_member if {

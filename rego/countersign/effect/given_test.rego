@@ -39,6 +39,7 @@ question := {
 		"reversible": true,
 		"digest": "d1",
 	},
+	"approval": {"requested_at": "2026-01-05T09:00:00Z", "expires_at": "2026-01-05T17:00:00Z"},
 	"votes": [],
 	"counters": {"writes": 0},
 }
@@ -47,6 +48,8 @@ asked(effect, votes) := object.union(question, {"effect": effect, "votes": votes
 
 filing(votes) := asked({"operation": "file"}, votes)
 
-approve(person) := {"person": person, "groups": ["compliance"], "verdict": "approve"}
+approve(person) := vote(person, "compliance", "approve")
 
-reject(person) := {"person": person, "groups": ["compliance"], "verdict": "reject"}
+reject(person) := vote(person, "compliance", "reject")
+
+vote(person, group, verdict) := {"person": person, "groups": [group], "verdict": verdict, "at": "2026-01-05T09:30:00Z"}
