@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from countersign.checks.readiness import Readiness
 from countersign.compose.archive import make_sealer
 from countersign.compose.system import Role, System, compose, prepare
-from countersign.config.settings import Settings
+from countersign.config.settings import START_HEADER, Settings
 from countersign.parts import Part, Patience, ServeError, end_soon, run_parts
 from edge.app import Api, build_edge
 from runtime.desk.callers import CallerDesk
@@ -95,6 +95,7 @@ def _http(system: System) -> Part:
         log_config=None,
         access_log=False,
         server_header=False,
+        headers=[(START_HEADER, settings.start)] if settings.start else [],
         lifespan="off",
         ws="none",
         timeout_graceful_shutdown=REQUESTS_LIMIT,

@@ -1,10 +1,11 @@
-"""What a verb's handler is: the contract between the runtime and connectors, ours and users'.
+"""What a pack offers: the handlers of its verbs, and a demo of itself.
 
 A package offers handlers through the entry point group ``countersign.handlers``. Each entry point names a
 function ``handlers(settings) -> {"namespace::operation": Handler}``; `settings` holds the pack's own settings.
+Under ``countersign.demos`` an entry point of the same name gives a `Demo`, for embedded mode alone.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ Json = Any
 JsonObject = dict[str, Any]
 
 ENTRY_POINT_GROUP = "countersign.handlers"
+DEMO_GROUP = "countersign.demos"
 
 
 @dataclass(frozen=True)
@@ -75,3 +77,90 @@ class Handler:
 
 
 HandlerFactory = Callable[[Mapping[str, str]], Mapping[str, Handler]]
+
+
+@dataclass(frozen=True)
+class Caller:
+    """An agent of the demo: what it may trigger, whether it speaks for people, and the verbs it answers for."""
+
+    id: str
+    name: str
+    triggers: Sequence[str]
+    on_behalf: bool
+    completes: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """How the outside world answers what a case asks of it: `who` `does` it, as a sentence in the present.
+
+    `find` is given the stand-ins' base URL and the case's payload, and returns the notification that the case's
+    caller sends, or None as long as nothing was asked.
+    """
+
+    who: str
+    does: str
+    find: Callable[[str, JsonObject], Awaitable[JsonObject | None]]
+
+
+@dataclass(frozen=True)
+class Example:
+    """A case to try a pack with: who brings what in, on whose behalf, and what people are asked then.
+
+    `payload` is given the stand-ins' base URL and returns the trigger's payload, of another case each time.
+    """
+
+    name: str
+    title: str
+    then: str
+    trigger_type: str
+    caller: str
+    on_behalf_of: str | None
+    payload: Callable[[str], Awaitable[JsonObject]]
+    reply: Reply | None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a person of the demo's workspace says on a card: `step` is the one that asks."""
+
+    step: str
+    person: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Story:
+    """What ``countersign demo`` plays with an example: rejected once, then signed by two while the worker dies.
+
+    `reviews` come before the effect of step `step`, whose `operation` the stand-ins count; `rule` is why policy asks
+    for signatures, `strangers` are people who may not decide, each with the reason, and `done` and `not_done` tell
+    what became of it.
+    """
+
+    example: str
+    reviews: Sequence[Signature]
+    step: str
+    operation: str
+    rule: str
+    strangers: Sequence[tuple[str, str]]
+    rejection: Signature
+    signatures: tuple[Signature, Signature]
+    done: str
+    not_done: str
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What embedded mode needs to show a pack without the systems behind it.
+
+    `python -m STANDINS --port N` serves the stand-ins on loopback; they count side effects at `/__standin/actions`
+    and show the environment's COUNTERSIGN_START in the header `Countersign-Start` of every answer. `settings` is
+    given their base URL and the edge's, and returns the pack's settings.
+    """
+
+    standins: str
+    settings: Callable[[str, str], Mapping[str, str]]
+    callers: Sequence[Caller]
+    examples: Sequence[Example]
+    story: Story | None

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import signal
 import sys
 from pathlib import Path
@@ -34,6 +35,7 @@ async def _serve(app: web.Application, host: str, port: int) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    app.on_response_prepare.append(_show_start)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     try:
@@ -43,6 +45,12 @@ async def _serve(app: web.Application, host: str, port: int) -> None:
         await stop.wait()
     finally:
         await runner.cleanup()
+
+
+async def _show_start(request: web.Request, response: web.StreamResponse) -> None:
+    """Show whose start this is, so that whoever started it knows its answers from those of others."""
+    del request
+    response.headers["Countersign-Start"] = os.environ.get("COUNTERSIGN_START", "")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from countersign.embedded.children import Supervisor
 from countersign.embedded.opa import OpaChild
-from countersign.embedded.servers import OPA, find
+from countersign.embedded.setup.servers import OPA, find
 from policy.model import Question
 from policy.text import PolicyFolders
 
@@ -32,7 +33,7 @@ def copy_policies(folder: Path) -> Path:
 @asynccontextmanager
 async def start_opa(policies: Path, work: Path) -> AsyncIterator[OpaChild]:
     """Serve core policies and the packs' rules, following changes quickly, until the context ends."""
-    async with OpaChild(opa_program(), PolicyFolders(policies, PACKS), work, poll=0.05) as child:
+    async with OpaChild(opa_program(), PolicyFolders(policies, PACKS), work, Supervisor(), poll=0.05) as child:
         yield child
 
 

@@ -15,11 +15,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from countersign.config.settings import ROOT, Settings
-from countersign.embedded.case import KycCase, bring_in
-from countersign.embedded.children import running
-from countersign.embedded.opa import free_port
-from countersign.embedded.standins import standins
-from countersign.embedded.system import embedded, until_answers
+from countersign.embedded.case import Case
+from countersign.embedded.children import Supervisor
+from countersign.embedded.packs import example_of
+from countersign.embedded.system import Ports, embedded
 from sandbox.client import SandboxUser, messages
 
 IMAGES = ROOT / "docs" / "images"
@@ -38,7 +37,7 @@ class Scene:
     """A running system with one case whose filing waits for two people."""
 
     sandbox: str
-    case: KycCase
+    case: Case
     anna: SandboxUser
     boris: SandboxUser
     browser: str
@@ -71,16 +70,14 @@ class Scene:
 @asynccontextmanager
 async def _scene(home: Path, browser: str) -> AsyncIterator[Scene]:
     """Bring a case to the two signatures that its filing needs."""
-    port = free_port()
+    supervisor = Supervisor()
     async with AsyncExitStack() as stack:
-        others = await stack.enter_async_context(standins(home / "logs"))
-        pack = others.pack(f"http://127.0.0.1:{port}")
         settings = Settings().model_copy(update={"home": home})
-        system = await stack.enter_async_context(embedded(settings, port=port, sandbox_port=0, pack=pack))
-        program = await stack.enter_async_context(running(system.serve("countersign")))
-        await until_answers(f"{system.edge}/readyz", program)
-        case = await bring_in(system, others, "case-2041")
-        await case.upload()
+        system = await stack.enter_async_context(embedded(settings, Ports.tried("127.0.0.1", 0, 0), supervisor))
+        program = await stack.enter_async_context(supervisor.running(system.serve("countersign")))
+        await supervisor.until_answers(program)
+        case = await system.outside.bring_in("kyc", example_of(system.demos, "kyc", "onboarding"))
+        await case.replied()
         anna = await stack.enter_async_context(SandboxUser(system.sandbox, "U0ANNA"))
         boris = await stack.enter_async_context(SandboxUser(system.sandbox, "U0BORIS"))
         yield Scene(system.sandbox, case, anna, boris, browser)
@@ -102,7 +99,7 @@ async def _take(scene: Scene) -> None:
     await scene.anna.submit({"reason": "Checked against the register extract."})
     card = await scene.card("file_report", "1 of 2", "'actions'")
     await _decide(scene.boris, card, "Second signature.")
-    run = await scene.case.until(lambda run: bool(run["sha256"]))
+    run = await scene.case.until("its evidence", lambda run: bool(run["sha256"]))
     await scene.anna.wait_for(lambda state: any(run["sha256"] in message["text"] for message in messages(state)))
     await scene.shoot("card-finished", 1370, user="U0ANNA", thread=card["ts"])
 

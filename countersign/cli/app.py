@@ -7,19 +7,41 @@ from urllib.parse import quote
 
 import typer
 
-from countersign.cli.command import out, own_settings, run, shared_settings
+from countersign.cli.command import attached_settings, out, own_settings, run, shared_settings
+from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
 from countersign.cli.people import people
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help="Countersign.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+for command in (up, demo, case):
+    app.command()(command)
 app.add_typer(evidence, name="evidence")
 app.add_typer(people, name="people")
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - the library's signature
+    if wanted:
+        from importlib.metadata import version
+
+        out.print(f"countersign {version('countersign')}")
+        raise typer.Exit
+
+
+@app.callback()
+def countersign(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Let agents change things in the world, under policy, with people's signatures, and with evidence."""
+    del version  # the callback has printed it
 
 
 def main() -> None:
     """Run the command line; a foreseen error is a sentence, not a traceback."""
     from countersign.config.errors import CountersignError
-    from countersign.embedded.setup_work import SetUpError
+    from countersign.embedded.setup.work import SetUpError
     from edge.errors import EdgeError
     from evidence.errors import EvidenceError
     from policy.text import PolicyError
@@ -42,29 +64,11 @@ def main() -> None:
 
 
 @app.command()
-def up(
-    port: Annotated[int, typer.Option(help="of the edge")] = 8080,
-    sandbox_port: Annotated[int, typer.Option(help="of the sandbox workspace")] = 8081,
-    *,
-    with_case: Annotated[bool, typer.Option(help="run the KYC stand-ins and bring a case to its cards")] = False,
-) -> None:
-    """Run everything on this machine: PostgreSQL, OPA, a sandbox workspace to click in. Ctrl-C ends it."""
-    from countersign.embedded.up import up as run_up
-
-    run(run_up(own_settings(), port, sandbox_port, with_case=with_case))
-
-
-@app.command()
-def demo() -> None:
-    """Play the KYC case from trigger to verified evidence, with people who click; non-zero if anything differs."""
-    from countersign.embedded.demo import demo as run_demo
-
-    run(run_demo(own_settings()))
-
-
-@app.command()
 def serve(
-    role: Annotated[list[str] | None, typer.Option(help="edge, bot, worker, sweeps; all if none is given")] = None,
+    role: Annotated[
+        list[str] | None,
+        typer.Option(help="A role to run: edge, bot, worker or sweeps; may be repeated, and all run if none is given."),
+    ] = None,
 ) -> None:
     """Run the given roles with the parts that the settings point to."""
     from countersign.compose.system import Role
@@ -78,7 +82,7 @@ def serve(
 
 @app.command()
 def migrate() -> None:
-    """Bring the database to the newest migration."""
+    """Bring the database that COUNTERSIGN_DATABASE_URL names to the newest migration."""
     from countersign.compose.storage import await_database, database_versions, migrate_database
     from countersign.config.settings import required
 
@@ -107,7 +111,7 @@ def config() -> None:
 
     attached = attach()
     for name, value, source, meaning in explain(own_settings()):
-        origin = "the running `countersign up`" if name in attached else source
+        origin = "the running `countersign up`" if attached and name in attached.settings else source
         out.print(f"{name} = {value or '(not set)'}\n    {meaning}; from {origin}")
 
 
@@ -115,9 +119,13 @@ def config() -> None:
 def doctor() -> None:
     """Check every part, and say what is wrong and what to do."""
     from countersign.checks.doctor import examine
+    from countersign.embedded.system import PARTS
     from runtime.clock import utc_now
 
-    facts = run(examine(shared_settings(), utc_now))
+    settings, attached = attached_settings()
+    if attached is None and not any(getattr(settings, part) for part in PARTS):
+        out.print(f"nothing runs here, in {settings.home}: start `countersign up`, or set what is missing")
+    facts = run(examine(settings, utc_now))
     for fact in facts:
         out.print(f"{'ok  ' if fact.ok else 'FAIL'}  {fact.name}: {fact.detail}")
         if not fact.ok:
@@ -140,29 +148,38 @@ def definitions() -> None:
 
 @app.command()
 def trigger(
-    type_: Annotated[str, typer.Argument(metavar="TYPE")],
-    payload: Annotated[Path, typer.Argument(metavar="FILE", help="JSON payload")],
-    ref: Annotated[str, typer.Option(help="the event's own name: the same ref starts no second run")],
-    caller: Annotated[str, typer.Option(help="the agent that signs")] = "onboarding-portal",
-    on_behalf_of: Annotated[str | None, typer.Option(help="the person whose wish it is")] = None,
-    edge: Annotated[str | None, typer.Option(help="base URL of the edge; this machine's, if not given")] = None,
+    type_: Annotated[str, typer.Argument(metavar="TYPE", help="The type of trigger, which decides what is run.")],
+    payload: Annotated[Path, typer.Argument(metavar="FILE", help="A file that holds the payload as JSON.")],
+    ref: Annotated[str, typer.Option(help="The event's own name: the same ref starts no second run.")],
+    caller: Annotated[
+        str | None, typer.Option(help="The agent that signs; the only one of COUNTERSIGN_CALLERS if not given.")
+    ] = None,
+    on_behalf_of: Annotated[str | None, typer.Option(help="The person whose wish it is.")] = None,
+    edge: Annotated[str | None, typer.Option(help="Base URL of the edge; this machine's if not given.")] = None,
 ) -> None:
     """Start a run through the edge, signed as one of the settings' callers."""
     from countersign.cli.operate import read_json
     from edge.client import post
 
-    settings = shared_settings()
-    if caller not in settings.callers:
-        raise typer.BadParameter(f"COUNTERSIGN_CALLERS has no secret for {caller}")
+    settings = shared_settings("callers")
+    known = sorted(settings.callers)
+    signer = caller or (known[0] if len(known) == 1 else "")
+    if not signer:
+        raise typer.BadParameter(f"name one with --caller: {', '.join(known)}")
+    if signer not in settings.callers:
+        raise typer.BadParameter(f"COUNTERSIGN_CALLERS has no secret for {signer}; it has {', '.join(known)}")
     body = {"ref": ref, "payload": read_json(payload), "on_behalf_of": on_behalf_of}
-    secret = settings.callers[caller].get_secret_value()
+    secret = settings.callers[signer].get_secret_value()
     path = f"/v1/triggers/{quote(type_, safe='')}"
-    out.print_json(data=run(post(edge or f"http://127.0.0.1:{settings.port}", path, body, caller, secret)))
+    out.print_json(data=run(post(edge or f"http://127.0.0.1:{settings.port}", path, body, signer, secret)))
 
 
 @app.command()
-def cancel(run_id: str, reason: Annotated[str, typer.Option(help="goes on record")]) -> None:
+def cancel(
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run that is to stop.")],
+    reason: Annotated[str, typer.Option(help="Why; it goes on record.")],
+) -> None:
     """Stop a run: what has not been done will not be."""
     from countersign.cli.operate import cancel_run
 
-    out.print(run(cancel_run(shared_settings(), run_id, reason)))
+    out.print(run(cancel_run(shared_settings("database_url"), run_id, reason)))

@@ -9,6 +9,7 @@ from rich.console import Console
 
 if TYPE_CHECKING:
     from countersign.config.settings import Settings
+    from countersign.embedded.attach import Attached
 
 T = TypeVar("T")
 
@@ -26,16 +27,32 @@ def own_settings(*, json_log: bool = False) -> "Settings":
     return settings
 
 
-def shared_settings() -> "Settings":
-    """Return the settings of a command that works beside a system: those of a running `countersign up`, if any."""
+def shared_settings(*needed: str) -> "Settings":
+    """Return the settings of a command that works beside a system: those of a running `countersign up`, if any.
+
+    Where nothing runs and what is needed is not set either, that is said, and not what it would have been needed for.
+    """
+    return attached_settings(*needed)[0]
+
+
+def attached_settings(*needed: str) -> "tuple[Settings, Attached | None]":
+    """Return the same settings, and what else the running system tells."""
+    from countersign.config.errors import NothingRunsError
+    from countersign.config.settings import variable
     from countersign.embedded.attach import attach
 
-    attach()
-    return own_settings()
+    attached = attach()
+    settings = own_settings()
+    missing = [variable(name) for name in needed if not getattr(settings, name)]
+    if missing and attached is None:
+        raise NothingRunsError(
+            f"nothing runs here, in {settings.home}: start `countersign up`, or set {' and '.join(missing)}"
+        )
+    return settings, attached
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's work; a database that goes away meanwhile is a foreseen error."""
+    """Run a command's work; a database that is not as it must be is a foreseen error."""
     import psycopg
 
     from countersign.compose.storage import DatabaseError
@@ -45,3 +62,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
     except psycopg.OperationalError as error:
         raise DatabaseError(f"the database cannot be used: {first_line(error)}") from error
+    except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn) as error:
+        raise DatabaseError(
+            f"the database is not at the migration that this program needs ({first_line(error)}):"
+            " run `countersign migrate`"
+        ) from error

@@ -7,7 +7,7 @@ import typer
 
 from countersign.cli.command import out, run, shared_settings
 
-evidence = typer.Typer(no_args_is_help=True, help="Evidence bundles: list, fetch, verify.")
+evidence = typer.Typer(no_args_is_help=True, help="List, fetch and verify evidence bundles.")
 
 
 @evidence.command("list")
@@ -16,7 +16,7 @@ def list_() -> None:
     from countersign.checks.evidence import describe
     from countersign.cli.operate import list_bundles
 
-    waiting, stored = run(list_bundles(shared_settings()))
+    waiting, stored = run(list_bundles(shared_settings("database_url")))
     for bundle in waiting:
         out.print(f"{bundle.run_id}  {bundle.status}  {describe(bundle)}")
     for row in stored:
@@ -25,16 +25,22 @@ def list_() -> None:
 
 
 @evidence.command()
-def get(run_id: str, to: Annotated[Path, typer.Option(help="file to write")] = Path("evidence.zip")) -> None:
+def get(
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle is fetched.")],
+    to: Annotated[Path, typer.Option(help="The file to write.")] = Path("evidence.zip"),
+) -> None:
     """Fetch the bundle of a run from the archive."""
     from countersign.cli.operate import fetch_bundle
 
-    sha256 = run(fetch_bundle(shared_settings(), run_id, to))
+    sha256 = run(fetch_bundle(shared_settings("database_url"), run_id, to))
     out.print(f"sha256: {sha256}\nbundle: {to}")
 
 
 @evidence.command()
-def verify(file: Path, key: Annotated[Path, typer.Option(help="the public key, from a source that you trust")]) -> None:
+def verify(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The bundle.")],
+    key: Annotated[Path, typer.Option(help="The public key, from a source that you trust.")],
+) -> None:
     """Verify a bundle offline: no database, no network, no private key. Names the first thing that does not hold."""
     from evidence.verify.verify import verify as verify_bundle
 

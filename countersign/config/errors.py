@@ -3,3 +3,7 @@
 
 class CountersignError(Exception):
     """Says what is wrong, and where it is known, what to do."""
+
+
+class NothingRunsError(CountersignError):
+    """A command that works beside a system found none; the message says how to start one or name another."""

@@ -20,6 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SECRET_FILES = Path("/run/secrets")
 """Where Docker mounts secrets: `countersign_database_url` there is what COUNTERSIGN_DATABASE_URL is."""
 
+START_HEADER = "Countersign-Start"
+"""The header of answers in which a process shows COUNTERSIGN_START."""
+
 # Set-up and tests have variables of their own.
 _NOT_OURS = re.compile(r"COUNTERSIGN_(OPA|TEST_.*)")
 _NAME = r"^[a-z0-9][a-z0-9._-]*$"
@@ -129,6 +132,7 @@ class Settings(BaseSettings):
     sweep_seconds: float = Field(1.0, gt=0, le=60, description="pause between sweeps")
     lease_seconds: float = Field(30.0, ge=1, le=3600, description="how long a worker may be silent")
     stop_seconds: float = Field(15.0, ge=1, le=3600, description="how long what is under way may take to end")
+    start: str | None = Field(None, description="nonce by which embedded mode knows the answers of its own processes")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
 
     @model_validator(mode="after")

@@ -1,1 +1,1 @@
-"""Everything on this machine: servers, supervisor, demo."""
+"""Everything on this machine: the servers, their supervisor, the stand-ins of packs, and the demo."""

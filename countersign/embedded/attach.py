@@ -1,50 +1,55 @@
-"""How commands find a running `countersign up`: it leaves its environment in a file that its owner alone can read."""
+"""How commands find a running `countersign up`: it leaves what they need in a file that its owner alone can read."""
 
 import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from countersign.config.settings import PREFIX, ConfigError, read_settings
+from countersign.embedded.home import is_held, write_private
 
 _FILE = "running.json"
 
 
+@dataclass(frozen=True)
+class Attached:
+    """A system that runs here: the settings that were taken from it, and the stand-ins of its packs."""
+
+    settings: frozenset[str]
+    standins: Mapping[str, str]
+
+
 @contextmanager
-def announced(home: Path, env: Mapping[str, str]) -> Iterator[None]:
-    """Leave the environment of the running system in `home` while the block lasts."""
+def announced(home: Path, env: Mapping[str, str], standins: Mapping[str, str]) -> Iterator[None]:
+    """Leave environment and stand-ins of the running system in `home` while the block lasts."""
     file = home / _FILE
-    write_private(file, json.dumps(dict(env)))
+    write_private(file, json.dumps({"env": dict(env), "standins": dict(standins)}))
     try:
         yield
     finally:
         file.unlink(missing_ok=True)
 
 
-def attach() -> set[str]:
-    """Take on the environment of a system that runs in our home, unless ours names a database; return what is new."""
+def attach() -> Attached | None:
+    """Take on the environment of a system that runs in our home, unless ours names a database; None: nothing runs."""
     settings = read_settings()
     file = settings.home / _FILE
-    if settings.database_url is not None or not file.exists():
-        return set()
+    if settings.database_url is not None or not file.exists() or not is_held(settings.home):
+        return None
+    told = _read(file)
+    # what somebody set stays, and nothing but our own settings is taken from a file
+    new = {name: value for name, value in told["env"].items() if name.startswith(PREFIX) and name not in os.environ}
+    os.environ.update(new)
+    return Attached(frozenset(new), told["standins"])
+
+
+def _read(file: Path) -> dict[str, Any]:
     found = file.lstat()
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
         raise ConfigError(f"{file} is not a file that its owner, you, alone can read")
-    env: dict[str, str] = json.loads(file.read_text(encoding="utf-8"))
-    # what somebody set stays, and nothing but our own settings is taken from a file
-    new = {name: value for name, value in env.items() if name.startswith(PREFIX) and name not in os.environ}
-    os.environ.update(new)
-    return set(new)
-
-
-def write_private(file: Path, text: str) -> None:
-    """Let the file appear whole, readable by its owner alone."""
-    draft = file.with_name(f".{file.name}.new")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(
-        os.open(draft, os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_WRONLY, 0o600), "w", encoding="utf-8"
-    ) as out:
-        out.write(text)
-    draft.replace(file)
+    told: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return told

@@ -1,82 +1,115 @@
-"""One KYC case, driven from outside as the world would drive it: the portal's trigger, the client's upload."""
+"""An example case of a pack, driven from outside as the world would drive it: a trigger, and what is asked answered."""
 
 import asyncio
-import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
+
+import aiohttp
 
 from countersign.config.errors import CountersignError
-from countersign.config.settings import ROOT
-from countersign.embedded.standins import Standins
-from countersign.embedded.system import Embedded
 from edge import client
+from runtime.handlers import Example, JsonObject
 
-PORTAL = "onboarding-portal"
-PATIENCE = 20.0
-_DOCUMENTS = ("certificate_of_incorporation", "shareholder_register")
+PATIENCE = 120.0
+"""Seconds for what takes a few: the machine may be busy with others, and every wait ends as soon as it can."""
+_LOOK = 0.1
+_FAILED = ("failed_terminal", "canceled")
+
+T = TypeVar("T")
 
 
 class CaseError(CountersignError):
-    """The case did not go on as it must; the message says where it stands."""
+    """The case did not go on as it must; the message says what was waited for and where the logs are."""
 
 
 @dataclass(frozen=True)
-class KycCase:
-    """A case that the relationship manager Rita brought in through the onboarding portal."""
+class Outside:
+    """What the world outside has: the edge, the secret of each caller, and each pack's stand-ins."""
 
-    system: Embedded
-    standins: Standins
+    edge: str
+    secrets: Mapping[str, str]
+    standins: Mapping[str, str]
+    logs: Path
+
+    async def bring_in(self, pack: str, example: Example) -> "Case":
+        """Send the example's trigger as a new case, signed by its caller."""
+        if pack not in self.standins:
+            raise CaseError(f"the pack {pack} has no stand-ins here: COUNTERSIGN_PACK points it at systems of its own")
+        if example.caller not in self.secrets:
+            raise CaseError(f"COUNTERSIGN_CALLERS has no secret for {example.caller}, who brings in this case")
+        try:
+            payload = await example.payload(self.standins[pack])
+        except aiohttp.ClientError as error:
+            raise CaseError(f"the stand-ins of {pack} do not answer ({error}); the logs are in {self.logs}") from error
+        body = {"ref": f"{example.name}-{uuid.uuid4()}", "payload": payload, "on_behalf_of": example.on_behalf_of}
+        path = f"/v1/triggers/{example.trigger_type}"
+        answer = await client.post(self.edge, path, body, example.caller, self.secrets[example.caller])
+        return Case(self, pack, example, payload, answer["run_id"])
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case that was brought in, and its run."""
+
+    outside: Outside
+    pack: str
+    example: Example
+    payload: JsonObject
     run_id: str
 
     async def state(self) -> dict[str, Any]:
         """Return the run as the edge tells it."""
+        secret = self.outside.secrets[self.example.caller]
         found: dict[str, Any] = await client.get(
-            self.system.edge, f"/v1/runs/{self.run_id}", PORTAL, self.system.caller_secret
+            self.outside.edge, f"/v1/runs/{self.run_id}", self.example.caller, secret
         )
         return found
 
-    async def until(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Wait until something holds of the run."""
-        state: dict[str, Any] = {}
+    async def until(self, what: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Wait until something holds of the run; `what` says it in words for whoever waits in vain."""
+
+        async def look() -> dict[str, Any] | None:
+            state = await self.state()
+            return state if holds(state) else None
+
+        return await self._wait(what, look)
+
+    async def replied(self) -> None:
+        """Play the outside world: answer what the case asks of it, as soon as it does."""
+        reply = self.example.reply
+        if reply is None:
+            return
+        url = self.outside.standins[self.pack]
+        word = await self._wait(f"what the {reply.who} is asked", lambda: reply.find(url, self.payload))
+        secret = self.outside.secrets[self.example.caller]
+        # what is asked may be parked a moment after it was asked: until then nothing waits for the answer
+        parked = "the step that waits for it"
+        await self.until(parked, lambda run: any(one["status"] == "parked" for one in run["steps"]))
+        await client.post(self.outside.edge, "/v1/notifications", word, self.example.caller, secret)
+
+    async def _wait(self, what: str, look: Callable[[], Awaitable[T | None]]) -> T:
+        """Look again and again; give up after PATIENCE, or as soon as the run has failed."""
         try:
             async with asyncio.timeout(PATIENCE):
-                while not holds(state := await self.state()):
-                    await asyncio.sleep(0.05)
-        except TimeoutError as error:
-            steps = ", ".join(f"{one['path']} {one['status']}" for one in state.get("steps", []))
-            raise CaseError(f"waited in vain for {self.run_id}: {state.get('status')}; {steps}") from error
-        return state
+                while (found := await look()) is None:
+                    if (state := await self.state())["status"] in _FAILED:
+                        raise CaseError(self._in_vain(what, state))
+                    await asyncio.sleep(_LOOK)
+        except (TimeoutError, aiohttp.ClientError) as error:
+            raise CaseError(self._in_vain(what, await self.state())) from error
+        return found
 
-    async def upload(self) -> None:
-        """Be the client: upload what was asked for; the portal reports it, signed."""
-        async with asyncio.timeout(PATIENCE):
-            while not (asked := await self._request()):
-                await asyncio.sleep(0.05)
-        documents = [{"type": kind, "name": f"{kind}.pdf", "sha256": "0" * 64} for kind in _DOCUMENTS]
-        word = {
-            "id": asked["request_id"],
-            "type": "completed",
-            "correlation_key": asked["correlation_key"],
-            "result": {"documents": documents},
-        }
-        await client.post(self.system.edge, "/v1/notifications", word, PORTAL, self.system.caller_secret)
-
-    async def _request(self) -> dict[str, Any] | None:
-        await self.until(lambda run: step(run, "documents") == "parked")
-        return next(iter(reversed(await self.standins.requests())), None)
+    def _in_vain(self, what: str, state: dict[str, Any]) -> str:
+        steps = ", ".join(f"{one['path']} {one['status']}" for one in state["steps"])
+        return (
+            f"waited in vain for {what}: run {self.run_id} is {state['status']} ({steps})"
+            f" {state.get('error') or ''}; the logs are in {self.outside.logs}"
+        )
 
 
 def step(run: dict[str, Any], path: str) -> str:
     """Return a step's status."""
     return str(next(one["status"] for one in run["steps"] if one["path"] == path))
-
-
-async def bring_in(system: Embedded, standins: Standins, ref: str) -> KycCase:
-    """Send the trigger of the example case, as a new case, on behalf of Rita."""
-    payload = json.loads((ROOT / "packs/kyc/example-trigger.json").read_text(encoding="utf-8"))
-    payload["case_id"] = str(uuid.uuid4())
-    body = {"ref": ref, "payload": payload, "on_behalf_of": "rita"}
-    answer = await client.post(system.edge, "/v1/triggers/kyc.onboarding", body, PORTAL, system.caller_secret)
-    return KycCase(system, standins, answer["run_id"])

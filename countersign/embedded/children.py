@@ -1,93 +1,264 @@
-"""Child processes of embedded mode: started, logged to a file, started again when they die, and ended with us."""
+"""The one supervisor of child processes: starts them, starts them again when they die, and ends them with us."""
 
 import asyncio
+import ctypes
 import logging
 import os
+import secrets
+import signal
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
-from countersign.embedded.opa import end_with_parent
+import aiohttp
 
+from countersign.config.errors import CountersignError
+from countersign.config.settings import START_HEADER, variable
+
+START_LIMIT = 120.0
+"""Seconds until a child has to answer: a machine may be busy with others, and the wait ends as soon as it answers."""
 STOP_LIMIT = 15.0
 """Seconds that a child has for what it has begun."""
+TRIES = 3
+"""A child that ends so often in a row without having answered is given up."""
+PRIVATE = 0o077
+"""The umask of all that embedded mode keeps: its owner alone reads it."""
+
+_PAUSE, _LOOK, _WORDS = 0.5, 0.1, 2000
+# Loaded before any fork, after which little may be called.
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+_PR_SET_PDEATHSIG = 1
+
+T = TypeVar("T")
+Probe = Callable[[aiohttp.ClientSession], Awaitable[bool]]
+"""Asks once whether a child answers; what the network raises counts as no."""
 
 log = logging.getLogger(__name__)
 
 
+class ChildError(CountersignError):
+    """A child does not do its work; the message has its last words and where the rest of them stands."""
+
+
 class Child:
-    """One `python -m …` process. `kill` is the plug being pulled; `start` puts it back."""
+    """One process. `kill` is the plug being pulled; `start` puts it back. `env` is all that is in its environment."""
 
     def __init__(
         self,
         name: str,
-        arguments: Sequence[str],
+        command: Sequence[str | Path],
         env: Mapping[str, str],
-        logs: Path,
+        log_file: Path,
+        probe: Probe,
         *,
+        cwd: Path | None = None,
         patience: float = STOP_LIMIT,
     ) -> None:
-        self.name = name
+        self.name, self.probe = name, probe
+        self.answered = asyncio.Event()
+        self.process: Process | None = None
+        self._plug = asyncio.Event()
+        self._command, self._env, self._cwd = command, env, cwd
+        self.log_file, self._words_from = log_file, 0
         self._patience = patience
-        self._arguments = arguments
-        self._env = env
-        self._log = logs / f"{name}.log"
-        self._process: asyncio.subprocess.Process | None = None
 
     async def start(self) -> None:
         """Start the process; what it says goes to its log."""
-        with self._log.open("ab") as out:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *self._arguments,
-                env={**os.environ, **self._env},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                preexec_fn=end_with_parent,
-            )
+        self.answered.clear()
+        try:
+            with self.log_file.open("ab") as out:
+                self._words_from = out.tell()
+                self.process = await asyncio.create_subprocess_exec(
+                    *self._command,
+                    env=dict(self._env),
+                    cwd=self._cwd,
+                    stdin=DEVNULL,
+                    stdout=out,
+                    stderr=out,
+                    umask=PRIVATE,
+                    start_new_session=True,  # Ctrl-C is for us: children end when they are told to, and in order
+                    preexec_fn=_end_with_parent if _LIBC else None,
+                )
+        except OSError as error:
+            raise ChildError(f"{self.name} cannot be started: {error}") from error
+        self._plug.set()
+
+    async def plugged(self) -> Process:
+        """Return the process as soon as the plug is in."""
+        await self._plug.wait()
+        assert self.process is not None  # noqa: S101 - the plug goes in after the process was made
+        return self.process
+
+    def is_plugged(self, process: Process) -> bool:
+        """Return whether this is still the process that the plug belongs to."""
+        return self._plug.is_set() and self.process is process
 
     async def kill(self) -> None:
         """End it at once, as a power cut would."""
-        if self._process is not None and self._process.returncode is None:
-            self._process.kill()
-            await self._process.wait()
+        self._plug.clear()
+        if self.process is not None and self.process.returncode is None:
+            self.process.kill()
+            await self.process.wait()
 
     async def stop(self) -> None:
         """Ask it to drain and end; insist if it does not."""
-        if self._process is None or self._process.returncode is not None:
+        self._plug.clear()
+        if self.process is None or self.process.returncode is not None:
             return
-        self._process.terminate()
+        self.process.terminate()
         try:
             async with asyncio.timeout(self._patience):
-                await self._process.wait()
+                await self.process.wait()
         except TimeoutError:
             await self.kill()
-
-    async def keep_running(self) -> None:
-        """Start it again whenever it ends; runs until canceled."""
-        while self._process is not None:
-            code = await self._process.wait()
-            log.error("%s ended with %s; starting it again (its log: %s)", self.name, code, self._log)
-            await asyncio.sleep(1)
-            await self.start()
 
     @property
     def is_running(self) -> bool:
         """Return whether the process is there."""
-        return self._process is not None and self._process.returncode is None
+        return self.process is not None and self.process.returncode is None
 
     def last_words(self) -> str:
-        """Return the end of its log, for an error message."""
-        return self._log.read_text(encoding="utf-8", errors="replace")[-2000:] if self._log.exists() else ""
+        """Return the end of what the process has said since its start, and the file in which the rest stands."""
+        said = b""
+        if self.log_file.exists():
+            with self.log_file.open("rb") as file:
+                file.seek(self._words_from)
+                said = file.read()
+        words = said[-_WORDS:].decode(errors="replace").strip()
+        return (
+            f"its last words, in {self.log_file}:\n{words}" if words else f"it said nothing; its log is {self.log_file}"
+        )
 
 
-@asynccontextmanager
-async def running(child: Child) -> AsyncIterator[Child]:
-    """Run the child while the block lasts."""
-    await child.start()
-    try:
-        yield child
-    finally:
-        await child.stop()
+class Supervisor:
+    """Keeps children running, until it is told to stop or has to give one up."""
+
+    def __init__(self) -> None:
+        self.stopping = asyncio.Event()
+        """Set it as soon as the end is near: what ends from then on is not started again."""
+        self._given_up = asyncio.Event()
+        self._failure: ChildError | None = None
+
+    @asynccontextmanager
+    async def running(self, child: Child) -> AsyncIterator[Child]:
+        """Keep the child running while the block lasts."""
+        await child.start()
+        keeper = asyncio.create_task(self._keep(child))
+        try:
+            yield child
+        finally:
+            keeper.cancel()
+            await asyncio.gather(keeper, return_exceptions=True)
+            await child.stop()
+
+    async def until_answers(self, child: Child) -> None:
+        """Wait until the child answers as itself; raise ChildError if it does not, or another one was given up."""
+        try:
+            async with asyncio.timeout(START_LIMIT):
+                await self.guard(child.answered.wait())
+        except TimeoutError as error:
+            message = f"{child.name} does not answer within {START_LIMIT:.0f} s; {child.last_words()}"
+            raise ChildError(message) from error
+
+    async def guard(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do the work; a child that is given up meanwhile ends it with ChildError."""
+        task, given_up = asyncio.create_task(work), asyncio.create_task(self._given_up.wait())
+        try:
+            await asyncio.wait([task, given_up], return_when=asyncio.FIRST_COMPLETED)
+            if self._failure is not None:
+                raise self._failure
+            return await task
+        finally:
+            task.cancel()
+            given_up.cancel()
+            await asyncio.gather(task, given_up, return_exceptions=True)
+
+    async def until_told(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Do the work until SIGTERM or SIGINT, which cancel it; return its result, or None where one came."""
+        task, loop = asyncio.create_task(work), asyncio.get_running_loop()
+
+        def stop() -> None:
+            # at once: whoever ends us may have ended our children in the same moment
+            self.stopping.set()
+            task.cancel()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop)
+        try:
+            await asyncio.wait([task])
+            return None if task.cancelled() else task.result()
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+    async def _keep(self, child: Child) -> None:
+        try:
+            await self._start_again(child)
+        except ChildError as error:
+            self._failure = error
+            self._given_up.set()
+
+    async def _start_again(self, child: Child) -> None:
+        """Start the child whenever it ends by itself; raise ChildError when it ended too often without an answer."""
+        vain = 0
+        while process := await child.plugged():
+            answered = await _answers(child, process)
+            code = await process.wait()
+            if await self._told_to_stop():
+                return
+            if not child.is_plugged(process):
+                continue
+            vain = 0 if answered else vain + 1
+            if vain == TRIES:
+                raise ChildError(f"{child.name} ended {TRIES} times at its start; {child.last_words()}")
+            log.error("%s ended with %s; starting it again (its log: %s)", child.name, code, child.log_file)
+            await child.start()
+
+    async def _told_to_stop(self) -> bool:
+        """Wait a little, since whoever ends a whole group of processes ends us in the same moment."""
+        try:
+            async with asyncio.timeout(_PAUSE):
+                await self.stopping.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+async def _answers(child: Child, process: Process) -> bool:
+    """Ask until the child answers, or its process has ended; return whether it did answer."""
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
+        while process.returncode is None:
+            try:
+                if await child.probe(session):
+                    child.answered.set()
+                    return True
+            except (aiohttp.ClientError, TimeoutError, ValueError):
+                pass  # not yet, or it is not ours
+            await asyncio.sleep(_LOOK)
+    return False
+
+
+def python_child(name: str, arguments: Sequence[str], env: Mapping[str, str], logs: Path, url: str) -> Child:
+    """Return a `python -m …` child that shows its start's nonce when `url` is asked: no other server passes for it."""
+    nonce = new_nonce()
+    whole = {**os.environ, **env, variable("start"): nonce}
+
+    async def probe(session: aiohttp.ClientSession) -> bool:
+        async with session.get(url) as response:
+            return response.ok and response.headers.get(START_HEADER) == nonce
+
+    return Child(name, [sys.executable, *arguments], whole, logs / f"{name}.log", probe)
+
+
+def new_nonce() -> str:
+    """Return a word that no other start knows."""
+    return secrets.token_hex(16)
+
+
+def _end_with_parent() -> None:
+    """Have the kernel end the child when this process dies, however it dies."""
+    if _LIBC:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

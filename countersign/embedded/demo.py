@@ -1,29 +1,31 @@
-"""``countersign demo``: the KYC case from trigger to verified evidence, in embedded mode, with people who click.
+"""``countersign demo``: the story of a pack from trigger to verified evidence, in embedded mode, with people who click.
 
 Everything is real but Slack and the other systems, which are stand-ins. What differs from what must be, ends it.
 """
 
 import shutil
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 from rich.console import Console
 
 from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings
-from countersign.embedded.case import KycCase, bring_in, step
-from countersign.embedded.children import Child, running
-from countersign.embedded.opa import free_port
-from countersign.embedded.standins import Standins, standins
-from countersign.embedded.system import Embedded, embedded, until_answers
+from countersign.embedded.case import PATIENCE, Case, step
+from countersign.embedded.children import Child, Supervisor
+from countersign.embedded.home import held
+from countersign.embedded.packs import demos, example_of
+from countersign.embedded.standins import actions
+from countersign.embedded.system import Embedded, Ports, embedded, workspace_file
 from evidence.verify.verify import VerificationError, verify
-from sandbox.client import SandboxUser, messages
-
-PEOPLE = {"anna": "U0ANNA", "boris": "U0BORIS", "rita": "U0RITA", "eve": "U0EXT", "gil": "U0GUEST"}
+from runtime.handlers import Signature, Story
+from sandbox.client import SandboxError, SandboxUser, messages
 
 
 class DemoError(CountersignError):
@@ -54,15 +56,32 @@ def must(holds: object, what: str) -> None:
 
 async def demo(settings: Settings) -> None:
     """Play it; raise DemoError at the first thing that differs."""
-    told = Told()
     home = settings.home.resolve() / "demo"
-    shutil.rmtree(home, ignore_errors=True)
-    settings = settings.model_copy(update={"home": home})
-    async with _stage(settings, told) as stage:
-        await _rejected(stage)
-        run = await _approved(stage)
-        bundle, sha256 = await _evidence(stage, run)
-    told.out.print(f"\nsha256: {sha256}\nbundle: {bundle}\nkey: {home / 'keys' / 'evidence.pub.pem'}")
+    supervisor = Supervisor()
+    work = _play(settings.model_copy(update={"home": home}), supervisor)
+    try:
+        if await supervisor.until_told(work) is None:
+            raise DemoError("stopped before its end")
+    except (SandboxError, aiohttp.ClientError, TimeoutError) as error:
+        raise DemoError(f"{error or type(error).__name__}; the logs are in {home / 'logs'}") from error
+
+
+async def _play(settings: Settings, supervisor: Supervisor) -> Path:
+    told = Told()
+    pack, story = _story(settings)
+    async with _stage(settings, told, supervisor, pack, story) as stage:
+        bundle, sha256 = await supervisor.guard(_acts(stage))
+        key = stage.system.home / "keys" / "evidence.pub.pem"
+    told.out.print(f"\nsha256: {sha256}\nbundle: {bundle}\nkey: {key}")
+    return bundle
+
+
+def _story(settings: Settings) -> tuple[str, Story]:
+    """Return the first pack that has a story, and the story."""
+    found = next(((name, demo.story) for name, demo in demos(settings).items() if demo.story), None)
+    if found is None:
+        raise DemoError("none of the packs that COUNTERSIGN_PACKS lists has a story to play")
+    return found
 
 
 @dataclass
@@ -71,89 +90,117 @@ class Stage:
 
     told: Told
     system: Embedded
-    standins: Standins
     worker: Child
     people: dict[str, SandboxUser]
+    pack: str
+    story: Story
+
+    async def done(self) -> int:
+        """Return how often the story's effect was done, counted at the other side."""
+        return await actions(self.system.outside.standins[self.pack], self.story.operation)
 
 
 @asynccontextmanager
-async def _stage(settings: Settings, told: Told) -> AsyncIterator[Stage]:
+async def _emptied(settings: Settings, supervisor: Supervisor) -> AsyncIterator[Embedded]:
+    """Begin with an empty home, unless another demo has it."""
+    with held(settings.home) as home:
+        for entry in home.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    async with embedded(settings, Ports.tried("127.0.0.1", 0, 0), supervisor) as system:
+        yield system
+
+
+@asynccontextmanager
+async def _stage(
+    settings: Settings, told: Told, supervisor: Supervisor, pack: str, story: Story
+) -> AsyncIterator[Stage]:
     told.chapter("Starting PostgreSQL, OPA, the sandbox workspace, and Countersign in two processes")
-    port = free_port()
     async with AsyncExitStack() as stack:
-        others = await stack.enter_async_context(standins(settings.home / "logs"))
-        pack = others.pack(f"http://127.0.0.1:{port}")
-        system = await stack.enter_async_context(embedded(settings, port=port, sandbox_port=0, pack=pack))
+        system = await stack.enter_async_context(_emptied(settings, supervisor))
         front = system.serve("front", "edge", "bot", "sweeps", COUNTERSIGN_LEASE_SECONDS="2")
         worker = system.serve("worker", "worker", COUNTERSIGN_LEASE_SECONDS="2")
-        await stack.enter_async_context(running(worker))
-        await stack.enter_async_context(running(front))
-        await until_answers(f"{system.edge}/readyz", front)
+        await stack.enter_async_context(supervisor.running(worker))
+        await stack.enter_async_context(supervisor.running(front))
+        await supervisor.until_answers(front)
         people = {
-            name: await stack.enter_async_context(SandboxUser(system.sandbox, user)) for name, user in PEOPLE.items()
+            user["name"]: await stack.enter_async_context(SandboxUser(system.sandbox, user["id"]))
+            for user in workspace_file()["users"]
         }
         told.say("system", "ready")
-        yield Stage(told, system, others, worker, people)
+        yield Stage(told, system, worker, people, pack, story)
 
 
-async def _to_review(stage: Stage, ref: str) -> KycCase:
-    case = await bring_in(stage.system, stage.standins, ref)
-    stage.told.say("portal", f"brings in the case of Halvorsen Seefracht for Rita: {case.run_id}")
-    await case.upload()
-    stage.told.say("client", "uploads the two documents that were asked for")
-    await case.until(lambda run: step(run, "review") == "parked")
+async def _acts(stage: Stage) -> tuple[Path, str]:
+    await _rejected(stage)
+    return await _evidence(stage, await _approved(stage))
+
+
+async def _to_signature(stage: Stage) -> Case:
+    """Bring a case to where the story's effect waits for signatures."""
+    story, told = stage.story, stage.told
+    example = example_of(stage.system.demos, stage.pack, story.example)
+    case = await stage.system.outside.bring_in(stage.pack, example)
+    told.say("trigger", f"{example.title}: {case.run_id}")
+    await case.replied()
+    if example.reply:
+        told.say(example.reply.who, example.reply.does)
+    for review in story.reviews:
+        asked = partial(_is_at, review.step, "parked")
+        await case.until(f"{review.step} to be asked for", asked)
+        await _decide(stage, review, await _card(stage, review.person, case, "Review needed"), "approve")
+    await case.until(f"{story.step} to need approval", partial(_is_at, story.step, "waiting_approval"))
+    told.say("policy", story.rule)
     return case
 
 
-async def _review(stage: Stage, case: KycCase) -> None:
-    card = await _card(stage, "boris", case, "Review needed")
-    await _decide(stage, "boris", card, "approve", "The ownership chain is complete.")
-    await case.until(lambda run: step(run, "filing") == "waiting_approval")
-    stage.told.say("policy", "a filing with the register is high tier: two people of compliance have to sign")
+def _is_at(path: str, status: str, run: dict[str, Any]) -> bool:
+    return step(run, path) == status
 
 
 async def _rejected(stage: Stage) -> None:
-    """A first attempt: two people who may not decide, and one who says no."""
+    """A first attempt: people who may not decide, and one who says no."""
+    story = stage.story
     stage.told.chapter("First attempt")
-    case = await _to_review(stage, "case-1")
-    await _review(stage, case)
-    card = await _card(stage, "anna", case, "Approval needed", "file_report")
-    for person, why in (("eve", "is of another company"), ("gil", "is a guest"), ("rita", "asked for it herself")):
+    case = await _to_signature(stage)
+    card = await _card(stage, story.rejection.person, case, "Approval needed", story.operation.partition("::")[2])
+    for person, why in story.strangers:
         await _refused(stage, person, card, why)
-    await _decide(stage, "anna", card, "reject", "The share register is from 2019, please get the current one.")
-    run = await case.until(lambda run: run["status"] == "failed_terminal")
-    must("2019" in run["error"], "the reason of the rejection stands on the run")
-    must(await stage.standins.actions("register::file_report") == 0, "nothing was filed")
-    stage.told.say("system", "the run has ended, nothing was filed")
+    await _decide(stage, story.rejection, card, "reject")
+    run = await case.until("the end of the rejected run", lambda run: run["status"] == "failed_terminal")
+    must(story.rejection.reason in run["error"], "the reason of the rejection stands on the run")
+    must(await stage.done() == 0, story.not_done)
+    stage.told.say("system", f"the run has ended, {story.not_done}")
 
 
-async def _approved(stage: Stage) -> KycCase:
+async def _approved(stage: Stage) -> Case:
     """The second attempt: the worker's plug is pulled while the run is parked; two people approve; one effect."""
-    stage.told.chapter("Second attempt, with the current register")
-    case = await _to_review(stage, "case-2")
-    await _review(stage, case)
-    card = await _card(stage, "anna", case, "Approval needed", "file_report")
+    story, told = stage.story, stage.told
+    first, second = story.signatures
+    told.chapter("Second attempt, with what was asked for")
+    case = await _to_signature(stage)
+    card = await _card(stage, first.person, case, "Approval needed", story.operation.partition("::")[2])
     await stage.worker.kill()
-    stage.told.say("kill -9", "the worker is gone while the run is parked")
-    await _decide(stage, "anna", card, "approve", "Checked against the register extract.")
-    stage.told.say("system", "her vote is on record although no worker is there")
+    told.say("kill -9", "the worker is gone while the run is parked")
+    await _decide(stage, first, card, "approve")
+    told.say("system", "the vote is on record although no worker is there")
     await stage.worker.start()
-    stage.told.say("system", "a new worker starts; there is nothing that it has to load")
-    card = await _card(stage, "boris", case, "Approval needed", "1 of 2")
-    stage.told.say("card", "shows 1 of 2")
-    await _decide(stage, "boris", card, "approve", "Second signature.")
-    await case.until(lambda run: run["status"] == "succeeded")
-    must(await stage.standins.actions("register::file_report") == 1, "the report was filed exactly once")
-    stage.told.say("register", "the report was filed, once")
+    told.say("system", "a new worker starts; there is nothing that it has to load")
+    card = await _card(stage, second.person, case, "Approval needed", "1 of 2")
+    told.say("card", "shows 1 of 2")
+    await _decide(stage, second, card, "approve")
+    await case.until("the end of the approved run", lambda run: run["status"] == "succeeded")
+    must(await stage.done() == 1, story.done)
+    told.say("other side", story.done)
     return case
 
 
-async def _evidence(stage: Stage, case: KycCase) -> tuple[Path, str]:
+async def _evidence(stage: Stage, case: Case) -> tuple[Path, str]:
     """The bundle: verified as it is, and not verified with one byte changed."""
     stage.told.chapter("Evidence")
-    run = await case.until(lambda run: bool(run["sha256"]))
+    run = await case.until("its evidence", lambda run: bool(run["sha256"]))
     bundle, key = Path(run["location"]), stage.system.home / "keys" / "evidence.pub.pem"
-    await stage.people["anna"].find_card(lambda message: run["sha256"] in message["text"])
+    reader = stage.people[stage.story.signatures[0].person]
+    await _found(reader, "the bundle's SHA-256 in the thread", lambda message: run["sha256"] in message["text"])
     stage.told.say("thread", "the bundle's SHA-256 stands in the thread")
     report = verify(bundle, key)
     must(report.sha256 == run["sha256"], "the SHA-256 of the file is that of the database")
@@ -179,29 +226,38 @@ def _with_one_byte_changed(bundle: Path) -> Path:
     return changed
 
 
-async def _card(stage: Stage, person: str, case: KycCase, *marks: str) -> dict[str, Any]:
+async def _card(stage: Stage, person: str, case: Case, *marks: str) -> dict[str, Any]:
     """Wait for the run's card that can be clicked and shows all the marks."""
 
     def fits(message: dict[str, Any]) -> bool:
         shown = str((message["text"], message["blocks"]))  # not its thread
         return case.run_id in shown and "'actions'" in shown and all(mark in shown for mark in marks)
 
-    return await stage.people[person].find_card(fits)
+    return await _found(stage.people[person], f"a card of run {case.run_id} that shows {' and '.join(marks)}", fits)
 
 
-async def _decide(stage: Stage, person: str, card: dict[str, Any], verdict: str, reason: str) -> None:
-    user = stage.people[person]
+async def _found(user: SandboxUser, what: str, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    try:
+        return await user.find_card(fits, PATIENCE)
+    except SandboxError as error:
+        raise SandboxError(f"waited in vain for {what}: {error}") from error
+
+
+async def _decide(stage: Stage, signature: Signature, card: dict[str, Any], verdict: str) -> None:
+    person, user = signature.person, stage.people[signature.person]
     result = await user.click(card, f"countersign_{verdict}")
     if verdict == "reject" or "Approval needed" in card["text"]:  # what cannot be undone is signed with a reason
-        await user.find_modal()
-        result = await user.submit({"reason": reason})
+        await user.find_modal(PATIENCE)
+        result = await user.submit({"reason": signature.reason})
     must(not result.get("timed_out"), f"Slack's three seconds were kept for {person}")
-    stage.told.say(person.title(), f"{verdict}s: {reason}")
+    stage.told.say(person.title(), f"{verdict}s: {signature.reason}")
 
 
 async def _refused(stage: Stage, person: str, card: dict[str, Any], why: str) -> None:
     user = stage.people[person]
     before = len(messages(await user.see()))
     await user.click(card, "countersign_approve")
-    said = await user.wait_for(lambda state: (found := messages(state)) and len(found) > before and found[0]["text"])
+    said = await user.wait_for(
+        lambda state: (found := messages(state)) and len(found) > before and found[0]["text"], PATIENCE
+    )
     stage.told.say(person.title(), f"clicks Approve and {why}: “{said}” Nobody else sees it.")

@@ -1,28 +1,23 @@
 """OPA as a supervised child on loopback, serving policies and following its changes (embedded mode)."""
 
 import asyncio
-import ctypes
 import logging
-import signal
-import socket
-import sys
-from asyncio.subprocess import DEVNULL, Process
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Self
 
+import aiohttp
+
+from countersign.embedded.children import Child, Supervisor, new_nonce
+from countersign.embedded.ports import free_port
 from policy.bundle import Bundle, build_bundle
 from policy.text import PolicyError, PolicyFolders
-from policy.transport import connect
 from policy.vet import vet_binary, vet_bundle
 
 _log = logging.getLogger(__name__)
 
 _BUNDLE = "bundle.tar.gz"
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_START_LIMIT, _STOP_LIMIT, _HEALTH_PAUSE = 15.0, 5.0, 0.02
-# Loaded before any fork, after which little may be called.
-_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
-_PR_SET_PDEATHSIG = 1
+_STOP_LIMIT = 5.0
 
 
 class OpaChild:
@@ -33,15 +28,18 @@ class OpaChild:
     old one stays.
     """
 
-    def __init__(self, opa: Path, policies: PolicyFolders, work: Path, *, poll: float = 0.5) -> None:
+    def __init__(
+        self, opa: Path, policies: PolicyFolders, work: Path, supervisor: Supervisor, *, poll: float = 0.5
+    ) -> None:
         self._opa = opa.absolute()
         self._policies = policies
         self._work = work
         self._served = work / "served"
         self._poll = poll
         self._address = f"127.0.0.1:{free_port()}"
-        self._process: Process | None = None
-        self._tasks: list[asyncio.Task[None]] = []
+        self._supervisor = supervisor
+        self._child = self._make_child(new_nonce())
+        self._running = AsyncExitStack()
 
     @property
     def url(self) -> str:
@@ -51,7 +49,7 @@ class OpaChild:
     @property
     def pid(self) -> int | None:
         """The process that answers now."""
-        return self._process.pid if self._process else None
+        return self._child.process.pid if self._child.process else None
 
     async def __aenter__(self) -> Self:
         """Start the child."""
@@ -68,17 +66,16 @@ class OpaChild:
         await vet_binary(self._opa)
         bundle = build_bundle(self._policies)
         await self._publish(bundle)
-        await self._launch()
-        self._tasks = [asyncio.create_task(self._supervise()), asyncio.create_task(self._follow(bundle.revision))]
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._supervisor.running(self._child))
+            await self._supervisor.until_answers(self._child)
+            follower = asyncio.create_task(self._follow(bundle.revision))
+            stack.push_async_callback(_end, follower)
+            self._running = stack.pop_all()
 
     async def stop(self) -> None:
         """End the child and what looks after it."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks = []
-        if self._process:
-            await _end(self._process)
+        await self._running.aclose()
 
     async def _follow(self, handled: str) -> None:
         before = handled
@@ -106,55 +103,21 @@ class OpaChild:
         candidate.replace(self._served / _BUNDLE)
         _log.info("serving policy %s", bundle.revision)
 
-    async def _supervise(self) -> None:
-        pause = _FIRST_PAUSE
-        while self._process:
-            code = await self._process.wait()
-            _log.error("opa ended with %s; starting it again", code)
-            await asyncio.sleep(pause)
-            try:
-                await self._launch()
-                pause = _FIRST_PAUSE
-            except PolicyError as error:
-                _log.error("opa does not start: %s", error)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+    def _make_child(self, nonce: str) -> Child:
+        async def probe(session: aiohttp.ClientSession) -> bool:
+            async with session.get(f"{self.url}/v1/config") as response:
+                config = await response.json() if response.ok else {}
+            return bool(config.get("result", {}).get("labels", {}).get("start") == nonce)
 
-    async def _launch(self) -> None:
-        try:
-            self._process = process = await self._spawn()
-        except OSError as error:
-            raise PolicyError(f"{self._opa}: {error}") from error
-        try:
-            await self._until_healthy(process)
-        except BaseException:
-            await _end(process)
-            raise
-
-    async def _spawn(self) -> Process:
-        with (self._work / "opa.log").open("ab") as log:
-            return await asyncio.create_subprocess_exec(
-                self._opa,
-                *("run", "--server", "--addr", self._address, "--log-level", "error", "--skip-version-check"),
-                *("--shutdown-grace-period", "1", "--watch", "--bundle", _BUNDLE),
-                # Without a decision log OPA gives no decision ids; rego/system/log.rego keeps the log itself empty.
-                *("--set", "decision_logs.console=true"),
-                cwd=self._served,
-                stdin=DEVNULL,
-                stdout=log,
-                stderr=log,
-                env={},  # policies can read the environment
-                preexec_fn=end_with_parent if _LIBC else None,
-            )
-
-    async def _until_healthy(self, process: Process) -> None:
-        try:
-            async with asyncio.timeout(_START_LIMIT), connect(self.url, 1.0) as client:
-                while not await client.check_health():
-                    if process.returncode is not None:
-                        raise PolicyError(f"it ended with {process.returncode}; see {self._work / 'opa.log'}")
-                    await asyncio.sleep(_HEALTH_PAUSE)
-        except TimeoutError as error:
-            raise PolicyError(f"it does not answer on {self._address} after {_START_LIMIT:.0f} s") from error
+        command: list[str | Path] = [
+            self._opa,
+            *("run", "--server", "--addr", self._address, "--log-level", "error", "--skip-version-check"),
+            *("--shutdown-grace-period", "1", "--watch", "--bundle", _BUNDLE),
+            # Without a decision log OPA gives no decision ids; rego/system/log.rego keeps the log itself empty.
+            *("--set", "decision_logs.console=true", "--set", f"labels.start={nonce}"),
+        ]
+        # An empty environment, which policies could read. A folder of its own: --watch would follow a log in it.
+        return Child("opa", command, {}, self._work / "opa.log", probe, cwd=self._served, patience=_STOP_LIMIT)
 
 
 def _look(policies: PolicyFolders) -> Bundle | PolicyError:
@@ -164,27 +127,6 @@ def _look(policies: PolicyFolders) -> Bundle | PolicyError:
         return error
 
 
-async def _end(process: Process) -> None:
-    if process.returncode is not None:
-        return
-    process.terminate()
-    try:
-        async with asyncio.timeout(_STOP_LIMIT):
-            await process.wait()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-
-
-def end_with_parent() -> None:
-    """Have the kernel end the child when this process dies, however it dies."""
-    if _LIBC:
-        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
-def free_port() -> int:
-    """Return a port of the loopback address that is free at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

@@ -1,49 +1,40 @@
-"""The other systems of the KYC case, for the demo alone: GLEIF, the company register and the client portal."""
+"""The stand-ins of packs: a child for each demo, told where the program's settings point to."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 
-from countersign.embedded.children import Child, running
-from countersign.embedded.opa import free_port
-from countersign.embedded.system import until_answers
-
-
-class Standins:
-    """A running stand-in process: what it was asked, and what it did."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-
-    def pack(self, edge: str) -> dict[str, dict[str, str]]:
-        """Return the settings that make the KYC pack talk to the stand-ins."""
-        from countersign_kyc.standins import settings  # noqa: PLC0415 - the demo alone needs the pack's stand-ins
-
-        return {"kyc": {**settings(self.url), "callback_url": f"{edge}/v1/notifications"}}
-
-    async def requests(self) -> list[dict[str, Any]]:
-        """Return what the client portal was asked."""
-        return list((await self._get("portal/requests"))["requests"])
-
-    async def actions(self, operation: str) -> int:
-        """Return how often the operation was done, counted at the other side."""
-        return sum(action["operation"] == operation for action in (await self._get("actions"))["actions"])
-
-    async def _get(self, path: str) -> Any:
-        async with aiohttp.ClientSession() as session, session.get(f"{self.url}/__standin/{path}") as response:
-            return await response.json()
+from countersign.embedded.children import Supervisor, python_child
+from countersign.embedded.ports import free_port
+from runtime.handlers import Demo
 
 
 @asynccontextmanager
-async def standins(logs: Path) -> AsyncIterator[Standins]:
-    """Run the stand-ins while the block lasts."""
-    logs.mkdir(parents=True, exist_ok=True)
-    port = free_port()
-    child = Child("standins", ["-m", "countersign_kyc.standins", "--port", str(port)], {}, logs)
-    async with running(child):
-        url = f"http://127.0.0.1:{port}"
-        await until_answers(f"{url}/__standin/actions", child)
-        yield Standins(url)
+async def standins(supervisor: Supervisor, offered: Mapping[str, Demo], logs: Path) -> AsyncIterator[dict[str, str]]:
+    """Run the stand-ins of these demos while the block lasts; give the base URL of each pack's."""
+    urls = {name: f"http://127.0.0.1:{free_port()}" for name in offered}
+    async with AsyncExitStack() as stack:
+        children = [
+            python_child(
+                f"standins-{name}",
+                ["-m", demo.standins, "--port", urls[name].rpartition(":")[2]],
+                {},
+                logs,
+                f"{urls[name]}/__standin/actions",
+            )
+            for name, demo in offered.items()
+        ]
+        for child in children:
+            await stack.enter_async_context(supervisor.running(child))
+        for child in children:
+            await supervisor.until_answers(child)
+        yield urls
+
+
+async def actions(url: str, operation: str) -> int:
+    """Return how often an operation was done, counted at the other side."""
+    async with aiohttp.ClientSession() as session, session.get(f"{url}/__standin/actions") as response:
+        done = (await response.json())["actions"]
+    return sum(action["operation"] == operation for action in done)

@@ -10,28 +10,34 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import aiohttp
 import yaml
 
 from countersign.compose.storage import migrate_database
+from countersign.config.directory import read_directory
 from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings, variable
-from countersign.embedded import setup_work
-from countersign.embedded.attach import announced, write_private
-from countersign.embedded.children import Child, running
-from countersign.embedded.opa import OpaChild, free_port
+from countersign.embedded.attach import announced
+from countersign.embedded.case import Outside
+from countersign.embedded.children import Child, Supervisor, python_child
+from countersign.embedded.home import held, write_private
+from countersign.embedded.opa import OpaChild
+from countersign.embedded.packs import callers, demos
+from countersign.embedded.ports import free_port, try_port
 from countersign.embedded.postgres import embedded_postgres
-from countersign.embedded.servers import OPA, ensure
+from countersign.embedded.setup import work
+from countersign.embedded.setup.servers import OPA, ensure
+from countersign.embedded.standins import standins
 from policy.text import PolicyFolders
+from runtime.handlers import Demo
 
 FILES = Path(__file__).parent / "files"
-START_LIMIT = 40.0
 OPA_PATIENCE = 5.0
 """Seconds for policy here, where all parts share one machine, which may be busy with others."""
 
 # What embedded mode has of its own: whoever names another would not expect it to be left aside.
-_PARTS = (
+PARTS = (
     "database_url",
     "opa_url",
     "slack_bot_token",
@@ -43,7 +49,22 @@ _PARTS = (
 
 
 class EmbeddedError(CountersignError):
-    """A part of embedded mode did not start; the message names it and what it said last."""
+    """Embedded mode was asked for something that it does not do; the message says what to do instead."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where people look: the edge and the sandbox workspace. Both can be had."""
+
+    edge: int
+    sandbox: int
+
+    @classmethod
+    def tried(cls, host: str, edge: int, sandbox: int) -> "Ports":
+        """Try both before anything is started; 0 takes a free one; raise PortError."""
+        if edge == sandbox != 0:
+            raise EmbeddedError(f"--port and --sandbox-port are both {edge}: name two")
+        return cls(try_port(host, edge, "--port or COUNTERSIGN_PORT"), try_port("127.0.0.1", sandbox, "--sandbox-port"))
 
 
 @dataclass(frozen=True)
@@ -54,7 +75,9 @@ class Embedded:
     env: Mapping[str, str]
     edge: str
     sandbox: str
-    caller_secret: str
+    supervisor: Supervisor
+    demos: Mapping[str, Demo]
+    outside: Outside
 
     @property
     def logs(self) -> Path:
@@ -64,46 +87,51 @@ class Embedded:
     def serve(self, name: str, *roles: str, **env: str) -> Child:
         """Return a child that serves the roles; those that nobody calls answer their probes at a port of their own."""
         arguments = ["-m", "countersign", "serve", *(f"--role={role}" for role in roles)]
-        port = {} if not roles or {"edge", "bot"} & set(roles) else {"COUNTERSIGN_PORT": "0"}
-        return Child(name, arguments, {**self.env, **port, **env}, self.logs)
+        called = not roles or {"edge", "bot"} & set(roles)
+        port = self.env["COUNTERSIGN_PORT"] if called else str(free_port())
+        whole = {**self.env, "COUNTERSIGN_PORT": port, **env}
+        return python_child(name, arguments, whole, self.logs, f"http://127.0.0.1:{port}/readyz")
 
 
 @asynccontextmanager
-async def embedded(
-    settings: Settings, *, port: int, sandbox_port: int, pack: Mapping[str, Mapping[str, str]]
-) -> AsyncIterator[Embedded]:
-    """Start what the program needs, on this machine alone; `pack` holds settings of packs; port 0 is any free one."""
-    _refuse_other_parts(settings)
-    home = settings.home.resolve()
-    for folder in ("data", "keys", "logs", "opa"):
-        (home / folder).mkdir(parents=True, exist_ok=True)
-    port, sandbox_port = port or free_port(), sandbox_port or free_port()
-    edge, sandbox = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{sandbox_port}"
-    workspace = _workspace(home, f"{edge}/slack/events")
-    policies = PolicyFolders(settings.policies, tuple(settings.packs))
-    opa = OpaChild(await asyncio.to_thread(ensure, OPA, setup_work.to_stderr), policies, home / "opa")
+async def embedded(settings: Settings, ports: Ports, supervisor: Supervisor) -> AsyncIterator[Embedded]:
+    """Start what the program needs, on this machine alone, with stand-ins for packs that are not pointed elsewhere."""
+    refuse_other_parts(settings)
+    offered = demos(settings)
     async with AsyncExitStack() as stack:
-        chat = Child("sandbox", _sandbox_arguments(home, sandbox_port), {}, home / "logs")
-        await stack.enter_async_context(running(chat))
+        home = stack.enter_context(held(settings.home))
+        edge, sandbox = f"http://127.0.0.1:{ports.edge}", f"http://127.0.0.1:{ports.sandbox}"
+        workspace = _workspace(home, f"{edge}/slack/events")
+        chat = python_child("sandbox", _sandbox_arguments(home, ports.sandbox), {}, home / "logs", f"{sandbox}/")
+        await stack.enter_async_context(supervisor.running(chat))
+        shown = {name: demo for name, demo in offered.items() if name not in settings.pack}
+        others = await stack.enter_async_context(standins(supervisor, shown, home / "logs"))
+        program = await asyncio.to_thread(ensure, OPA, work.to_stderr)
+        policies = PolicyFolders(settings.policies, tuple(settings.packs))
+        opa = OpaChild(program, policies, home / "opa", supervisor)
         dsn = await _servers(stack, home, opa)
-        secret = _caller_secret(home / "keys" / "callers")
+        await supervisor.until_answers(chat)
+        directory = settings.directory or _directory(home, offered)
+        secrets_of = _secrets(directory, home / "keys" / "callers")
+        packs = {name: dict(demo.settings(others[name], edge)) for name, demo in shown.items()}
         env = {
             **_environment(settings, home),
             **_slack_environment(workspace, sandbox),
             "COUNTERSIGN_DATABASE_URL": dsn,
             "COUNTERSIGN_OPA_URL": opa.url,
-            "COUNTERSIGN_CALLERS": json.dumps({"onboarding-portal": secret, "servicenow": secret}),
-            "COUNTERSIGN_PORT": str(port),
-            "COUNTERSIGN_PACK": json.dumps({name: dict(values) for name, values in pack.items()}),
+            "COUNTERSIGN_DIRECTORY": str(directory.resolve()),
+            "COUNTERSIGN_CALLERS": json.dumps(secrets_of),
+            "COUNTERSIGN_PORT": str(ports.edge),
+            "COUNTERSIGN_PACK": json.dumps({**settings.pack, **packs}),
         }
-        await until_answers(f"{sandbox}/", chat)
-        stack.enter_context(announced(home, env))
-        yield Embedded(home, env, edge, sandbox, secret)
+        stack.enter_context(announced(home, env, others))
+        outside = Outside(edge, secrets_of, others, home / "logs")
+        yield Embedded(home, env, edge, sandbox, supervisor, offered, outside)
 
 
-def _refuse_other_parts(settings: Settings) -> None:
+def refuse_other_parts(settings: Settings) -> None:
     """Raise EmbeddedError where the settings name a part that would be left unused."""
-    if foreign := [variable(name) for name in _PARTS if getattr(settings, name)]:
+    if foreign := [variable(name) for name in PARTS if getattr(settings, name)]:
         raise EmbeddedError(
             f"{', '.join(foreign)}: set, but this command brings parts of its own;"
             " unset it, or run `countersign serve`, which uses yours"
@@ -132,7 +160,6 @@ def _environment(settings: Settings, home: Path) -> dict[str, str]:
         "COUNTERSIGN_HOME": str(home),
         "COUNTERSIGN_PACKS": json.dumps([str(pack.resolve()) for pack in settings.packs]),
         "COUNTERSIGN_DEFINITIONS": settings.definitions,
-        "COUNTERSIGN_DIRECTORY": str((settings.directory or FILES / "directory.yaml").resolve()),
         "COUNTERSIGN_LOG_LEVEL": settings.log_level,
         "COUNTERSIGN_OPA_TIMEOUT": str(max(settings.opa_timeout, OPA_PATIENCE)),
     }
@@ -148,12 +175,26 @@ def _slack_environment(workspace: Mapping[str, str], sandbox: str) -> dict[str, 
     }
 
 
+def workspace_file() -> dict[str, Any]:
+    """Return the sandbox workspace of embedded mode: its team, users, channels and app."""
+    workspace: dict[str, Any] = yaml.safe_load((FILES / "workspace.yaml").read_text(encoding="utf-8"))
+    return workspace
+
+
 def _workspace(home: Path, request_url: str) -> dict[str, str]:
     """Write the workspace with the URL that its callbacks go to; return its app's credentials."""
-    workspace = yaml.safe_load((FILES / "workspace.yaml").read_text(encoding="utf-8"))
+    workspace = workspace_file()
     workspace["app"]["request_url"] = request_url
-    (home / "workspace.yaml").write_text(yaml.safe_dump(workspace, sort_keys=False), encoding="utf-8")
+    write_private(home / "workspace.yaml", yaml.safe_dump(workspace, sort_keys=False))
     return dict(workspace["app"])
+
+
+def _directory(home: Path, offered: Mapping[str, Demo]) -> Path:
+    """Write a directory of the workspace's people and of the agents that the packs' demos need; return its place."""
+    people = yaml.safe_load((FILES / "people.yaml").read_text(encoding="utf-8"))
+    whole = {**people, "agents": list(callers(offered.values()))}
+    write_private(home / "directory.yaml", yaml.safe_dump(whole, sort_keys=False))
+    return home / "directory.yaml"
 
 
 def _sandbox_arguments(home: Path, port: int) -> list[str]:
@@ -161,28 +202,9 @@ def _sandbox_arguments(home: Path, port: int) -> list[str]:
     return ["-m", "sandbox", "--port", str(port), *files]
 
 
-def _caller_secret(path: Path) -> str:
-    """Return the secret that embedded callers sign with, made on first use."""
+def _secrets(directory: Path, path: Path) -> dict[str, str]:
+    """Return the secret of each agent in the directory: one, made on first use."""
     if not path.exists():
         write_private(path, secrets.token_hex(32))
-    return path.read_text(encoding="ascii")
-
-
-async def until_answers(url: str, child: Child) -> None:
-    """Wait until `url` answers with success; raise EmbeddedError with the child's last words if it does not."""
-    try:
-        async with asyncio.timeout(START_LIMIT), aiohttp.ClientSession() as session:
-            while not await _answers(session, url):
-                if not child.is_running:
-                    raise EmbeddedError(f"{child.name} ended at its start:\n{child.last_words()}")
-                await asyncio.sleep(0.05)
-    except TimeoutError as error:
-        raise EmbeddedError(f"{child.name} does not answer at {url}:\n{child.last_words()}") from error
-
-
-async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
-    try:
-        async with session.get(url) as response:
-            return response.ok
-    except aiohttp.ClientError:
-        return False
+    secret = path.read_text(encoding="ascii")
+    return {agent.id: secret for agent in read_directory(directory).agents}

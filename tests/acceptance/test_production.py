@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from countersign.config.settings import Settings
-from countersign.embedded.case import KycCase, bring_in, step
-from countersign.embedded.children import running
-from countersign.embedded.opa import free_port
-from countersign.embedded.standins import standins
-from countersign.embedded.system import embedded, until_answers
+from countersign.embedded.case import Case, step
+from countersign.embedded.children import Supervisor
+from countersign.embedded.packs import example_of
+from countersign.embedded.standins import actions
+from countersign.embedded.system import Ports, embedded
 from evidence.verify.verify import verify
 from sandbox.client import SandboxUser
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
@@ -27,7 +27,7 @@ BUCKET = "evidence"
 class Site:
     """A front, two workers, a bucket with Object Lock, and people."""
 
-    case: KycCase
+    case: Case
     minio: MinioServer
     key: Path
     people: dict[str, SandboxUser]
@@ -35,14 +35,11 @@ class Site:
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    port = free_port()
-    settings = Settings(home=tmp_path / "home")
+    settings, supervisor = Settings(home=tmp_path / "home"), Supervisor()
     async with AsyncExitStack() as stack:
         minio = stack.enter_context(minio_server(tmp_path))
         minio.make_bucket(BUCKET)
-        others = await stack.enter_async_context(standins(settings.home / "logs"))
-        pack = others.pack(f"http://127.0.0.1:{port}")
-        system = await stack.enter_async_context(embedded(settings, port=port, sandbox_port=0, pack=pack))
+        system = await stack.enter_async_context(embedded(settings, Ports.tried("127.0.0.1", 0, 0), supervisor))
         env = {
             "COUNTERSIGN_S3_BUCKET": BUCKET,
             "COUNTERSIGN_S3_ENDPOINT": minio.endpoint,
@@ -51,15 +48,16 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
             "COUNTERSIGN_RETENTION_DAYS": "1",
         }
         front = system.serve("front", "edge", "bot", **env)
-        await stack.enter_async_context(running(front))
+        await stack.enter_async_context(supervisor.running(front))
         for name in ("worker-1", "worker-2"):
-            await stack.enter_async_context(running(system.serve(name, "worker", "sweeps", **env)))
-        await until_answers(f"{system.edge}/readyz", front)
+            await stack.enter_async_context(supervisor.running(system.serve(name, "worker", "sweeps", **env)))
+        await supervisor.until_answers(front)
         people = {
             name: await stack.enter_async_context(SandboxUser(system.sandbox, user))
             for name, user in (("anna", "U0ANNA"), ("boris", "U0BORIS"))
         }
-        yield Site(await bring_in(system, others, "case-1"), minio, settings.key_path, people)
+        case = await system.outside.bring_in("kyc", example_of(system.demos, "kyc", "onboarding"))
+        yield Site(case, minio, settings.key_path, people)
 
 
 async def _sign(site: Site, person: str, *marks: str) -> None:
@@ -75,14 +73,14 @@ async def _sign(site: Site, person: str, *marks: str) -> None:
 
 
 async def test_two_workers_and_a_locked_bucket_bring_one_case_to_its_evidence(site: Site, tmp_path: Path) -> None:
-    await site.case.upload()
+    await site.case.replied()
     await _sign(site, "boris", "Review needed")
     await _sign(site, "anna", "Approval needed", "file_report")
     await _sign(site, "boris", "Approval needed", "1 of 2")
-    run = await site.case.until(lambda run: bool(run["sha256"]))
+    run = await site.case.until("its evidence", lambda run: bool(run["sha256"]))
     assert run["status"] == "succeeded"
     assert step(run, "filing") == "succeeded"
-    assert await site.case.standins.actions("register::file_report") == 1
+    assert await actions(site.case.outside.standins["kyc"], "register::file_report") == 1
     client = site.minio.client()
     (stored,) = [o for o in client.list_objects_v2(Bucket=BUCKET)["Contents"] if o["Key"].endswith(".zip")]
     found = client.get_object(Bucket=BUCKET, Key=stored["Key"])

@@ -11,11 +11,11 @@ import aiohttp
 import pytest
 
 from countersign.config.settings import Settings
-from countersign.embedded.case import KycCase, bring_in, step
-from countersign.embedded.children import Child, running
-from countersign.embedded.opa import free_port
-from countersign.embedded.standins import Standins, standins
-from countersign.embedded.system import embedded, until_answers
+from countersign.embedded.case import Case, step
+from countersign.embedded.children import Child, Supervisor
+from countersign.embedded.packs import example_of
+from countersign.embedded.standins import actions
+from countersign.embedded.system import Ports, embedded
 from sandbox.client import SandboxUser
 
 
@@ -24,15 +24,15 @@ class Plant:
     """The program in real processes: the front, and a worker whose plug can be pulled."""
 
     worker: Child
-    others: Standins
-    case: KycCase
+    others: str
+    case: Case
     people: dict[str, SandboxUser]
 
     async def fault(self, kind: str) -> None:
         """Make the register's next write fail in a way."""
         async with (
             aiohttp.ClientSession() as session,
-            session.post(f"{self.others.url}/__standin/faults", json={"next": kind}) as response,
+            session.post(f"{self.others}/__standin/faults", json={"next": kind}) as response,
         ):
             assert response.status < 300, await response.text()
 
@@ -52,47 +52,46 @@ class Plant:
 
     async def sign(self, fault: str) -> None:
         """Bring the case to its filing, which will fail in a way, and have two people approve it."""
-        await self.case.upload()
+        await self.case.replied()
         await self.decide("boris", "Review needed")
         await self.decide("anna", "Approval needed", "file_report")
         await self.fault(fault)
         await self.decide("boris", "Approval needed", "1 of 2")
 
     async def filings(self) -> int:
-        return await self.others.actions("register::file_report")
+        return await actions(self.others, "register::file_report")
 
 
 @pytest.fixture
 async def plant(tmp_path: Path) -> AsyncIterator[Plant]:
-    port = free_port()
     settings = Settings(home=tmp_path / "home")
     quick = {"COUNTERSIGN_LEASE_SECONDS": "1", "COUNTERSIGN_SWEEP_SECONDS": "0.2"}
+    supervisor = Supervisor()
     async with AsyncExitStack() as stack:
-        others = await stack.enter_async_context(standins(settings.home / "logs"))
-        pack = others.pack(f"http://127.0.0.1:{port}")
-        system = await stack.enter_async_context(embedded(settings, port=port, sandbox_port=0, pack=pack))
+        system = await stack.enter_async_context(embedded(settings, Ports.tried("127.0.0.1", 0, 0), supervisor))
         front = system.serve("front", "edge", "bot", "sweeps", **quick)
         worker = system.serve("worker", "worker", **quick)
-        await stack.enter_async_context(running(front))
-        await stack.enter_async_context(running(worker))
-        await until_answers(f"{system.edge}/readyz", front)
+        await stack.enter_async_context(supervisor.running(front))
+        await stack.enter_async_context(supervisor.running(worker))
+        await supervisor.until_answers(front)
         people = {
             name: await stack.enter_async_context(SandboxUser(system.sandbox, user))
             for name, user in (("anna", "U0ANNA"), ("boris", "U0BORIS"))
         }
-        yield Plant(worker, others, await bring_in(system, others, "case-1"), people)
+        case = await system.outside.bring_in("kyc", example_of(system.demos, "kyc", "onboarding"))
+        yield Plant(worker, system.outside.standins["kyc"], case, people)
 
 
 async def _ends_well(plant: Plant) -> None:
-    run = await plant.case.until(lambda run: run["status"] in ("succeeded", "failed_terminal"))
+    run = await plant.case.until("its end", lambda run: run["status"] in ("succeeded", "failed_terminal"))
     assert run["status"] == "succeeded", run
     assert await plant.filings() == 1
 
 
 async def test_a_worker_killed_while_the_run_is_parked(plant: Plant) -> None:
-    await plant.case.until(lambda run: step(run, "documents") == "parked")
+    await plant.case.until("the request", lambda run: step(run, "documents") == "parked")
     await plant.worker.kill()
-    await plant.case.upload()
+    await plant.case.replied()
     await plant.worker.start()
     await plant.decide("boris", "Review needed")
     await plant.decide("anna", "Approval needed", "file_report")
@@ -104,7 +103,7 @@ async def test_a_worker_killed_while_the_run_is_parked(plant: Plant) -> None:
 
 async def test_a_worker_killed_while_the_effect_is_leased(plant: Plant) -> None:
     await plant.sign("hang")
-    await plant.case.until(lambda run: step(run, "filing") == "running")
+    await plant.case.until("the filing", lambda run: step(run, "filing") == "running")
     await plant.worker.kill()
     assert await plant.filings() == 0
     await plant.worker.start()
@@ -113,7 +112,7 @@ async def test_a_worker_killed_while_the_effect_is_leased(plant: Plant) -> None:
 
 async def test_a_worker_killed_between_the_act_and_its_receipt(plant: Plant) -> None:
     await plant.sign("hang_after_commit")
-    await plant.case.until(lambda run: step(run, "filing") == "running")
+    await plant.case.until("the filing", lambda run: step(run, "filing") == "running")
     while await plant.filings() == 0:
         await plant.case.state()
     await plant.worker.kill()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.config import Config
 
-from countersign.embedded.servers import MINIO, find
+from countersign.embedded.setup.servers import MINIO, find
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

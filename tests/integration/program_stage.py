@@ -14,14 +14,13 @@ from typing import Any
 import aiohttp
 import psycopg
 import uvicorn
-import yaml
 from psycopg.rows import dict_row
 from pydantic import SecretStr
 
 from countersign.checks.readiness import Readiness
 from countersign.compose.system import Role, System, compose, prepare
 from countersign.config.settings import ROOT, Settings, variable
-from countersign.embedded.system import FILES
+from countersign.embedded.system import workspace_file
 from countersign.serve import make_edge
 from edge.signing import headers
 from runtime.clock import utc_now
@@ -29,6 +28,7 @@ from sandbox.harness import served
 from sandbox.rules.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
+from tests.files import DIRECTORY
 from tests.patience import MINUTE
 
 SECRETS = {
@@ -37,7 +37,7 @@ SECRETS = {
     "stranger": "stranger-" * 5,
 }
 SLACK_SECRET = "sandbox-signing-secret"
-WORKSPACE = yaml.safe_load((FILES / "workspace.yaml").read_text(encoding="utf-8"))
+WORKSPACE = workspace_file()
 SOON = 0.05
 """Seconds between two looks at another process."""
 CASE = json.loads((ROOT / "packs/kyc/example-trigger.json").read_text(encoding="utf-8"))
@@ -51,7 +51,7 @@ def settings_of(dsn: str, opa: str, home: Path, **more: Any) -> Settings:
         "opa_timeout": MINUTE,
         "database_patience": 0.0,
         "home": home,
-        "directory": FILES / "directory.yaml",
+        "directory": DIRECTORY,
         "slack_bot_token": "xoxb-sandbox-bot-token",
         "slack_api_url": "http://127.0.0.1:1/api/",
         "slack_signing_secrets": [SLACK_SECRET],

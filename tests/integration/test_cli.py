@@ -13,9 +13,11 @@ import pytest
 from countersign.compose.archive import make_sealer
 from countersign.compose.system import System
 from countersign.config.settings import ROOT, Settings
-from countersign.embedded.attach import write_private
+from countersign.embedded.attach import announced
+from countersign.embedded.children import Supervisor
+from countersign.embedded.home import held, write_private
 from countersign.embedded.opa import OpaChild
-from countersign.embedded.system import EmbeddedError, embedded
+from countersign.embedded.system import EmbeddedError, Ports, embedded
 from receipts.signing import public_path
 from runtime.inbox import inbox
 from runtime.store import notifications
@@ -29,11 +31,9 @@ from tests.integration.program_stage import (
     database,
     edge_of,
     environment,
-    program,
     rows,
     settings_of,
 )
-from tests.patience import MINUTE
 
 CANARY = "canary-91ae"
 HEAVY = ("aiohttp", "alembic", "boto3", "fastapi", "psycopg", "slack_bolt", "slack_sdk", "sqlalchemy", "uvicorn")
@@ -159,6 +159,7 @@ async def test_a_trigger_is_sent_signed_and_its_answer_printed(office: Office, t
     payload = tmp_path / "case.json"
     payload.write_text(json.dumps(CASE), encoding="utf-8")
     words = ["trigger", "kyc.onboarding", str(payload), "--ref", "1", "--edge", office.edge.url]
+    words += ["--caller", "onboarding-portal"]
     sent = await command(*words, "--on-behalf-of", "rita", env=office.env)
     assert sent.code == 0
     answer = json.loads(sent.out)
@@ -184,7 +185,8 @@ async def test_a_trigger_that_fails_is_one_sentence(
     file = tmp_path / "case.json"
     if payload is not None:
         file.write_text(payload, encoding="utf-8")
-    words = ["trigger", "kyc.onboarding", str(file), "--ref", "1", "--edge", office.edge.url, *more]
+    words = ["trigger", "kyc.onboarding", str(file), "--ref", "1", "--edge", office.edge.url]
+    words += ["--caller", "onboarding-portal", *more]
     assert is_one_sentence(await command(*words, env=office.env), says)
 
 
@@ -244,26 +246,18 @@ async def test_config_says_what_holds_and_where_from_without_secrets(office: Off
 async def test_commands_use_the_system_that_runs_in_their_home_unless_told_otherwise(
     office: Office, tmp_path: Path
 ) -> None:
-    write_private(tmp_path / "running.json", json.dumps(office.env))
     home = {"COUNTERSIGN_HOME": str(tmp_path)}
-    assert (await command("evidence", "list", env=home)).code == 0
-    other = {**home, "COUNTERSIGN_DATABASE_URL": "postgresql://127.0.0.1:1/x"}
-    assert is_one_sentence(await command("evidence", "list", env=other), "the database cannot be used")
+    with held(tmp_path), announced(tmp_path, office.env, {}):
+        assert (await command("evidence", "list", env=home)).code == 0
+        other = {**home, "COUNTERSIGN_DATABASE_URL": "postgresql://127.0.0.1:1/x"}
+        assert is_one_sentence(await command("evidence", "list", env=other), "the database cannot be used")
+    assert is_one_sentence(await command("evidence", "list", env=home), "nothing runs here")
 
 
-async def test_beside_a_running_up_the_doctor_finds_nothing_and_config_says_what_holds(tmp_path: Path) -> None:
-    env = {"COUNTERSIGN_HOME": str(tmp_path)}
-    async with program("up", "--port=0", "--sandbox-port=0", env=env) as running:
-        assert running.process.stdout
-        async with asyncio.timeout(MINUTE):
-            while not (await running.process.stdout.readline()).startswith(b"Logs:"):
-                assert running.process.returncode is None
-        doctor, config = await command("doctor", env=env), await command("config", env=env)
-        running.process.terminate()
-        assert await running.ended() == 0
-    assert (doctor.code, "FAIL" in doctor.out) == (0, False)
-    assert "COUNTERSIGN_DATABASE_URL = ********\n    PostgreSQL; from the running `countersign up`\n" in config.out
-    assert is_one_sentence(await command("evidence", "list", env=env), "COUNTERSIGN_DATABASE_URL is not set")
+async def test_what_a_killed_up_left_behind_is_not_followed(office: Office, tmp_path: Path) -> None:
+    write_private(tmp_path / "running.json", json.dumps({"env": office.env, "standins": {}}))
+    listed = await command("evidence", "list", env={"COUNTERSIGN_HOME": str(tmp_path)})
+    assert is_one_sentence(listed, f"nothing runs here, in {tmp_path}: start `countersign up`, or set COUNTERSIGN_DA")
 
 
 async def test_a_role_that_is_not_there_is_a_wrong_use() -> None:
@@ -275,7 +269,7 @@ async def test_a_role_that_is_not_there_is_a_wrong_use() -> None:
 async def test_embedded_mode_refuses_parts_that_it_would_leave_unused(tmp_path: Path) -> None:
     settings = Settings(home=tmp_path, database_url="postgresql://127.0.0.1:1/x", s3_bucket="evidence")
     with pytest.raises(EmbeddedError, match="COUNTERSIGN_DATABASE_URL, COUNTERSIGN_S3_BUCKET: set, but"):
-        async with embedded(settings, port=0, sandbox_port=0, pack={}):
+        async with embedded(settings, Ports.tried("127.0.0.1", 0, 0), Supervisor()):
             raise AssertionError("it started")
     assert list(tmp_path.iterdir()) == []
 
@@ -283,10 +277,12 @@ async def test_embedded_mode_refuses_parts_that_it_would_leave_unused(tmp_path: 
 async def test_a_file_that_others_can_read_or_that_sets_more_than_settings_is_not_followed(
     office: Office, tmp_path: Path
 ) -> None:
-    file = tmp_path / "running.json"
-    file.write_text(json.dumps(office.env), encoding="utf-8")
-    file.chmod(0o644)
-    refused = await command("evidence", "list", env={"COUNTERSIGN_HOME": str(tmp_path)})
-    assert is_one_sentence(refused, f"{file} is not a file that its owner, you, alone can read")
-    write_private(file, json.dumps({**office.env, "PYTHONPATH": "/nowhere", "LD_PRELOAD": "evil.so"}))
-    assert (await command("evidence", "list", env={"COUNTERSIGN_HOME": str(tmp_path)})).code == 0
+    file, home = tmp_path / "running.json", {"COUNTERSIGN_HOME": str(tmp_path)}
+    with held(tmp_path):
+        file.write_text(json.dumps({"env": office.env, "standins": {}}), encoding="utf-8")
+        file.chmod(0o644)
+        refused = await command("evidence", "list", env=home)
+        assert is_one_sentence(refused, f"{file} is not a file that its owner, you, alone can read")
+        more = {**office.env, "PYTHONPATH": "/nowhere", "LD_PRELOAD": "evil.so"}
+        write_private(file, json.dumps({"env": more, "standins": {}}))
+        assert (await command("evidence", "list", env=home)).code == 0

@@ -15,7 +15,7 @@ import yaml
 from countersign.checks.probe import policy_text
 from countersign.compose.bucket import BucketError, make_bucket
 from countersign.config.settings import ROOT, Settings
-from countersign.embedded.opa import free_port
+from countersign.embedded.ports import free_port
 from policy.bundle import build_bundle
 from policy.transport import connect
 from runtime.clock import utc_now

@@ -12,9 +12,9 @@ from aiohttp.test_utils import TestServer
 from countersign.checks.doctor import examine
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
-from countersign.embedded.system import FILES
 from receipts.signing import load_or_create
 from runtime.clock import utc_now
+from tests.files import DIRECTORY
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
 from tests.integration.program_stage import SECRETS, command, composed, database, environment, sandbox, settings_of
 
@@ -127,7 +127,7 @@ async def test_what_is_wrong_is_named_and_all_else_is_checked(
 async def test_a_group_that_policy_asks_and_nobody_is_in_is_found(
     well: dict[str, Any], dsn: str, tmp_path: Path
 ) -> None:
-    text = (FILES / "directory.yaml").read_text(encoding="utf-8").replace(", senior-compliance]", "]")
+    text = DIRECTORY.read_text(encoding="utf-8").replace(", senior-compliance]", "]")
     (tmp_path / "directory.yaml").write_text(text, encoding="utf-8")
     settings = settings_of(**{**well, "dsn": dsn, "directory": tmp_path / "directory.yaml"})
     async with composed(settings):
@@ -198,5 +198,8 @@ async def test_the_command_names_all_that_is_missing_where_nothing_is_set(tmp_pa
     finished = await command("doctor", env={"COUNTERSIGN_HOME": str(tmp_path)})
     assert finished.code == 1
     assert "Traceback" not in finished.out + finished.err
+    assert finished.out.startswith(
+        f"nothing runs here, in {tmp_path}: start `countersign up`, or set what is missing\n"
+    )
     for name in ("DATABASE_URL", "OPA_URL", "SLACK_BOT_TOKEN", "SLACK_CHANNEL"):
         assert f"COUNTERSIGN_{name} is not set" in finished.out

@@ -15,6 +15,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from countersign.embedded.children import Supervisor
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from policy.model import Outcome, PolicyUnavailableError, Verdict
@@ -110,7 +111,7 @@ async def test_edited_rule_of_a_pack_takes_effect(tmp_path: Path) -> None:
     folders = PolicyFolders(POLICIES, (pack,))
     urgent = question(connector="servicenow", operation="assign", target="incident:1", tier="medium", fields={})
     async with (
-        OpaChild(opa_program(), folders, tmp_path / "work", poll=0.05) as child,
+        OpaChild(opa_program(), folders, tmp_path / "work", Supervisor(), poll=0.05) as child,
         OpaEngine(child.url, timeout=MINUTE) as engine,
     ):
         assert (await engine.ask(urgent)).answer.outcome is Outcome.NEEDS_APPROVAL
@@ -194,7 +195,7 @@ async def test_bad_policy_at_the_start_is_an_error(policies: Path, tmp_path: Pat
     else:
         edit(policies / "countersign/effect/duties.rego", "sort(", "sorted(")
     with pytest.raises(PolicyError, match=r"requirements\.high.quorum|undefined function sorted"):
-        await OpaChild(opa_program(), PolicyFolders(policies, PACKS), tmp_path / "work").start()
+        await OpaChild(opa_program(), PolicyFolders(policies, PACKS), tmp_path / "work", Supervisor()).start()
 
 
 @pytest.mark.parametrize(
@@ -210,12 +211,12 @@ async def test_program_that_is_no_recent_opa_is_refused(tmp_path: Path, script: 
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o700)
     with pytest.raises(PolicyError, match=said):
-        await OpaChild(program, SHIPPED, tmp_path / "work").start()
+        await OpaChild(program, SHIPPED, tmp_path / "work", Supervisor()).start()
 
 
 async def test_missing_program_is_named(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="none/opa: No such file"):
-        await OpaChild(tmp_path / "none" / "opa", SHIPPED, tmp_path / "work").start()
+        await OpaChild(tmp_path / "none" / "opa", SHIPPED, tmp_path / "work", Supervisor()).start()
 
 
 PARENT = """

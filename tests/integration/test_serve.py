@@ -18,7 +18,8 @@ from countersign_kyc.standins import build
 from countersign_kyc.standins import settings as standin_settings
 
 from countersign.config.settings import Settings
-from countersign.embedded.opa import OpaChild, free_port
+from countersign.embedded.opa import OpaChild
+from countersign.embedded.ports import free_port
 from edge.signing import headers
 from runtime.clock import utc_now
 from runtime.desk.operator import OperatorDesk

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from countersign.config.directory import DirectoryError, read_directory
-from countersign.embedded.system import FILES
+from tests.files import DIRECTORY
 
 ANNA = "{id: anna, name: Anna Berg, groups: [compliance], slack: [{team: T0HOST, user: U0ANNA}]}"
 
@@ -24,7 +24,7 @@ def refusal(tmp_path: Path, text: str) -> str:
 
 
 def test_the_directory_of_embedded_mode_is_in_order() -> None:
-    directory = read_directory(FILES / "directory.yaml")
+    directory = read_directory(DIRECTORY)
     assert {"compliance", "operators"} <= {group for person in directory.people for group in person.groups}
     assert all(agent.triggers for agent in directory.agents)
 

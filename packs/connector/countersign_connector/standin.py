@@ -8,11 +8,13 @@ Stand-ins run under the demo and the tests only. `GET /__standin/actions` tells 
 import argparse
 import asyncio
 import json
+import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+import aiohttp
 from aiohttp import web
 from pydantic import Field, ValidationError
 
@@ -70,6 +72,7 @@ def application(routes: Iterable[web.RouteDef], ledger: Ledger | None = None) ->
     app = web.Application(middlewares=[_failing])
     app[LEDGER] = ledger or Ledger()
     app.add_routes([*routes, web.get(f"{_CONTROL}actions", _actions), web.post(f"{_CONTROL}faults", _faults)])
+    app.on_response_prepare.append(_show_start)
     app.on_shutdown.append(_release)
     return app
 
@@ -79,6 +82,16 @@ def serve(app: web.Application, argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Serve the pack's stand-ins, for demos and tests only.")
     parser.add_argument("--port", type=int, required=True, help="port to listen on, on 127.0.0.1")
     web.run_app(app, host="127.0.0.1", port=parser.parse_args(argv).port)
+
+
+async def ask(url: str, body: JsonObject | None = None) -> Json:
+    """Ask a stand-in as its demo does: GET, or POST with a body; return the answer's JSON."""
+    method = "GET" if body is None else "POST"
+    async with (
+        aiohttp.ClientSession() as session,
+        session.request(method, url, json=body, raise_for_status=True) as answer,
+    ):
+        return await answer.json()
 
 
 def demand_token(request: web.Request, token: str) -> None:
@@ -130,6 +143,12 @@ async def _faults(request: web.Request) -> web.Response:
         raise problem(400, faults(error)) from None
     request.app[LEDGER].faults.append(fault)
     return web.Response(status=204)
+
+
+async def _show_start(request: web.Request, response: web.StreamResponse) -> None:
+    """Show whose start this is, so that whoever started it knows its answers from those of others."""
+    del request
+    response.headers["Countersign-Start"] = os.environ.get("COUNTERSIGN_START", "")
 
 
 async def _release(app: web.Application) -> None:

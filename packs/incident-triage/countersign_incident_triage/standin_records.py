@@ -18,6 +18,32 @@ OUTAGE_INCIDENT = "b2e1d8c36a4f4b7e9c5d1e0f3b4a5c6d"
 _DESK, _NETWORK = "c3d2e7b45f6a4c8d8e4f2a1b0c9d8e7f", "d4c3f6a54e7b4d9c9f5a3b2c1d0e9f8a"
 
 
+_INCIDENTS: dict[str, Record] = {
+    VPN_INCIDENT: {
+        "number": "INC0010042",
+        "short_description": "VPN drops every few minutes from the Rotterdam office",
+        "description": "Since this morning the VPN client disconnects for about forty people.",
+        "category": "inquiry",
+        "assignment_group": _DESK,
+        "impact": "2",
+        "urgency": "2",
+        "priority": "3",
+        "state": "1",
+    },
+    OUTAGE_INCIDENT: {
+        "number": "INC0010043",
+        "short_description": "Booking database does not answer",
+        "description": "All bookings fail; the database refuses every connection.",
+        "category": "inquiry",
+        "assignment_group": "",
+        "impact": "1",
+        "urgency": "1",
+        "priority": "1",
+        "state": "1",
+    },
+}
+
+
 class QueryError(Exception):
     """The encoded query, the table or the record is not there."""
 
@@ -60,6 +86,12 @@ class Records:
                 self.insert("sys_journal_field", entry)
             elif name != "sys_id":
                 record[name] = value
+
+    def report_again(self, sys_id: str) -> Record | None:
+        """Add another incident like a seeded one, as it was reported, under the next number."""
+        told = _INCIDENTS.get(sys_id)
+        number = f"INC{10042 + len(self.table('incident')):07d}"
+        return self.insert("incident", {**told, "number": number}) if told else None
 
     def query(self, table: str, encoded: str) -> list[Record]:
         """Return the records that meet every condition of an encoded query."""
@@ -111,33 +143,5 @@ def _seed(records: Records) -> None:
         records.insert("sys_user_group", {"name": name, "active": "true"}, sys_id)
     for name in ("vpn", "network", "hardware", "database", "needs triage", "major incident candidate"):
         records.insert("label", {"name": name, "active": "true", "viewable_by": "everyone", "type": "standard"})
-    records.insert(
-        "incident",
-        {
-            "number": "INC0010042",
-            "short_description": "VPN drops every few minutes from the Rotterdam office",
-            "description": "Since this morning the VPN client disconnects for about forty people.",
-            "category": "inquiry",
-            "assignment_group": _DESK,
-            "impact": "2",
-            "urgency": "2",
-            "priority": "3",
-            "state": "1",
-        },
-        VPN_INCIDENT,
-    )
-    records.insert(
-        "incident",
-        {
-            "number": "INC0010043",
-            "short_description": "Booking database does not answer",
-            "description": "All bookings fail; the database refuses every connection.",
-            "category": "inquiry",
-            "assignment_group": "",
-            "impact": "1",
-            "urgency": "1",
-            "priority": "1",
-            "state": "1",
-        },
-        OUTAGE_INCIDENT,
-    )
+    for sys_id, told in _INCIDENTS.items():
+        records.insert("incident", dict(told), sys_id)

@@ -1,4 +1,7 @@
-"""A stand-in for ServiceNow's Table API; `python -m countersign_incident_triage.standins --port N` serves it."""
+"""A stand-in for ServiceNow's Table API; `python -m countersign_incident_triage.standins --port N` serves it.
+
+`POST /__standin/incidents` with `{"like": SYS_ID}` reports another incident like that one, and answers with it.
+"""
 
 from aiohttp import web
 from countersign_connector.standin import LEDGER, application, serve
@@ -25,6 +28,7 @@ class ServiceNow:
             web.post(f"{_PATH}/{{table}}", self._create),
             web.get(f"{_PATH}/{{table}}/{{sys_id}}", self._read),
             web.patch(f"{_PATH}/{{table}}/{{sys_id}}", self._update),
+            web.post("/__standin/incidents", self._report),
         ]
 
     async def _list(self, request: web.Request) -> web.Response:
@@ -66,6 +70,11 @@ class ServiceNow:
         self._records.change(request.match_info["table"], record, values)
         request.app[LEDGER].act(f"update {request.match_info['table']}", target=record["sys_id"], fields=sorted(values))
         return web.json_response({"result": self._show(request, record)})
+
+    async def _report(self, request: web.Request) -> web.Response:
+        """Report another incident like the one that is named."""
+        made = self._records.report_again((await request.json())["like"])
+        return web.json_response(made) if made else _no_record()
 
     def _refusal(self, request: web.Request) -> web.Response | None:
         """Return the answer to a caller without the right credentials, or to an unknown table."""

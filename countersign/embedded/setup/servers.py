@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from countersign.embedded.download import DownloadError, download
-from countersign.embedded.setup_work import Report, SetUpError, one_at_a_time, run_watched
+from countersign.embedded.setup.download import DownloadError, download
+from countersign.embedded.setup.work import Report, SetUpError, one_at_a_time, run_watched
 
 _VERSION_TIMEOUT_S = 10.0
 _GO_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 from urllib import request
 
-from countersign.embedded.setup_work import REPORT_EVERY, Report
+from countersign.embedded.setup.work import REPORT_EVERY, Report
 
 _TIMEOUT_S = 30.0
 _CHUNK = 1 << 18

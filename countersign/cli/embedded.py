@@ -1,0 +1,78 @@
+"""The commands of embedded mode: everything on this machine, the demo, and cases to bring in."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from countersign.cli.command import attached_settings, out, own_settings, run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from countersign.config.settings import Settings
+    from countersign.embedded.attach import Attached
+    from runtime.handlers import Demo
+
+
+def up(
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Port of the edge; COUNTERSIGN_PORT if not given, and 0 takes a free one."),
+    ] = None,
+    sandbox_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the sandbox workspace; 0 takes a free one.")
+    ] = 8081,
+    *,
+    with_case: Annotated[
+        bool, typer.Option(help="Bring in one case of each pack, as `countersign case` does.")
+    ] = False,
+) -> None:
+    """Run everything on this machine: PostgreSQL, OPA, a sandbox workspace to click in, stand-ins. Ctrl-C ends it."""
+    from countersign.embedded.up import up as run_up
+
+    settings = own_settings()
+    run(run_up(settings, settings.port if port is None else port, sandbox_port, with_case=with_case))
+
+
+def demo() -> None:
+    """Play a case from trigger to verified evidence, with people who click; the status is 1 if anything differs."""
+    from countersign.embedded.demo import demo as run_demo
+
+    run(run_demo(own_settings()))
+
+
+def case(
+    pack: Annotated[
+        str | None, typer.Argument(help="The pack whose case is brought in; without it they are listed.")
+    ] = None,
+    name: Annotated[str | None, typer.Argument(help="The case; the pack's first one if not given.")] = None,
+) -> None:
+    """Bring an example case into the running `countersign up`, as often as you like, or list what there is."""
+    from countersign.embedded.packs import demos
+
+    if pack is None:
+        settings, _ = attached_settings()
+        for known, offered in demos(settings).items():
+            for example in offered.examples:
+                out.print(f"{known} {example.name}: {example.title}; {example.then}")
+        return
+    settings, attached = attached_settings("callers")
+    run(_bring_in(settings, attached, demos(settings), pack, name))
+
+
+async def _bring_in(
+    settings: "Settings", attached: "Attached | None", offered: "Mapping[str, Demo]", pack: str, name: str | None
+) -> None:
+    from countersign.embedded.case import Outside
+    from countersign.embedded.packs import example_of
+
+    example = example_of(offered, pack, name)
+    secrets = {caller: secret.get_secret_value() for caller, secret in settings.callers.items()}
+    standins = attached.standins if attached else {}
+    outside = Outside(f"http://127.0.0.1:{settings.port}", secrets, standins, settings.home / "logs")
+    brought = await outside.bring_in(pack, example)
+    out.print(f"{example.caller} brings in run {brought.run_id}: {example.title}")
+    await brought.replied()
+    if example.reply:
+        out.print(f"The {example.reply.who} {example.reply.does}.")
+    out.print(f"Then {example.then}: {settings.slack_api_url.removesuffix('api/')}")

@@ -1,0 +1,56 @@
+"""What the listed packs offer to embedded mode: demos, found by entry point; nothing here knows a pack by name."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import entry_points
+from typing import Any
+
+from countersign.config.errors import CountersignError
+from countersign.config.settings import Settings
+from runtime.handlers import DEMO_GROUP, Caller, Demo, Example
+
+
+class PackError(CountersignError):
+    """A pack's demo cannot be used, or there is none by that name."""
+
+
+def demos(settings: Settings) -> dict[str, Demo]:
+    """Return the demos of the listed packs, by pack; the listed order is kept."""
+    offered = {point.name: point for point in entry_points(group=DEMO_GROUP)}
+    names = [folder.name for folder in settings.packs if folder.name in offered]
+    return {name: _loaded(name, offered[name].load()) for name in names}
+
+
+def _loaded(name: str, offered: Any) -> Demo:
+    if not isinstance(offered, Demo):
+        raise PackError(f"the demo of pack {name} is not a Demo but a {type(offered).__name__}")
+    return offered
+
+
+def example_of(offered: Mapping[str, Demo], pack: str, name: str | None) -> Example:
+    """Return a pack's example by name, or its first one; raise PackError that lists what there is."""
+    examples = offered[pack].examples if pack in offered else ()
+    found = next((one for one in examples if name in (None, one.name)), None)
+    if found is None:
+        there = "\n".join(
+            f"  {pack} {one.name}: {one.title}" for pack, demo in offered.items() for one in demo.examples
+        )
+        raise PackError(f"there is no case {' '.join(filter(None, (pack, name)))}; there are:\n{there or '  none'}")
+    return found
+
+
+def callers(offered: Iterable[Demo]) -> Iterator[dict[str, Any]]:
+    """Yield the demos' callers as agents of a directory file, those of one id made one."""
+    agents: dict[str, dict[str, Any]] = {}
+    for caller in (caller for demo in offered for caller in demo.callers):
+        agents[caller.id] = _agent(caller, agents.get(caller.id, {}))
+    yield from agents.values()
+
+
+def _agent(caller: Caller, before: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "id": caller.id,
+        "name": caller.name,
+        "triggers": [*before.get("triggers", ()), *caller.triggers],
+        "on_behalf": caller.on_behalf or before.get("on_behalf", False),
+        "completes": [*before.get("completes", ()), *caller.completes],
+    }
