@@ -8,7 +8,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.log import slack_logger
-from runtime.handlers import HandlerError, OutcomeUnknownError, RefusedError, TransientError
+from runtime.handlers import HandlerError, HeldError, OutcomeUnknownError, RefusedError, TransientError
 
 # The type under our own name, for those above who hand the client around: slack_sdk is imported in bot/ alone.
 SlackClient = AsyncWebClient
@@ -16,7 +16,25 @@ SlackClient = AsyncWebClient
 FAILURES = (SlackApiError, aiohttp.ClientError, TimeoutError)
 
 _TRANSIENT = frozenset(
-    {"ratelimited", "rate_limited", "message_limit_exceeded", "service_unavailable", "accesslimited"}
+    {
+        *("ratelimited", "rate_limited", "message_limit_exceeded", "service_unavailable", "accesslimited"),
+        *("external_channel_migrating", "team_added_to_org"),
+    }
+)
+# What somebody can mend, in the workspace or in the app's settings, while we go on trying.
+_MENDABLE = frozenset(
+    {
+        # the channel
+        *("not_in_channel", "channel_not_found", "is_archived", "restricted_action", "no_permission", "not_in_team"),
+        *("restricted_action_read_only_channel", "restricted_action_thread_only_channel", "messages_tab_disabled"),
+        *("restricted_action_non_threadable_channel", "restricted_action_thread_locked", "posting_to_channel_denied"),
+        # the app and its token
+        *("not_authed", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "missing_scope"),
+        *("not_allowed_token_type", "no_scope", "access_denied", "app_access_restricted"),
+        # the workspace and the organization
+        *("ekm_access_denied", "team_access_not_granted", "enterprise_is_restricted", "org_login_required"),
+        *("two_factor_setup_required", "team_disabled"),
+    }
 )
 # Slack documents of these that some of the work may have been done.
 _UNKNOWN = frozenset({"fatal_error", "internal_error", "request_timeout"})
@@ -52,13 +70,14 @@ def _status(error: SlackApiError) -> int:
     return int(response.status if isinstance(response, aiohttp.ClientResponse) else response.status_code)
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    value = next((value for key, value in headers.items() if key.lower() == "retry-after"), "")
+def retry_after(error: SlackApiError) -> float | None:
+    """Return for how many seconds Slack asks to wait, where it does."""
+    value = next((value for key, value in error.response.headers.items() if key.lower() == "retry-after"), "")
     return float(value) if value.isdigit() else None
 
 
 def failure(error: Exception) -> HandlerError:
-    """Say what a failed call means for the side effect: not done, refused, or unknown."""
+    """Say what a failed call means for the side effect: not done, held, refused, or unknown."""
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
         return TransientError("Slack cannot be reached")
     if not isinstance(error, SlackApiError):
@@ -67,8 +86,10 @@ def failure(error: Exception) -> HandlerError:
     code = str(data.get("error", ""))
     status = _status(error)
     if status in (_UNAVAILABLE, _TOO_MANY) or code in _TRANSIENT:
-        return TransientError(f"Slack: {code or status}", _retry_after(error.response.headers))
+        return TransientError(f"Slack: {code or status}", retry_after(error))
     if status >= _SERVER_ERROR or code in _UNKNOWN or not code:
         return OutcomeUnknownError(f"Slack: {code or status}")
+    if code in _MENDABLE:
+        return HeldError(f"Slack refuses: {code}")
     details = data.get("response_metadata", {}).get("messages", [])
     return RefusedError("; ".join([f"Slack refused: {code}", *map(str, details)]))

@@ -2,29 +2,30 @@
 
 import functools
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import timedelta
 from typing import Any
 
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.blocks import SECTION_LIMIT, Block, section
-from bot.cards.card import BUDGET, card
+from bot.cards.card import BUDGET
 from bot.cards.text import chunks, clip, mrkdwn, plain
-from bot.slack.client import FAILURES, failure
+from bot.slack.card_posts import CardPosts
+from bot.slack.client import FAILURES, error_code, failure
 from bot.slack.history import find_message
 from bot.slack.operations import params_of
+from bot.slack.pace import machine_pace
+from bot.slack.posts import Posts
 from runtime.clock import Clock
-from runtime.desk.model import ApprovalView, CardLedger, Desk
-from runtime.handlers import Call, Handler, JsonObject, OutcomeUnknownError, RefusedError, TransientError
+from runtime.desk.model import CardLedger, Desk
+from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.messages import DirectMessage, PostCard, PostMessage, PostTask, UpdateCard
 
-CARD_EVENT, MESSAGE_EVENT = "countersign_card", "countersign_message"
+MESSAGE_EVENT = "countersign_message"
 
 _MESSAGE_UNITS, _MESSAGE_LINES, _FALLBACK_CHARS = BUDGET - 2000, 200, 2000
-# Two clocks, ours and Slack's, decide whether a message is newer than its request.
-_SKEW = timedelta(minutes=10)
-# Each pass shows a newer revision, so this many passes mean that votes arrive faster than Slack answers.
-_UPDATE_PASSES = 5
+# What Slack says of a thread whose first message is gone.
+_NO_THREAD = frozenset({"cannot_reply_to_message", "thread_not_found", "message_not_found"})
 
 Run = Callable[[Call], Awaitable[Any]]
 
@@ -52,89 +53,56 @@ def _blocks(text: str) -> list[Block]:
 class SlackConnector:
     """The operations of the chat."""
 
-    def __init__(self, client: AsyncWebClient, desk: Desk, ledger: CardLedger, clock: Clock) -> None:
+    def __init__(self, client: AsyncWebClient, posts: Posts, cards: CardPosts) -> None:
         self._client = client
-        self._desk = desk
-        self._ledger = ledger
-        self._clock = clock
-
-    async def _approval(self, approval_id: str) -> ApprovalView:
-        view = await self._desk.approval(approval_id)
-        if view is None:
-            raise RefusedError(f"no approval {approval_id}")
-        return view
+        self._posts = posts
+        self._cards = cards
 
     async def post_card(self, call: Call) -> JsonObject:
-        """Post an approval's card, once; where it stands is remembered with exactly what it showed."""
-        return await self._post_card(params_of(PostCard, call), call.key)
+        """Post an approval's card, once."""
+        params = params_of(PostCard, call)
+        return await self._cards.post(params.approval_id, params.channel, call.key)
 
     async def post_task(self, call: Call) -> JsonObject:
         """Post the card of a review."""
-        return await self._post_card(params_of(PostTask, call), call.key)
-
-    async def _post_card(self, params: PostCard, key: str) -> JsonObject:
-        known = await self._ledger.location(params.approval_id)
-        if known:
-            return {"channel": known[0], "ts": known[1]}
-        shown = card(await self._approval(params.approval_id), now=self._clock())
-        place = await self._post(
-            params.channel,
-            {"event_type": CARD_EVENT, "event_payload": {"approval_id": params.approval_id, "key": key}},
-            shown.text,
-            shown.blocks,
-        )
-        await self._ledger.remember(params.approval_id, place["channel"], place["ts"], shown.json())
-        return place
+        params = params_of(PostTask, call)
+        return await self._cards.post(params.approval_id, params.channel, call.key)
 
     async def reconcile_card(self, call: Call) -> JsonObject | None:
-        """Find a card that was posted without an answer, and remember it as it stands."""
+        """Find a card that was posted without an answer."""
         params = params_of(PostTask, call)
-        view = await self._approval(params.approval_id)
-        since = view.requested_at - _SKEW
-        found = await find_message(self._client, params.channel, call.key, oldest=since)
-        if found is None:
-            return None
-        shown = {"text": found["text"], "blocks": found["blocks"]}
-        await self._ledger.remember(params.approval_id, params.channel, found["ts"], shown)
-        return {"channel": params.channel, "ts": found["ts"]}
+        return await self._cards.find(params.approval_id, params.channel, call.key)
 
     async def update_card(self, call: Call) -> JsonObject:
-        """Show the present state on the card; two who do this at once both end at the newest state."""
-        params = params_of(UpdateCard, call)
-        location = await self._ledger.location(params.approval_id)
-        if location is None:
-            raise TransientError("the card is not posted yet")
-        channel, ts = location
-        view = await self._approval(params.approval_id)
-        for _ in range(_UPDATE_PASSES):
-            shown = card(view, now=self._clock())
-            await self._client.chat_update(channel=channel, ts=ts, text=shown.text, blocks=shown.blocks)
-            await self._ledger.remember(params.approval_id, channel, ts, shown.json())
-            newest = await self._approval(params.approval_id)
-            if newest.revision == view.revision:
-                return {"channel": channel, "ts": ts, "revision": view.revision}
-            view = newest
-        raise TransientError("the request changes faster than its card")
+        """Show the present state on the card."""
+        return await self._cards.update(params_of(UpdateCard, call).approval_id)
 
     async def post_message(self, call: Call) -> JsonObject:
         """Post text into the thread of a card, or into a channel."""
         params = params_of(PostMessage, call)
-        channel, thread = await self._thread(params)
-        return await self._post_text(channel, params.text, call.key, thread)
-
-    async def _thread(self, params: PostMessage) -> tuple[str, str | None]:
         if params.thread_of is None:
-            return params.channel, None
-        location = await self._ledger.location(params.thread_of)
-        if location is None:
-            raise TransientError("the card is not posted yet")
-        return location
+            return await self._post_text(params.channel, params.text, call.key, None)
+        channel, card = await self._cards.location(params.thread_of)
+        try:
+            return await self._post_text(channel, params.text, call.key, card)
+        except SlackApiError as error:
+            if error_code(error) not in _NO_THREAD:
+                raise
+        channel, thread = await self._cards.thread_anew(params.thread_of)
+        return await self._post_text(channel, params.text, call.key, thread)
 
     async def reconcile_message(self, call: Call) -> JsonObject | None:
         """Find a message that was posted without an answer."""
         params = params_of(PostMessage, call)
-        channel, thread = await self._thread(params)
-        return _place(channel, await find_message(self._client, channel, call.key, thread=thread))
+        if params.thread_of is None:
+            return _place(params.channel, await find_message(self._client, params.channel, call.key))
+        channel, thread = await self._cards.location(params.thread_of)
+        try:
+            return _place(channel, await find_message(self._client, channel, call.key, thread=thread))
+        except SlackApiError as error:
+            if error_code(error) not in _NO_THREAD:
+                raise
+            return None
 
     async def direct_message(self, call: Call) -> JsonObject:
         """Write to one person."""
@@ -152,23 +120,7 @@ class SlackConnector:
 
     async def _post_text(self, channel: str, text: str, key: str, thread: str | None) -> JsonObject:
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
-        return await self._post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), _blocks(text), thread)
-
-    async def _post(
-        self, channel: str, metadata: Mapping[str, Any], text: str, blocks: list[Block], thread: str | None = None
-    ) -> JsonObject:
-        response = await self._client.chat_postMessage(
-            channel=channel,
-            text=text,
-            blocks=blocks,
-            thread_ts=thread,
-            metadata=dict(metadata),
-            unfurl_links=False,
-            unfurl_media=False,
-        )
-        if not response.get("ts"):
-            raise OutcomeUnknownError("Slack answered without a message")
-        return {"channel": str(response["channel"]), "ts": str(response["ts"])}
+        return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), _blocks(text), thread)
 
 
 def _place(channel: str, message: Mapping[str, Any] | None) -> JsonObject | None:
@@ -177,7 +129,9 @@ def _place(channel: str, message: Mapping[str, Any] | None) -> JsonObject | None
 
 def slack_handlers(client: AsyncWebClient, desk: Desk, ledger: CardLedger, clock: Clock) -> dict[str, Handler]:
     """Return the chat's handlers. `client` must not retry by itself (see client.py)."""
-    slack = SlackConnector(client, desk, ledger, clock)
+    posts = Posts(client, machine_pace())
+    cards = CardPosts(client, posts, desk, ledger, clock)
+    slack = SlackConnector(client, posts, cards)
     find_card = _answered(slack.reconcile_card)
     return {
         "slack::post_card": Handler(_answered(slack.post_card), find_card),

@@ -161,6 +161,19 @@ def update(sandbox: Sandbox, args: Args) -> Json:
     return {"channel": channel, "ts": message["ts"], "text": message["text"], "message": public(message)}
 
 
+def delete(sandbox: Sandbox, args: Args) -> Json:
+    """chat.delete: one of the app's own messages."""
+    channel = find_channel(sandbox, args.text("channel"))
+    message = sandbox.store.find(channel, args.text("ts"))
+    if message is None:
+        raise SlackError("message_not_found")
+    if message.get("bot_id") != sandbox.workspace.bot_id:
+        raise SlackError("cant_delete_message")
+    sandbox.store.data.messages[channel].remove(message)
+    sandbox.store.changed()
+    return {"channel": channel, "ts": message["ts"]}
+
+
 def edit(sandbox: Sandbox, message: Json, content: Json) -> None:
     """Change a message in place; how it looked before is kept for those who click what they still see."""
     earlier = message.setdefault("_earlier", [])
@@ -211,6 +224,7 @@ def get_permalink(sandbox: Sandbox, args: Args) -> Json:
 METHODS = {
     "chat.postMessage": Method(post_message, GENEROUS, "chat:write"),
     "chat.update": Method(update, TIER_3, "chat:write"),
+    "chat.delete": Method(delete, TIER_3, "chat:write"),
     "chat.postEphemeral": Method(post_ephemeral, TIER_4, "chat:write"),
     "chat.getPermalink": Method(get_permalink, GENEROUS),
 }

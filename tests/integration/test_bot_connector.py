@@ -13,13 +13,14 @@ from aiohttp import web
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from bot.slack.doctor import check_slack
+from bot.slack.pace import BURST, Pace
 from runtime.desk.model import FieldView
-from runtime.handlers import OutcomeUnknownError, RefusedError, TransientError
+from runtime.handlers import HeldError, OutcomeUnknownError, RefusedError, TransientError
 from runtime.model.approval import ApprovalStatus, AskKind
 from sandbox.client import messages
 from sandbox.harness import HandClock, served
 from sandbox.rules.limits import Limits
-from tests.integration.bot_stage import CHANNEL, WORKSPACE, MemoryDesk, Stage, ask, call, staged, the_card
+from tests.integration.bot_stage import CHANNEL, WORKSPACE, MemoryDesk, Stage, ask, call, card_of, staged, the_card
 
 EVIL = "<!channel> <https://evil.example|ok> *bold* :tada: `x`\n> \u202eeno\u200b"
 
@@ -105,12 +106,9 @@ async def test_a_card_follows_the_newest_truth_whoever_writes_last(stage: Stage)
     assert (await the_card(anna, stage))["text"].startswith("Approved:")
 
 
-async def test_a_card_that_is_gone_or_not_posted_cannot_be_edited(stage: Stage) -> None:
+async def test_a_card_that_is_not_posted_cannot_be_edited(stage: Stage) -> None:
     stage.desk.approvals["apr-1"] = ask()
     with pytest.raises(TransientError, match="not posted"):
-        await stage.refresh()
-    stage.desk.cards["apr-1"] = [(CHANNEL, "1.2", {})]
-    with pytest.raises(RefusedError, match="message_not_found"):
         await stage.refresh()
 
 
@@ -147,16 +145,14 @@ async def test_a_long_message_says_how_much_is_left_out(stage: Stage) -> None:
     ("operation", "params", "words"),
     [
         ("slack::post_card", {"approval_id": "apr-9", "channel": CHANNEL}, "no approval"),
-        ("slack::post_card", {"approval_id": "apr-1", "channel": "C0NOWHERE"}, "channel_not_found"),
         ("slack::post_card", {"approval_id": "apr-1"}, "params.channel: Field required"),
         ("slack::post_card", {"approval_id": "apr-1", "channel": CHANNEL, "as": "x"}, "params.as: Extra"),
         ("slack::update_card", {"approval_id": "apr-1", "revision": "2"}, "params.revision"),
-        ("slack::post_message", {"channel": "C0NOWHERE", "text": "x", "thread_of": None}, "channel_not_found"),
         ("slack::direct_message", {"user": "U0GONE", "text": "x"}, "user_disabled"),
         ("slack::direct_message", {"user": "U0ROBOT", "text": "x"}, "cannot_dm_bot"),
     ],
 )
-async def test_a_refusal_of_slacks_is_final_and_named(
+async def test_a_refusal_that_nobody_can_mend_is_final_and_named(
     stage: Stage, operation: str, params: dict[str, Any], words: str
 ) -> None:
     stage.desk.approvals["apr-1"] = ask()
@@ -202,7 +198,8 @@ async def answering(response: Any) -> AsyncIterator[tuple[str, list[str]]]:
         ((503, "later", "text/plain"), TransientError),
         ((200, '{"ok": false, "error": "fatal_error"}', "application/json"), OutcomeUnknownError),
         ((200, '{"ok": false, "error": "service_unavailable"}', "application/json"), TransientError),
-        ((200, '{"ok": false, "error": "invalid_auth"}', "application/json"), RefusedError),
+        ((200, '{"ok": false, "error": "invalid_auth"}', "application/json"), HeldError),
+        ((200, '{"ok": false, "error": "invalid_blocks"}', "application/json"), RefusedError),
         ((200, '{"ok": false}', "application/json"), OutcomeUnknownError),
         ((200, "{", "application/json"), OutcomeUnknownError),
         ((200, '{"ok": true}', "application/json"), OutcomeUnknownError),
@@ -272,5 +269,110 @@ async def test_the_doctor_looks_into_each_channel() -> None:
 
 async def test_nothing_is_posted_into_an_archived_channel() -> None:
     async with staged(channels=[{**WORKSPACE["channels"][0], "is_archived": True}]) as stage:
-        with pytest.raises(RefusedError, match="is_archived"):
+        with pytest.raises(HeldError, match="is_archived"):
             await stage.post(ask())
+
+
+MENDABLE = (
+    *("not_in_channel", "channel_not_found", "is_archived", "invalid_auth", "token_revoked", "account_inactive"),
+    *("missing_scope", "restricted_action", "ekm_access_denied", "team_access_not_granted", "not_authed"),
+)
+
+
+@pytest.mark.parametrize("code", MENDABLE)
+async def test_what_somebody_can_mend_is_held_and_done_once_it_is_mended(stage: Stage, code: str) -> None:
+    anna = await stage.person("U0ANNA")
+    stage.faults.refuse("chat.postMessage", code)
+    for _ in range(3):
+        with pytest.raises(HeldError, match=code):
+            await stage.post(ask())
+    stage.faults.lift("chat.postMessage")
+    await stage.post(ask())
+    assert len(messages(await anna.see())) == 1
+
+
+async def test_a_deleted_card_is_posted_again_with_the_next_change_while_it_is_open(stage: Stage) -> None:
+    anna = await stage.person("U0ANNA")
+    await stage.post(ask())
+    first = await stage.desk.location("apr-1")
+    assert first
+    await _delete(stage, *first)
+    stage.desk.approvals["apr-1"] = ask(revision=2)
+    await asyncio.gather(stage.refresh(), stage.refresh())
+    assert await stage.desk.location("apr-1") != first
+    assert len(messages(await anna.see())) == 1
+    assert (await the_card(anna, stage))["text"].startswith("Approval needed")
+
+
+async def test_a_card_deleted_after_the_decision_stays_deleted(stage: Stage) -> None:
+    anna = await stage.person("U0ANNA")
+    await stage.post(ask())
+    await _delete(stage, *stage.desk.cards["apr-1"][-1][:2])
+    stage.desk.approvals["apr-1"] = ask(revision=2, status=ApprovalStatus.APPROVED)
+    await stage.refresh()
+    assert messages(await anna.see()) == []
+
+
+async def test_word_for_the_thread_of_a_deleted_card_brings_the_card_back(stage: Stage) -> None:
+    anna = await stage.person("U0ANNA")
+    await stage.post(ask())
+    await _delete(stage, *stage.desk.cards["apr-1"][-1][:2])
+    await stage.run("slack::post_message", "k", channel=CHANNEL, text="hello", thread_of="apr-1")
+    card = await the_card(anna, stage)
+    assert [reply["text"] for reply in card["replies"]] == ["hello"]
+
+
+@pytest.mark.parametrize("code", ["cant_update_message", "edit_window_closed"])
+async def test_a_card_that_cannot_be_edited_points_to_the_one_in_its_place(stage: Stage, code: str) -> None:
+    anna = await stage.person("U0ANNA")
+    await stage.post(ask())
+    first = stage.desk.cards["apr-1"][-1][1]
+    stage.faults.refuse("chat.update", code)
+    stage.desk.approvals["apr-1"] = ask(revision=2)
+    await asyncio.gather(stage.refresh(), stage.refresh())
+    stage.faults.lift("chat.update")
+    await stage.refresh()
+    old = card_of(await anna.see(), first)
+    present = await the_card(anna, stage)
+    assert present["ts"] != first
+    here = (await stage.raw.chat_getPermalink(channel=CHANNEL, message_ts=present["ts"]))["permalink"]
+    assert {link for reply in old["replies"] for link in reply["links"]} == {here}
+    assert len(messages(await anna.see())) == 3
+
+
+async def _delete(stage: Stage, channel: str, ts: str) -> None:
+    await stage.raw.chat_delete(channel=channel, ts=ts)
+
+
+async def test_posts_wait_their_turn_and_what_slack_says_of_a_channel_holds_for_all_that_go_there() -> None:
+    now, slept = 0.0, list[float]()
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        slept.append(seconds)
+        now += seconds
+
+    pace = Pace(lambda: now, sleep)
+    for _ in range(BURST + 3):
+        await pace.turn("C1")
+    assert slept == [1.0, 1.0, 1.0]
+    await pace.turn("C2")
+    assert len(slept) == 3
+    pace.close("C1", 3.0)
+    await pace.open("C1")
+    assert slept[3:] == [3.0]
+    pace.close("C1", 30.0)
+    for attempt in (pace.open, pace.turn):
+        with pytest.raises(TransientError) as caught:
+            await attempt("C1")
+        assert caught.value.retry_after == 30.0
+    await pace.turn("C2")
+
+
+async def test_a_limit_met_by_one_message_is_known_to_the_others(stage: Stage) -> None:
+    stage.faults.throttle("chat.postMessage", retry_after=30)
+    for key in ("1", "2", "3"):
+        with pytest.raises(TransientError) as caught:
+            await stage.run("slack::post_message", key, channel=CHANNEL, text="x", thread_of=None)
+        assert caught.value.retry_after == pytest.approx(30, abs=2)
+    assert stage.faults.calls["chat.postMessage"] == 1

@@ -1,0 +1,148 @@
+"""Cards in their channels: posted once, edited in place, and posted anew where they can't be edited any more."""
+
+import asyncio
+from datetime import timedelta
+from weakref import WeakValueDictionary
+
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.cards.blocks import link, mrkdwn_text
+from bot.cards.card import Card, card
+from bot.cards.text import Shown
+from bot.slack.client import FAILURES, error_code
+from bot.slack.history import find_message
+from bot.slack.log import slack_logger
+from bot.slack.posts import Posts
+from runtime.clock import Clock
+from runtime.desk.model import ApprovalView, CardLedger, Desk
+from runtime.handlers import JsonObject, RefusedError, TransientError
+from runtime.model.approval import ApprovalStatus
+
+CARD_EVENT = "countersign_card"
+
+# Two clocks, ours and Slack's, decide whether a message is newer than its request.
+_SKEW = timedelta(minutes=10)
+# Each pass shows a newer revision, so this many passes mean that votes arrive faster than Slack answers.
+_UPDATE_PASSES = 5
+# A message that is gone, and those that are there and stay as they are.
+_GONE = "message_not_found"
+_FINAL = frozenset({_GONE, "cant_update_message", "edit_window_closed"})
+
+Location = tuple[str, str]
+
+
+class CardPosts:
+    """The cards of a tenant. Where each stands is in the ledger, with what it showed."""
+
+    def __init__(self, client: AsyncWebClient, posts: Posts, desk: Desk, ledger: CardLedger, clock: Clock) -> None:
+        self._client = client
+        self._posts = posts
+        self._desk = desk
+        self._ledger = ledger
+        self._clock = clock
+        self._replacing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def approval(self, approval_id: str) -> ApprovalView:
+        """Return the approval as it is now, or refuse."""
+        view = await self._desk.approval(approval_id)
+        if view is None:
+            raise RefusedError(f"no approval {approval_id}")
+        return view
+
+    async def post(self, approval_id: str, channel: str, key: str) -> JsonObject:
+        """Post a card, once; where it stands is remembered with exactly what it showed."""
+        known = await self._ledger.location(approval_id)
+        if known:
+            return _place(known)
+        return _place(await self._post(await self.approval(approval_id), channel, key))
+
+    async def _post(self, view: ApprovalView, channel: str, key: str) -> Location:
+        shown = card(view, now=self._clock())
+        metadata = {"event_type": CARD_EVENT, "event_payload": {"approval_id": view.approval_id, "key": key}}
+        place = await self._posts.post(channel, metadata, shown.text, shown.blocks, None)
+        await self._ledger.remember(view.approval_id, place["channel"], place["ts"], shown.json())
+        return place["channel"], place["ts"]
+
+    async def find(self, approval_id: str, channel: str, key: str) -> JsonObject | None:
+        """Find a card that was posted without an answer, and remember it as it stands."""
+        view = await self.approval(approval_id)
+        found = await find_message(self._client, channel, key, oldest=view.requested_at - _SKEW)
+        if found is None:
+            return None
+        await self._ledger.remember(
+            approval_id, channel, found["ts"], {"text": found["text"], "blocks": found["blocks"]}
+        )
+        return {"channel": channel, "ts": found["ts"]}
+
+    async def update(self, approval_id: str) -> JsonObject:
+        """Show the present state; two who do this at once both end at the newest state."""
+        location = await self.location(approval_id)
+        view = await self.approval(approval_id)
+        for _ in range(_UPDATE_PASSES):
+            shown = card(view, now=self._clock())
+            location = await self._show(view, shown, location)
+            newest = await self.approval(approval_id)
+            if newest.revision == view.revision:
+                return {**_place(location), "revision": view.revision}
+            view = newest
+        raise TransientError("the request changes faster than its card")
+
+    async def location(self, approval_id: str) -> Location:
+        """Return where the card stands; raise TransientError before it is posted."""
+        location = await self._ledger.location(approval_id)
+        if location is None:
+            raise TransientError("the card is not posted yet")
+        return location
+
+    async def _show(self, view: ApprovalView, shown: Card, location: Location) -> Location:
+        """Edit the card in place, or put another in its place where Slack says that it stays as it is."""
+        try:
+            await self._posts.edit(*location, shown.text, shown.blocks)
+        except SlackApiError as error:
+            code = error_code(error)
+            if code not in _FINAL:
+                raise
+            is_gone = code == _GONE
+            if is_gone and view.status is not ApprovalStatus.REQUESTED:
+                return location  # somebody deleted it, and there is nothing left to decide
+            return await self._replace(view, location, is_gone=is_gone)
+        await self._ledger.remember(view.approval_id, *location, shown.json())
+        return location
+
+    async def thread_anew(self, approval_id: str) -> tuple[str, str | None]:
+        """Return where to write instead of under a card that is gone: under another, where one is still needed."""
+        view, location = await self.approval(approval_id), await self.location(approval_id)
+        if view.status is not ApprovalStatus.REQUESTED:
+            return location[0], None
+        return await self._replace(view, location, is_gone=True)
+
+    async def _replace(self, view: ApprovalView, old: Location, *, is_gone: bool) -> Location:
+        """Post a card in the place of one that can't be edited, once; the old one, if it is there, points to it."""
+        lock = self._replacing.setdefault(view.approval_id, asyncio.Lock())
+        async with lock:
+            known = await self._ledger.location(view.approval_id)
+            if known is not None and known != old:
+                return known  # another did it meanwhile
+            channel, ts = old
+            key = f"card:{view.approval_id}:after:{ts}"
+            found = await self.find(view.approval_id, channel, key)
+            place = (channel, str(found["ts"])) if found else await self._post(view, channel, key)
+        if not is_gone:
+            await self._point(old, place)
+        return place
+
+    async def _point(self, old: Location, new: Location) -> None:
+        """Say under the old card where the present one is; what can't be said there is only a pity."""
+        metadata = {"event_type": CARD_EVENT, "event_payload": {"key": f"after:{new[1]}"}}
+        try:
+            permalink = await self._client.chat_getPermalink(channel=new[0], message_ts=new[1])
+            here = link(Shown("Open the present one"), str(permalink["permalink"])) or ""
+            text = Shown(f"This card is out of date. {here}")
+            await self._posts.post(old[0], metadata, text, [{"type": "section", "text": mrkdwn_text(text)}], old[1])
+        except (*FAILURES, TransientError) as error:
+            slack_logger().warning("a card that is out of date does not say so: %s", error_code(error))
+
+
+def _place(location: Location) -> JsonObject:
+    return {"channel": location[0], "ts": location[1]}
