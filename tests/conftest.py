@@ -28,6 +28,9 @@ def postgres() -> Iterator[str]:
     """A PostgreSQL server with a migrated template database; gives the server's DSN."""
     with TemporaryDirectory(prefix="countersign-") as folder, embedded_postgres(Path(folder) / "data") as dsn:
         with psycopg.connect(dsn, autocommit=True) as conn:
+            for setting in ("fsync", "full_page_writes", "synchronous_commit"):  # this server is never killed
+                conn.execute(f"ALTER SYSTEM SET {setting} = off")
+            conn.execute("SELECT pg_reload_conf()")
             conn.execute("CREATE DATABASE template_countersign")
         migrate(_database(dsn, "template_countersign"))
         yield dsn
@@ -38,7 +41,7 @@ def dsn(postgres: str) -> Iterator[str]:
     """The DSN of a fresh, migrated database."""
     name = f"test_{next(_numbers)}"
     with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute(f"CREATE DATABASE {name} TEMPLATE template_countersign STRATEGY file_copy")
+        conn.execute(f"CREATE DATABASE {name} TEMPLATE template_countersign STRATEGY wal_log")
         yield _database(postgres, name)
         conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
