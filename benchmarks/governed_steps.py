@@ -21,9 +21,11 @@ from countersign.embedded.postgres import embedded_postgres
 from policy.client import OpaEngine
 from runtime.clock import utc_now
 from runtime.store.database.migrate import migrate
+from runtime.store.database.roles import make_login
 from runtime.worker.worker import Worker
 from tests.bench import Bench, Target, open_bench
 from tests.integration.conftest import PACK, Targets
+from tests.logins import PROGRAM
 from tests.opa_server import POLICIES, start_opa
 
 RUNS, STEPS, WRITERS, SECONDS = 100, 10, 16, 3.0
@@ -89,6 +91,7 @@ async def main() -> None:
     """Measure and print."""
     with TemporaryDirectory(prefix="countersign-bench-") as folder, embedded_postgres(Path(folder) / "data") as dsn:
         migrate(dsn)
+        make_login(dsn, PROGRAM)
         async with start_opa(POLICIES, Path(folder) / "opa") as opa, OpaEngine(opa.url, timeout=5) as policy:
             before = await limit(dsn)
             steps, commits, sent = await governed(dsn, policy)

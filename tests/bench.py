@@ -7,6 +7,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+
 from policy.model import PolicyEngine
 from receipts.chain import Actor
 from runtime.definitions.model import Definition
@@ -29,6 +32,7 @@ from runtime.store.leases import Lessee
 from runtime.worker import sweeps
 from runtime.worker.lanes import Lane, room_for, slots_of
 from runtime.worker.worker import Worker
+from tests.logins import as_program
 
 TENANT = "acme"
 TEAM = "T0ACME"
@@ -109,6 +113,7 @@ class Bench:
     chat: ChatTarget
     desk: EngineDesk
     definitions: Mapping[str, Definition]
+    superuser: str
 
     async def start(self, trigger_type: str, payload: Mapping[str, Any], ref: str = "1", by: str = "rita") -> Claim:
         trigger = Trigger(TENANT, trigger_type, ref, payload, Actor(id=by, kind="person"), "portal-bot", "req-1")
@@ -140,6 +145,13 @@ class Bench:
     async def rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
         async with self.engine.pool.connection() as conn:
             return await (await conn.execute(query, values)).fetchall()
+
+    async def meddle(self, query: str, *values: Any) -> list[dict[str, Any]]:
+        """Change what no program may: as a superuser, past every trigger."""
+        async with await AsyncConnection.connect(self.superuser, row_factory=dict_row) as conn:
+            await conn.execute("SET session_replication_role = replica")
+            cursor = await conn.execute(query.encode(), values)
+            return await cursor.fetchall() if cursor.description else []
 
     async def approval_id(self, kind: str = "effect", status: str = "requested") -> str:
         found = await self.rows(
@@ -199,9 +211,9 @@ async def open_bench(
     catalog = load_catalog(packs, every)
     catalog.require("strict")
     clock = clock or HandClock()
-    async with make_pool(dsn, size=8, **connection) as pool:
+    async with make_pool(as_program(dsn), size=8, **connection) as pool:
         engine = Engine(
-            dsn=dsn,
+            dsn=as_program(dsn),
             pool=pool,
             tenant=TENANT,
             handlers=every,
@@ -222,7 +234,7 @@ async def open_bench(
             agent = {"id": "portal-bot", "kind": "agent", "name": "Portal", "groups": [], "grants": {}}
             accounts = [(TEAM, f"U{i.upper()}", i) for i in PEOPLE]
             await directory.replace_directory(conn, TENANT, EDITION, [*people, agent], accounts)
-        yield Bench(engine, Worker(engine), clock, chat, EngineDesk(engine, TENANT), definitions)
+        yield Bench(engine, Worker(engine), clock, chat, EngineDesk(engine, TENANT), definitions, dsn)
 
 
 def with_handlers(bench: Bench, handlers: Mapping[str, Handler]) -> Bench:

@@ -13,6 +13,8 @@ from hypothesis import settings
 from countersign.embedded.opa import OpaChild
 from countersign.embedded.postgres import embedded_postgres
 from runtime.store.database.migrate import migrate
+from runtime.store.database.roles import make_login
+from tests.logins import PROGRAM
 from tests.opa_server import POLICIES, start_opa
 
 _numbers = count(1)
@@ -33,12 +35,13 @@ def postgres() -> Iterator[str]:
             conn.execute("SELECT pg_reload_conf()")
             conn.execute("CREATE DATABASE template_countersign")
         migrate(_database(dsn, "template_countersign"))
+        make_login(dsn, PROGRAM)
         yield dsn
 
 
 @pytest.fixture
 def dsn(postgres: str) -> Iterator[str]:
-    """The DSN of a fresh, migrated database."""
+    """The DSN of a fresh, migrated database, as its superuser; programs under test log in as `as_program` says."""
     name = f"test_{next(_numbers)}"
     with psycopg.connect(postgres, autocommit=True) as conn:
         conn.execute(f"CREATE DATABASE {name} TEMPLATE template_countersign STRATEGY wal_log")

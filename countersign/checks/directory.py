@@ -38,6 +38,7 @@ async def database(settings: Settings, clock: Clock) -> list[Fact]:
             detail="a replica" if server["is_replica"] else "the writer",
             remedy="Point COUNTERSIGN_DATABASE_URL to the writer: decisions are never read from a replica.",
         ),
+        _role(server),
         Fact(
             "clock",
             ok=skew < SKEW_LIMIT,
@@ -45,6 +46,14 @@ async def database(settings: Settings, clock: Clock) -> list[Fact]:
             remedy="Set the clocks by NTP: deadlines and signatures depend on them.",
         ),
     ]
+
+
+def _role(server: dict[str, Any]) -> Fact:
+    """Say whether the program has rights that it does not need: with them nothing guards the records against it."""
+    too_much = "a superuser" if server["is_superuser"] else "the owner of the tables" if server["is_owner"] else ""
+    detail = f"{server['login']}, {too_much or 'without rights that the program does not need'}"
+    remedy = "Log in as a member of countersign_program alone, as docs/operator.md says."
+    return Fact("database role", not too_much, detail, remedy)
 
 
 async def migrations(settings: Settings) -> list[Fact]:

@@ -17,6 +17,7 @@ from runtime.model.json_limits import first_line
 from runtime.store.database import migrate
 from runtime.store.database.health import set_right
 from runtime.store.database.pool import Conn, Pool, make_pool
+from runtime.store.database.roles import make_login
 from runtime.store.database.signals import beside
 from runtime.store.database.startup import wait_until_up
 
@@ -105,6 +106,11 @@ def migrate_database(dsn: str) -> None:
         raise _unusable(error) from error
     except CommandError as error:
         raise DatabaseError(f"the database belongs to a newer program; update this one ({error})") from error
+
+
+def program_login(dsn: str) -> str:
+    """Return the DSN of a login that can do no more than the program has to; made on first use, without a password."""
+    return make_login(dsn, "countersign")
 
 
 def _unusable(error: Exception) -> DatabaseError:

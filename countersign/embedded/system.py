@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from countersign.compose.storage import migrate_database
+from countersign.compose.storage import migrate_database, program_login
 from countersign.config.directory import read_directory
 from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings, variable
@@ -151,7 +151,7 @@ async def _servers(stack: AsyncExitStack, home: Path, opa: OpaChild) -> str:
 async def _database(stack: AsyncExitStack, folder: Path) -> str:
     dsn = await asyncio.to_thread(stack.enter_context, embedded_postgres(folder / "postgres"))
     await asyncio.to_thread(migrate_database, dsn)
-    return dsn
+    return await asyncio.to_thread(program_login, dsn)
 
 
 def _environment(settings: Settings, home: Path) -> dict[str, str]:

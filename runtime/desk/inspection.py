@@ -11,7 +11,7 @@ __all__ = ["OpenBundle", "actor", "bundles", "open_bundles", "reachable", "run",
 
 
 async def server(conn: Conn) -> dict[str, Any]:
-    """Return {version, now, is_replica} of the server."""
+    """Return {version, now, is_replica} of the server, and {login, is_superuser, is_owner} of who we are there."""
     return await health.server(conn)
 
 

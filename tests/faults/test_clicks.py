@@ -121,7 +121,7 @@ async def test_a_vote_on_another_action_or_requirement_than_was_seen_is_stale(be
     _, approval = await _asked(bench)
     seen = await bench.desk.approval(approval)
     assert seen is not None
-    await bench.rows(f"UPDATE approvals SET {change} WHERE approval_id = %s RETURNING 1", approval)
+    await bench.meddle(f"UPDATE approvals SET {change} WHERE approval_id = %s", approval)
     outcome = await bench.click("ann", approval, stamp=seen.stamp)
     assert outcome.refusal is not None
     assert outcome.refusal.code == "vote.stale"

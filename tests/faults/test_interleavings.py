@@ -218,9 +218,9 @@ async def test_a_voided_approval_is_on_record_once_however_long_policy_is_away(b
     approval = await bench.approval_id()
     for person in ("ann", "ben"):
         assert (await bench.click(person, approval)).counted
-    await bench.rows(
+    await bench.meddle(
         'UPDATE effects SET fields = (fields::jsonb || \'{"text": "forged"}\')::json WHERE run_id = %s'
-        " AND step = 'file' RETURNING 1",
+        " AND step = 'file'",
         run_id,
     )
     away = _with_policy(bench, Away())
@@ -294,8 +294,8 @@ async def test_a_key_that_started_a_durable_verb_before_fails_the_second_run(ben
     second = (await bench.start("bench.wait", {"case": "C1"}, ref="2")).run_id
     await start_run(bench.engine, second)
     before = await _effect(bench, first)
-    await bench.rows(
-        "UPDATE effects SET idempotency_key = %s, digest = %s WHERE run_id = %s AND step = 'ask' RETURNING 1",
+    await bench.meddle(
+        "UPDATE effects SET idempotency_key = %s, digest = %s WHERE run_id = %s AND step = 'ask'",
         key,
         before["digest"],
         second,

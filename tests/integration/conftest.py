@@ -24,6 +24,11 @@ class Targets:
     file: Target
     portal: Target
 
+    @classmethod
+    def fresh(cls) -> "Targets":
+        """Return targets that nobody has called."""
+        return cls(Target(default={"value": 3}), Target(), Target(), Target())
+
     def handlers(self) -> dict[str, Handler]:
         return {
             "bench::look": self.look.handler(writes=False),
@@ -35,7 +40,7 @@ class Targets:
 
 @pytest.fixture
 def targets() -> Targets:
-    return Targets(Target(default={"value": 3}), Target(), Target(), Target())
+    return Targets.fresh()
 
 
 @pytest.fixture

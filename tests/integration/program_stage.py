@@ -29,6 +29,7 @@ from sandbox.rules.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tests.files import DIRECTORY
+from tests.logins import as_program
 from tests.patience import MINUTE
 
 SECRETS = {
@@ -46,7 +47,7 @@ CASE = json.loads((ROOT / "packs/kyc/example-trigger.json").read_text(encoding="
 def settings_of(dsn: str, opa: str, home: Path, **more: Any) -> Settings:
     """Return settings of a system whose Slack is not there, as long as nothing else is said."""
     given: dict[str, Any] = {
-        "database_url": dsn,
+        "database_url": as_program(dsn),
         "opa_url": opa,
         "opa_timeout": MINUTE,
         "database_patience": 0.0,

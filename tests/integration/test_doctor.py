@@ -23,6 +23,7 @@ FACTS = {
     "program",
     "database",
     "writer",
+    "database role",
     "clock",
     "migrations",
     "policy",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -348,8 +349,8 @@ async def test_an_error_of_ours_is_500_logged_once_and_tells_nothing(
     dsn: str, opa: OpaChild, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with composed(settings_of(dsn, opa.url, tmp_path)) as system, edge_of(system) as edge:
-        async with system.engine.pool.connection() as conn:
-            await conn.execute("ALTER TABLE runs RENAME COLUMN salt TO pepper")
+        with psycopg.connect(dsn) as conn:
+            conn.execute("ALTER TABLE runs RENAME COLUMN salt TO pepper")
         caplog.clear()
         answer = await edge.trigger("ten", payload={**CASE, "legal_name": CANARY})
     assert is_problem(answer, 500)

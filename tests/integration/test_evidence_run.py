@@ -148,9 +148,9 @@ async def test_a_field_that_was_forged_after_the_votes_shows_in_the_bundle(
     first = await bench.approval_id()
     for person in ("ann", "ben"):
         assert (await bench.click(person, first)).counted
-    await bench.rows(
+    await bench.meddle(
         'UPDATE effects SET fields = (fields::jsonb || \'{"text": "forged"}\')::json WHERE run_id = %s'
-        " AND step = 'file' RETURNING 1",
+        " AND step = 'file'",
         run_id,
     )
     await bench.settle()

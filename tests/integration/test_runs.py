@@ -231,7 +231,7 @@ async def test_a_run_that_cannot_be_started_does_not_hold_up_the_others(bench: B
     broken = (await bench.start("bench.note", {"incident": "I1", "text": "a", "api_token": "t"}, ref="1")).run_id
     async with bench.engine.pool.connection() as conn:
         await conn.execute("INSERT INTO definitions SELECT 'broken', 1, '', '{', now()")
-        await conn.execute("UPDATE runs SET definition_name = 'broken' WHERE run_id = %s", (broken,))
+    await bench.meddle("UPDATE runs SET definition_name = 'broken' WHERE run_id = %s", broken)
     other = (await bench.start("bench.note", {"incident": "I2", "text": "b", "api_token": "t"}, ref="2")).run_id
     await bench.settle()
     assert (await bench.run(other))["status"] == "succeeded"

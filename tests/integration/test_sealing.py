@@ -187,7 +187,7 @@ async def test_what_is_not_sealed_or_not_stored_is_listed_with_its_reason_and_fo
     assert (await office.is_well())["evidence sealed"] is False, (
         "the bench's clock is months behind: nobody sealed them"
     )
-    await bench.rows("UPDATE runs SET finished_at = clock_timestamp() RETURNING 1")
+    await bench.meddle("UPDATE runs SET finished_at = clock_timestamp()")
     assert (await office.is_well())["evidence sealed"] is True
     with office.away():
         assert await office.sealer() == 0
@@ -195,7 +195,7 @@ async def test_what_is_not_sealed_or_not_stored_is_listed_with_its_reason_and_fo
         assert why.startswith("not stored: 1 try, again at 20")
         assert "cannot be written" in why
         assert (await office.is_well())["evidence sealed"] is True, "a first failure is no alarm"
-    await bench.rows("UPDATE evidence_bundles SET created_at = created_at - interval '1 hour' RETURNING 1")
+    await bench.meddle("UPDATE evidence_bundles SET created_at = created_at - interval '1 hour'")
     assert (await office.is_well())["evidence sealed"] is False
     await office.due()
     assert await office.sealer() == 1
@@ -213,7 +213,7 @@ async def test_bundle_that_can_never_be_stored_is_shown_as_failing_with_its_last
     for _ in range(3):
         assert await office.sealer() == 0
         await office.due()
-    await office.bench.rows("UPDATE evidence_bundles SET created_at = created_at - interval '1 hour' RETURNING 1")
+    await office.bench.meddle("UPDATE evidence_bundles SET created_at = created_at - interval '1 hour'")
     assert (await office.listed())[run_id].startswith("failing: 3 tries, again at")
     [fact, _] = await evidence(office.settings, utc_now)
     assert (fact.ok, fact.remedy != "") == (False, True)

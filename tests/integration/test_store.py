@@ -67,9 +67,8 @@ def test_every_table_of_proof_is_insert_only(dsn: str) -> None:
 async def test_the_database_refuses_what_must_not_be(bench: Bench, statement: str, constraint: str) -> None:
     await bench.start("bench.file", {"company": "ACME", "text": "r"})
     await bench.settle()
-    async with bench.engine.pool.connection() as conn:
-        with pytest.raises(psycopg.IntegrityError, match=constraint):
-            await conn.execute(statement.encode())
+    with pytest.raises(psycopg.IntegrityError, match=constraint):
+        await bench.meddle(statement)
 
 
 def test_the_insert_only_tables_are_declared() -> None:

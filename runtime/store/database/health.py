@@ -7,11 +7,14 @@ from runtime.store.database.pool import Conn
 
 
 async def server(conn: Conn) -> dict[str, Any]:
-    """Return {version, now, is_replica} of the server."""
+    """Return {version, now, is_replica} of the server, and {login, is_superuser, is_owner} of who we are there."""
     row = await (
         await conn.execute(
             "SELECT current_setting('server_version') AS version, clock_timestamp() AS now,"
-            " pg_is_in_recovery() AS is_replica"
+            " pg_is_in_recovery() AS is_replica, current_user AS login, rolsuper AS is_superuser,"
+            " EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('runs')"
+            " AND pg_has_role(current_user, relowner, 'MEMBER')) AS is_owner"
+            " FROM pg_roles WHERE rolname = current_user"
         )
     ).fetchone()
     return dict(row or {})

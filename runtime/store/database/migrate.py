@@ -1,5 +1,6 @@
 """Brings a database to the newest migration, and tells where it stands."""
 
+import logging
 from pathlib import Path
 
 from alembic import command
@@ -10,6 +11,10 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.pool import NullPool
 
+from runtime.store.database.roles import apply_roles
+
+log = logging.getLogger(__name__)
+
 _LOCK = 0x636F756E  # any number of processes may start at once: one migrates, the others wait
 
 
@@ -19,11 +24,13 @@ def sqlalchemy_url(dsn: str) -> str:
 
 
 def migrate(dsn: str) -> None:
-    """Apply every migration that the database does not have."""
+    """Apply every migration that the database does not have, and grant the roles what they need."""
     engine = create_engine(sqlalchemy_url(dsn), poolclass=NullPool)
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         command.upgrade(_config(connection), "head")
+        for notice in apply_roles(connection):
+            log.warning("%s", notice)
 
 
 def versions(dsn: str) -> tuple[str | None, str | None]:

@@ -1,0 +1,143 @@
+"""Who may do what in the database: three roles that nobody logs in as, and what each is granted.
+
+`countersign_owner` owns the tables and migrates. `countersign_program` can do what a state change needs: add records,
+and update the columns that change; what it may delete is no record. The triggers of the tables say which is which.
+`countersign_reader` can look. Logins are members of one of them.
+"""
+
+from collections.abc import Iterator
+
+from psycopg.errors import DuplicateObject, InsufficientPrivilege, UniqueViolation
+from sqlalchemy import create_engine, text
+from sqlalchemy.engine import Connection, make_url
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import NullPool
+
+from runtime.store.tables import metadata
+
+OWNER, PROGRAM, READER = "countersign_owner", "countersign_program", "countersign_reader"
+VERSIONS = "alembic_version"
+
+_SALT = "salt"
+"""Whoever knows it can try what stands behind the commitments of redacted values."""
+
+_FOREIGN = """
+    SELECT count(*) FROM pg_class WHERE oid = ANY(CAST(:tables AS regclass[]))
+       AND NOT pg_has_role(current_user, relowner, 'USAGE')
+"""
+_FUNCTIONS = """
+    SELECT DISTINCT p.oid::regprocedure::text FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+     WHERE NOT t.tgisinternal AND t.tgrelid = ANY(CAST(:tables AS regclass[])) AND p.proowner <> CAST(:owner AS regrole)
+"""
+_UNGUARDED = """
+    SELECT oid::regclass::text FROM pg_class WHERE oid = ANY(CAST(:tables AS regclass[])) AND NOT EXISTS (
+        SELECT FROM pg_trigger t WHERE t.tgrelid = pg_class.oid AND t.tgname IN ('insert_only', 'no_delete'))
+"""
+_CHANGING = """
+    SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) FROM pg_attribute a
+     WHERE a.attrelid = CAST(:name AS regclass) AND a.attnum > 0 AND NOT a.attisdropped
+       AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = a.attrelid
+                        AND (t.tgname = 'insert_only' OR t.tgname = 'write_once' AND a.attnum = ANY(t.tgattr)))
+"""
+
+
+def apply_roles(connection: Connection) -> list[str]:
+    """Make the roles where they are missing, and grant what each needs; return what could not be done, and why.
+
+    Safe to run again: whatever else these roles were granted on our tables is taken from them.
+    """
+    me = connection.execute(text("SELECT current_user")).scalar_one()
+    tables = [*metadata.tables, VERSIONS]
+    if connection.execute(text(_FOREIGN), {"tables": tables}).scalar_one():
+        return [f"{me} does not own the tables, so rights stay as they are: migrate as a member of {OWNER}"]
+    notices = list(_make_roles(connection, me))
+    if _exists(connection, OWNER):
+        notices += _own(connection, me, tables)
+    if _exists(connection, PROGRAM):
+        _grant_program(connection, tables)
+    if _exists(connection, READER):
+        _grant_reader(connection, tables)
+    return notices
+
+
+def make_login(dsn: str, name: str) -> str:
+    """Make a login of the program, without a password, where there is none by that name; return the DSN with it."""
+    engine = create_engine(make_url(dsn).set(drivername="postgresql+psycopg"), poolclass=NullPool)
+    with engine.begin() as connection:
+        if not _exists(connection, name):
+            _try(connection, f"CREATE ROLE {name} LOGIN IN ROLE {PROGRAM}")
+    return make_url(dsn).set(username=name).render_as_string(hide_password=False)
+
+
+def _make_roles(connection: Connection, me: str) -> Iterator[str]:
+    """Make what is missing; yield one notice if that is not allowed here."""
+    missing = [role for role in (OWNER, PROGRAM, READER) if not _exists(connection, role)]
+    for role in missing:
+        _try(connection, f"CREATE ROLE {role} NOLOGIN")
+    if OWNER in missing and _exists(connection, OWNER):
+        _try(connection, f"GRANT {OWNER} TO CURRENT_USER")
+    if absent := [role for role in missing if not _exists(connection, role)]:
+        made = "; ".join(f"CREATE ROLE {role} NOLOGIN" for role in absent)
+        yield f"{me} may not make roles, and rights stay as they are: have `{made}` run, and migrate again"
+
+
+def _own(connection: Connection, me: str, tables: list[str]) -> Iterator[str]:
+    """Give tables and trigger functions to their owner; yield a notice if that is not allowed here."""
+    owned = text("SELECT relowner = CAST(:owner AS regrole) FROM pg_class WHERE oid = CAST(:name AS regclass)")
+    foreign = [t for t in tables if not connection.execute(owned, {"owner": OWNER, "name": t}).scalar_one()]
+    functions = connection.execute(text(_FUNCTIONS), {"tables": tables, "owner": OWNER}).scalars().all()
+    if not foreign and not functions:
+        return
+    _try(connection, f"GRANT CREATE, USAGE ON SCHEMA {_schema(connection)} TO {OWNER}")
+    orders = [f"ALTER TABLE {name} OWNER TO {OWNER}" for name in foreign]
+    orders += [f"ALTER FUNCTION {name} OWNER TO {OWNER}" for name in functions]
+    if not _try(connection, "; ".join(orders)):
+        yield f"the tables stay {me}'s own: have `GRANT {OWNER} TO {me}` run, and migrate again"
+
+
+def _grant_program(connection: Connection, tables: list[str]) -> None:
+    _grant(connection, f"REVOKE ALL ON {', '.join(tables)} FROM {PROGRAM}")
+    _grant(connection, f"GRANT SELECT ON {', '.join(tables)} TO {PROGRAM}")
+    _grant(connection, f"GRANT INSERT ON {', '.join(metadata.tables)} TO {PROGRAM}")
+    for name in connection.execute(text(_UNGUARDED), {"tables": [*metadata.tables]}).scalars():
+        _grant(connection, f"GRANT DELETE ON {name} TO {PROGRAM}")
+    for name in metadata.tables:
+        columns = connection.execute(text(_CHANGING), {"name": name}).scalar_one()
+        if columns:
+            _grant(connection, f"GRANT UPDATE ({columns}) ON {name} TO {PROGRAM}")
+
+
+def _grant_reader(connection: Connection, tables: list[str]) -> None:
+    _grant(connection, f"REVOKE ALL ON {', '.join(tables)} FROM {READER}")
+    secret = {name: table.columns.keys() for name, table in metadata.tables.items() if _SALT in table.columns}
+    open_ = [name for name in tables if name not in secret]
+    _grant(connection, f"GRANT SELECT ON {', '.join(open_)} TO {READER}")
+    for name, columns in secret.items():
+        shown = ", ".join(f'"{column}"' for column in columns if column != _SALT)
+        _grant(connection, f"GRANT SELECT ({shown}) ON {name} TO {READER}")
+
+
+def _grant(connection: Connection, order: str) -> None:
+    connection.execute(text(order))
+
+
+def _exists(connection: Connection, role: str) -> bool:
+    found = connection.execute(text("SELECT count(*) FROM pg_roles WHERE rolname = :role"), {"role": role})
+    return bool(found.scalar_one())
+
+
+def _schema(connection: Connection) -> str:
+    return str(connection.execute(text("SELECT quote_ident(current_schema())")).scalar_one())
+
+
+def _try(connection: Connection, order: str) -> bool:
+    """Carry out an order, or leave everything as it was where it is not allowed; return whether it was."""
+    try:
+        with connection.begin_nested():
+            connection.execute(text(order))
+        return True
+    except DBAPIError as error:
+        # a role may be made for another database of this server at the same moment
+        if isinstance(error.orig, InsufficientPrivilege | DuplicateObject | UniqueViolation):
+            return False
+        raise

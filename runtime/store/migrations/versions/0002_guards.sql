@@ -1,0 +1,94 @@
+-- Guards, after every other part. What was asked, decided and done is written once, and no record goes away: a trigger
+-- says so to everybody, and rights (roles.py) leave the program no way round the triggers.
+
+CREATE FUNCTION refuse_truncate() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION '% is never emptied', TG_TABLE_NAME;
+END
+$$;
+
+CREATE FUNCTION refuse_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'no row of % is deleted', TG_TABLE_NAME;
+END
+$$;
+
+CREATE FUNCTION refuse_rewrite() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'this of % is written once', TG_TABLE_NAME;
+END
+$$;
+
+DO $$
+DECLARE
+    kept TEXT;
+BEGIN
+    FOREACH kept IN ARRAY ARRAY['audit_leaves', 'policy_decisions', 'policy_texts', 'receipts', 'votes', 'definitions',
+        'runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles', 'tenants', 'directories']
+    LOOP
+        EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON %I
+                        FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate()', kept);
+    END LOOP;
+    FOREACH kept IN ARRAY ARRAY['runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles',
+        'tenants', 'directories']
+    LOOP
+        EXECUTE format('CREATE TRIGGER no_delete BEFORE DELETE ON %I
+                        FOR EACH ROW EXECUTE FUNCTION refuse_delete()', kept);
+    END LOOP;
+END
+$$;
+
+-- `write_once`: what is told at the beginning; the program has no right to update these columns at all.
+-- They fire only where a statement names such a column, so they cost the others nothing.
+CREATE TRIGGER write_once BEFORE UPDATE OF
+    run_id, tenant, trigger_type, trigger_ref, trigger, definition_name, definition_version, definition_digest,
+    requested_by, requester_kind, submitted_by, requester_accounts, request_id, salt, created_at
+    ON runs FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER write_once BEFORE UPDATE OF run_id, path, position, verb, handler, is_read
+    ON steps FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER write_once BEFORE UPDATE OF wait_id, run_id, step, type, correlation_key, token, approval_id, created_at
+    ON waits FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER write_once BEFORE UPDATE OF
+    approval_id, run_id, effect_id, step, kind, digest, tier, requirement, reasons, before, purpose, requested_at,
+    expires_at
+    ON approvals FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER write_once BEFORE UPDATE OF
+    effect_id, run_id, tenant, purpose, step, connector, operation, target, fields, tier, reversible_by, redact,
+    idempotency_key, dedupe_key, correlation_key, created_at
+    ON effects FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER write_once BEFORE UPDATE OF
+    notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor, request_id, received_at
+    ON notifications FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER write_once BEFORE UPDATE OF run_id, sealed_seq, sealed_cards, created_at
+    ON evidence_bundles FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER write_once BEFORE UPDATE OF tenant, salt
+    ON tenants FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+
+-- `set_once`: what is told later, and then stays.
+CREATE TRIGGER set_once BEFORE UPDATE OF finished_at ON runs FOR EACH ROW
+    WHEN (OLD.finished_at IS NOT NULL AND NEW.finished_at IS DISTINCT FROM OLD.finished_at)
+    EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER set_once BEFORE UPDATE OF resolved_at ON waits FOR EACH ROW
+    WHEN (OLD.resolved_at IS NOT NULL AND NEW.resolved_at IS DISTINCT FROM OLD.resolved_at)
+    EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER set_once BEFORE UPDATE OF decided_at, consumed_at ON approvals FOR EACH ROW
+    WHEN (OLD.decided_at IS NOT NULL AND NEW.decided_at IS DISTINCT FROM OLD.decided_at
+          OR OLD.consumed_at IS NOT NULL AND NEW.consumed_at IS DISTINCT FROM OLD.consumed_at)
+    EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER set_once BEFORE UPDATE OF outcome, applied_at ON notifications FOR EACH ROW
+    WHEN (OLD.applied_at IS NOT NULL
+          AND (NEW.applied_at IS DISTINCT FROM OLD.applied_at OR NEW.outcome::text IS DISTINCT FROM OLD.outcome::text))
+    EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER set_once BEFORE UPDATE OF sha256, size, location, version_id, retention_until, stored_at
+    ON evidence_bundles FOR EACH ROW WHEN (OLD.stored_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
