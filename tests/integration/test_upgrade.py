@@ -1,0 +1,74 @@
+"""What a release left open, the next one finishes: rows of the first release, upgraded and brought to an end."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from countersign.embedded.opa import OpaChild
+from evidence.archive.local import LocalArchive
+from evidence.bundle.sealer import Sealer
+from evidence.verify.verify import verify
+from policy.client import OpaEngine
+from receipts.signing import load_or_create, public_path
+from runtime.desk.evidence import EvidenceDesk
+from runtime.store.database.migrate import migrate
+from tests.bench import Bench, open_bench
+from tests.integration.conftest import Targets
+from tests.integration.program_stage import database
+from tests.patience import MINUTE
+
+ROWS = Path(__file__).with_name("rows_of_0001.sql")
+TABLES = Path(__file__).parents[2] / "runtime/store/migrations/versions/0001_first_tables.sql"
+PARKED, WAITING, QUEUED, DONE = "parked", "waiting", "queued", "done"
+
+
+@pytest.fixture
+def upgraded(postgres: str) -> Iterator[str]:
+    """A database of the first release with its rows, brought to the newest migration."""
+    with database(postgres, "upgraded", template="template0") as dsn:
+        with psycopg.connect(dsn) as conn:
+            conn.execute(TABLES.read_bytes())
+            conn.execute("CREATE TABLE alembic_version (version_num varchar(32) PRIMARY KEY)")
+            conn.execute("INSERT INTO alembic_version VALUES ('0001')")
+            conn.execute(ROWS.read_bytes())
+        migrate(dsn)
+        yield dsn
+
+
+async def _runs(bench: Bench) -> dict[str, tuple[str, str]]:
+    """Return id and status of each run, by what triggered it."""
+    found = await bench.rows("SELECT trigger_ref, run_id, status FROM runs")
+    return {row["trigger_ref"]: (row["run_id"], row["status"]) for row in found}
+
+
+async def test_what_the_first_release_left_open_is_finished_and_sealed_by_this_one(
+    upgraded: str, opa: OpaChild, targets: Targets, tmp_path: Path
+) -> None:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(upgraded, policy, [], targets.handlers()) as bench,
+    ):
+        before = await _runs(bench)
+        assert {ref: status for ref, (_, status) in before.items()} == {
+            PARKED: "waiting_approval",
+            WAITING: "waiting",
+            QUEUED: "queued",
+            DONE: "succeeded",
+        }
+        assert await bench.rows("SELECT person FROM votes") == [{"person": "ann"}]
+        await bench.settle()  # Ben's vote was on record, and not counted
+        assert len(targets.file.calls) == 1
+        [wait] = await bench.rows("SELECT correlation_key, token FROM waits WHERE status = 'active'")
+        answered = await bench.complete(wait["correlation_key"], {"answer": "yes"}, token=wait["token"])
+        assert answered["status"] == "applied"
+        await bench.settle()
+        after = await _runs(bench)
+        assert {status for _, status in after.values()} == {"succeeded"}
+        key = tmp_path / "keys/evidence.pem"
+        sealer = Sealer(EvidenceDesk(bench.engine), LocalArchive(tmp_path / "evidence"), load_or_create(key))
+        while await sealer():
+            pass
+        for run_id, _ in after.values():
+            assert verify(tmp_path / f"evidence/{run_id}.zip", public_path(key)).run_id == run_id
