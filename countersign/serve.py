@@ -1,15 +1,13 @@
 """Runs the roles of a process: edge, bot, worker and sweeps, together or apart, until told to stop; then drains."""
 
 import asyncio
-import contextlib
 import logging
 import os
 import signal
 import socket
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import psycopg
-import uvicorn
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from fastapi import FastAPI
 
@@ -19,14 +17,13 @@ from countersign.compose.system import Role, System, compose, prepare
 from countersign.config.settings import START_HEADER, Settings
 from countersign.parts import Part, Patience, ServeError, end_soon, run_parts
 from edge.app import Api, build_edge
+from edge.buckets import Rate
+from edge.server import Limits, Server
 from runtime.desk.callers import CallerDesk
 from runtime.engine import Engine
 from runtime.model.json_limits import first_line
 from runtime.worker.sweeps import sweep
 from runtime.worker.worker import Worker
-
-REQUESTS_LIMIT = 10
-"""Seconds that requests under way may still take."""
 
 log = logging.getLogger(__name__)
 
@@ -79,28 +76,11 @@ async def _sweep(engine: Engine) -> None:
         log.warning("a sweep failed and will be made up: %s", first_line(error))
 
 
-class _Server(uvicorn.Server):
-    """A server without signal handlers of its own: the process has one place that decides to stop."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
-
-
 def _http(system: System) -> Part:
     settings = system.settings
     app = make_edge(system, Readiness(system, system.bot.health if system.bot is not None else list))
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        headers=[(START_HEADER, settings.start)] if settings.start else [],
-        lifespan="off",
-        ws="none",
-        timeout_graceful_shutdown=REQUESTS_LIMIT,
-    )
-    server = _Server(config)
+    headers = [(START_HEADER, settings.start)] if settings.start else []
+    server = Server(app, Limits(settings.http_connections, settings.request_seconds), headers)
     listener = _listen(settings.host, settings.port)
     log.info("listening on %s port %s", *listener.getsockname()[:2])
     return Part("http", lambda: server.serve([listener]), lambda: setattr(server, "should_exit", True))
@@ -108,12 +88,14 @@ def _http(system: System) -> Part:
 
 def make_edge(system: System, ready: Readiness) -> FastAPI:
     """Return the HTTP application of a process."""
-    hears = system.bot if Role.BOT in system.roles and system.settings.slack_signing_secrets else None
-    secrets = {name: secret.get_secret_value() for name, secret in system.settings.callers.items()}
-    desk = CallerDesk(system.engine, system.settings.tenant, system.catalog)
+    settings = system.settings
+    hears = system.bot if Role.BOT in system.roles and settings.slack_signing_secrets else None
+    secrets = {name: secret.get_secret_value() for name, secret in settings.callers.items()}
+    rate = Rate(settings.caller_rate, settings.caller_burst)
+    desk = CallerDesk(system.engine, settings.tenant, system.catalog)
     return build_edge(
         ready,
-        api=Api(desk, secrets) if Role.EDGE in system.roles else None,
+        api=Api(desk, secrets, rate) if Role.EDGE in system.roles else None,
         slack=hears.asgi if hears is not None else None,
     )
 

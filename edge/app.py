@@ -1,17 +1,20 @@
 """The routes. Every call but the probes and Slack's is signed by a caller that the directory knows."""
 
+import asyncio
+import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import FastAPI, Request
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from edge.body import parse, read_body
+from edge.buckets import Buckets, Rate
 from edge.messages import NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut
 from edge.problems import Problem, handle_problems
-from edge.signing import verified_caller
+from edge.signing import claimed, is_signed
 from receipts.chain import Actor
 from runtime.desk.callers import Answer, CallerDesk, Grants, TriggerConflictError, TriggerError
 
@@ -30,10 +33,11 @@ class Caller:
 
 @dataclass(frozen=True)
 class Api:
-    """What the API needs: the runtime's counter, and the secret of each caller."""
+    """What the API needs: the runtime's counter, the secret of each caller, and how much each may ask for."""
 
     desk: CallerDesk
     secrets: Mapping[str, str]
+    rate: Rate
 
 
 def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastAPI:
@@ -61,16 +65,14 @@ def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastA
     return app
 
 
-Body = Depends(read_body)
-
-
 class _Routes:
     def __init__(self, api: Api) -> None:
         self.desk = api.desk
         self.secrets = api.secrets
+        self.buckets = Buckets(api.rate)
 
-    async def trigger(self, type_: str, request: Request, body: bytes = Body) -> TriggerOut:
-        caller = await self._caller(request, body)
+    async def trigger(self, type_: str, request: Request) -> TriggerOut:
+        caller, body = await self._signed(request)
         if type_ not in caller.grants.triggers:
             raise Problem(403, f"{caller.id} may not send triggers of type {type_}")
         trigger = parse(TriggerIn, body)
@@ -86,32 +88,37 @@ class _Routes:
             raise Problem(422, str(error)) from error
         return TriggerOut(run_id=claim.run_id, is_new=claim.is_new)
 
-    async def notify(self, request: Request, body: bytes = Body) -> NotificationOut:
-        caller = await self._caller(request, body)
+    async def notify(self, request: Request) -> NotificationOut:
+        caller, body = await self._signed(request)
         answer = _answer(parse(NotificationIn, body))
         notification_id, facts = await self.desk.notify(caller.id, caller.grants, answer)
         reason = str(facts.get("reason", ""))
         return NotificationOut(notification_id=notification_id, status=facts["status"], reason=reason)
 
-    async def run(self, run_id: str, request: Request, body: bytes = Body) -> RunOut:
-        caller = await self._caller(request, body)
+    async def run(self, run_id: str, request: Request) -> RunOut:
+        caller, _ = await self._signed(request)
         summary = await self.desk.run(run_id) if _RUN_ID.fullmatch(run_id) else None
         if summary is None or summary["trigger_type"] not in caller.grants.triggers:
             raise Problem(404, f"no run {run_id}")
         return RunOut.model_validate(summary)
 
-    async def _caller(self, request: Request, body: bytes) -> Caller:
-        now = self.desk.now().timestamp()
+    async def _signed(self, request: Request) -> tuple[Caller, bytes]:
+        """Return the caller and the body that it signed. What cannot be signed is refused before its body is read."""
         sent = request.scope
-        name = verified_caller(sent["headers"], self.secrets, now, sent["method"], sent["raw_path"], body)
-        if name is None:
-            raise Problem(401, "the signature is missing, wrong or older than five minutes")
+        claim = claimed(sent["headers"], self.secrets, self.desk.now().timestamp())
+        if claim is None:
+            raise _not_signed()
+        body = await read_body(request)
+        if not is_signed(claim, self.secrets[claim.caller], sent["method"], sent["raw_path"], body):
+            raise _not_signed()
+        if wait := self.buckets.take(claim.caller, asyncio.get_running_loop().time()):
+            raise Problem(429, f"{claim.caller} asks for too much", {"Retry-After": str(math.ceil(wait))})
         if sent["query_string"]:
             raise Problem(400, "nothing is taken from a query string")
-        grants = await self.desk.grants(name)
+        grants = await self.desk.grants(claim.caller)
         if grants is None:
-            raise Problem(403, f"the directory has no agent {name}")
-        return Caller(name, grants)
+            raise Problem(403, f"the directory has no agent {claim.caller}")
+        return Caller(claim.caller, grants), body
 
     async def _requester(self, caller: Caller, on_behalf_of: str | None) -> Actor:
         if on_behalf_of is None and caller.grants.on_behalf:
@@ -123,6 +130,10 @@ class _Routes:
         if not await self.desk.knows_person(on_behalf_of):
             raise Problem(422, f"on_behalf_of: the directory has no person {on_behalf_of}")
         return Actor(id=on_behalf_of, kind="person")
+
+
+def _not_signed() -> Problem:
+    return Problem(401, "the signature is missing, wrong or older than five minutes")
 
 
 def _answer(sent: NotificationIn) -> Answer:

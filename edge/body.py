@@ -4,7 +4,7 @@ import re
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from edge.problems import Problem
 from policy.text import strict_json
@@ -19,16 +19,25 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 async def read_body(request: Request) -> bytes:
-    """Return the raw body; stop at the limit, whatever length was announced."""
-    data = bytearray()
-    try:
-        async for chunk in request.stream():
-            data += chunk
-            if len(data) > BODY_LIMIT:
-                raise Problem(413, f"a body may have {BODY_LIMIT} bytes")
-    except ClientDisconnect as error:
-        raise Problem(400, "the body ended early") from error
+    """Return the raw body; stop at the limit, whatever length was announced, and before it where that is too long."""
+    announced = request.headers.get("content-length", "")
+    if announced.isdigit() and int(announced) > BODY_LIMIT:
+        raise _too_large()
+    data, more = bytearray(), True
+    while more:
+        message = await request.receive()
+        if message["type"] != "http.request":
+            raise Problem(400, "the body ended early")
+        data += message.get("body", b"")
+        if len(data) > BODY_LIMIT:
+            raise _too_large()
+        more = message.get("more_body", False)
+        del message  # while we wait for more, its bytes are held once
     return bytes(data)
+
+
+def _too_large() -> Problem:
+    return Problem(413, f"a body may have {BODY_LIMIT} bytes")
 
 
 def parse(model: type[M], body: bytes) -> M:

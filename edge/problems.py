@@ -20,10 +20,13 @@ TITLES = {
     409: "Conflict",
     413: "Too large",
     422: "Not acceptable",
+    429: "Too many requests",
     500: "Internal error",
     503: "Not available",
 }
 
+# What attackers and callers gone wrong are seen by; nothing of the request is logged.
+_TELLING = frozenset({401, 413, 429})
 NO_WRITES = (psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.DiskFull)
 AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
 
@@ -33,10 +36,11 @@ log = logging.getLogger(__name__)
 class Problem(Exception):  # noqa: N818 - the RFC's own word
     """An answer other than success."""
 
-    def __init__(self, status: int, detail: str) -> None:
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
         self.status = status
         self.detail = detail
+        self.headers = headers
 
 
 def handle_problems(app: FastAPI) -> None:
@@ -55,7 +59,9 @@ def response(status: int, detail: str, headers: Mapping[str, str] | None = None)
 async def _answer(_: Request, error: Exception) -> JSONResponse:
     match error:
         case Problem():
-            return response(error.status, error.detail)
+            if error.status in _TELLING:
+                log.warning("refused with %s: %s", error.status, TITLES[error.status].lower(), extra={"sampled": True})
+            return response(error.status, error.detail, error.headers)
         case RequestValidationError():
             return response(422, "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()))
         case HTTPException():

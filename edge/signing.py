@@ -8,12 +8,14 @@ the raw body, which may hold line breaks of its own.
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
 
 WINDOW = 300
 CALLER, TIMESTAMP, SIGNATURE = "Countersign-Caller", "Countersign-Timestamp", "Countersign-Signature"
 
 _SECONDS = re.compile(rb"[0-9]{1,12}")
+_SIGNATURE = re.compile(rb"v1=[0-9a-f]{64}")
 
 
 def sign(secret: str, timestamp: bytes, method: str, path: bytes, body: bytes) -> str:
@@ -32,26 +34,38 @@ def headers(caller: str, secret: str, timestamp: int, method: str, path: str, bo
     }
 
 
-def verified_caller(
-    given: Iterable[tuple[bytes, bytes]], secrets: Mapping[str, str], now: float, method: str, path: bytes, body: bytes
-) -> str | None:
-    """Return the caller that signed the request, or None.
+@dataclass(frozen=True)
+class Claim:
+    """What a request's headers say: who signed it, when, and the signature, which is not verified yet."""
+
+    caller: str
+    timestamp: bytes
+    signature: bytes
+
+
+def claimed(given: Iterable[tuple[bytes, bytes]], callers: Container[str], now: float) -> Claim | None:
+    """Return what the headers claim, or None where no body could make it true: that is known before a body is read.
 
     1. Each of the three headers stands there exactly once.
     2. The timestamp is a plain decimal number.
     3. It lies within WINDOW seconds of our clock, before or after.
     4. The caller has a secret.
-    5. The signature is the HMAC with that secret, compared in constant time.
+    5. The signature has the form of one.
     """
     given = list(given)
     caller, stamp, signature = (_only(given, name) for name in (CALLER, TIMESTAMP, SIGNATURE))  # 1
     if caller is None or stamp is None or signature is None or not _SECONDS.fullmatch(stamp):  # 1, 2
         return None
     name = caller.decode("ascii", "replace")
-    if abs(now - int(stamp)) > WINDOW or name not in secrets:  # 3, 4
+    if abs(now - int(stamp)) > WINDOW or name not in callers or not _SIGNATURE.fullmatch(signature):  # 3, 4, 5
         return None
-    expected = sign(secrets[name], stamp, method, path, body)
-    return name if hmac.compare_digest(expected.encode(), signature) else None  # 5
+    return Claim(name, stamp, signature)
+
+
+def is_signed(claim: Claim, secret: str, method: str, path: bytes, body: bytes) -> bool:
+    """Return whether the signature is the HMAC with the caller's secret, compared in constant time."""
+    expected = sign(secret, claim.timestamp, method, path, body)
+    return hmac.compare_digest(expected.encode(), claim.signature)
 
 
 def _only(given: list[tuple[bytes, bytes]], name: str) -> bytes | None:

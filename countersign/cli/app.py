@@ -77,7 +77,7 @@ def serve(
     unknown = sorted(set(role or ()) - set(Role))
     if unknown:
         raise typer.BadParameter(f"no role {', '.join(unknown)}; there are {', '.join(Role)}")
-    run(run_serve(own_settings(json_log=True), [Role(one) for one in role or Role]))
+    run(run_serve(own_settings(serving=True), [Role(one) for one in role or Role]))
 
 
 @app.command()

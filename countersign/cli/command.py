@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,14 +17,16 @@ T = TypeVar("T")
 out = Console(highlight=False, markup=False, soft_wrap=True)
 
 
-def own_settings(*, json_log: bool = False) -> "Settings":
-    """Return the settings of a command that runs a system, or starts one, and turn its log on."""
-    from countersign.config.logs import JsonLines, log_to_stderr
+def own_settings(*, serving: bool = False) -> "Settings":
+    """Return the settings of a command, and turn its log on: that of a serving process tells state changes too."""
+    from countersign.config.logs import STATE, log_to_stderr
     from countersign.config.settings import read_settings
 
     settings = read_settings()
-    plain = logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s")
-    log_to_stderr(settings.log_level, JsonLines() if json_log else plain)
+    wished, for_machines = settings.log_format, serving and not sys.stderr.isatty()
+    log_to_stderr(settings.log_level, ("json" if for_machines else "text") if wished == "auto" else wished)
+    if not serving:
+        logging.getLogger(STATE).setLevel(logging.WARNING)
     return settings
 
 

@@ -65,7 +65,7 @@ async def connected(settings: Settings) -> AsyncIterator[Conn]:
     """Give one connection to the database, or raise DatabaseError saying why there is none."""
     dsn = required(settings, "database_url")
     try:
-        conn = await psycopg.AsyncConnection.connect(dsn, autocommit=True, row_factory=dict_row, connect_timeout=5)
+        conn = await Conn.connect(dsn, autocommit=True, row_factory=dict_row, connect_timeout=5)
     except psycopg.Error as error:
         raise _unusable(error) from error
     async with conn:

@@ -128,12 +128,17 @@ class Settings(BaseSettings):
     )
     host: Word = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    caller_rate: float = Field(10.0, gt=0, description="requests a second that a caller may send on end")
+    caller_burst: int = Field(100, ge=1, description="requests that a caller may send at once after a pause")
+    http_connections: int = Field(500, ge=10, le=50_000, description="connections to this process at once")
+    request_seconds: float = Field(10.0, gt=0, le=300, description="how long a request may take to arrive")
     concurrency: int = Field(8, ge=1, le=256, description="pieces of work that a worker does at once")
     sweep_seconds: float = Field(1.0, gt=0, le=60, description="pause between sweeps")
     lease_seconds: float = Field(30.0, ge=1, le=3600, description="how long a worker may be silent")
     stop_seconds: float = Field(15.0, ge=1, le=3600, description="how long what is under way may take to end")
     start: str | None = Field(None, description="nonce by which embedded mode knows the answers of its own processes")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
+    log_format: Literal["auto", "json", "text"] = Field("auto", description="auto: text on a terminal, JSON elsewhere")
 
     @model_validator(mode="after")
     def _whole_key(self) -> Self:

@@ -3,9 +3,11 @@
 A run's audit chain needs no lock of its own: whoever appends to it holds the run's row.
 """
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from receipts.chain import Actor, Correlation, Head, Leaf, next_leaf
@@ -13,6 +15,8 @@ from runtime.definitions.model import Definition
 from runtime.model.states import RUN, RunStatus, is_final
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import Definitions
+
+log = logging.getLogger("countersign.state")  # one line for each audit leaf
 
 SYSTEM = Actor(id="countersign", kind="system")
 
@@ -116,7 +120,15 @@ class RunTx:
                 "over": self.is_over,
             },
         )
+        self.conn.on_commit(partial(_tell, self.tenant, tuple(self.leaves)))
         self.leaves.clear()
+
+
+def _tell(tenant: str, leaves: Sequence[Leaf]) -> None:
+    """Log what came about: who and what, by their ids, and nothing that anybody wrote."""
+    for leaf in leaves:
+        ids = {name: value for name, value in leaf.correlation if value is not None}
+        log.info(leaf.event, extra={"tenant": tenant, "seq": leaf.seq, "actor": leaf.actor.id, **ids})
 
 
 async def lock_run(

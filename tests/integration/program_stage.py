@@ -13,7 +13,6 @@ from typing import Any
 
 import aiohttp
 import psycopg
-import uvicorn
 from psycopg.rows import dict_row
 from pydantic import SecretStr
 
@@ -22,6 +21,8 @@ from countersign.compose.system import Role, System, compose, prepare
 from countersign.config.settings import ROOT, Settings, variable
 from countersign.embedded.system import workspace_file
 from countersign.serve import make_edge
+from edge.server import Limits as Bounds
+from edge.server import Server
 from edge.signing import headers
 from runtime.clock import utc_now
 from sandbox.harness import served
@@ -59,6 +60,7 @@ def settings_of(dsn: str, opa: str, home: Path, **more: Any) -> Settings:
         "slack_channel": "C0APPROVALS",
         "slack_channels": {"compliance": "C0COMPLIANCE"},
         "callers": SECRETS,
+        "caller_burst": 100_000,
     }
     return Settings(**given | more)
 
@@ -149,10 +151,8 @@ async def edge_of(system: System, *, slack_faults: Callable[[], list[str]] = lis
     """Serve a system's edge on a free port of loopback."""
     app = make_edge(system, Readiness(system, slack_faults))
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(
-        uvicorn.Config(app, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=1)
-    )
-    task = asyncio.create_task(server._serve([listener]))
+    server = Server(app, Bounds(connections=500, seconds=MINUTE), headers=[])
+    task = asyncio.create_task(server.serve([listener]))
     try:
         async with aiohttp.ClientSession() as http:
             yield Edge(f"http://127.0.0.1:{listener.getsockname()[1]}", http)
@@ -262,3 +262,9 @@ def is_problem(answer: Answer, status: int, says: str = "") -> bool:
         and answer.body["status"] == status
         and says in answer.body["detail"]
     )
+
+
+def signed_now(method: str, path: str, body: bytes, age: int = 0) -> dict[str, str]:
+    """Return the headers of the portal's signature."""
+    at = int(utc_now().timestamp()) - age
+    return headers("onboarding-portal", SECRETS["onboarding-portal"], at, method, path, body)

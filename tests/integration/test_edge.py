@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 
 from bot.listeners.signature import sign as slack_sign
 from countersign.compose.system import System
-from countersign.config.logs import JsonLines
+from countersign.config.logs import formatter
 from countersign.embedded.opa import OpaChild
 from edge.body import BODY_LIMIT
-from edge.signing import WINDOW, headers
+from edge.signing import WINDOW
 from runtime.clock import utc_now
 from tests.integration.program_stage import (
     CASE,
-    SECRETS,
     SLACK_SECRET,
     Answer,
     Edge,
@@ -33,6 +32,7 @@ from tests.integration.program_stage import (
     is_problem,
     rows,
     settings_of,
+    signed_now,
 )
 from tests.patience import MINUTE
 
@@ -60,12 +60,6 @@ async def stage(postgres: str, opa: OpaChild, tmp_path_factory: pytest.TempPathF
 @pytest.fixture
 def edge(stage: Stage) -> Edge:
     return stage.edge
-
-
-def signed_now(method: str, path: str, body: bytes, age: int = 0) -> dict[str, str]:
-    """Return the headers of the portal's signature."""
-    at = int(utc_now().timestamp()) - age
-    return headers("onboarding-portal", SECRETS["onboarding-portal"], at, method, path, body)
 
 
 async def raw(edge: Edge, request: bytes) -> bytes:
@@ -357,7 +351,7 @@ async def test_an_error_of_ours_is_500_logged_once_and_tells_nothing(
     assert answer.body["detail"] == "the request could not be handled"
     errors = [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert len(errors) == 1
-    line = JsonLines().format(errors[0])
+    line = formatter("json").format(errors[0])
     assert "UndefinedColumn" in line
     assert CANARY not in line
     assert "\n" not in line

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge.signing import CALLER, SIGNATURE, TIMESTAMP, WINDOW, headers, sign, verified_caller
+from edge.signing import CALLER, SIGNATURE, TIMESTAMP, WINDOW, claimed, headers, is_signed, sign
 
 SECRETS = {"portal": "p" * 32, "hook": "h" * 32}
 NOW = 1_800_000_000
@@ -26,7 +26,10 @@ def signed(by: str = "portal", at: int = NOW, **changes: bytes) -> Headers:
 def verify(
     given_headers: Headers, now: float = NOW, method: str = "POST", path: str = PATH, body: bytes = BODY
 ) -> str | None:
-    return verified_caller(given_headers, SECRETS, now, method, path.encode(), body)
+    claim = claimed(given_headers, SECRETS, now)
+    if claim is None or not is_signed(claim, SECRETS[claim.caller], method, path.encode(), body):
+        return None
+    return claim.caller
 
 
 def test_signature_is_the_hmac_of_five_lines() -> None:
@@ -86,6 +89,14 @@ def test_each_header_stands_exactly_once(name: str) -> None:
     assert verify([pair for pair in every if pair[0] != wanted]) is None
     assert verify([*every, *(pair for pair in every if pair[0] == wanted)]) is None
     assert verify([(wanted.title() if pair[0] == wanted else pair[0], pair[1]) for pair in every]) == "portal"
+
+
+@pytest.mark.parametrize(
+    "signature", [b"", b"v1=", b"v1=0", b"v0=" + b"0" * 64, b"v1=" + b"A" * 64, b"v1=" + b"0" * 65]
+)
+def test_what_has_not_the_form_of_a_signature_needs_no_body_to_be_refused(signature: bytes) -> None:
+    assert claimed(signed(signature=signature), SECRETS, NOW) is None
+    assert claimed(signed(), SECRETS, NOW) is not None
 
 
 @given(caller=st.binary(max_size=40), stamp=st.binary(max_size=40), signature=st.binary(max_size=80))

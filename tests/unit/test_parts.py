@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from countersign.config.logs import JsonLines
+from countersign.config.logs import formatter
 from countersign.parts import Part, Patience, ServeError, run_parts
 from tests.patience import MINUTE
 
@@ -28,7 +28,7 @@ async def test_a_part_that_fails_ends_the_others_and_the_process_says_which(capl
     with pytest.raises(ServeError, match="failing ended, but not as told to"):
         await run_parts(parts, asyncio.Event(), PATIENCE)
     assert ended.is_set()
-    (said,) = [JsonLines().format(record) for record in caplog.records if record.levelname == "ERROR"]
+    (said,) = [formatter("json").format(record) for record in caplog.records if record.levelname == "ERROR"]
     assert "failing ended, but not as it was told to" in said
     assert "ValueError: first line" in said
     assert CANARY not in said

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from psycopg import AsyncConnection
-from psycopg.rows import DictRow, dict_row
+from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
+
+from runtime.store.database.commits import TellingConnection
 
 # A process that stands still in the middle of a transaction must not hold a run, and with it every sweep, for good.
 _PATIENCE = {
@@ -14,11 +15,13 @@ _PATIENCE = {
     "keepalives_count": 3,
 }
 
-Conn = AsyncConnection[DictRow]
+Conn = TellingConnection
 Pool = AsyncConnectionPool[Conn]
 
 
 def make_pool(dsn: str, *, size: int = 10, **connection: Any) -> Pool:
     """Return an unopened pool of `size` connections to `dsn`; open it with ``async with``."""
     kwargs: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, **_PATIENCE, **connection}
-    return AsyncConnectionPool(dsn, min_size=1, max_size=size, kwargs=kwargs, open=False, timeout=10)
+    return AsyncConnectionPool(
+        dsn, connection_class=Conn, min_size=1, max_size=size, kwargs=kwargs, open=False, timeout=10
+    )
