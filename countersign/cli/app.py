@@ -135,12 +135,14 @@ def doctor() -> None:
 
 @app.command()
 def definitions() -> None:
-    """Validate the packs' verbs and runbooks; list what is available, and every problem with its place."""
+    """Validate the packs' verbs and runbooks; list what is available, and every warning and problem with its place."""
     from countersign.compose.engine import validated_catalog
 
     catalog = validated_catalog(shared_settings())
     for (name, version), definition in sorted(catalog.definitions.items()):
         out.print(f"{name} v{version}  {definition.digest[:12]}  {len(definition.steps)} steps")
+    for warning in catalog.warnings:
+        out.print(f"warning: {warning}")
     for problem in catalog.problems:
         out.print(str(problem))
     raise typer.Exit(1 if catalog.problems else 0)

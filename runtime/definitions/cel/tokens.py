@@ -24,7 +24,7 @@ _TOKEN = re.compile(
 _WORDS = frozenset({"true", "false", "null", "in"})
 _MACROS = frozenset({"all", "exists", "exists_one", "existsOne", "map", "filter"})
 _PAIRS = {")": "(", "]": "[", "}": "{"}
-_PLAIN_STRING = re.compile(r"""(?P<quote>["'])(?P<text>[^"'\\]*)(?P=quote)""")
+PLAIN_STRING = re.compile(r"""(?P<quote>["'])(?P<text>[^"'\\]*)(?P=quote)""")
 
 
 class TokenError(ValueError):
@@ -57,7 +57,9 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class _Token:
+class Token:
+    """One token: `kind` is string, number, name or sign; a sign is one character."""
+
     kind: str
     text: str
 
@@ -84,9 +86,14 @@ def expression_end(text: str, start: int) -> int | None:
     return None
 
 
+def tokenize(source: str) -> list[Token]:
+    """Return the tokens of `source`, without the space between them."""
+    return [Token(str(match.lastgroup), match.group()) for match in _TOKEN.finditer(source) if not match["space"]]
+
+
 def read(source: str) -> Reading:
     """Return what the tokens of `source`, a well-formed expression, say."""
-    tokens = [_Token(str(match.lastgroup), match.group()) for match in _TOKEN.finditer(source) if not match["space"]]
+    tokens = tokenize(source)
     macros = list(_macros(tokens))
     depth = _depth(macros)
     references: list[Reference] = []
@@ -96,21 +103,21 @@ def read(source: str) -> Reading:
             continue
         if _text(tokens, index + 1) == "(" or any(_binds(macro, token.text, index) for macro in macros):
             continue
-        path, end = _path(tokens, index + 1)
+        path, end = path_at(tokens, index + 1)
         references.append(Reference(token.text, path))
         only = references[0] if (index, end) == (0, len(tokens)) else None
     return Reading(tuple(dict.fromkeys(references)), frozenset(macro.name for macro in macros), only, depth)
 
 
-def _text(tokens: Sequence[_Token], index: int) -> str:
+def _text(tokens: Sequence[Token], index: int) -> str:
     return tokens[index].text if 0 <= index < len(tokens) else ""
 
 
-def _is_member(tokens: Sequence[_Token], index: int) -> bool:
+def _is_member(tokens: Sequence[Token], index: int) -> bool:
     """Tell whether the name at `index` follows a value and a dot."""
     if _text(tokens, index - 1) != ".":
         return False
-    before = tokens[index - 2] if index > 1 else _Token("sign", "")
+    before = tokens[index - 2] if index > 1 else Token("sign", "")
     if before.text == "in" or (before.kind == "sign" and before.text not in _PAIRS):
         raise TokenError(f"'.{tokens[index].text}' may not begin with a dot")
     return True
@@ -120,7 +127,7 @@ def _binds(macro: _Macro, name: str, index: int) -> bool:
     return macro.name == name and macro.start <= index < macro.end
 
 
-def _macros(tokens: Sequence[_Token]) -> Iterator[_Macro]:
+def _macros(tokens: Sequence[Token]) -> Iterator[_Macro]:
     closing = _closing(tokens)
     for index, token in enumerate(tokens):
         called = token.text in _MACROS and _text(tokens, index - 1) == "." and _text(tokens, index + 1) == "("
@@ -131,7 +138,7 @@ def _macros(tokens: Sequence[_Token]) -> Iterator[_Macro]:
             yield _Macro(name, index + 2, closing[index + 1])
 
 
-def _closing(tokens: Sequence[_Token]) -> dict[int, int]:
+def _closing(tokens: Sequence[Token]) -> dict[int, int]:
     """Return for each opening bracket where its closing one stands."""
     found: dict[int, int] = {}
     open_: list[int] = []
@@ -157,7 +164,7 @@ def _encloses(outer: _Macro, inner: _Macro) -> bool:
     return outer.start <= inner.start < outer.end
 
 
-def _path(tokens: Sequence[_Token], index: int) -> tuple[tuple[str | int, ...], int]:
+def path_at(tokens: Sequence[Token], index: int) -> tuple[tuple[str | int, ...], int]:
     """Return the members that are written out from `index` on, and where they end."""
     path: list[str | int] = []
     while True:
@@ -174,9 +181,9 @@ def _path(tokens: Sequence[_Token], index: int) -> tuple[tuple[str | int, ...], 
             return tuple(path), index
 
 
-def _literal(token: _Token) -> str | int | None:
+def _literal(token: Token) -> str | int | None:
     """Return the member name or list index that a literal between brackets is, or None for anything computed."""
     if token.kind == "number" and token.text.isdecimal():
         return int(token.text)
-    plain = _PLAIN_STRING.fullmatch(token.text)
+    plain = PLAIN_STRING.fullmatch(token.text)
     return plain["text"] if token.kind == "string" and plain else None

@@ -7,7 +7,6 @@ from typing import Any
 from runtime.definitions.cel.expressions import (
     ExpressionError,
     Template,
-    compile_expression,
     compile_template,
     is_dynamic,
 )
@@ -67,23 +66,41 @@ def check_text(text: str, scope: Scope) -> list[Fault]:
     return list(_Check({}, scope).text(text))
 
 
-def check_condition(source: str, scope: Scope) -> list[Fault]:
-    """Return what is wrong with a condition."""
-    try:
-        expression = compile_expression(source)
-        if dangling := scope.dangling(expression.references):
-            return [Fault((), "dangling_reference", message) for message in dangling]
-        found = scope.types_of(expression)
-    except ExpressionError as error:
-        return [Fault((), "expression", str(error))]
-    if compatible(found, frozenset({"boolean"})):
-        return []
-    return [Fault((), "type_mismatch", f"a condition gives a boolean, but '{source}' gives {_or(found)}")]
-
-
 def _defaults(schema: Schema) -> dict[str, Json]:
     properties = schema.get("properties", {})
     return {name: member["default"] for name, member in properties.items() if "default" in member}
+
+
+def redacted_literals(pointers: Iterable[Path], params: Mapping[str, Json]) -> Iterator[Fault]:
+    """Yield the redacted params that are written out: a definition is kept and shown, with all that stands in it."""
+    message = "this param is redacted and may not be written out here; take it from the trigger or from a step"
+    for pointer in pointers:
+        for path in _literals(_at(params, pointer), pointer):
+            yield Fault(path, "redacted_literal", message)
+
+
+def _at(value: Json, path: Path) -> Json:
+    for part in path:
+        members = dict(_members(value))
+        if part not in members:
+            return None
+        value = members[part]
+    return value
+
+
+def _literals(value: Json, path: Path) -> Iterator[Path]:
+    """Yield the places in `value` of texts and numbers that no reference gives; yes, no and nothing tell nothing."""
+    if isinstance(value, (Mapping, list)):
+        for part, member in _members(value):
+            yield from _literals(member, (*path, part))
+    elif isinstance(value, str):
+        try:
+            if not compile_template(value).references:
+                yield path
+        except ExpressionError:
+            return  # a problem of its own
+    elif value is not None and not isinstance(value, bool):
+        yield path
 
 
 def _or(names: Iterable[str] | None) -> str:

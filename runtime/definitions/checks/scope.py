@@ -11,7 +11,7 @@ from runtime.definitions.cel.expressions import (
     is_dynamic,
 )
 from runtime.definitions.cel.tokens import Reference
-from runtime.definitions.checks.schemas import DanglingError, Json, Schema, resolve, type_of, types
+from runtime.definitions.checks.schemas import DanglingError, Json, Schema, deref, resolve, type_of, types
 from runtime.definitions.problems import Path, hint
 
 TEXT: Schema = {"type": "string"}
@@ -49,6 +49,14 @@ class Scope:
             raise DanglingError(f"a step has result and status{hint(rest[0], _STEP_MEMBERS) if rest else ''}")
         return _types_in(steps[str(step)] if rest[0] == "result" else _STATUS, tuple(rest[1:]))
 
+    def values_at(self, reference: Reference) -> tuple[Json, ...]:
+        """Return the only values that may stand at `reference`; nothing where the schema admits others."""
+        if reference.root == "steps" and reference.path[1:] == ("status",):
+            return tuple(_STATUS["enum"])
+        if reference.root == "steps" and self.steps is not None and reference.path[1:2] == ("result",):
+            return _values_in(self.steps.get(str(reference.path[0])), reference.path[2:])
+        return _values_in(self.roots.get(reference.root), reference.path)
+
     def dangling(self, references: Iterable[Reference]) -> list[str]:
         """Return for each reference that leads nowhere a sentence that says so."""
         found = []
@@ -68,6 +76,12 @@ class Scope:
 
 def _types_in(schema: Schema | None, path: Path) -> frozenset[str] | None:
     return None if schema is None else types(schema, resolve(schema, path))
+
+
+def _values_in(root: Schema | None, path: Path) -> tuple[Json, ...]:
+    schema = None if root is None else resolve(root, path)
+    found = {} if root is None or schema is None else deref(root, schema)
+    return tuple(found.get("enum", [found["const"]] if "const" in found else ()))
 
 
 def _steps_of(references: Iterable[Reference]) -> set[str]:

@@ -21,10 +21,14 @@ _WORD = re.compile(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True)
 class Catalog:
-    """Definitions by (name, version). Nothing new starts under an `unavailable` name; older versions still execute."""
+    """Definitions by (name, version). Nothing new starts under an `unavailable` name; older versions still execute.
+
+    `warnings` are for authors: what is probably not meant, and keeps nothing from starting.
+    """
 
     definitions: Mapping[tuple[str, int], Definition]
     problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
     unavailable: frozenset[str]
 
     def latest(self, name: str) -> Definition | None:
@@ -57,9 +61,11 @@ def load_catalog(folders: Sequence[FilePath], handlers: Mapping[str, Handler]) -
     for path in (path for folder in folders for path in _files(folder, "runbooks", problems)):
         if not _read(path, runbook_sources, problems):
             unreadable.add(path.stem)
-    verbs = _verbs(verb_sources, handlers, problems)
+    warnings: list[Problem] = []
+    verbs = _verbs(verb_sources, handlers, problems, warnings)
     runbooks = [load_runbook(source, verbs) for source in runbook_sources]
     problems += (problem for runbook in runbooks for problem in runbook.problems)
+    warnings += (warning for runbook in runbooks for warning in runbook.warnings)
     repeated = _repeated(runbooks, problems)
     unavailable = unreadable | {_name(runbook) for runbook in runbooks if runbook.definition is None}
     unavailable |= {name for name, _ in repeated} | _contested(runbooks, problems)
@@ -68,7 +74,7 @@ def load_catalog(folders: Sequence[FilePath], handlers: Mapping[str, Handler]) -
         for runbook in runbooks
         if runbook.definition and (runbook.name, runbook.version) not in repeated
     }
-    return Catalog(definitions, tuple(sorted(set(problems))), frozenset(unavailable))
+    return Catalog(definitions, tuple(sorted(set(problems))), tuple(sorted(set(warnings))), frozenset(unavailable))
 
 
 def _builtin() -> Source:
@@ -101,7 +107,7 @@ def _name(runbook: LoadedRunbook) -> str:
 
 
 def _verbs(
-    sources: Iterable[Source], handlers: Mapping[str, Handler], problems: list[Problem]
+    sources: Iterable[Source], handlers: Mapping[str, Handler], problems: list[Problem], warnings: list[Problem]
 ) -> dict[str, Verb | None]:
     """Return every verb by name: None where it has a problem, or shares its name with another."""
     first: dict[str, LoadedVerb] = {}
@@ -111,6 +117,7 @@ def _verbs(
         problems += of_file
         for verb in loaded:
             problems += verb.problems
+            warnings += verb.warnings
             if verb.name and verb.name in first:
                 problems.append(_declared_twice(verb, first[verb.name]))
             verbs[verb.name] = None if verb.name in first else verb.verb

@@ -6,15 +6,16 @@ from typing import Any
 
 from receipts.canonical import dumps
 from runtime.definitions.canonical import definition_document, from_canonical
+from runtime.definitions.checks.conditions import WARNING, check_condition
 from runtime.definitions.checks.graph import edges_between, order
-from runtime.definitions.checks.params import check_condition, check_params
+from runtime.definitions.checks.params import check_params, redacted_literals
 from runtime.definitions.checks.schema_faults import definition_faults, object_faults
 from runtime.definitions.checks.schemas import Schema, bundle, normalise
 from runtime.definitions.checks.scope import Scope, steps_in, steps_in_condition
 from runtime.definitions.model import Definition, Edge, StepDefinition, Verb
 from runtime.definitions.problems import Problem, hint
 from runtime.definitions.sources.shapes import RunbookFile, StepShape, shape
-from runtime.definitions.sources.verb_rules import RUN, Finding
+from runtime.definitions.sources.verb_rules import RUN, Finding, pointer_path
 from runtime.definitions.sources.yaml_source import Source
 
 Verbs = Mapping[str, Verb | None]
@@ -30,16 +31,19 @@ class LoadedRunbook:
     source: Source
     definition: Definition | None
     problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
 
 
 def load_runbook(source: Source, verbs: Verbs) -> LoadedRunbook:
     """Return the runbook of a file. A verb that is None has problems of its own, which are not repeated."""
-    declared, problems = shape(RunbookFile, source)
+    declared, misshapen = shape(RunbookFile, source)
     if declared is None:
-        return LoadedRunbook(_name(source.value), 0, "", source, None, tuple(problems))
+        return LoadedRunbook(_name(source.value), 0, "", source, None, tuple(misshapen), ())
     definition, findings = _build(declared, verbs)
     found = tuple(source.problem(*finding) for finding in findings)
-    return LoadedRunbook(declared.name, declared.version, declared.trigger.type, source, definition, found)
+    problems = tuple(problem for problem in found if problem.code != WARNING)
+    warnings = tuple(problem for problem in found if problem.code == WARNING)
+    return LoadedRunbook(declared.name, declared.version, declared.trigger.type, source, definition, problems, warnings)
 
 
 def _name(value: Any) -> str:
@@ -59,7 +63,7 @@ def _build(declared: RunbookFile, verbs: Verbs) -> tuple[Definition | None, list
     ordered, cycles = order(results, edges)
     findings += _cycle_findings(declared, cycles)
     used = {name: verb for name, verb in known.items() if verb is not None}
-    if findings or trigger is None or len(used) < len(known):
+    if any(code != WARNING for _, code, _ in findings) or trigger is None or len(used) < len(known):
         return None, findings
     return _definition(declared, trigger, ordered, edges, used), findings
 
@@ -91,6 +95,9 @@ def _step(step: StepShape, verbs: Verbs, scope: Scope) -> Iterator[Finding]:
     verb = verbs.get(step.verb)
     static, schema = (verb.static_params, verb.input_schema) if verb else ({}, {})
     for fault in check_params(step.params, static, schema, scope):
+        yield ("params", *fault.path), fault.code, fault.message
+    redacted = [pointer_path(pointer) for pointer in verb.redact] if verb else []
+    for fault in redacted_literals(redacted, step.params):
         yield ("params", *fault.path), fault.code, fault.message
     for fault in check_condition(step.when, scope) if step.when else ():
         yield ("when",), fault.code, fault.message

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from runtime.definitions.cel.expressions import ExpressionError, compile_template
-from runtime.definitions.checks.params import check_static, check_text
+from runtime.definitions.cel.tokens import Reference
+from runtime.definitions.checks.params import check_static, check_text, redacted_literals
 from runtime.definitions.checks.schemas import DanglingError, Schema, resolve
 from runtime.definitions.checks.scope import TEXT, Scope
 from runtime.definitions.durations import parse_duration
@@ -34,13 +35,23 @@ def input_rules(verb: VerbShape, schema: Schema) -> Iterator[Finding]:
     """Yield what in a verb does not agree with its (sound) input schema."""
     for fault in check_static(verb.execution.params, schema):
         yield ("execution", "params", *fault.path), fault.code, fault.message
+    for fault in redacted_literals(map(pointer_path, verb.redact), verb.execution.params):
+        yield ("execution", "params", *fault.path), fault.code, fault.message
     yield from _correlation_rules(verb.execution, schema)
     for index, pointer in enumerate(verb.redact):
         try:
-            resolve(schema, _tokens(pointer))
+            resolve(schema, pointer_path(pointer))
         except DanglingError as error:
             yield ("redact", index), "dangling_reference", f"'{pointer}' leads nowhere in input_schema: {error}"
     yield from _template_rules(verb, schema)
+
+
+def verb_warnings(verb: VerbShape) -> Iterator[Finding]:
+    """Yield what is probably not meant: an idempotency key under which the effects of two runs are one."""
+    text = verb.effect.idempotency_key
+    if text is not None and not any(str(reference) == "run.id" for reference in _references(text)):
+        message = "without ${run.id} in its key, what one run did is never done for another with the same key"
+        yield ("effect", "idempotency_key"), "shared_key", message
 
 
 def _kind_rules(execution: ExecutionShape) -> Iterator[Finding]:
@@ -115,7 +126,7 @@ def _template_rules(verb: VerbShape, schema: Schema) -> Iterator[Finding]:
     static: dict[str, Schema] = {name: {} for name in verb.execution.params}
     params = {**schema, "properties": {**static, **schema["properties"]}} if "properties" in schema else schema
     scope = Scope({"params": params, "tenant": TEXT, "run": RUN, "step": TEXT, "fields_hash": TEXT})
-    secret = [_tokens(pointer) for pointer in verb.redact]
+    secret = [pointer_path(pointer) for pointer in verb.redact]
     for key in _TEMPLATES:
         text = getattr(verb.effect, key)
         if text is not None:
@@ -127,14 +138,17 @@ def _template_rules(verb: VerbShape, schema: Schema) -> Iterator[Finding]:
 
 
 def _params_read(text: str) -> list[Path]:
+    return [reference.path for reference in _references(text) if reference.root == "params"]
+
+
+def _references(text: str) -> tuple[Reference, ...]:
     try:
-        references = compile_template(text).references
+        return compile_template(text).references
     except ExpressionError:
-        return []
-    return [reference.path for reference in references if reference.root == "params"]
+        return ()
 
 
-def _tokens(pointer: str) -> Path:
+def pointer_path(pointer: str) -> Path:
     """Return the member names and list indexes of a JSON pointer (RFC 6901)."""
     tokens = (token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:])
     return tuple(int(token) if token.isdecimal() else token for token in tokens)

@@ -11,7 +11,7 @@ from runtime.definitions.durations import parse_duration
 from runtime.definitions.model import EffectClass, Escalation, Kind, Retry, Verb
 from runtime.definitions.problems import Path, Problem
 from runtime.definitions.sources.shapes import EffectShape, ExecutionShape, ReversalShape, VerbFile, VerbShape, shape
-from runtime.definitions.sources.verb_rules import DEFAULT_TIMEOUT, Finding, input_rules, verb_rules
+from runtime.definitions.sources.verb_rules import DEFAULT_TIMEOUT, Finding, input_rules, verb_rules, verb_warnings
 from runtime.definitions.sources.yaml_source import Source
 from runtime.handlers import Handler
 from runtime.model.action import Tier
@@ -29,6 +29,7 @@ class LoadedVerb:
     path: Path
     verb: Verb | None
     problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
 
 
 def load_verbs(source: Source, handlers: Mapping[str, Handler]) -> tuple[list[LoadedVerb], list[Problem]]:
@@ -49,11 +50,14 @@ def _load(
     raw = source.value[path[0]][path[1]]
     name = str(raw.get("name", "")) if isinstance(raw, Mapping) else ""
     declared, problems = shape(VerbShape, source, path)
-    verb = None
-    if declared is not None:
-        verb, findings = _build(declared, definitions, handlers)
-        problems = [source.problem((*path, *place), code, message) for place, code, message in findings]
-    return LoadedVerb(name, source, path, verb, tuple(problems))
+    if declared is None:
+        return LoadedVerb(name, source, path, None, tuple(problems), ())
+    verb, findings = _build(declared, definitions, handlers)
+    found, warnings = (
+        tuple(source.problem((*path, *place), code, message) for place, code, message in each)
+        for each in (findings, verb_warnings(declared))
+    )
+    return LoadedVerb(name, source, path, verb, found, warnings)
 
 
 def _build(
