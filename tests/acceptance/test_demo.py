@@ -1,20 +1,42 @@
-"""The demo, as a newcomer runs it: a process of its own, from nothing to verified evidence."""
+"""The demo, as a newcomer runs it: installed from a wheel, in an empty folder, from nothing to verified evidence."""
 
 import hashlib
-import os
 import subprocess
-import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 
+from tests.acceptance.conftest import ROOT, Installed
+
+DATA = (".css", ".html", ".ini", ".js", ".json", ".mako", ".py", ".rego", ".sql", ".svg", ".yaml")
+
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
-    home = tmp_path_factory.mktemp("demo")
-    env = {**os.environ, "COUNTERSIGN_HOME": str(home)}
-    command = [sys.executable, "-m", "countersign", "demo"]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120, check=False), home
+def played(installed: Installed) -> tuple[subprocess.CompletedProcess[str], Path]:
+    return installed.run("demo"), installed.folder / ".countersign"
+
+
+def test_the_wheel_holds_everything_that_runs(installed: Installed) -> None:
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        inside = set(wheel.namelist())
+    folders = ("bot", "countersign", "edge", "evidence", "policy", "receipts", "rego", "runtime", "sandbox")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*") if file.suffix in DATA]
+    expected = {file.relative_to(ROOT).as_posix() for file in files}
+    packs = [file for file in (ROOT / "packs").rglob("*") if file.suffix in DATA]
+    # a pack's code is a package of its own; its verbs, runbooks and rules stay in its folder
+    expected |= {
+        file.relative_to(ROOT / "packs").as_posix().partition("/")[2] for file in packs if file.suffix == ".py"
+    }
+    expected |= {file.relative_to(ROOT).as_posix() for file in packs if file.suffix != ".py"}
+    assert expected - inside == set()
+    assert not [name for name in inside if name.startswith(("tests/", "tools/", "benchmarks/"))]
+
+
+def test_what_is_installed_knows_nothing_of_the_checkout(installed: Installed) -> None:
+    told = installed.run("config").stdout
+    assert f"COUNTERSIGN_POLICIES = {installed.python.parents[1]}" in told
+    assert str(ROOT) not in told
 
 
 def _last_lines(played: tuple[subprocess.CompletedProcess[str], Path]) -> dict[str, str]:
@@ -53,11 +75,10 @@ def test_it_ends_with_digest_bundle_and_key_and_leaves_both_files(
 
 
 def test_what_it_leaves_verifies_from_the_command_line(
-    played: tuple[subprocess.CompletedProcess[str], Path],
+    installed: Installed, played: tuple[subprocess.CompletedProcess[str], Path]
 ) -> None:
     told = _last_lines(played)
-    command = [sys.executable, "-m", "countersign", "evidence", "verify", told["bundle"], "--key", told["key"]]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = installed.run("evidence", "verify", told["bundle"], "--key", told["key"])
     assert done.returncode == 0, done.stderr
     assert told["sha256"] in done.stdout
 

@@ -3,6 +3,7 @@
 import statistics
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -94,3 +95,13 @@ def test_import_contracts_are_kept() -> None:
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-logo", "--no-cache"]
     finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stdout
+
+
+def test_every_package_is_one_of_the_wheel() -> None:
+    """What is not listed works in a checkout and is missing where the program is installed."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    listed = set(project["tool"]["setuptools"]["packages"])
+    folders = {Path(source.path).parent for source in PYTHON if source.path.endswith("/__init__.py")}
+    packs = {folder.name for folder in folders if folder.parts[0] == "packs"}
+    ours = {".".join(folder.parts) for folder in folders if folder.parts[0] not in ("packs", "tests", "tools")}
+    assert listed == ours | packs | {"packs", "rego"}
