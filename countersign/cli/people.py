@@ -7,7 +7,7 @@ import typer
 
 from countersign.cli.command import out, run, shared_settings
 
-people = typer.Typer(no_args_is_help=True, help="The directory: who is who, and who may do what.")
+people = typer.Typer(no_args_is_help=True, help="Load the directory: who is who, and who may do what.")
 
 
 @people.callback()
@@ -17,10 +17,12 @@ def _group() -> None:
 
 @people.command()
 def load(
-    file: Annotated[Path, typer.Argument(help="YAML; with a higher version than the last")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A directory as YAML, with a higher version than the one loaded.")
+    ],
 ) -> None:
     """Make the directory in the database what the file says."""
     from countersign.cli.operate import load_people
 
-    directory = run(load_people(shared_settings(), file))
+    directory = run(load_people(shared_settings("database_url"), file))
     out.print(f"version {directory.version}: {len(directory.people)} people, {len(directory.agents)} agents")

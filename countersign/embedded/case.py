@@ -104,9 +104,10 @@ class Case:
 
     def _in_vain(self, what: str, state: dict[str, Any]) -> str:
         steps = ", ".join(f"{one['path']} {one['status']}" for one in state["steps"])
+        why = f" {error}" if (error := state.get("error")) else ""
         return (
-            f"waited in vain for {what}: run {self.run_id} is {state['status']} ({steps})"
-            f" {state.get('error') or ''}; the logs are in {self.outside.logs}"
+            f"waited in vain for {what}: run {self.run_id} is {state['status']} ({steps}){why};"
+            f" the logs are in {self.outside.logs}"
         )
 
 

