@@ -53,6 +53,18 @@ def redact(value: Any, pointers: Iterable[str] = ()) -> Redacted:
     return Redacted(hidden, tuple(sorted(paths)))
 
 
+def hidden_values(value: Any, pointers: Iterable[str] = ()) -> list[Any]:
+    """Return what `redact` hides, as it is."""
+    return [value_at(value, parse_pointer(path)) for path in redact(value, pointers).paths]
+
+
+def value_at(value: Any, tokens: Tokens) -> Any:
+    """Return what a pointer without `*` leads to."""
+    for token in tokens:
+        value = value[int(token)] if isinstance(value, list | tuple) else value[token]
+    return value
+
+
 def parse_pointer(text: str) -> Tokens:
     """Return the tokens of a JSON pointer, or raise PointerError."""
     if (text and not text.startswith("/")) or _BAD_ESCAPE.search(text):

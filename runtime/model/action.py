@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from receipts.canonical import digest, dumps
-from receipts.redaction import parse_pointer, redact
+from receipts.redaction import parse_pointer, redact, value_at
 
 
 class Tier(StrEnum):
@@ -54,7 +54,7 @@ class Acting:
         hidden = redact(dict(self.fields), self.redact)
         public = hidden.value
         for path in hidden.paths:
-            public = _replaced(public, parse_pointer(path), _stand_in(_at(self.fields, parse_pointer(path)), salt))
+            public = _replaced(public, parse_pointer(path), _stand_in(value_at(self.fields, parse_pointer(path)), salt))
         body = {
             "connector": self.connector,
             "operation": self.operation,
@@ -79,12 +79,6 @@ def commitment(value: Any, salt: str) -> str:
 
 def _stand_in(value: Any, salt: str) -> str:
     return f"[redacted:{commitment(value, salt)}]"
-
-
-def _at(value: Any, tokens: Sequence[str]) -> Any:
-    for token in tokens:
-        value = value[int(token)] if isinstance(value, list | tuple) else value[token]
-    return value
 
 
 def _replaced(value: Any, tokens: Sequence[str], new: Any) -> Any:

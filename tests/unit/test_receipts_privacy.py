@@ -1,0 +1,168 @@
+"""What must not be put on record is taken out of texts from outside, in every form in which others repeat it."""
+
+import base64
+import html
+import json
+import string
+import urllib.parse
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from receipts.privacy import Privacy, Secret
+from receipts.redaction import MARKER
+
+TOKEN = "xoxb-2718281828-AbCdEfGhIjKlMnOpQrSt"
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "URL, a space as %20": lambda text: urllib.parse.quote(text, safe=""),
+    "URL, slashes left": urllib.parse.quote,
+    "URL, a space as +": urllib.parse.quote_plus,
+    "URL, small letters": lambda text: _small_escapes(urllib.parse.quote(text, safe="")),
+    "JSON": lambda text: json.dumps(text)[1:-1],
+    "JSON as it is": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
+    "JSON in JSON": lambda text: json.dumps(json.dumps(text)[1:-1])[1:-1],
+    "Python": lambda text: repr(text)[1:-1],
+    "HTML": html.escape,
+    "hex": lambda text: text.encode().hex(),
+    "HEX": lambda text: text.encode().hex().upper(),
+    "base64": lambda text: base64.b64encode(text.encode()).decode(),
+    "base64 for URLs": lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
+    "base64 without padding": lambda text: base64.urlsafe_b64encode(text.encode()).decode().rstrip("="),
+}
+
+
+def _small_escapes(text: str) -> str:
+    head, *escapes = text.split("%")
+    return "%".join([head, *(part[:2].lower() + part[2:] for part in escapes)])
+
+
+LONG_ENOUGH = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=4, max_size=60)
+AROUND = st.sampled_from(["", " ", '"', "'", "the value ", "=", "(", "x", "7", "\n", "…"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(value=LONG_ENOUGH, before=AROUND, after=AROUND)
+def test_value_is_taken_out_in_each_form(form: str, value: str, before: str, after: str) -> None:
+    written = FORMS[form](value)
+    assume(len(written) >= 5 or not (before + after).strip("\"' \n=…("))
+    assume(written not in MARKER and written not in before and written not in after)
+    cleaned = Privacy().hiding(value).text(f"{before}{written}{after}")
+    assert cleaned == f"{before}{MARKER}{after}" or written not in cleaned
+
+
+@given(value=st.binary(min_size=6, max_size=40), before=st.binary(max_size=9), after=st.binary(max_size=9))
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_base64_of_a_longer_text_does_not_show_the_value(
+    encode: Callable[[bytes], bytes], value: bytes, before: bytes, after: bytes
+) -> None:
+    text = value.hex()  # some text
+    written = encode(before + text.encode() + after).decode()
+    cleaned = Privacy().hiding(text).text(written)
+    kept = len(cleaned) - len(MARKER)
+    assert MARKER in cleaned
+    assert kept <= len(encode(before)) + len(encode(after)) + 4, "what is left is what stood around it"
+
+
+@given(st.data())
+def test_part_of_a_token_is_taken_out_in_each_form(data: st.DataObject) -> None:
+    token = data.draw(st.text(string.ascii_letters + string.digits + "-_", min_size=20, max_size=60))
+    start = data.draw(st.integers(0, len(token) - 12))
+    part = token[start : start + data.draw(st.integers(12, len(token) - start))]
+    form = FORMS[data.draw(st.sampled_from(sorted(FORMS)))](part)
+    cleaned = Privacy.of([Secret(token, 8)]).text(f"refused: {form}.")
+    assert MARKER in cleaned
+    assert part[2:-2] not in cleaned
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("invalid token AbCdEfGh", "invalid token [redacted]"),
+        ("ends in MnOpQrSt, was AbCdEfGhIj", "ends in [redacted], was [redacted]"),
+        ("ends in QrSt", "ends in QrSt"),
+        (f"Bearer {TOKEN}{TOKEN} twice", "Bearer [redacted] twice"),
+        ("xoxb- is how they begin", "xoxb- is how they begin"),
+    ],
+)
+def test_parts_of_a_token_that_are_long_enough_to_matter_are_secrets(text: str, cleaned: str) -> None:
+    assert Privacy.of([Secret(TOKEN, 8)]).text(text) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("could not mail office@example.com today", "could not mail [redacted] today"),
+        ("could not mail office@exam", "could not mail [redacted]"),
+        ("could not mail 'office@exam…", "could not mail '[redacted]…"),
+        ('{"mail": "office@exam"}', '{"mail": "office@exam"}'),
+        ("the office is closed", "the office is closed"),
+    ],
+)
+def test_value_that_a_text_was_cut_off_in_is_taken_out_up_to_the_cut(text: str, cleaned: str) -> None:
+    assert Privacy().hiding("office@example.com").text(text) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("share 25 is too much", "share [redacted] is too much"),
+        ("2500 shares at 1.25 each", "2500 shares at 1.[redacted] each"),
+        ("DE and DEU", "[redacted] and DEU"),
+        ("order_DE_1", "order_[redacted]_1"),
+    ],
+)
+def test_short_value_is_taken_out_where_it_is_a_word(text: str, cleaned: str) -> None:
+    assert Privacy().hiding({"share": 25, "place": ["DE", "", None, True]}).text(text) == cleaned
+
+
+def test_scheme_of_a_hidden_header_is_no_part_of_the_secret() -> None:
+    privacy = Privacy().hiding("Bearer abcdef123456")
+    assert privacy.text("the token abcdef123456 has expired; Bearer expected") == (
+        "the token [redacted] has expired; Bearer expected"
+    )
+
+
+def test_documents_are_cleaned_in_names_texts_and_long_numbers() -> None:
+    document: Any = {
+        "echo": {"s3cret-value": ["a s3cret-value", 4111111111111111, 25, None, True]},
+        "s3cret-value": 1,
+        "other-value!": 2,
+        "n": 4111111111111112,
+    }
+    privacy = Privacy().hiding("s3cret-value", 4111111111111111, 25, "other-value!")
+    assert privacy.value(document) == {
+        "echo": {MARKER: [f"a {MARKER}", MARKER, 25, None, True]},
+        MARKER: 1,
+        f"{MARKER}'": 2,
+        "n": 4111111111111112,
+    }
+
+
+def test_what_redaction_hides_in_a_document_is_taken_out_of_texts() -> None:
+    sent = {"owner": {"name": "Halvorsen", "share": "seventeen"}, "api_key": "k-0123456789", "open": "visible words"}
+    privacy = Privacy.of([Secret(TOKEN, 8)]).hiding_in(sent, ["/owner"])
+    said = f"Halvorsen has seventeen, k-0123456789 and {TOKEN} in visible words"
+    assert privacy.text(said) == f"{MARKER} has {MARKER}, {MARKER} and {MARKER} in visible words"
+
+
+@given(text=st.text(string.ascii_lowercase + " .,:", max_size=300))
+def test_text_without_secrets_stays_as_it_is(text: str) -> None:
+    privacy = Privacy.of([Secret(TOKEN, 8)]).hiding("0123-4567-89", {"a": ["QRSTUVWXYZ"]})
+    assert privacy.text(text) == text
+
+
+def test_nothing_to_hide_hides_nothing() -> None:
+    assert Privacy().hiding({}, [], None, "").text("anything") == "anything"
+    assert Privacy.of([]).value({"a": [1, "b"]}) == {"a": [1, "b"]}
+
+
+@pytest.mark.parametrize("value", ["a" * 100_000, "ab " * 40_000, "0123456789" * 10_000])
+def test_value_that_is_long_and_repeats_itself_is_taken_out_all_the_same(value: str) -> None:
+    cleaned = Privacy().hiding(value).text(f"before {value} after")
+    assert len(cleaned) < 100
+    assert cleaned.startswith("before")
