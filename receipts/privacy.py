@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from receipts.redaction import MARKER, hidden_values
+from receipts import canonical
+from receipts.redaction import MARKER, Redacted, hidden_values, redact
 
 _GRAM = 8
 """Characters by which a form is found; shorter forms are looked for one by one."""
@@ -28,8 +29,10 @@ _PART = 16
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._")
 _SAFE = (b"~", b"~/", b"*", b"~!*'()", b"~!*'();,/?:@&=+$#")
+_CONTAINED = 6
+"""Characters from which a hidden value hides the other texts of its document that hold it."""
 _SCHEME = re.compile(r"(?:bearer|basic|token)\s+(?=\S)", re.IGNORECASE)
-_CUT_OFF = re.compile(r"…|\.\.\.|[\"'\s]*$")
+_CUT_OFF = re.compile(r"\s?(?:…|\.\.\.)|[\"'\s]*$")
 _REPEATS = 4
 """Places at which the same characters are looked for in one form: of a form that repeats itself, more are no help."""
 
@@ -117,10 +120,6 @@ class Privacy:
         texts = {text for value in values for text in _texts(value)}
         return Privacy((*self.indexes, _Index(map(Secret, sorted(texts))))) if texts else self
 
-    def hiding_in(self, document: Any, pointers: Iterable[str] = ()) -> "Privacy":
-        """Return what takes out, too, that which redaction would hide in a document."""
-        return self.hiding(*hidden_values(document, pointers))
-
     def text(self, text: str) -> str:
         """Return the text without secrets."""
         for index in self.indexes:
@@ -148,6 +147,30 @@ class Privacy:
                 shown += "'"
             cleaned[shown] = self.value(item)
         return cleaned
+
+
+def redact_everywhere(document: Any, pointers: Iterable[str] = ()) -> Redacted:
+    """Redact a document, and with it each text in it that holds a hidden value."""
+    pointers = tuple(pointers)
+    redacted = redact(document, pointers)
+    if not redacted.paths:
+        return redacted
+    hidden = (text for value in hidden_values(document, pointers) for text in _texts(value))
+    privacy = Privacy().hiding(*(text for text in hidden if len(text) >= _CONTAINED))
+    holding = [path for path, text in _places(redacted.value, "") if privacy.text(text) != text]
+    return redact(document, (*pointers, *holding)) if holding else redacted
+
+
+def _places(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Yield each text of a document with its JSON pointer."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield from _places(item, canonical.pointer(path, name))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _places(item, f"{path}/{index}")
 
 
 def _without(text: str, regions: Iterable[Region]) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from policy.model import PolicyEngine
+from receipts.privacy import Privacy
 from runtime.clock import Clock
 from runtime.handlers import Handler
 from runtime.store.database.pool import Conn, Pool
@@ -73,6 +74,7 @@ class Engine:
     clock: Clock
     routing: Routing
     worker: str
+    privacy: Privacy  # takes the settings' secrets out of texts from outside
     timing: Timing = field(default_factory=Timing)
     definitions: Definitions = field(default_factory=Definitions)
     wakeup: Wakeup = field(default_factory=Wakeup)
@@ -91,4 +93,4 @@ class Engine:
 
     async def lock_run(self, conn: Conn, run_id: str, request_id: str = "") -> RunTx:
         """Lock a run of the tenant in the caller's transaction; the caller flushes. Raise UnknownRunError."""
-        return await lock_run(conn, self.tenant, run_id, self.clock(), self.definitions, request_id)
+        return await lock_run(conn, self.tenant, run_id, self.clock(), self.definitions, self.privacy, request_id)

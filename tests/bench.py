@@ -12,6 +12,7 @@ from psycopg.rows import dict_row
 
 from policy.model import PolicyEngine
 from receipts.chain import Actor
+from receipts.privacy import Privacy, Secret
 from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import load_catalog
 from runtime.desk.desk import EngineDesk
@@ -37,6 +38,8 @@ from tests.logins import as_program
 TENANT = "acme"
 TEAM = "T0ACME"
 EDITION = directory.Edition(0, "of the bench")
+BENCH_SECRET = "xapp-1-benchSettingsHoldThisToken-0987654321"
+"""A secret of the bench's settings."""
 VERBS = ["request_client_documents", "request_additional_information", "await_answer"]
 PEOPLE = {
     "rita": ["onboarding"],
@@ -221,6 +224,7 @@ async def open_bench(
             clock=clock,
             routing=Routing("C0APPROVALS", {"compliance": "C0COMPLIANCE"}),
             worker="bench",
+            privacy=Privacy.of([Secret(BENCH_SECRET, 8)]),
             jitter=lambda: 0.0,
         )
         definitions = {}

@@ -19,12 +19,14 @@ out = Console(highlight=False, markup=False, soft_wrap=True)
 
 def own_settings(*, serving: bool = False) -> "Settings":
     """Return the settings of a command, and turn its log on: that of a serving process tells state changes too."""
+    from countersign.compose.privacy import make_privacy
     from countersign.config.logs import STATE, log_to_stderr
     from countersign.config.settings import read_settings
 
     settings = read_settings()
     wished, for_machines = settings.log_format, serving and not sys.stderr.isatty()
-    log_to_stderr(settings.log_level, ("json" if for_machines else "text") if wished == "auto" else wished)
+    style = ("json" if for_machines else "text") if wished == "auto" else wished
+    log_to_stderr(settings.log_level, style, make_privacy(settings))
     if not serving:
         logging.getLogger(STATE).setLevel(logging.WARNING)
     return settings

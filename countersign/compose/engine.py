@@ -5,6 +5,7 @@ import socket
 from collections.abc import Mapping
 from datetime import timedelta
 
+from countersign.compose.privacy import make_privacy
 from countersign.compose.slack import unconnected_handlers
 from countersign.compose.storage import Storage
 from countersign.config.settings import ConfigError, Settings, required
@@ -40,6 +41,7 @@ def make_engine(
         clock=storage.clock,
         routing=routing,
         worker=new_id(f"{socket.gethostname()}:{os.getpid()}"),
+        privacy=make_privacy(settings),
         timing=Timing(lease=timedelta(seconds=settings.lease_seconds)),
     )
 

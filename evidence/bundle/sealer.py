@@ -48,6 +48,7 @@ class Sealer:
         return 1
 
     async def _seal(self, run_id: str) -> None:
+        await self.desk.forget(run_id)
         story = await self.desk.story(run_id)
         sealed, stored = await asyncio.to_thread(self._store, run_id, story)
         bundle = KeptBundle(sealed.sha256, len(sealed.data), stored.location, stored.version_id, stored.retention_until)

@@ -7,6 +7,7 @@ from typing import Any
 
 from policy.model import Answer, Question, Verdict
 from receipts.canonical import digest
+from receipts.privacy import Privacy
 from runtime.definitions.model import Verb
 from runtime.model.action import Tier
 from runtime.model.approval import AskKind, NewApproval, Requirement
@@ -22,9 +23,14 @@ ESCALATE_AFTER = 0.75
 _DOUBT_LASTS = timedelta(days=365)
 
 
-async def record_decision(passage: Passage, question: Question, verdict: Verdict) -> None:
-    """Store the decision with its input, OPA's decision id, and the text of the policy that gave it."""
+async def record_decision(passage: Passage, question: Question, verdict: Verdict) -> Verdict:
+    """Store the decision with its input, OPA's decision id, and the text of the policy that gave it.
+
+    Return it as it is on record: a policy's reasons are texts from outside.
+    """
     tx, attempt = passage.tx, passage.attempt
+    if verdict.answer.reasons:
+        verdict = _cleaned(verdict, await tx.privacy())
     document: dict[str, Any] = {
         "id": passage.engine.new_id("dec"),
         "run_id": tx.run_id,
@@ -49,6 +55,12 @@ async def record_decision(passage: Passage, question: Question, verdict: Verdict
         },
     )
     await records.insert_decision(tx.conn, tx.run_id, passage.effect.effect_id, seq, document, document_digest, tx.now)
+    return verdict
+
+
+def _cleaned(verdict: Verdict, privacy: Privacy) -> Verdict:
+    reasons = [reason.model_copy(update={"msg": privacy.text(reason.msg)}) for reason in verdict.answer.reasons]
+    return verdict.model_copy(update={"answer": verdict.answer.model_copy(update={"reasons": reasons})})
 
 
 async def open_approval(passage: Passage, answer: Answer, before: Mapping[str, Any]) -> None:

@@ -158,6 +158,7 @@ def _fields(row: dict[str, Any], kind: AskKind) -> tuple[FieldView, ...]:
         reversible_by=row["reversible_by"],
         redact=row["redact"],
         idempotency_key=row["idempotency_key"],
+        forgotten=row["forgotten"],
     )
     action = acting.action(row["salt"])
     if action.digest != row["digest"]:

@@ -10,6 +10,7 @@ from runtime.model.json_limits import error_text
 from runtime.outbox import messages, retry
 from runtime.store import approvals, evidence_bundles
 from runtime.store.evidence_bundles import BundleLease
+from runtime.store.forgetting import forget_run
 from runtime.store.story import Story, read_story
 
 __all__ = ["BundleLease", "EvidenceDesk", "KeptBundle", "Story"]
@@ -41,6 +42,11 @@ class EvidenceDesk:
             await evidence_bundles.open_bundles(conn, self.engine.tenant)
             return await evidence_bundles.lease_bundle(conn, self.engine.tenant, lease)
 
+    async def forget(self, run_id: str) -> None:
+        """Take out of the run's rows what nobody may see: its steps are done with it."""
+        async with self.engine.run_tx(run_id) as tx:
+            await forget_run(tx)
+
     async def story(self, run_id: str) -> Story:
         """Return the run's records up to its sealing, in one consistent view."""
         return await asyncio.to_thread(read_story, self.engine.dsn, run_id)
@@ -49,7 +55,7 @@ class EvidenceDesk:
         """Keep why a try failed; return the pause before the next."""
         pause = retry.delay(PAUSES, lease.tries, self.engine.jitter())
         async with self.engine.pool.connection() as conn:
-            await evidence_bundles.mark_failed(conn, lease.run_id, error_text(error), pause)
+            await evidence_bundles.mark_failed(conn, lease.run_id, error_text(self.engine.privacy.text(error)), pause)
         return pause
 
     async def mark_stored(self, run_id: str, bundle: KeptBundle) -> None:

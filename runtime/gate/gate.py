@@ -141,6 +141,7 @@ class _Gate:
 
     async def _postpone(self, event: str, reason: str) -> None:
         async with self._passage() as passage:
+            reason = (await passage.tx.privacy()).text(reason)
             if self.effect.postponed == 0:
                 passage.note(event, {"error": reason})
             await settlement.postpone(passage, reason)
@@ -157,7 +158,7 @@ class _Gate:
     # 4
     async def _deny(self, question: Question, verdict: Verdict) -> None:
         async with self._passage() as passage:
-            await self._put_on_record(passage, question, verdict)
+            verdict = await self._put_on_record(passage, question, verdict)
             await settlement.reject(passage, self._why_not(verdict))
 
     def _why_not(self, verdict: Verdict) -> str:
@@ -167,10 +168,12 @@ class _Gate:
             return "policy asks for approval of what asks for approvals"
         return f"denied by policy: {'; '.join(reason.msg for reason in verdict.answer.reasons)}"
 
-    async def _put_on_record(self, passage: Passage, question: Question, verdict: Verdict) -> None:
-        await requests.record_decision(passage, question, verdict)
+    async def _put_on_record(self, passage: Passage, question: Question, verdict: Verdict) -> Verdict:
+        """Record the decision, and return it as it stands on record."""
+        verdict = await requests.record_decision(passage, question, verdict)
         if self.void is not None:
             await settlement.void_approval(passage, self.void)
+        return verdict
 
     # 5
     async def _defer(self, question: Question, verdict: Verdict) -> None:
@@ -178,12 +181,13 @@ class _Gate:
         async with self._passage() as passage:
             if await settlement.settle_if_step_ended(passage):
                 return
-            await self._put_on_record(passage, question, verdict)
+            verdict = await self._put_on_record(passage, question, verdict)
             if self.attempt.is_doubtful:
                 await settlement.doubt(passage, "policy now asks for approval", ask=True)
                 return
             tx = passage.tx
             await waits.close_step_wait(tx.conn, tx.run_id, self.effect.step, WaitStatus.CANCELED, tx.now)
+            before = (await tx.privacy()).value(before)
             await requests.open_approval(passage, verdict.answer, before)
             await passage.move_step(StepStatus.WAITING_APPROVAL)
 
@@ -287,15 +291,16 @@ class _Gate:
 
     async def _write(self, result: JsonObject | Exception) -> None:
         async with self._passage() as passage:
+            privacy = await passage.tx.privacy()
             match result:
                 case HeldError():
-                    await settlement.hold(passage, error_text(str(result)))
+                    await settlement.hold(passage, error_text(privacy.text(str(result))))
                 case RefusedError():
-                    await settlement.fail(passage, error_text(str(result)))
+                    await settlement.fail(passage, error_text(privacy.text(str(result))))
                 case TransientError():
-                    await settlement.try_later(passage, error_text(str(result)), result.retry_after)
+                    await settlement.try_later(passage, error_text(privacy.text(str(result))), result.retry_after)
                 case Exception():
-                    await settlement.doubt(passage, _describe(result))
+                    await settlement.doubt(passage, error_text(privacy.text(_describe(result))))
                 case _:
                     await settlement.succeed(passage, result)
 
@@ -326,4 +331,4 @@ def recordable(result: JsonObject) -> JsonObject:
 def _describe(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    return error_text(str(error) if isinstance(error, OutcomeUnknownError) else f"{type(error).__name__}: {error}")
+    return str(error) if isinstance(error, OutcomeUnknownError) else f"{type(error).__name__}: {error}"

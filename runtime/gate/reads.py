@@ -1,6 +1,7 @@
 """Reads: what a worker does that has no side effect."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 from runtime.definitions.model import Verb
@@ -26,6 +27,8 @@ async def do_read(engine: Engine, lease: ReadLease) -> None:
     moved, pause = after_read(verb, lease, result, engine.jitter())
     async with engine.run_tx(lease.run_id) as tx:
         if await steps.holds_read(tx.conn, lease, engine.worker):
+            if moved.error:
+                moved = replace(moved, error=error_text((await tx.privacy()).text(moved.error)))
             await advance(engine, tx, moved)
             if pause is not None:
                 await steps.postpone_read(tx.conn, lease, tx.now + pause)
@@ -57,7 +60,7 @@ def after_read(
     if not isinstance(result, Exception):
         return StepMoved(lease.path, StepStatus.SUCCEEDED, result), None
     known = isinstance(result, HandlerError | ParamsError)
-    error = error_text(str(result) if known else f"{type(result).__name__}: {result}")
+    error = str(result) if known else f"{type(result).__name__}: {result}"
     if not isinstance(result, TransientError | TimeoutError) or lease.attempt >= verb.retry.max_attempts:
         return StepMoved(lease.path, StepStatus.FAILED_TERMINAL, error=error), None
     after = result.retry_after if isinstance(result, TransientError) else None

@@ -19,7 +19,8 @@ async def apply_cancel(engine: Engine, conn: Conn, notification: Notification, p
         return Applied(NotificationStatus.DEAD_LETTER, {"reason": "no such run"})
     if tx.is_over:
         return Applied(NotificationStatus.STALE, {"reason": f"the run has ended: {tx.status}"})
-    tx.leaf("run.cancel_requested", {"reason": payload.reason}, actor=notification.actor)
-    await advance(engine, tx, Canceled(payload.reason))
+    reason = (await tx.privacy()).text(payload.reason)
+    tx.leaf("run.cancel_requested", {"reason": reason}, actor=notification.actor)
+    await advance(engine, tx, Canceled(reason))
     await tx.flush()
     return Applied(NotificationStatus.APPLIED, {"run_id": tx.run_id})

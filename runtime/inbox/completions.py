@@ -31,7 +31,7 @@ async def apply_completion(
 
 async def _completed(tx: RunTx, wait: Wait, payload: CompletionPayload) -> StepMoved:
     if payload.outcome == "failed":
-        error = error_text(payload.error) or "the other side failed"
+        error = error_text((await tx.privacy()).text(payload.error)) or "the other side failed"
         return StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error=error)
     if wrong := fault(payload.result):
         return StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error=f"result: {wrong}")
@@ -49,7 +49,8 @@ async def apply_progress(engine: Engine, conn: Conn, notification: Notification,
     if isinstance(matched, Applied):
         return matched
     tx, wait = matched
-    tx.leaf("wait.progress", {"message": payload.message}, actor=notification.actor, step=wait.step)
+    message = (await tx.privacy()).text(payload.message)
+    tx.leaf("wait.progress", {"message": message}, actor=notification.actor, step=wait.step)
     await tx.flush()
     return Applied(NotificationStatus.APPLIED, {"run_id": wait.run_id, "step": wait.step})
 

@@ -53,7 +53,7 @@ async def apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
         return await _apply(engine, notification_id)
     except (psycopg.DataError, ReceiptsError, UnicodeError, KeyError, IllegalTransitionError, PayloadError) as error:
         log.exception("notification %s cannot be applied", notification_id)
-        reason = error_text(f"{type(error).__name__}: {error}")
+        reason = error_text(engine.privacy.text(f"{type(error).__name__}: {error}"))
         facts = {"counted": False, "code": "vote.unusable", "text": UNUSABLE, "approval": None, "reason": reason}
         facts["status"] = str(NotificationStatus.DEAD_LETTER)
         async with engine.pool.connection() as conn:

@@ -106,7 +106,7 @@ async def _count(
         person_name=person.name,
         groups=person.groups,
         verdict=payload.verdict,
-        reason=payload.reason.strip(),
+        reason=(await tx.privacy()).text(payload.reason.strip()),
         team=payload.team,
         account=payload.user,
         at=tx.now,

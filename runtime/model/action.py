@@ -13,7 +13,8 @@ from enum import StrEnum
 from typing import Any
 
 from receipts.canonical import digest, dumps
-from receipts.redaction import parse_pointer, redact, value_at
+from receipts.privacy import redact_everywhere
+from receipts.redaction import parse_pointer, value_at
 
 
 class Tier(StrEnum):
@@ -48,13 +49,19 @@ class Acting:
     reversible_by: str | None  # the verb that undoes it
     redact: Sequence[str]  # JSON pointers, into `fields`, of what nobody may see
     idempotency_key: str  # under which the other side, and we, do it once
+    forgotten: Sequence[str] | None  # JSON pointers of what was hidden, once `fields` hold no secrets any more
 
     def action(self, salt: str) -> Action:
         """Return the canonical action; `redact` and names like secrets' are hidden, bound by `salt`."""
-        hidden = redact(dict(self.fields), self.redact)
+        if self.forgotten is not None:
+            return self._action(self.fields, tuple(self.forgotten))
+        hidden = redact_everywhere(dict(self.fields), self.redact)
         public = hidden.value
         for path in hidden.paths:
             public = _replaced(public, parse_pointer(path), _stand_in(value_at(self.fields, parse_pointer(path)), salt))
+        return self._action(public, hidden.paths)
+
+    def _action(self, public: Mapping[str, Any], hidden: tuple[str, ...]) -> Action:
         body = {
             "connector": self.connector,
             "operation": self.operation,
@@ -64,7 +71,7 @@ class Acting:
             "tier": self.tier,
             "reversible_by": self.reversible_by,
         }
-        return Action(self.connector, self.operation, self.target, public, hidden.paths, digest(body))
+        return Action(self.connector, self.operation, self.target, public, hidden, digest(body))
 
 
 def dedupe_key(*parts: str) -> str:

@@ -14,6 +14,7 @@ class NewRun:
     trigger_type: str
     trigger_ref: str
     trigger: Mapping[str, Any]
+    trigger_digest: str  # of the trigger, keyed by the salt
     requested_by: str
     requester_kind: str
     submitted_by: str

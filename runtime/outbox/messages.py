@@ -83,6 +83,7 @@ async def _send(
         tier=Tier.LOW,
         reversible_by=None,
         redact=(),
+        forgotten=None,
         idempotency_key=f"slack:{key}",
         on_doubt=on_doubt,
         correlation_key="",

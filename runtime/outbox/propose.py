@@ -13,11 +13,11 @@ async def propose(engine: Engine, tx: RunTx, effects: Sequence[NewEffect], give_
     """Propose effects; one that was proposed before (same dedupe key) stays as it is and is not named again."""
     give_up_at = give_up_at or tx.now + engine.timing.effect_deadline
     for effect in effects:
-        digest = effect.action(tx.row["salt"]).digest
-        if await insert_effect(tx.conn, tx.run_id, tx.tenant, effect, digest, tx.now, give_up_at):
+        action = effect.action(tx.row["salt"])
+        if await insert_effect(tx.conn, tx.run_id, tx.tenant, effect, action, tx.now, give_up_at):
             proposed = {
                 "action": f"{effect.connector}::{effect.operation}",
                 "target": effect.target,
-                "digest": digest,
+                "digest": action.digest,
             }
             tx.leaf("effect.proposed", proposed, step=effect.step, effect_id=effect.effect_id)

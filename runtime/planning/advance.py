@@ -1,6 +1,7 @@
 """Asks the planner and commits its answer: the shell around ``plan``, inside the caller's transaction."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import isodate
@@ -35,12 +36,21 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     definition = await tx.definition()
     steps = await step_rows.load_steps(tx.conn, tx.run_id)
     snapshot = Snapshot(tx.run_id, tx.tenant, tx.status, tx.row["trigger"], steps)
-    transition = plan(definition, snapshot, event)
+    transition = await _cleaned(tx, plan(definition, snapshot, event))
     await _write_steps(tx, transition)
     await _emit(engine, tx, definition, transition)
     await _move_run(engine, tx, transition, steps)
     engine.wakeup.poke()
     return transition
+
+
+async def _cleaned(tx: RunTx, transition: Transition) -> Transition:
+    """Return the transition with errors that may be put on record: they hold what others said, and quote values."""
+    if not any(state.error for state in transition.steps.values()):
+        return transition
+    privacy = await tx.privacy()
+    steps = {path: replace(state, error=privacy.text(state.error)) for path, state in transition.steps.items()}
+    return replace(transition, steps=steps)
 
 
 async def _write_steps(tx: RunTx, transition: Transition) -> None:
@@ -81,6 +91,7 @@ def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Prop
         tier=verb.tier,
         reversible_by=verb.reversible_by,
         redact=verb.redact,
+        forgotten=None,
         idempotency_key=proposal.idempotency_key,
         on_doubt=verb.in_doubt,
         correlation_key=proposal.correlation_key,

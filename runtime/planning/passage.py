@@ -66,12 +66,16 @@ class Passage:
         )
 
     async def write_receipt(self, outcome: AttemptOutcome, *, response: Any = None, error: str | None = None) -> None:
-        """Write the receipt of the attempt, or of its refusal, and the leaf that names it."""
+        """Write the receipt of the attempt, or of its refusal, and the leaf that names it.
+
+        What stands in the response for a secret is on no record, so a repeat under the same key is answered without it.
+        """
         effect, attempt, tx = self.effect, self.attempt, self.tx
+        shown = None if response is None else (await tx.privacy()).value(response)
         began_by = attempt.decision_id if attempt.began else None
         receipt = make_receipt(
             request=dict(attempt.action.fields),
-            response=response,
+            response=shown,
             pointers=attempt.action.redacted,
             started_at=attempt.started_at or tx.now,
             finished_at=tx.now,
@@ -95,7 +99,7 @@ class Passage:
         digest, document = receipt.digest(), receipt.model_dump(mode="json")
         written = {"receipt_id": receipt.receipt_id, "digest": digest, "outcome": outcome.value}
         seq = self.note("receipt.written", written)
-        await records.insert_receipt(tx.conn, seq, document, digest, response, tx.now)
+        await records.insert_receipt(tx.conn, seq, document, digest, document["response"], tx.now)
 
     async def move_step(self, status: StepStatus, result: Any = None, error: str = "") -> None:
         """Move the step that the effect serves, and the run with it; a message moves nothing."""

@@ -14,7 +14,8 @@ from typing import Any
 
 from receipts.canonical import digest
 from receipts.errors import ReceiptsError
-from receipts.redaction import redact
+from receipts.privacy import Privacy, redact_everywhere
+from receipts.redaction import hidden_values
 from runtime.definitions.cel.expressions import ExpressionError, evaluate_condition, render, render_text
 from runtime.definitions.checks.schemas import violations
 from runtime.definitions.model import Definition, EffectClass, Kind, Verb
@@ -222,7 +223,7 @@ class _Planning:
             "tenant": self.snapshot.tenant,
             "run": self._run(),
             "step": path,
-            "fields_hash": digest(redact(params, verb.redact).value),  # a key must not confirm a guess
+            "fields_hash": digest(redact_everywhere(params, verb.redact).value),  # a key must not confirm a guess
         }
         proposal = Proposal(
             path=path,
@@ -272,7 +273,10 @@ def resolve_params(verb: Verb, params: Mapping[str, Json], context: Mapping[str,
     resolved = {**defaults, **verb.static_params, **{name: render(value, context) for name, value in params.items()}}
     if wrong := fault(resolved, PARAMS_DEPTH):
         raise ParamsError(f"params of {verb.name}: {wrong}")
-    fits(verb.input_schema, resolved, f"params of {verb.name}")
+    try:
+        fits(verb.input_schema, resolved, f"params of {verb.name}")
+    except ParamsError as error:  # it quotes what does not fit
+        raise ParamsError(Privacy().hiding(*hidden_values(resolved, verb.redact)).text(str(error))) from None
     return resolved
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from receipts.chain import GENESIS, Actor
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
+from runtime.model.action import commitment
 from runtime.model.json_limits import fault
 from runtime.model.run import NewRun
 from runtime.model.states import RunStatus
@@ -73,6 +74,7 @@ async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
         for actor in dict.fromkeys((trigger.requested_by.id, trigger.submitted_by))
         for account in await directory.accounts_of(conn, trigger.tenant, actor)
     ]
+    salt = await runs.salt_of(conn, trigger.tenant, secrets.token_hex(16))
     return NewRun(
         requester_accounts=accounts,
         run_id=engine.new_id("run"),
@@ -80,11 +82,12 @@ async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
         trigger_type=trigger.type,
         trigger_ref=trigger.ref,
         trigger=trigger.payload,
+        trigger_digest=commitment(dict(trigger.payload), salt),
         requested_by=trigger.requested_by.id,
         requester_kind=trigger.requested_by.kind,
         submitted_by=trigger.submitted_by,
         request_id=trigger.request_id,
-        salt=await runs.salt_of(conn, trigger.tenant, secrets.token_hex(16)),
+        salt=salt,
         genesis_hash=GENESIS.hash,
     )
 
@@ -101,9 +104,16 @@ def _facts(definition: Definition, trigger: Trigger) -> dict[str, str]:
 
 async def _claimed_before(conn: Conn, trigger: Trigger) -> Claim:
     first = await runs.run_of_trigger(conn, trigger.tenant, trigger.type, trigger.ref)
-    if first["trigger"] != dict(trigger.payload) or first["requested_by"] != trigger.requested_by.id:
+    if not _is_same(first, trigger.payload) or first["requested_by"] != trigger.requested_by.id:
         raise TriggerConflictError(f"ref {trigger.ref!r} was claimed before, with another payload or requester")
     return Claim(first["run_id"], is_new=False)
+
+
+def _is_same(first: Mapping[str, Any], payload: Mapping[str, Any]) -> bool:
+    """Return whether a run was started by this payload, of which it may have forgotten what nobody may see."""
+    if first["trigger_digest"] is None:
+        return bool(first["trigger"] == dict(payload))
+    return bool(first["trigger_digest"] == commitment(dict(payload), first["salt"]))
 
 
 async def start_run(engine: Engine, run_id: str) -> None:

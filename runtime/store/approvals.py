@@ -149,7 +149,7 @@ async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | No
             """
             SELECT a.*, r.tenant, r.definition_name, r.definition_version, r.requested_by, r.submitted_by,
                    r.requester_accounts, r.salt, r.trigger_type, r.trigger_ref, e.connector, e.operation, e.target,
-                   e.fields, e.redact, e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
+                   e.fields, e.redact, e.forgotten, e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
                    who.name AS requester_name, convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title
               FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
               JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version

@@ -7,7 +7,7 @@ from typing import Any
 
 from psycopg.errors import UniqueViolation
 
-from runtime.model.action import Tier
+from runtime.model.action import Action, Tier
 from runtime.model.effect import Effect, KeyInUseError, LeaseLostError, NewEffect, OnDoubt, Purpose
 from runtime.model.states import EFFECT, EffectStatus, check
 from runtime.store.database.pool import Conn
@@ -27,23 +27,24 @@ def effect_of(row: Mapping[str, Any]) -> Effect:
 
 
 async def insert_effect(
-    conn: Conn, run_id: str, tenant: str, effect: NewEffect, digest: str, now: datetime, give_up_at: datetime
+    conn: Conn, run_id: str, tenant: str, effect: NewEffect, action: Action, now: datetime, give_up_at: datetime
 ) -> bool:
     """Put an effect into the outbox; False if it is there already (same dedupe key), and then stays as it is."""
     done = await conn.execute(
         """
         INSERT INTO effects (effect_id, dedupe_key, run_id, tenant, purpose, step, connector, operation, target, fields,
             tier, reversible_by, redact, idempotency_key, on_doubt, digest, correlation_key, timeout_s, retry,
-            status, next_try_at, give_up_at, created_at)
+            hides, status, next_try_at, give_up_at, created_at)
         VALUES (%(effect_id)s, %(dedupe_key)s, %(run_id)s, %(tenant)s, %(purpose)s, %(step)s, %(connector)s,
             %(operation)s, %(target)s, %(fields)s, %(tier)s, %(reversible_by)s, %(redact)s, %(idempotency_key)s,
-            %(on_doubt)s, %(digest)s, %(correlation_key)s, %(timeout_s)s, %(retry)s, 'pending', %(now)s,
+            %(on_doubt)s, %(digest)s, %(correlation_key)s, %(timeout_s)s, %(retry)s, %(hides)s, 'pending', %(now)s,
             %(give_up_at)s, %(now)s)
         ON CONFLICT (dedupe_key) DO NOTHING
         """,
         {
             **vars(effect),
-            "digest": digest,
+            "digest": action.digest,
+            "hides": bool(action.redacted),
             "fields": json.dumps(effect.fields),
             "redact": json.dumps(list(effect.redact)),
             "retry": json.dumps(dict(effect.retry)),
@@ -166,6 +167,26 @@ async def release(
     )
     if done.rowcount != 1:
         raise LeaseLostError(effect_id)
+
+
+async def list_hiding(conn: Conn, run_id: str) -> list[Effect]:
+    """Return the effects of a run's steps whose fields hold what nobody may see, locked in the transaction."""
+    rows = await (
+        await conn.execute(
+            f"SELECT {_COLUMNS} FROM effects WHERE run_id = %s AND purpose = 'step'"  # noqa: S608 - our own columns
+            " AND hides AND forgotten IS NULL FOR UPDATE",
+            (run_id,),
+        )
+    ).fetchall()
+    return [_effect(row) for row in rows]
+
+
+async def forget_fields(conn: Conn, effect_id: str, public: Action) -> None:
+    """Keep of an effect's fields what anybody may see; its digest stays what it was."""
+    await conn.execute(
+        "UPDATE effects SET fields = %s, forgotten = %s WHERE effect_id = %s",
+        (json.dumps(public.fields), json.dumps(list(public.redacted)), effect_id),
+    )
 
 
 async def run_of(conn: Conn, effect_id: str) -> str:

@@ -11,10 +11,13 @@ from functools import partial
 from typing import Any
 
 from receipts.chain import Actor, Correlation, Head, Leaf, next_leaf
+from receipts.privacy import Privacy
+from receipts.redaction import hidden_values
 from runtime.definitions.model import Definition
 from runtime.model.states import RUN, RunStatus, is_final
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import Definitions
+from runtime.store.privacy import private_documents
 
 log = logging.getLogger("countersign.state")  # one line for each audit leaf
 
@@ -38,7 +41,10 @@ class RunTx:
     error: str
     writes: int
     head: Head
+    settings_privacy: Privacy
     leaves: list[Leaf] = field(default_factory=list)
+
+    _privacy: Privacy | None = None
 
     @property
     def run_id(self) -> str:
@@ -89,6 +95,20 @@ class RunTx:
         self.head = Head(leaf.seq, leaf.hash)
         return leaf.seq
 
+    async def privacy(self) -> Privacy:
+        """Return what every text from outside passes before it is put on record in this run or shown.
+
+        It takes out the settings' secrets, and what the run's trigger, effects and reads were told to hide.
+        """
+        if self._privacy is None:
+            definition = await self.definition()
+            hidden = hidden_values(self.row["trigger"])
+            for held in await private_documents(self.conn, self.run_id):
+                pointers = definition.verb_of(held.step).redact if held.pointers is None else held.pointers
+                hidden += hidden_values(held.document, pointers)
+            self._privacy = self.settings_privacy.hiding(*hidden)
+        return self._privacy
+
     async def flush(self) -> None:
         """Write the gathered leaves and the run's row; nothing, if nothing was said."""
         if not self.leaves:
@@ -132,7 +152,13 @@ def _tell(tenant: str, leaves: Sequence[Leaf]) -> None:
 
 
 async def lock_run(
-    conn: Conn, tenant: str, run_id: str, now: datetime, definitions: Definitions, request_id: str = ""
+    conn: Conn,
+    tenant: str,
+    run_id: str,
+    now: datetime,
+    definitions: Definitions,
+    privacy: Privacy,
+    request_id: str = "",
 ) -> RunTx:
     """Lock the run's row in the caller's transaction; the caller flushes."""
     row = await (
@@ -150,4 +176,5 @@ async def lock_run(
         error=row["error"],
         writes=row["writes"],
         head=Head(row["audit_seq"], row["audit_hash"]),
+        settings_privacy=privacy,
     )

@@ -31,10 +31,10 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
             """
             INSERT INTO runs (run_id, tenant, trigger_type, trigger_ref, trigger, definition_name,
                 definition_version, definition_digest, status, requested_by, requester_kind, submitted_by,
-                requester_accounts, request_id, salt, audit_hash, created_at, updated_at)
+                requester_accounts, request_id, salt, trigger_digest, audit_hash, created_at, updated_at)
             VALUES (%(run_id)s, %(tenant)s, %(trigger_type)s, %(trigger_ref)s, %(trigger)s, %(name)s, %(version)s,
                 %(digest)s, 'queued', %(requested_by)s, %(requester_kind)s, %(submitted_by)s,
-                %(requester_accounts)s, %(request_id)s, %(salt)s, %(genesis)s, %(now)s, %(now)s)
+                %(requester_accounts)s, %(request_id)s, %(salt)s, %(trigger_digest)s, %(genesis)s, %(now)s, %(now)s)
             ON CONFLICT (tenant, trigger_type, trigger_ref) DO NOTHING RETURNING run_id
             """,
             {
@@ -52,6 +52,7 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
                 "requester_accounts": json.dumps([list(account) for account in new.requester_accounts]),
                 "request_id": new.request_id,
                 "salt": new.salt,
+                "trigger_digest": new.trigger_digest,
                 "genesis": new.genesis_hash,
                 "now": now,
             },
@@ -64,11 +65,11 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
 
 
 async def run_of_trigger(conn: Conn, tenant: str, trigger_type: str, ref: str) -> dict[str, Any]:
-    """Return (run_id, trigger, requested_by) of the run that claimed the trigger."""
+    """Return (run_id, trigger, trigger_digest, salt, requested_by) of the run that claimed the trigger."""
     row = await (
         await conn.execute(
-            "SELECT run_id, trigger, requested_by FROM runs WHERE tenant = %s AND trigger_type = %s"
-            " AND trigger_ref = %s",
+            "SELECT run_id, trigger, trigger_digest, salt, requested_by FROM runs"
+            " WHERE tenant = %s AND trigger_type = %s AND trigger_ref = %s",
             (tenant, trigger_type, ref),
         )
     ).fetchone()

@@ -25,6 +25,7 @@ def _action(fields: dict[str, Any], *, salt: str = "s", pointers: tuple[str, ...
         tier=Tier.LOW,
         reversible_by=None,
         redact=pointers,
+        forgotten=None,
     )
     return acting.action(salt)
 

@@ -1,10 +1,7 @@
 """What must not be put on record is taken out of texts from outside, in every form in which others repeat it."""
 
 import base64
-import html
-import json
 import string
-import urllib.parse
 from collections.abc import Callable
 from typing import Any
 
@@ -13,33 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from receipts.privacy import Privacy, Secret
-from receipts.redaction import MARKER
+from receipts.redaction import MARKER, hidden_values
+from tests.forms import FORMS
 
 TOKEN = "xoxb-2718281828-AbCdEfGhIjKlMnOpQrSt"
-
-FORMS: dict[str, Callable[[str], str]] = {
-    "plain": str,
-    "URL, a space as %20": lambda text: urllib.parse.quote(text, safe=""),
-    "URL, slashes left": urllib.parse.quote,
-    "URL, a space as +": urllib.parse.quote_plus,
-    "URL, small letters": lambda text: _small_escapes(urllib.parse.quote(text, safe="")),
-    "JSON": lambda text: json.dumps(text)[1:-1],
-    "JSON as it is": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],
-    "JSON in JSON": lambda text: json.dumps(json.dumps(text)[1:-1])[1:-1],
-    "Python": lambda text: repr(text)[1:-1],
-    "HTML": html.escape,
-    "hex": lambda text: text.encode().hex(),
-    "HEX": lambda text: text.encode().hex().upper(),
-    "base64": lambda text: base64.b64encode(text.encode()).decode(),
-    "base64 for URLs": lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
-    "base64 without padding": lambda text: base64.urlsafe_b64encode(text.encode()).decode().rstrip("="),
-}
-
-
-def _small_escapes(text: str) -> str:
-    head, *escapes = text.split("%")
-    return "%".join([head, *(part[:2].lower() + part[2:] for part in escapes)])
-
 
 LONG_ENOUGH = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=4, max_size=60)
 AROUND = st.sampled_from(["", " ", '"', "'", "the value ", "=", "(", "x", "7", "\n", "…"])
@@ -145,7 +119,7 @@ def test_documents_are_cleaned_in_names_texts_and_long_numbers() -> None:
 
 def test_what_redaction_hides_in_a_document_is_taken_out_of_texts() -> None:
     sent = {"owner": {"name": "Halvorsen", "share": "seventeen"}, "api_key": "k-0123456789", "open": "visible words"}
-    privacy = Privacy.of([Secret(TOKEN, 8)]).hiding_in(sent, ["/owner"])
+    privacy = Privacy.of([Secret(TOKEN, 8)]).hiding(*hidden_values(sent, ["/owner"]))
     said = f"Halvorsen has seventeen, k-0123456789 and {TOKEN} in visible words"
     assert privacy.text(said) == f"{MARKER} has {MARKER}, {MARKER} and {MARKER} in visible words"
 

@@ -49,9 +49,9 @@ def number(name: str, default: int | None = None) -> Column[int]:
     return Column(name, Integer, nullable=False, server_default=None if default is None else text(str(default)))
 
 
-def flag(name: str) -> Column[bool]:
-    """Return a column that is false unless said."""
-    return Column(name, Boolean, nullable=False, server_default=text("false"))
+def flag(name: str, *, default: bool = False) -> Column[bool]:
+    """Return a column that is false, or true, unless said."""
+    return Column(name, Boolean, nullable=False, server_default=text(str(default).lower()))
 
 
 def one_of(column: str, states: type[StrEnum]) -> CheckConstraint:

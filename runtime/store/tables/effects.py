@@ -30,6 +30,8 @@ effects = Table(
     words("tier"),
     words("reversible_by", nullable=True),
     document("redact"),
+    flag("hides", default=True),  # whether `fields` hold what nobody may see
+    document("forgotten", nullable=True),  # JSON pointers of what was hidden, once `fields` hold it no more
     words("idempotency_key"),
     words("on_doubt"),
     words("digest"),

@@ -54,6 +54,7 @@ notifications = Table(
     moment("next_try_at"),  # claimed by a worker, or left alone, until then
     moment("applied_at", nullable=True),
     UniqueConstraint("dedupe_key"),
+    Index("ix_notifications_correlation", "correlation_key"),
     one_of("status", NotificationStatus),
     partial("ix_notifications_received", "tenant", "next_try_at", where="status = 'received'"),
 )

@@ -37,6 +37,7 @@ runs = Table(
     number("audit_seq", 0),
     words("audit_hash"),
     words("error", server_default=""),
+    words("trigger_digest", nullable=True),  # keyed by the salt: the trigger's, whatever was forgotten of it
     flag("sealed"),  # its evidence bundle has been begun
     moment("created_at"),
     moment("updated_at"),

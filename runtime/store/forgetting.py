@@ -1,0 +1,81 @@
+"""Takes what nobody may see out of the rows of an ended run, which needed it as long as it ran.
+
+What is on record holds none of it from the beginning. Here goes what the work itself was done with: the fields of
+effects, params and results of steps, the trigger, and the notifications that were applied to the run.
+"""
+
+import json
+from typing import Any
+
+from receipts.privacy import Privacy
+from receipts.redaction import hidden_values, redact
+from runtime.store.database.pool import Conn
+from runtime.store.effects import forget_fields, list_hiding
+from runtime.store.run_tx import RunTx
+
+
+async def forget_run(tx: RunTx) -> None:
+    """Forget what the run was told to hide; the caller sees to it that no effect of a step needs it any more."""
+    steps = await _steps(tx.conn, tx.run_id)
+    notifications = await _notifications(tx.conn, tx.tenant, tx.run_id)
+    documents = [*(step["result"] for step in steps), *(notification["payload"] for notification in notifications)]
+    found = [value for document in documents if document is not None for value in hidden_values(document)]
+    privacy = (await tx.privacy()).hiding(*found)
+    for effect in await list_hiding(tx.conn, tx.run_id):
+        await forget_fields(tx.conn, effect.effect_id, effect.action(tx.row["salt"]))
+    await _forget_steps(tx, privacy, steps)
+    for row in notifications:
+        await _replace(tx.conn, privacy, "UPDATE notifications SET payload = %s WHERE notification_id = %s", row)
+    trigger = {"trigger": tx.row["trigger"], "run_id": tx.run_id}
+    await _replace(tx.conn, privacy, "UPDATE runs SET trigger = %s WHERE run_id = %s", trigger)
+
+
+async def _forget_steps(tx: RunTx, privacy: Privacy, steps: list[dict[str, Any]]) -> None:
+    definition = await tx.definition()
+    for step in steps:
+        shown = [
+            _cleaned(privacy, step["params"], definition.verb_of(step["path"]).redact),
+            _cleaned(privacy, step["result"]),
+        ]
+        if shown != [step["params"], step["result"]]:
+            texts = [None if document is None else json.dumps(document) for document in shown]
+            await tx.conn.execute(
+                "UPDATE steps SET params = %s, result = %s WHERE run_id = %s AND path = %s",
+                (*texts, tx.run_id, step["path"]),
+            )
+
+
+async def _replace(conn: Conn, privacy: Privacy, statement: str, row: dict[str, Any]) -> None:
+    """Replace a document, the first of two columns, by what may be kept of it."""
+    document, key = row.values()
+    if (shown := _cleaned(privacy, document)) != document:
+        await conn.execute(statement.encode(), (json.dumps(shown), key))
+
+
+def _cleaned(privacy: Privacy, document: Any, pointers: tuple[str, ...] = ()) -> Any:
+    return privacy.value(redact(document, pointers).value)
+
+
+async def _steps(conn: Conn, run_id: str) -> list[dict[str, Any]]:
+    return await (
+        await conn.execute(
+            "SELECT path, params, result FROM steps WHERE run_id = %s AND (params IS NOT NULL OR result IS NOT NULL)",
+            (run_id,),
+        )
+    ).fetchall()
+
+
+async def _notifications(conn: Conn, tenant: str, run_id: str) -> list[dict[str, Any]]:
+    """Return what was applied to the run's waits and approvals, or to the run."""
+    return await (
+        await conn.execute(
+            """
+            SELECT payload, notification_id FROM notifications
+             WHERE tenant = %(tenant)s AND status <> 'received' AND correlation_key IN (
+                   SELECT correlation_key FROM waits WHERE run_id = %(run_id)s
+                   UNION SELECT 'approval:' || approval_id FROM approvals WHERE run_id = %(run_id)s
+                   UNION SELECT %(run_id)s)
+            """,
+            {"tenant": tenant, "run_id": run_id},
+        )
+    ).fetchall()
