@@ -173,12 +173,12 @@ async def list_hiding(conn: Conn, run_id: str) -> list[Effect]:
     """Return the effects of a run's steps whose fields hold what nobody may see, locked in the transaction."""
     rows = await (
         await conn.execute(
-            f"SELECT {_COLUMNS} FROM effects WHERE run_id = %s AND purpose = 'step'"  # noqa: S608 - our own columns
+            f"SELECT {COLUMNS} FROM effects WHERE run_id = %s AND purpose = 'step'"  # noqa: S608 - our own columns
             " AND hides AND forgotten IS NULL FOR UPDATE",
             (run_id,),
         )
     ).fetchall()
-    return [_effect(row) for row in rows]
+    return [effect_of(row) for row in rows]
 
 
 async def forget_fields(conn: Conn, effect_id: str, public: Action) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values, redact
+from runtime.model.action import commitment
 from runtime.store.database.pool import Conn
 from runtime.store.effects import forget_fields, list_hiding
 from runtime.store.run_tx import RunTx
@@ -24,10 +25,8 @@ async def forget_run(tx: RunTx) -> None:
     for effect in await list_hiding(tx.conn, tx.run_id):
         await forget_fields(tx.conn, effect.effect_id, effect.action(tx.row["salt"]))
     await _forget_steps(tx, privacy, steps)
-    for row in notifications:
-        await _replace(tx.conn, privacy, "UPDATE notifications SET payload = %s WHERE notification_id = %s", row)
-    trigger = {"trigger": tx.row["trigger"], "run_id": tx.run_id}
-    await _replace(tx.conn, privacy, "UPDATE runs SET trigger = %s WHERE run_id = %s", trigger)
+    await _forget_payloads(tx, privacy, notifications)
+    await _forget_trigger(tx, privacy)
 
 
 async def _forget_steps(tx: RunTx, privacy: Privacy, steps: list[dict[str, Any]]) -> None:
@@ -45,11 +44,23 @@ async def _forget_steps(tx: RunTx, privacy: Privacy, steps: list[dict[str, Any]]
             )
 
 
-async def _replace(conn: Conn, privacy: Privacy, statement: str, row: dict[str, Any]) -> None:
-    """Replace a document, the first of two columns, by what may be kept of it."""
-    document, key = row.values()
-    if (shown := _cleaned(privacy, document)) != document:
-        await conn.execute(statement.encode(), (json.dumps(shown), key))
+async def _forget_payloads(tx: RunTx, privacy: Privacy, notifications: list[dict[str, Any]]) -> None:
+    for row in notifications:
+        if (shown := _cleaned(privacy, row["payload"])) != row["payload"]:
+            await tx.conn.execute(
+                "UPDATE notifications SET payload = %s, forgotten = true WHERE notification_id = %s",
+                (json.dumps(shown), row["notification_id"]),
+            )
+
+
+async def _forget_trigger(tx: RunTx, privacy: Privacy) -> None:
+    """Keep of the trigger its digest, by which it is known when it is sent again."""
+    trigger = tx.row["trigger"]
+    if not tx.row["forgotten"] and (shown := _cleaned(privacy, trigger)) != trigger:
+        await tx.conn.execute(
+            "UPDATE runs SET trigger = %s, forgotten = true, trigger_digest = %s WHERE run_id = %s",
+            (json.dumps(shown), tx.row["trigger_digest"] or commitment(trigger, tx.row["salt"]), tx.run_id),
+        )
 
 
 def _cleaned(privacy: Privacy, document: Any, pointers: tuple[str, ...] = ()) -> Any:
@@ -71,7 +82,7 @@ async def _notifications(conn: Conn, tenant: str, run_id: str) -> list[dict[str,
         await conn.execute(
             """
             SELECT payload, notification_id FROM notifications
-             WHERE tenant = %(tenant)s AND status <> 'received' AND correlation_key IN (
+             WHERE tenant = %(tenant)s AND applied_at IS NOT NULL AND NOT forgotten AND correlation_key IN (
                    SELECT correlation_key FROM waits WHERE run_id = %(run_id)s
                    UNION SELECT 'approval:' || approval_id FROM approvals WHERE run_id = %(run_id)s
                    UNION SELECT %(run_id)s)

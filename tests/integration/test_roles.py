@@ -35,15 +35,17 @@ WRITTEN_ONCE = [
     ("approvals", "requested_at = now()"),
     ("approvals", "expires_at = now()"),
     ("evidence_bundles", "sealed_seq = 0"),
-    ("runs", "trigger = '{}'"),
     ("runs", "requested_by = 'x'"),
     ("runs", "definition_digest = 'x'"),
     ("runs", "created_at = now()"),
     ("steps", "verb = 'x'"),
     ("waits", "token = 'x'"),
-    ("effects", "fields = '{}'"),
     ("effects", "target = 'x'"),
-    ("notifications", "payload = '{}'"),
+]
+FORGOTTEN_ONCE = [
+    ("runs", "trigger = '{}'", "forgotten = true"),
+    ("effects", "fields = '{}'", "forgotten = '[]'"),
+    ("notifications", "payload = '{}'", "forgotten = true"),
 ]
 SET_ONCE = [
     ("approvals", "decided_at = now()"),
@@ -51,6 +53,7 @@ SET_ONCE = [
     ("evidence_bundles", "sha256 = repeat('0', 64)"),
     ("evidence_bundles", "location = 'elsewhere'"),
     ("runs", "finished_at = now()"),
+    ("runs", "trigger_digest = 'x'"),
     ("waits", "resolved_at = now()"),
     ("notifications", "outcome = '{}'"),
 ]
@@ -124,6 +127,25 @@ def test_what_is_told_at_the_beginning_never_changes(house: House, table: str, c
     for login in (LOGINS["owner"], "postgres"):
         with pytest.raises(errors.RaiseException, match="written once"):
             house.tried(login, f"UPDATE {table} SET {change}")
+
+
+@pytest.mark.parametrize(("table", "change", "mark"), FORGOTTEN_ONCE)
+def test_what_the_work_was_done_with_is_forgotten_once_and_never_rewritten(
+    house: House, table: str, change: str, mark: str
+) -> None:
+    assert house.tried(PROGRAM, f"UPDATE {table} SET {change}, {mark} RETURNING 1"), "the run is over"
+    for login in (PROGRAM, LOGINS["owner"], "postgres"):
+        for orders in ([f"UPDATE {table} SET {change}"], [f"UPDATE {table} SET {change}, {mark}"] * 2):
+            with pytest.raises(errors.RaiseException, match="written once"):
+                house.tried(login, *orders)
+
+
+async def test_nothing_is_forgotten_of_what_is_still_under_way(bench: Bench) -> None:
+    await bench.start("bench.file", {"company": "ACME", "text": "r"})
+    await bench.settle()
+    for table, change, mark in (FORGOTTEN_ONCE[0], FORGOTTEN_ONCE[1]):
+        with pytest.raises(errors.RaiseException, match="written once"):
+            await bench.rows(f"UPDATE {table} SET {change}, {mark} RETURNING 1")
 
 
 @pytest.mark.parametrize(("table", "change"), SET_ONCE)
@@ -232,10 +254,10 @@ def test_a_login_that_may_make_roles_makes_them_and_grants_their_rights(
 
 
 def _may_update(dsn: str) -> Any:
-    """Return whether the program may change a run's status, and its trigger."""
+    """Return whether the program may change a run's status, and who asked for it."""
     may = "has_column_privilege('countersign_program', 'runs', '{}', 'UPDATE')"
     with psycopg.connect(dsn) as conn:
-        return conn.execute(f"SELECT {may.format('status')}, {may.format('trigger')}".encode()).fetchone()
+        return conn.execute(f"SELECT {may.format('status')}, {may.format('requested_by')}".encode()).fetchone()
 
 
 def test_whoever_does_not_own_the_tables_leaves_rights_as_they_are(

@@ -7,7 +7,7 @@ from sqlalchemy import (
 )
 
 from runtime.model.states import NotificationStatus, WaitStatus, WaitType
-from runtime.store.tables.base import document, metadata, moment, number, one_of, partial, run_id, words
+from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, run_id, words
 
 waits = Table(
     "waits",
@@ -45,6 +45,7 @@ notifications = Table(
     words("dedupe_key"),
     words("correlation_key"),
     document("payload"),
+    flag("forgotten"),  # what nobody may see was taken out of the payload
     document("actor"),
     words("request_id"),
     words("status"),

@@ -3,7 +3,8 @@ ALTER TABLE effects
     ADD COLUMN hides BOOLEAN DEFAULT true NOT NULL,
     ADD COLUMN forgotten JSON;
 CREATE INDEX ix_notifications_correlation ON notifications (correlation_key);
-ALTER TABLE runs ADD COLUMN trigger_digest TEXT;
+ALTER TABLE notifications ADD COLUMN forgotten BOOLEAN DEFAULT false NOT NULL;
+ALTER TABLE runs ADD COLUMN trigger_digest TEXT, ADD COLUMN forgotten BOOLEAN DEFAULT false NOT NULL;
 
 -- what became of the tries to seal and store a bundle, and how many cards stood when its sealing began
 ALTER TABLE evidence_bundles

@@ -41,7 +41,7 @@ $$;
 -- `write_once`: what is told at the beginning; the program has no right to update these columns at all.
 -- They fire only where a statement names such a column, so they cost the others nothing.
 CREATE TRIGGER write_once BEFORE UPDATE OF
-    run_id, tenant, trigger_type, trigger_ref, trigger, definition_name, definition_version, definition_digest,
+    run_id, tenant, trigger_type, trigger_ref, definition_name, definition_version, definition_digest,
     requested_by, requester_kind, submitted_by, requester_accounts, request_id, salt, created_at
     ON runs FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
@@ -57,12 +57,12 @@ CREATE TRIGGER write_once BEFORE UPDATE OF
     ON approvals FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF
-    effect_id, run_id, tenant, purpose, step, connector, operation, target, fields, tier, reversible_by, redact,
+    effect_id, run_id, tenant, purpose, step, connector, operation, target, tier, reversible_by, redact, hides,
     idempotency_key, dedupe_key, correlation_key, created_at
     ON effects FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF
-    notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor, request_id, received_at
+    notification_id, tenant, kind, dedupe_key, correlation_key, actor, request_id, received_at
     ON notifications FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF run_id, sealed_seq, sealed_cards, created_at
@@ -71,9 +71,21 @@ CREATE TRIGGER write_once BEFORE UPDATE OF run_id, sealed_seq, sealed_cards, cre
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, salt
     ON tenants FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
+-- `forget_once`: what the work was done with. When that is over, what nobody may see is taken out of it.
+CREATE TRIGGER forget_once BEFORE UPDATE OF trigger, forgotten ON runs FOR EACH ROW
+    WHEN (OLD.finished_at IS NULL OR OLD.forgotten OR NOT NEW.forgotten) EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER forget_once BEFORE UPDATE OF fields, forgotten ON effects FOR EACH ROW
+    WHEN (OLD.status NOT IN ('dispatched', 'rejected', 'failed') OR OLD.forgotten IS NOT NULL OR NEW.forgotten IS NULL)
+    EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER forget_once BEFORE UPDATE OF payload, forgotten ON notifications FOR EACH ROW
+    WHEN (OLD.applied_at IS NULL OR OLD.forgotten OR NOT NEW.forgotten) EXECUTE FUNCTION refuse_rewrite();
+
 -- `set_once`: what is told later, and then stays.
-CREATE TRIGGER set_once BEFORE UPDATE OF finished_at ON runs FOR EACH ROW
-    WHEN (OLD.finished_at IS NOT NULL AND NEW.finished_at IS DISTINCT FROM OLD.finished_at)
+CREATE TRIGGER set_once BEFORE UPDATE OF finished_at, trigger_digest ON runs FOR EACH ROW
+    WHEN (OLD.finished_at IS NOT NULL AND NEW.finished_at IS DISTINCT FROM OLD.finished_at
+          OR OLD.trigger_digest IS NOT NULL AND NEW.trigger_digest IS DISTINCT FROM OLD.trigger_digest)
     EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER set_once BEFORE UPDATE OF resolved_at ON waits FOR EACH ROW
