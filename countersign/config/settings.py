@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
+from countersign.config.dsn import check_dsn
 from countersign.config.errors import CountersignError
 from runtime.definitions.problems import hint
 
@@ -34,8 +35,7 @@ class ConfigError(CountersignError):
 
 
 def _database(url: SecretStr) -> SecretStr:
-    if urlsplit(url.get_secret_value()).scheme not in ("postgresql", "postgres"):
-        raise ValueError("is not postgresql://USER:PASSWORD@HOST:PORT/NAME")
+    check_dsn(url.get_secret_value())
     return url
 
 
@@ -67,6 +67,13 @@ def _secret(shortest: int) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _token(secret: SecretStr) -> SecretStr:
+    """Refuse what goes into no header: libraries quote it when they find out."""
+    if not re.fullmatch(r"[!-~]+", secret.get_secret_value()):
+        raise ValueError("holds a space, a line break or another character that no token has")
+    return secret
+
+
 def _slashed(prefix: object) -> object:
     return f"{prefix}/" if isinstance(prefix, str) and prefix and not prefix.endswith("/") else prefix
 
@@ -78,6 +85,7 @@ def packs_in(folder: Path) -> list[Path]:
 
 # Anybody can sign with an empty secret, and find a short one by trying.
 Secret = Annotated[SecretStr, _secret(1)]
+Token = Annotated[SecretStr, AfterValidator(_token)]
 SigningSecret = Annotated[SecretStr, _secret(20)]
 CallerSecret = Annotated[SecretStr, _secret(32)]
 Word = Annotated[str, Field(min_length=1)]
@@ -101,9 +109,9 @@ class Settings(BaseSettings):
     definitions: Literal["strict", "warn"] = Field("strict", description="what an invalid definition does to a start")
     directory: Path | None = Field(None, description="YAML file of people, agents and their Slack accounts")
 
-    slack_bot_token: Secret | None = Field(None, description="xoxb-…, of the installed app")
+    slack_bot_token: Token | None = Field(None, description="xoxb-…, of the installed app")
     slack_signing_secrets: list[SigningSecret] = Field([], description="for HTTP: one, or two while rotating")
-    slack_app_token: Secret | None = Field(None, description="xapp-…, for Socket Mode")
+    slack_app_token: Token | None = Field(None, description="xapp-…, for Socket Mode")
     slack_api_url: Annotated[str, AfterValidator(_base)] = Field(
         "https://slack.com/api/", description="base URL of the Web API"
     )
@@ -117,7 +125,7 @@ class Settings(BaseSettings):
     )
     s3_endpoint: Annotated[str, AfterValidator(_http)] | None = Field(None, description="S3, for others than AWS")
     s3_region: Word = Field("us-east-1", description="region of the bucket")
-    s3_access_key: Secret | None = Field(None, description="access key; boto3's own search if not set")
+    s3_access_key: Token | None = Field(None, description="access key; boto3's own search if not set")
     s3_secret_key: Secret | None = Field(None, description="secret key; boto3's own search if not set")
     retention_days: int = Field(2555, ge=1, le=36500, description="retention where the bucket has Object Lock")
     retention_mode: Literal["GOVERNANCE", "COMPLIANCE"] = Field("COMPLIANCE", description="Object Lock mode")

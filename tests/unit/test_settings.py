@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from countersign.config.settings import ConfigError, Settings, explain, read_settings, required
 
 CANARY = "canary-5d1e8a70c3b94f62a1d7e0b8"
+TOKENS = ("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "S3_ACCESS_KEY")
 CALLER_SECRET = f"{CANARY}-{CANARY}"
 
 
@@ -80,6 +81,7 @@ def test_settings_cannot_be_changed() -> None:
         ("PACK", '{"kyc": {"timeout": 3}}', "valid string"),
         ("DATABASE_URL", f"mysql://u:{CANARY}@db/x", "is not postgresql://"),
         ("DATABASE_URL", f"host=db password={CANARY}", "is not postgresql://"),
+        *((name, f"xoxb-{CANARY}{odd}", "no token has") for name in TOKENS for odd in (" x", "\nx", "ü")),
         ("OPA_URL", "http://opa:8181/v1/data", "without a path"),
         ("OPA_URL", "opa:8181", "is not http(s)://HOST"),
         ("OPA_URL", f"http://u:{CANARY}@opa:8181", "without credentials"),
@@ -135,7 +137,7 @@ def test_a_missing_setting_is_named() -> None:
 
 def test_secrets_may_come_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "countersign_slack_bot_token").write_text("xoxb-from-a-file\n")
-    (tmp_path / "countersign_s3_access_key").write_text("from a file")
+    (tmp_path / "countersign_s3_access_key").write_text("from-a-file")
     (tmp_path / "countersign_s3_secret_key").write_text("from a file")
     given(monkeypatch, S3_SECRET_KEY="from the environment")
     settings = read_settings(tmp_path)
