@@ -1,6 +1,7 @@
 """Asks OPA, through opa-python-client, and knows the exact policy text behind each answer."""
 
 import asyncio
+import logging
 import time
 from typing import Self
 
@@ -8,8 +9,11 @@ import aiohttp
 from pydantic import ValidationError
 
 from policy.answer import Reply, first_problem, parse_reply
+from policy.complaints import Complaints
 from policy.model import PolicyText, PolicyUnavailableError, Question, Verdict
 from policy.transport import connect
+
+_log = logging.getLogger(__name__)
 
 TEXTS_KEPT = 32
 FRESH_SECONDS = 5.0
@@ -31,6 +35,7 @@ class OpaEngine:
         self._fresh = fresh
         self._read_at = float("-inf")
         self._fetching = asyncio.Lock()
+        self._complaints = Complaints(_log)
 
     async def __aenter__(self) -> Self:
         """Open the connection pool."""
@@ -90,4 +95,6 @@ class OpaEngine:
         return revision in self._texts and time.monotonic() - self._read_at < self._fresh
 
     def _unavailable(self, why: str) -> PolicyUnavailableError:
-        return PolicyUnavailableError(f"policy unavailable: OPA at {self._url}: {why}")
+        said = f"policy unavailable: OPA at {self._url}: {why}"
+        self._complaints.say(said)
+        return PolicyUnavailableError(said)

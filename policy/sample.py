@@ -12,10 +12,10 @@ _TIERS = ("low", "medium", "high")
 
 
 def listed_questions(text: PolicyText) -> list[Question]:
-    """Return a question in each tier for every tenant, connector, operation and target that the policy's data lists."""
+    """Return a question in each tier about every operation that the policy's data lists for a tenant."""
     tenants = _members(json.loads(text.files.get(CONFIG_FILE, "{}")))
     return [
-        sample(tenant, connector, operation, target, tier)
+        sample(tenant, connector, operation, target, tier, _TIME)
         for tenant, config in tenants.items()
         for connector, operation, target in _listed(_members(config))
         for tier in _TIERS
@@ -25,7 +25,7 @@ def listed_questions(text: PolicyText) -> list[Question]:
 def _listed(config: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     for connector, entry in _members(config.get("connectors")).items():
         for operation, listed in _members(_members(entry).get("operations")).items():
-            for pattern in _members(listed).get("targets") or ():
+            for pattern in (_members(listed).get("targets") or ())[:1]:
                 yield connector, operation, str(pattern).replace("**", "1").replace("*", "1")
 
 
@@ -34,11 +34,11 @@ def _members(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def sample(tenant: str, connector: str, operation: str, target: str, tier: str) -> Question:
+def sample(tenant: str, connector: str, operation: str, target: str, tier: str, time: str) -> Question:
     """Return a question whose answer does not matter, as long as it is one."""
     return Question.model_validate(
         {
-            "time": _TIME,
+            "time": time,
             "tenant": tenant,
             "actor": {"id": "nobody", "kind": "system", "groups": [], "submitted_by": "nobody"},
             "run": {"id": "none", "definition": "none", "version": 1, "trigger_type": "none"},

@@ -1,5 +1,6 @@
 """A real OPA for tests: the pinned program, a copy of the policies that a test may change, and a question to ask."""
 
+import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator
@@ -9,9 +10,13 @@ from typing import Any
 
 from countersign.embedded.children import Supervisor
 from countersign.embedded.opa import OpaChild
+from countersign.embedded.ports import free_port
 from countersign.embedded.setup.servers import OPA, find
+from policy.bundle import build_bundle
 from policy.model import Question
 from policy.text import PolicyFolders
+from policy.transport import connect
+from tests.patience import MINUTE
 
 POLICIES = Path(__file__).resolve().parents[1] / "rego"
 PACKS = tuple(sorted(folder.parent for folder in POLICIES.parent.glob("packs/*/rego")))
@@ -35,6 +40,27 @@ async def start_opa(policies: Path, work: Path) -> AsyncIterator[OpaChild]:
     """Serve core policies and the packs' rules, following changes quickly, until the context ends."""
     async with OpaChild(opa_program(), PolicyFolders(policies, PACKS), work, Supervisor(), poll=0.05) as child:
         yield child
+
+
+@asynccontextmanager
+async def own_opa(policies: Path, work: Path) -> AsyncIterator[str]:
+    """Serve core policies and the packs' rules with an OPA of one's own, which nobody vets; yield its address."""
+    (work / "bundle.tar.gz").write_bytes(build_bundle(PolicyFolders(policies, PACKS)).data)
+    address = f"127.0.0.1:{free_port()}"
+    arguments = ("run", "--server", "--addr", address, "--set=decision_logs.console=true", "--bundle", "bundle.tar.gz")
+    with (work / "opa.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            opa_program(), *arguments, cwd=work, env={}, stdout=log, stderr=log
+        )
+    try:
+        async with asyncio.timeout(MINUTE), connect(f"http://{address}", 1.0) as client:
+            while not await client.check_health():
+                assert process.returncode is None, (work / "opa.log").read_text()
+                await asyncio.sleep(0.02)
+        yield f"http://{address}"
+    finally:
+        process.terminate()
+        await process.wait()
 
 
 def question(votes: list[dict[str, Any]] | None = None, writes: int = 0, **effect: Any) -> Question:

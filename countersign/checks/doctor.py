@@ -10,9 +10,9 @@ from pathlib import Path
 from bot.slack.client import slack_client
 from bot.slack.doctor import Fact, check_slack
 from countersign.checks import directory, evidence
-from countersign.checks.probe import policy_text
+from countersign.checks.probe import examined
 from countersign.compose.archive import make_archive
-from countersign.compose.engine import validated_catalog
+from countersign.compose.engine import make_policy, validated_catalog
 from countersign.config.settings import Settings, required
 from receipts.signing import load_or_create
 from runtime.clock import Clock
@@ -56,8 +56,9 @@ async def _program(_: Settings) -> list[Fact]:
 
 async def _policy(settings: Settings, clock: Clock) -> list[Fact]:
     """OPA's version, the bundle's revision and every member of the answer are checked by the client that asks."""
-    text = await policy_text(settings, clock)
-    return [Fact("policy", ok=True, detail=f"answers, with policy {text.digest}")]
+    async with make_policy(settings) as engine:
+        digest = await examined(engine, settings.tenant, clock(), passed="")
+    return [Fact("policy", ok=True, detail=f"answers about every operation that it lists, with policy {digest}")]
 
 
 async def _definitions(settings: Settings) -> list[Fact]:

@@ -1,10 +1,11 @@
-"""A question to policy whose answer does not matter, as long as there is one."""
+"""Questions to policy whose answers do not matter, as long as they are answers."""
 
 from datetime import datetime
 
 from countersign.compose.engine import make_policy
 from countersign.config.settings import Settings
-from policy.model import PolicyText, Question
+from policy.model import PolicyEngine, PolicyText, PolicyUnavailableError, Question
+from policy.sample import listed_questions, sample, what
 from receipts.fields import timestamp
 from runtime.clock import Clock
 
@@ -16,26 +17,25 @@ async def policy_text(settings: Settings, clock: Clock) -> PolicyText:
         return engine.text(verdict.policy_digest)
 
 
+async def examined(engine: PolicyEngine, tenant: str, now: datetime, passed: str) -> str:
+    """Return the digest of the policy that answers now, or raise PolicyUnavailableError.
+
+    It has an answer about every operation that it lists for the tenant; one that `passed` before is not asked again.
+    """
+    digest = (await engine.ask(probe(tenant, now))).policy_digest
+    if digest != passed:
+        for question in _questions(engine.text(digest), tenant):
+            try:
+                await engine.ask(question)
+            except PolicyUnavailableError as error:
+                raise PolicyUnavailableError(f"{what(question)}: {error}") from error
+    return digest
+
+
+def _questions(text: PolicyText, tenant: str) -> list[Question]:
+    return [question for question in listed_questions(text) if question.tenant == tenant]
+
+
 def probe(tenant: str, now: datetime) -> Question:
-    """Return a question whose answer does not matter, as long as it is one."""
-    return Question.model_validate(
-        {
-            "time": timestamp(now),
-            "tenant": tenant,
-            "actor": {"id": "doctor", "kind": "system", "groups": [], "submitted_by": "doctor"},
-            "run": {"id": "none", "definition": "none", "version": 1, "trigger_type": "none"},
-            "step": "",
-            "effect": {
-                "connector": "none",
-                "operation": "none",
-                "target": "none",
-                "fields": {},
-                "tier": "low",
-                "reversible": True,
-                "digest": "0" * 64,
-            },
-            "approval": None,
-            "votes": [],
-            "counters": {"writes": 0},
-        }
-    )
+    """Return a question about nothing in particular."""
+    return sample(tenant, "none", "none", "none", "low", timestamp(now))

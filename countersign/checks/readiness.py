@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import psycopg
 
-from countersign.checks.probe import probe
+from countersign.checks.probe import examined
 from countersign.compose.system import System
 from policy.model import PolicyUnavailableError
 from runtime.desk import inspection
@@ -29,6 +29,7 @@ class Readiness:
         self._system = system
         self._slack = slack
         self._faults: dict[str, str] = {}
+        self._passed = ""  # the digest of the policy that was examined last, and answered
         self._looked_at = float("-inf")
         self._looking = asyncio.Lock()
 
@@ -57,7 +58,7 @@ class Readiness:
     async def _policy(self) -> str:
         engine = self._system.engine
         try:
-            await engine.policy.ask(probe(self._system.settings.tenant, engine.clock()))
+            self._passed = await examined(engine.policy, self._system.settings.tenant, engine.clock(), self._passed)
         except PolicyUnavailableError as error:
             return str(error)
         return ""

@@ -17,6 +17,7 @@ from runtime.clock import utc_now
 from tests.files import DIRECTORY
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
 from tests.integration.program_stage import SECRETS, command, composed, database, environment, sandbox, settings_of
+from tests.opa_server import copy_policies, own_opa
 
 CANARY = "canary-2b6d"
 FACTS = {
@@ -158,6 +159,16 @@ async def test_an_opa_that_is_too_old_is_found(well: dict[str, Any]) -> None:
     async with TestServer(app) as server:
         found = await ill(settings_of(**{**well, "opa": str(server.make_url(""))}))
     assert "OPA 1.3.0 is older than 1.4.0" in found["policy"]
+
+
+async def test_a_policy_that_answers_nonsense_is_found(well: dict[str, Any], tmp_path: Path) -> None:
+    policies = copy_policies(tmp_path / "rego")
+    decision = policies / "countersign/effect/decision.rego"
+    decision.write_text(decision.read_text().replace('"needs_approval"', '"maybe"'))
+    async with own_opa(policies, tmp_path) as url:
+        found = await ill(settings_of(**{**well, "opa": url}))
+    assert "acme: portal::request_documents: policy unavailable" in found["policy"]
+    assert "result.outcome" in found["policy"]
 
 
 async def test_a_signing_key_among_the_data_or_open_to_others_is_found(well: dict[str, Any], tmp_path: Path) -> None:

@@ -1,15 +1,18 @@
 """The probe is true: a process is ready when the database takes writes, policy answers, and Slack lets it in."""
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
+from countersign.checks.probe import examined
 from countersign.checks.readiness import Readiness
 from countersign.compose.system import Role, compose
 from countersign.embedded.opa import OpaChild
+from policy.model import PolicyEngine, PolicyText, Question, Verdict
 from tests.integration.program_stage import (
     composed,
     edge_of,
@@ -20,6 +23,23 @@ from tests.integration.program_stage import (
     settings_of,
     until_ready,
 )
+from tests.opa_server import copy_policies, own_opa
+
+
+@dataclass
+class Counting:
+    """A real engine, whose questions are counted."""
+
+    policy: PolicyEngine
+    asked: int = 0
+
+    async def ask(self, question: Question) -> Verdict:
+        self.asked += 1
+        return await self.policy.ask(question)
+
+    def text(self, digest: str) -> PolicyText:
+        return self.policy.text(digest)
+
 
 CANARY = "canary-9d02"
 
@@ -55,6 +75,28 @@ async def test_a_database_that_takes_no_writes_is_not_ready_and_503(
         assert is_problem(answer, 503, "takes no writes")
         assert answer.headers["Retry-After"]
     assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_a_process_whose_policy_answers_nonsense_is_not_ready(
+    dsn: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    policies = copy_policies(tmp_path / "rego")
+    decision = policies / "countersign/effect/decision.rego"
+    decision.write_text(decision.read_text().replace('"needs_approval"', '"maybe"'))
+    async with own_opa(policies, tmp_path) as url, composed(settings_of(dsn, url, tmp_path)) as system:
+        assert await Readiness(system, list)() == ["policy"]
+    assert any("policy: acme: portal::request_documents: policy unavailable" in said for said in caplog.messages)
+
+
+async def test_a_policy_that_passed_is_not_examined_at_each_probe(dsn: str, opa: OpaChild, tmp_path: Path) -> None:
+    async with composed(settings_of(dsn, opa.url, tmp_path)) as system:
+        policy, now = system.engine.policy, system.engine.clock()
+        passed = await examined(policy, "acme", now, passed="")
+        counting = Counting(policy)
+        assert await examined(counting, "acme", now, passed) == passed
+        assert counting.asked == 1
+        assert await examined(counting, "acme", now, passed="") == passed
+        assert counting.asked > 10
 
 
 async def test_a_probe_writes_nothing_that_stays(dsn: str, opa: OpaChild, tmp_path: Path) -> None:
