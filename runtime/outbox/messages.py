@@ -15,6 +15,9 @@ from runtime.outbox.propose import propose
 from runtime.store import approvals, directory
 from runtime.store.run_tx import RunTx
 
+MOST_DIRECT = 10
+"""People up to whom each gets a direct message; where there are more, their channel is told alone."""
+
 _RETRY = retry.to_document(Retry(100_000, "exponential", timedelta(seconds=2), timedelta(minutes=2)))
 """A chat that is away is tried until the effect's deadline: for a card, that is as long as its approval is open."""
 
@@ -51,8 +54,16 @@ async def tell_requester(engine: Engine, tx: RunTx, name: str, text: str) -> Non
 
 
 async def tell_groups(engine: Engine, tx: RunTx, groups: list[str], name: str, text: str) -> None:
-    """Tell every person of the groups who has a Slack account."""
-    await _tell(engine, tx, await directory.accounts_in_groups(tx.conn, tx.tenant, groups), name, text)
+    """Tell the groups: one message to each channel of theirs and, where they are few, one to each person as well.
+
+    Every message is an effect with leaves of its own, written under the run's lock: a large group hears it once.
+    """
+    for channel in dict.fromkeys(engine.routing.channel((group,)) for group in groups):
+        message = PostMessage(channel=channel, text=text)
+        key = f"say:{tx.run_id}:{name}:{channel}"
+        await _send(engine, tx, "post_message", channel, message, key, OnDoubt.RECONCILE)
+    accounts = await directory.accounts_in_groups(tx.conn, tx.tenant, groups)
+    await _tell(engine, tx, accounts if len(accounts) <= MOST_DIRECT else [], name, text)
 
 
 async def _tell(engine: Engine, tx: RunTx, users: list[str], name: str, text: str) -> None:

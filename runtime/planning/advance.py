@@ -10,15 +10,18 @@ from runtime.definitions.model import Definition, Kind, Verb
 from runtime.engine import Engine
 from runtime.model.action import commitment, dedupe_key
 from runtime.model.effect import NewEffect, Purpose
-from runtime.model.states import RunStatus, StepStatus, WaitType
+from runtime.model.states import StepStatus, WaitType
 from runtime.model.step import StepState
 from runtime.outbox import messages, retry
 from runtime.outbox.propose import propose
+from runtime.planning.ending import Ending, ending_of, ending_sentence
 from runtime.planning.planner import Event, Proposal, Snapshot, Timer, Transition, plan
 from runtime.planning.waits import open_wait
 from runtime.store import approvals, effects, waits
 from runtime.store import steps as step_rows
 from runtime.store.run_tx import RunTx
+
+POST_TASK = "slack::post_task"
 
 _SAID = {
     StepStatus.SUCCEEDED,
@@ -39,7 +42,7 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     transition = await _cleaned(tx, plan(definition, snapshot, event))
     await _write_steps(tx, transition)
     await _emit(engine, tx, definition, transition)
-    await _move_run(engine, tx, transition, steps)
+    await _move_run(engine, tx, definition, transition, steps)
     engine.wakeup.poke()
     return transition
 
@@ -79,6 +82,10 @@ async def _emit(engine: Engine, tx: RunTx, definition: Definition, transition: T
 def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Proposal) -> NewEffect:
     verb = proposal.verb
     connector, operation = verb.handler.split("::")
+    fields, target = proposal.params, proposal.target
+    if verb.handler == POST_TASK:  # a review goes where its groups are, unless its author names a channel
+        target = str(fields.get("channel") or engine.routing.channel(tuple(fields.get("groups", ()))))
+        fields = {**fields, "channel": target}
     return NewEffect(
         effect_id=engine.new_id("eff"),
         dedupe_key=dedupe_key(definition.digest, tx.run_id, proposal.path, "perform"),
@@ -86,8 +93,8 @@ def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Prop
         step=proposal.path,
         connector=connector,
         operation=operation,
-        target=proposal.target,
-        fields=proposal.params,
+        target=target,
+        fields=fields,
         tier=verb.tier,
         reversible_by=verb.reversible_by,
         redact=verb.redact,
@@ -120,22 +127,20 @@ async def _open_timer(engine: Engine, tx: RunTx, timer: Timer) -> None:
     )
 
 
-async def _move_run(engine: Engine, tx: RunTx, transition: Transition, before: Mapping[str, StepState]) -> None:
+async def _move_run(
+    engine: Engine, tx: RunTx, definition: Definition, transition: Transition, before: Mapping[str, StepState]
+) -> None:
     if transition.run is tx.status:
         return
     was, tx.status = tx.status, transition.run
     if tx.is_over:
-        tx.error = _first_error({**before, **transition.steps})
-        await _clear_up(engine, tx)
+        ending = ending_of(definition, tx.status, {**before, **transition.steps})
+        tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else ""
+        await _clear_up(engine, tx, ending)
     tx.leaf(f"run.{tx.status}", {"from": str(was), **({"error": tx.error} if tx.error else {})})
 
 
-def _first_error(steps: Mapping[str, StepState]) -> str:
-    failed = [(path, state) for path, state in steps.items() if state.status is StepStatus.FAILED_TERMINAL]
-    return f"{failed[0][0]}: {failed[0][1].error}" if failed else ""
-
-
-async def _clear_up(engine: Engine, tx: RunTx) -> None:
+async def _clear_up(engine: Engine, tx: RunTx, ending: Ending) -> None:
     """End everything that a finished run still waits for, asks for, or meant to do."""
     await waits.cancel_waits(tx.conn, tx.run_id, tx.now)
     for effect_id in await effects.reject_open(tx.conn, tx.run_id, f"the run ended: {tx.status}"):
@@ -143,11 +148,4 @@ async def _clear_up(engine: Engine, tx: RunTx) -> None:
     for approval_id in await approvals.cancel_open(tx.conn, tx.run_id, tx.now):
         tx.leaf("approval.canceled", {"approval_id": approval_id}, approval_id=approval_id)
         await messages.card_changed(engine, tx, approval_id)
-    await messages.tell_requester(engine, tx, "run", _ENDINGS[tx.status].format(tx=tx))
-
-
-_ENDINGS = {
-    RunStatus.SUCCEEDED: "Your run {tx.run_id} has finished: every step succeeded.",
-    RunStatus.FAILED_TERMINAL: "Your run {tx.run_id} has ended without success. {tx.error}",
-    RunStatus.CANCELED: "Your run {tx.run_id} was canceled.",
-}
+    await messages.tell_requester(engine, tx, "run", ending_sentence(tx.run_id, ending))

@@ -119,3 +119,23 @@ async def test_a_second_claim_of_a_trigger_returns_the_first_run(case: Case) -> 
     second = await case.bench.start("kyc.onboarding", TRIGGER)
     assert second.run_id == first.run_id
     assert not second.is_new
+
+
+async def test_a_review_goes_to_the_channel_of_its_groups(case: Case) -> None:
+    await case.to_review()
+    (task,) = case.bench.chat.said("post_task")
+    assert task["channel"] == "C0COMPLIANCE"
+    (effect,) = await case.bench.rows("SELECT target, fields FROM effects WHERE operation = 'post_task'")
+    assert (effect["target"], effect["fields"]["channel"]) == ("C0COMPLIANCE", "C0COMPLIANCE")
+
+
+async def test_who_asked_is_told_that_the_review_said_no_and_what_was_not_done(case: Case) -> None:
+    run_id = await case.to_review()
+    task = await case.bench.approval_id("task")
+    assert (await case.bench.click("ben", task, "reject", "an owner is missing")).counted
+    await case.bench.settle()
+    assert (await case.bench.run(run_id))["status"] == "succeeded"
+    said = [message["text"] for message in case.bench.chat.said("direct_message")][-1]
+    assert said.startswith(f"Your run {run_id} has finished. Rejected: review (an owner is missing). Not done: ")
+    assert "filing (not so: " in said
+    assert "every step" not in said

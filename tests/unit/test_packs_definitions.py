@@ -29,7 +29,7 @@ def catalog() -> Catalog:
 
 @pytest.fixture(scope="module")
 def onboarding(catalog: Catalog) -> Definition:
-    return catalog.definitions["kyc-onboarding", 1]
+    return catalog.definitions["kyc-onboarding", 2]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,72 @@
+"""What a run came to, for those who are told: what failed, what people rejected, and what was not done and why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runtime.definitions.model import Definition
+from runtime.model.states import RunStatus, StepStatus
+from runtime.model.step import StepState
+
+
+@dataclass(frozen=True)
+class StepNote:
+    """One step, and why it is named."""
+
+    step: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The end of a run. A review that said no is a result, and no failure: it is among `rejected` all the same."""
+
+    status: RunStatus
+    failed: tuple[StepNote, ...]
+    rejected: tuple[StepNote, ...]
+    skipped: tuple[StepNote, ...]
+
+
+def ending_of(definition: Definition, status: RunStatus, steps: Mapping[str, StepState]) -> Ending:
+    """Return what a run of `definition` came to with its steps as they ended."""
+    in_order = {path: steps[path] for path in definition.steps if path in steps}
+    return Ending(
+        status,
+        failed=_notes(in_order, StepStatus.FAILED_TERMINAL),
+        rejected=tuple(
+            StepNote(path, str(state.result.get("reason", "")))
+            for path, state in in_order.items()
+            if _said_no(definition, path, state)
+        ),
+        skipped=_notes(in_order, StepStatus.SKIPPED),
+    )
+
+
+def _notes(steps: Mapping[str, StepState], status: StepStatus) -> tuple[StepNote, ...]:
+    return tuple(StepNote(path, state.error) for path, state in steps.items() if state.status is status)
+
+
+def _said_no(definition: Definition, path: str, state: StepState) -> bool:
+    is_review = definition.verb_of(path).wait_type == "human_task" and isinstance(state.result, Mapping)
+    return is_review and state.result.get("decision") == "rejected"
+
+
+def ending_sentence(run_id: str, ending: Ending) -> str:
+    """Say it to the person who asked."""
+    said = {
+        RunStatus.SUCCEEDED: f"Your run {run_id} has finished",
+        RunStatus.FAILED_TERMINAL: f"Your run {run_id} has ended without success",
+        RunStatus.CANCELED: f"Your run {run_id} was canceled",
+    }[ending.status]
+    if ending.status is RunStatus.SUCCEEDED and not ending.rejected and not ending.skipped:
+        return f"{said}: every step was done."
+    parts = [
+        *(f"{note.step}: {note.why}" for note in ending.failed[:1]),
+        *(_listed("Rejected", ending.rejected)),
+        *(_listed("Not done", ending.skipped)),
+    ]
+    return ". ".join([said, *(part.rstrip(".") for part in parts)]) + "."
+
+
+def _listed(word: str, notes: tuple[StepNote, ...]) -> list[str]:
+    named = [f"{note.step} ({note.why})" if note.why else note.step for note in notes]
+    return [f"{word}: {', '.join(named)}"] if named else []

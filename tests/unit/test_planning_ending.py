@@ -1,0 +1,55 @@
+"""What people are told when a run has ended: what failed, what was rejected, what was not done and why."""
+
+from dataclasses import replace
+
+import pytest
+
+from runtime.definitions.model import Definition
+from runtime.model.states import RunStatus, StepStatus
+from runtime.model.step import StepState
+from runtime.planning.ending import Ending, StepNote, ending_of, ending_sentence
+from tests.unit.test_definitions_catalog import GOOD, load
+
+DONE = StepState(StepStatus.SUCCEEDED, {"decision": "rejected", "reason": "no"})
+
+
+@pytest.fixture
+def onboard() -> Definition:
+    definition = load(GOOD).latest("onboard")
+    assert definition is not None
+    return definition
+
+
+def test_rejected_review_is_named_and_other_results_are_not(onboard: Definition) -> None:
+    steps = dict.fromkeys(onboard.steps, DONE)
+    assert ending_of(onboard, RunStatus.SUCCEEDED, steps) == Ending(RunStatus.SUCCEEDED, (), (), ())
+    review = replace(onboard.verbs["ask_client"], wait_type="human_task")
+    reviewed = replace(onboard, verbs={**onboard.verbs, "ask_client": review})
+    assert ending_of(reviewed, RunStatus.SUCCEEDED, steps).rejected == (StepNote("ask", "no"),)
+
+
+def test_failed_and_skipped_steps_are_named_with_their_reason(onboard: Definition) -> None:
+    steps = {
+        "look": StepState(StepStatus.FAILED_TERMINAL, error="away"),
+        "pause": StepState(StepStatus.CANCELED, error="step look failed"),
+        "ask": StepState(StepStatus.SKIPPED, error="not so: x"),
+    }
+    ending = ending_of(onboard, RunStatus.FAILED_TERMINAL, steps)
+    assert (ending.failed, ending.skipped) == ((StepNote("look", "away"),), (StepNote("ask", "not so: x"),))
+    said = "Your run r1 has ended without success. look: away. Not done: ask (not so: x)."
+    assert ending_sentence("r1", ending) == said
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        (Ending(RunStatus.SUCCEEDED, (), (), ()), "Your run r1 has finished: every step was done."),
+        (Ending(RunStatus.CANCELED, (), (), ()), "Your run r1 was canceled."),
+        (
+            Ending(RunStatus.SUCCEEDED, (), (StepNote("review", "wrong owner"),), (StepNote("filing", ""),)),
+            "Your run r1 has finished. Rejected: review (wrong owner). Not done: filing.",
+        ),
+    ],
+)
+def test_sentence_says_what_is_so(ending: Ending, said: str) -> None:
+    assert ending_sentence("r1", ending) == said
