@@ -67,6 +67,7 @@ class Engine:
     """Everything the runtime's shell needs; nothing in it is built by the runtime itself."""
 
     dsn: str
+    listen_dsn: str | None  # where LISTEN works; without it workers poll
     pool: Pool
     tenant: str
     handlers: Mapping[str, Handler]

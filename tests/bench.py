@@ -214,9 +214,10 @@ async def open_bench(
     catalog = load_catalog(packs, every)
     catalog.require("strict")
     clock = clock or HandClock()
-    async with make_pool(as_program(dsn), size=8, **connection) as pool:
+    async with make_pool(as_program(dsn), size=8, behind_pooler=False, **connection) as pool:
         engine = Engine(
             dsn=as_program(dsn),
+            listen_dsn=as_program(dsn),
             pool=pool,
             tenant=TENANT,
             handlers=every,

@@ -18,11 +18,15 @@ from countersign.embedded.setup.work import Report, SetUpError, one_at_a_time, r
 
 @dataclass(frozen=True)
 class Package:
-    """A package, and the program of it that tests run; `places` are the folders where it is installed."""
+    """A package, the program of it that tests run, and the folder where that is installed.
+
+    `on_path` says that any program by that name will do.
+    """
 
     name: str
     program: str
-    places: tuple[str, ...]
+    place: str
+    on_path: bool
 
 
 @dataclass(frozen=True)
@@ -33,23 +37,22 @@ class Program:
     env: dict[str, str]
 
 
-PGBOUNCER = Package("pgbouncer", "pgbouncer", ("usr/sbin", "usr/bin"))
-POSTGRES_15 = Package("postgresql-15", "postgres", ("usr/lib/postgresql/15/bin",))
+PGBOUNCER = Package("pgbouncer", "pgbouncer", "usr/sbin", on_path=True)
+POSTGRES_15 = Package("postgresql-15", "postgres", "usr/lib/postgresql/15/bin", on_path=False)
 
 
 def find(package: Package) -> Program | None:
     """Return the program from the machine or the cache; None if it is in neither."""
-    on_path = shutil.which(package.program) if "lib" not in package.places[0] else None
-    installed = [Path("/", place, package.program) for place in package.places]
-    for path in [*([Path(on_path)] if on_path else []), *installed]:
-        if os.access(path, os.X_OK):
-            return Program(path, {})
+    installed = Path("/", package.place, package.program)
+    if os.access(installed, os.X_OK):
+        return Program(installed, {})
+    if package.on_path and (found := shutil.which(package.program)):
+        return Program(Path(found), {})
     root = _folder(package)
+    if not os.access(root / package.place / package.program, os.X_OK):
+        return None
     libraries = ":".join(str(folder) for folder in sorted(root.glob("usr/lib/*-linux-*")))
-    for place in package.places:
-        if os.access(root / place / package.program, os.X_OK):
-            return Program(root / place / package.program, {"LD_LIBRARY_PATH": libraries})
-    return None
+    return Program(root / package.place / package.program, {"LD_LIBRARY_PATH": libraries})
 
 
 def ensure(package: Package, report: Report) -> Program:
@@ -64,6 +67,14 @@ def ensure(package: Package, report: Report) -> Program:
     if found is None:
         raise SetUpError(f"the package {package.name} has no {package.program}: install it by hand, and run again.")
     return found
+
+
+def bring_if_offered(package: Package, report: Report) -> None:
+    """Fetch a package where it is missing and to be had; else say what is left out."""
+    try:
+        ensure(package, report)
+    except SetUpError as error:
+        report(f"Tests do without {package.name}: {error}")
 
 
 def _folder(package: Package) -> Path:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from countersign.embedded.setup.servers import MINIO, OPA, Server, ensure
 from countersign.embedded.setup.work import Finished, Report, SetUpError, one_at_a_time, run_watched, to_stderr
+from tools import debian
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -47,6 +48,7 @@ NEEDS: dict[str, tuple[tuple[Layer, ...], tuple[Server, ...]]] = {
     "check": ((PACKAGES, PROJECT, DEVELOPMENT), (OPA,)),
     "test": ((PACKAGES, PROJECT, DEVELOPMENT), (OPA, MINIO)),
 }
+TESTS = "test"
 
 
 def main(purpose: str) -> int:
@@ -56,6 +58,9 @@ def main(purpose: str) -> int:
         Environment(ROOT, to_stderr).ensure(layers)
         for server in servers:
             ensure(server, to_stderr)
+        if purpose == TESTS:
+            debian.ensure(debian.PGBOUNCER, to_stderr)
+            debian.bring_if_offered(debian.POSTGRES_15, to_stderr)
     except SetUpError as error:
         to_stderr(str(error))
         return 1

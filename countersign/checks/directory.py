@@ -15,7 +15,7 @@ from policy.text import CONFIG_FILE
 from runtime.clock import Clock
 from runtime.desk import inspection
 
-OLDEST_POSTGRES = 16
+OLDEST_POSTGRES = 15
 SKEW_LIMIT = 2.0
 """Seconds by which this machine's clock may differ from the database's."""
 

@@ -34,6 +34,7 @@ def make_engine(
     """Return the engine of this process."""
     return Engine(
         dsn=storage.dsn,
+        listen_dsn=storage.listen_dsn,
         pool=storage.pool,
         tenant=settings.tenant,
         handlers=handlers,

@@ -16,7 +16,7 @@ from runtime.clock import SharedClock, since_boot, utc_now
 from runtime.model.json_limits import first_line
 from runtime.store.database import migrate
 from runtime.store.database.health import set_right
-from runtime.store.database.pool import Conn, Pool, make_pool
+from runtime.store.database.pool import Conn, Pool, limits, make_pool
 from runtime.store.database.roles import make_login
 from runtime.store.database.signals import beside
 from runtime.store.database.startup import wait_until_up
@@ -31,9 +31,10 @@ class DatabaseError(CountersignError):
 
 @dataclass(frozen=True)
 class Storage:
-    """The store of a process: its address, its connections, and the database's time."""
+    """The store of a process: its address, where it listens for work, its connections, and the database's time."""
 
     dsn: str
+    listen_dsn: str | None
     pool: Pool
     clock: SharedClock
 
@@ -43,12 +44,13 @@ async def open_storage(settings: Settings) -> AsyncIterator[Storage]:
     """Open the store of a database that is where this program needs it, and keep its clock right."""
     dsn = required(settings, "database_url")
     await asyncio.to_thread(check_migrations, dsn)
-    async with make_pool(dsn, size=settings.database_connections) as pool:
+    size = settings.database_connections
+    async with make_pool(dsn, size=size, behind_pooler=_is_pooled(settings)) as pool:
         clock = SharedClock(utc_now, since_boot)
         async with pool.connection() as conn:
             await set_right(conn, clock)
         async with beside(_keep_right(pool, clock)):
-            yield Storage(dsn, pool, clock)
+            yield Storage(dsn, _listening_dsn(settings), pool, clock)
 
 
 async def _keep_right(pool: Pool, clock: SharedClock) -> None:
@@ -65,7 +67,7 @@ async def connected(settings: Settings) -> AsyncIterator[Conn]:
     """Give one connection to the database, or raise DatabaseError saying why there is none."""
     dsn = required(settings, "database_url")
     try:
-        conn = await Conn.connect(dsn, autocommit=True, row_factory=dict_row, connect_timeout=5)
+        conn = await Conn.connect(dsn, autocommit=True, row_factory=dict_row, connect_timeout=5, prepare_threshold=None)
     except psycopg.Error as error:
         raise _unusable(error) from error
     async with conn:
@@ -75,7 +77,8 @@ async def connected(settings: Settings) -> AsyncIterator[Conn]:
 def await_database(settings: Settings) -> None:
     """Wait for a database that is starting, as long as the settings say, or raise DatabaseError."""
     try:
-        wait_until_up(required(settings, "database_url"), settings.database_patience)
+        dsn = required(settings, "database_url")
+        wait_until_up(dsn, settings.database_patience, limits(_is_pooled(settings)))
     except psycopg.Error as error:
         raise _unusable(error) from error
 
@@ -113,5 +116,18 @@ def program_login(dsn: str) -> str:
     return make_login(dsn, "countersign")
 
 
+def _is_pooled(settings: Settings) -> bool:
+    return settings.database_pooler == "transaction"
+
+
+def _listening_dsn(settings: Settings) -> str | None:
+    """Return where LISTEN works: not through a pooler, unless it hands out whole sessions."""
+    if settings.database_direct_url is not None:
+        return settings.database_direct_url.get_secret_value()
+    return None if _is_pooled(settings) else required(settings, "database_url")
+
+
 def _unusable(error: Exception) -> DatabaseError:
-    return DatabaseError(f"the database cannot be used: {first_line(getattr(error, 'orig', None) or error)}")
+    why = first_line(getattr(error, "orig", None) or error)
+    remedy = "; behind a pooler set COUNTERSIGN_DATABASE_POOLER=transaction" if "startup parameter" in why else ""
+    return DatabaseError(f"the database cannot be used: {why}{remedy}")

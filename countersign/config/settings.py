@@ -99,6 +99,12 @@ class Settings(BaseSettings):
     tenant: str = Field("acme", pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", description="the tenant that this process serves")
     home: Path = Field(Path(".countersign"), description="folder of keys, local evidence and embedded mode's data")
     database_url: Annotated[Secret, AfterValidator(_database)] | None = Field(None, description="PostgreSQL")
+    database_pooler: Literal["none", "transaction"] = Field(
+        "none", description="transaction: DATABASE_URL is a pooler's, such as PgBouncer's, that shares by transaction"
+    )
+    database_direct_url: Annotated[Secret, AfterValidator(_database)] | None = Field(
+        None, description="PostgreSQL past its pooler, to listen for work; without it workers poll"
+    )
     database_connections: int = Field(10, ge=2, le=200, description="connections of this process's pool")
     database_patience: float = Field(60.0, ge=0, le=600, description="seconds that a start waits for PostgreSQL")
     opa_url: Annotated[str, AfterValidator(_server)] | None = Field(None, description="OPA server")

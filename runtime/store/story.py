@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, create_engine, select
+from sqlalchemy import ColumnElement, Connection, select
 from sqlalchemy.engine import RowMapping
-from sqlalchemy.pool import NullPool
 from sqlalchemy.sql.schema import Table
 
 from receipts.fields import timestamp
 from runtime.store import tables as t
-from runtime.store.database.migrate import sqlalchemy_url
+from runtime.store.database.alchemy import open_engine
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,11 @@ class Story:
 
 def read_story(dsn: str, run_id: str) -> Story:
     """Return the run's records up to its sealing, in one consistent view."""
-    engine = create_engine(sqlalchemy_url(dsn), poolclass=NullPool)
-    with engine.connect().execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True) as conn:
+    with (
+        open_engine(dsn)
+        .connect()
+        .execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True) as conn
+    ):
         return _story(conn, run_id)
 
 

@@ -62,7 +62,7 @@ class Worker:
         """Work until stopped."""
         wakeup = self.engine.wakeup
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(signals.listening(self.engine.dsn, wakeup.event.set))
+            await stack.enter_async_context(signals.listening(self.engine.listen_dsn, wakeup.event.set))
             for work in (self._heartbeat(), *(self._repeat(job) for job in self.jobs)):
                 await stack.enter_async_context(beside(work))
             while not self._stopping.is_set():

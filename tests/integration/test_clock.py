@@ -29,7 +29,7 @@ def test_the_error_left_is_half_the_round_trip_at_most(skew: timedelta, trip: fl
 @pytest.mark.parametrize("minutes", [-10, 10])
 async def test_a_machine_whose_clock_is_wrong_tells_the_databases_time(dsn: str, minutes: int) -> None:
     clock = SharedClock(lambda: utc_now() + timedelta(minutes=minutes), since_boot)
-    async with make_pool(dsn, size=1) as pool, pool.connection() as conn:
+    async with make_pool(dsn, size=1, behind_pooler=False) as pool, pool.connection() as conn:
         await set_right(conn, clock)
     assert abs(clock() - utc_now()) < timedelta(seconds=5)
 

@@ -67,7 +67,7 @@ async def test_what_is_rolled_back_is_not_told(bench: Bench, caplog: pytest.LogC
 
 async def test_only_the_outermost_commit_tells(dsn: str) -> None:
     said: list[str] = []
-    async with make_pool(dsn) as pool, pool.connection() as conn:
+    async with make_pool(dsn, size=1, behind_pooler=False) as pool, pool.connection() as conn:
         async with conn.transaction():
             async with conn.transaction():
                 conn.on_commit(lambda: said.append("inner"))

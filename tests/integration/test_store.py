@@ -2,10 +2,9 @@
 
 import psycopg
 import pytest
-from sqlalchemy import create_engine
-from sqlalchemy.pool import NullPool
 
-from runtime.store.database.migrate import migrate, sqlalchemy_url, versions
+from runtime.store.database.alchemy import open_engine
+from runtime.store.database.migrate import migrate, versions
 from runtime.store.tables import INSERT_ONLY, metadata
 from tests.bench import Bench
 
@@ -27,8 +26,7 @@ def _catalog(dsn: str) -> list[tuple[str, ...]]:
 
 def test_migrating_from_zero_gives_the_declared_tables(dsn: str) -> None:
     migrated = _catalog(dsn)
-    engine = create_engine(sqlalchemy_url(dsn), poolclass=NullPool)
-    with engine.begin() as conn:
+    with open_engine(dsn).begin() as conn:
         metadata.drop_all(conn)
         metadata.create_all(conn)
     assert _catalog(dsn) == migrated

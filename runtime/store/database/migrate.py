@@ -7,10 +7,10 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, text
-from sqlalchemy.engine import Connection, make_url
-from sqlalchemy.pool import NullPool
+from sqlalchemy import text
+from sqlalchemy.engine import Connection
 
+from runtime.store.database.alchemy import open_engine
 from runtime.store.database.roles import apply_roles
 
 log = logging.getLogger(__name__)
@@ -18,15 +18,9 @@ log = logging.getLogger(__name__)
 _LOCK = 0x636F756E  # any number of processes may start at once: one migrates, the others wait
 
 
-def sqlalchemy_url(dsn: str) -> str:
-    """Return the DSN as SQLAlchemy wants it, with psycopg as driver."""
-    return make_url(dsn).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
-
-
 def migrate(dsn: str) -> None:
     """Apply every migration that the database does not have, and grant the roles what they need."""
-    engine = create_engine(sqlalchemy_url(dsn), poolclass=NullPool)
-    with engine.begin() as connection:
+    with open_engine(dsn).begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         command.upgrade(_config(connection), "head")
         for notice in apply_roles(connection):
@@ -35,8 +29,7 @@ def migrate(dsn: str) -> None:
 
 def versions(dsn: str) -> tuple[str | None, str | None]:
     """Return (the database's migration, the newest one)."""
-    engine = create_engine(sqlalchemy_url(dsn), poolclass=NullPool)
-    with engine.connect() as connection:
+    with open_engine(dsn).connect() as connection:
         current = MigrationContext.configure(connection).get_current_revision()
         return current, ScriptDirectory.from_config(_config(connection)).get_current_head()
 

@@ -1,27 +1,84 @@
 """Connections to PostgreSQL for the hot path: autocommit, rows as dicts, transactions only where written."""
 
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, ClassVar, Self
 
+import psycopg
+from psycopg import AsyncTransaction
+from psycopg.pq import TransactionStatus
 from psycopg.rows import dict_row
-from psycopg_pool import AsyncConnectionPool
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from runtime.model.json_limits import first_line
 from runtime.store.database.commits import TellingConnection
 
 # A process that stands still in the middle of a transaction must not hold a run, and with it every sweep, for good.
-_PATIENCE = {
-    "options": "-c idle_in_transaction_session_timeout=15s -c lock_timeout=10s",
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-}
+_LIMITS = {"idle_in_transaction_session_timeout": "15s", "lock_timeout": "10s"}
+_KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+
+PATIENCE = 10.0
+"""Seconds that somebody waits for a connection of the pool."""
 
 Conn = TellingConnection
-Pool = AsyncConnectionPool[Conn]
 
 
-def make_pool(dsn: str, *, size: int = 10, **connection: Any) -> Pool:
+class _Remembered(TellingConnection):
+    """A connection whose class knows why the last one could not be made; each pool has a class of its own."""
+
+    why: ClassVar[str] = ""
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **kwargs: Any) -> Self:
+        """Connect, and remember what was said where that fails."""
+        try:
+            conn = await super().connect(conninfo, **kwargs)
+        except psycopg.Error as error:
+            cls.why = first_line(error)
+            raise
+        cls.why = ""
+        return conn
+
+
+class _Shared(_Remembered):
+    """A connection that a pooler shares out by transaction: what holds for a session holds for nobody there."""
+
+    @asynccontextmanager
+    async def transaction(
+        self,
+        savepoint_name: str | None = None,
+        force_rollback: bool = False,  # noqa: FBT001, FBT002 - psycopg's signature
+    ) -> AsyncIterator[AsyncTransaction]:
+        """Begin a transaction with the limits that a session of our own would have."""
+        begins = self.info.transaction_status == TransactionStatus.IDLE
+        async with super().transaction(savepoint_name, force_rollback) as tx:
+            if begins:
+                await self.execute("; ".join(f"SET LOCAL {name} = '{value}'" for name, value in _LIMITS.items()))
+            yield tx
+
+
+class Pool(AsyncConnectionPool[Conn]):
+    """A pool that says why it has no connection to give."""
+
+    async def getconn(self, timeout: float | None = None) -> Conn:  # noqa: ASYNC109 - psycopg's signature
+        """Return a connection, or raise PoolTimeout with the reason."""
+        try:
+            return await super().getconn(timeout)
+        except PoolTimeout as error:
+            why = getattr(self.connection_class, "why", "") or f"all {self.max_size} are in use"
+            raise PoolTimeout(f"{error}: {why}") from error
+
+
+def make_pool(dsn: str, *, size: int, behind_pooler: bool, **connection: Any) -> Pool:
     """Return an unopened pool of `size` connections to `dsn`; open it with ``async with``."""
-    kwargs: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, **_PATIENCE, **connection}
-    return AsyncConnectionPool(
-        dsn, connection_class=Conn, min_size=1, max_size=size, kwargs=kwargs, open=False, timeout=10
-    )
+    base = _Shared if behind_pooler else _Remembered
+    kwargs: dict[str, Any] = {"autocommit": True, "row_factory": dict_row, **limits(behind_pooler), **connection}
+    own: type[_Remembered] = type("Connection", (base,), {})
+    return Pool(dsn, connection_class=own, min_size=1, max_size=size, kwargs=kwargs, open=False, timeout=PATIENCE)
+
+
+def limits(behind_pooler: bool) -> dict[str, Any]:  # noqa: FBT001 - says itself what it means
+    """Return what each connection is made with: time limits, or where a pooler forbids them no prepared statements."""
+    if behind_pooler:
+        return {**_KEEPALIVES, "prepare_threshold": None}
+    return {**_KEEPALIVES, "options": " ".join(f"-c {name}={value}" for name, value in _LIMITS.items())}

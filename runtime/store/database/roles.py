@@ -8,11 +8,11 @@ and update the columns that change; what it may delete is no record. The trigger
 from collections.abc import Iterator
 
 from psycopg.errors import DuplicateObject, InsufficientPrivilege, UniqueViolation
-from sqlalchemy import create_engine, text
+from sqlalchemy import text
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.pool import NullPool
 
+from runtime.store.database.alchemy import open_engine
 from runtime.store.tables import metadata
 
 OWNER, PROGRAM, READER = "countersign_owner", "countersign_program", "countersign_reader"
@@ -62,8 +62,7 @@ def apply_roles(connection: Connection) -> list[str]:
 
 def make_login(dsn: str, name: str) -> str:
     """Make a login of the program, without a password, where there is none by that name; return the DSN with it."""
-    engine = create_engine(make_url(dsn).set(drivername="postgresql+psycopg"), poolclass=NullPool)
-    with engine.begin() as connection:
+    with open_engine(dsn).begin() as connection:
         if not _exists(connection, name):
             _try(connection, f"CREATE ROLE {name} LOGIN IN ROLE {PROGRAM}")
     return make_url(dsn).set(username=name).render_as_string(hide_password=False)

@@ -42,8 +42,11 @@ async def _announce(pool: Pool, wanted: asyncio.Event) -> None:
 
 
 @asynccontextmanager
-async def listening(dsn: str, on_signal: Callable[[], None]) -> AsyncIterator[None]:
-    """Call `on_signal` whenever another process announces work, while the block runs."""
+async def listening(dsn: str | None, on_signal: Callable[[], None]) -> AsyncIterator[None]:
+    """Call `on_signal` whenever another process announces work, while the block runs; never where there is no DSN."""
+    if dsn is None:
+        yield
+        return
     async with beside(_listen(dsn, on_signal)):
         yield
 

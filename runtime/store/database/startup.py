@@ -2,10 +2,13 @@
 
 import logging
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import psycopg
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
+from psycopg.errors import ConnectionTimeout
 
 from runtime.model.json_limits import first_line
 
@@ -16,8 +19,8 @@ CONNECT_LIMIT = 5
 log = logging.getLogger(__name__)
 
 
-def wait_until_up(dsn: str, patience: float) -> None:
-    """Return when the server takes our connection; raise OperationalError, with its reason, if it does not.
+def wait_until_up(dsn: str, patience: float, connection: Mapping[str, Any]) -> None:
+    """Return when the server takes such a connection; raise OperationalError, with its reason, if it does not.
 
     A server that starts, or is not there yet, is waited for `patience` seconds; one that refuses us is not.
     """
@@ -26,12 +29,13 @@ def wait_until_up(dsn: str, patience: float) -> None:
     waiting = is_up = False
     while True:
         try:
-            psycopg.connect(bounded).close()
+            psycopg.connect(bounded, **connection).close()
             return
         except psycopg.OperationalError as error:
             if is_up or time.monotonic() >= until:
                 raise
-            is_up = not _may_come_up(bounded)  # it may have come up since: only what it refuses then is refused
+            # it may have come up since: only what it refuses then is refused
+            is_up = not (isinstance(error, ConnectionTimeout) or _may_come_up(bounded))
             if not is_up and not waiting:
                 log.warning("waiting up to %.0f s for the database: %s", patience, first_line(error))
                 waiting = True

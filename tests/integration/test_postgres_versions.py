@@ -1,0 +1,57 @@
+"""The versions of PostgreSQL that doctor takes: migrations, roles and a whole run on the oldest ones."""
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from countersign.checks.directory import OLDEST_POSTGRES
+from countersign.checks.directory import database as check_database
+from countersign.config.settings import Settings
+from countersign.embedded.opa import OpaChild
+from evidence.archive.local import LocalArchive
+from evidence.bundle.sealer import Sealer
+from policy.client import OpaEngine
+from receipts.signing import load_or_create
+from runtime.clock import utc_now
+from runtime.desk.evidence import EvidenceDesk
+from runtime.store.database.migrate import migrate
+from runtime.store.database.roles import make_login
+from tests.bench import open_bench
+from tests.integration.conftest import PACK, Targets
+from tests.integration.postgres_versions import servers
+from tests.logins import PROGRAM
+from tests.patience import MINUTE
+
+SERVERS = servers()
+
+
+@pytest.mark.parametrize("version", sorted(SERVERS))
+async def test_a_run_with_approvals_is_done_and_sealed(
+    version: int, opa: OpaChild, targets: Targets, tmp_path: Path
+) -> None:
+    with TemporaryDirectory(prefix="postgres-") as name:
+        os.chmod(name, 0o755)  # noqa: PTH101, S103 - the server is another user's where we are root
+        with SERVERS[version](Path(name) / "data") as dsn:
+            migrate(dsn)
+            make_login(dsn, PROGRAM)
+            facts = {fact.name: fact for fact in await check_database(Settings(database_url=dsn), utc_now)}
+            assert facts["database"].ok
+            assert facts["database"].detail.startswith(f"PostgreSQL {version}.")
+            async with (
+                OpaEngine(opa.url, timeout=MINUTE) as policy,
+                open_bench(dsn, policy, [PACK], targets.handlers()) as bench,
+            ):
+                run_id = (await bench.start("bench.file", {"company": "ACME", "text": "r"})).run_id
+                await bench.settle()
+                for person in ("ann", "ben"):
+                    assert (await bench.click(person, await bench.approval_id())).counted
+                await bench.settle()
+                assert (await bench.run(run_id))["status"] == "succeeded"
+                key = load_or_create(tmp_path / "key.pem")
+                assert await Sealer(EvidenceDesk(bench.engine), LocalArchive(tmp_path), key)() == 1
+
+
+def test_no_version_is_older_than_the_doctor_takes() -> None:
+    assert min(SERVERS) >= OLDEST_POSTGRES
