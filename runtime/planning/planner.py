@@ -27,6 +27,8 @@ Json = Any
 
 KEY_LIMIT = 512
 """Characters of a target or key: more than any name needs, less than an index of the database can hold."""
+NAMED_PROBLEMS = 8
+"""As many places of a value that does not fit are named as one can read; the rest is counted."""
 PARAMS_DEPTH = 80
 """Levels of params: records wrap them in a few more, and canonical JSON ends at a hundred."""
 
@@ -281,6 +283,8 @@ def resolve_params(verb: Verb, params: Mapping[str, Json], context: Mapping[str,
 
 
 def fits(schema: Mapping[str, Any], value: Json, what: str) -> None:
-    """Raise ParamsError naming the first place where `value` does not fit `schema`."""
-    for path, _, message in violations(schema, value):
-        raise ParamsError(f"{what}: /{'/'.join(map(str, path))}: {message}")
+    """Raise ParamsError naming the places where `value` does not fit `schema`."""
+    found = [f"/{'/'.join(map(str, path))}: {message}" for path, _, message in violations(schema, value)]
+    if found:
+        more = f"; and {len(found) - NAMED_PROBLEMS} more" if len(found) > NAMED_PROBLEMS else ""
+        raise ParamsError(f"{what}: {'; '.join(found[:NAMED_PROBLEMS])}{more}")

@@ -110,7 +110,8 @@ def test_sound_catalog_passes_a_strict_start() -> None:
 
 def test_runbook_whose_verb_has_a_problem_is_unavailable_without_a_problem_of_its_own(tmp_path: Path) -> None:
     verb = (HERE / "bad/verbs/unknown_handler.yaml").read_text(encoding="utf-8")
-    catalog = load(GOOD, pack(tmp_path, verbs_v=verb, runbooks_r=runbook(verb="probe")))
+    sound = runbook(verb="probe").replace("{lei: LEI40000000000000000}", "{}")
+    catalog = load(GOOD, pack(tmp_path, verbs_v=verb, runbooks_r=sound))
     assert [problem.code for problem in catalog.problems] == ["unknown_handler"]
     assert catalog.unavailable == {"probe"}
 
@@ -208,3 +209,12 @@ def test_twenty_files_load_well_under_300_milliseconds(tmp_path: Path) -> None:
     catalog = load(GOOD, tmp_path)
     assert time.process_time() - begin < 0.3
     assert len(catalog.definitions) == 21
+
+
+def test_a_problem_of_a_verb_hides_none_of_the_runbook_that_uses_it(tmp_path: Path) -> None:
+    text = (GOOD / "verbs/desk.yaml").read_text(encoding="utf-8").replace("register::look_up", "register::look_upp")
+    folder = pack(tmp_path, verbs_desk=text, runbooks_probe=runbook().replace("lei: LEI4", "leii: LEI4"))
+    found = {(Path(problem.file).name, problem.code) for problem in load(folder).problems}
+    assert ("desk.yaml", "unknown_handler") in found
+    assert {code for file, code in found if file == "probe.yaml"} == {"missing_param", "unknown_field"}
+    assert load(folder).latest("probe") is None

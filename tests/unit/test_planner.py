@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
 from runtime.model.states import RUN, STEP, RunStatus, StepStatus, is_final
 from runtime.model.step import StepState
-from runtime.planning.planner import Canceled, Snapshot, Started, StepMoved, Transition, plan
+from runtime.planning.planner import Canceled, ParamsError, Snapshot, Started, StepMoved, Transition, fits, plan
 
 READ = Verb(
     name="look",
@@ -206,3 +207,15 @@ def test_defaults_stand_under_static_params_under_the_steps_own() -> None:
     graph = replace(graph, steps={"a": StepDefinition("a", "look", {"c": "${1 + 2}"}, None)})
     (read,) = plan(graph, fresh(graph), Started()).reads
     assert read.params == {"a": 1, "b": 2, "c": 3}
+
+
+def test_every_place_that_does_not_fit_is_named_up_to_what_one_can_read() -> None:
+    schema = {"type": "object", "required": ["lei", "name"], "properties": {"age": {"type": "integer"}}}
+    with pytest.raises(ParamsError) as refused:
+        fits(schema, {"age": "old"}, "payload")
+    assert str(refused.value) == (
+        "payload: /: 'lei' is a required property; /: 'name' is a required property;"
+        " /age: 'old' is not of type 'integer'"
+    )
+    with pytest.raises(ParamsError, match=r"; and 4 more$"):
+        fits({"required": [f"x{number}" for number in range(12)]}, {}, "payload")

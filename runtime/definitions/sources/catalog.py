@@ -10,7 +10,7 @@ from typing import Literal
 from runtime.definitions.model import Definition, Verb
 from runtime.definitions.problems import InvalidDefinitionsError, Problem, hint
 from runtime.definitions.sources.runbooks import LoadedRunbook, load_runbook
-from runtime.definitions.sources.verbs import LoadedVerb, load_verbs
+from runtime.definitions.sources.verbs import Interface, LoadedVerb, load_verbs
 from runtime.definitions.sources.yaml_source import Source, SourceError, parse_source, read_source
 from runtime.handlers import Handler
 
@@ -108,10 +108,10 @@ def _name(runbook: LoadedRunbook) -> str:
 
 def _verbs(
     sources: Iterable[Source], handlers: Mapping[str, Handler], problems: list[Problem], warnings: list[Problem]
-) -> dict[str, Verb | None]:
-    """Return every verb by name: None where it has a problem, or shares its name with another."""
+) -> dict[str, Verb | Interface | None]:
+    """Return every verb by name; of one that has a problem, what is sound; None where two share the name."""
     first: dict[str, LoadedVerb] = {}
-    verbs: dict[str, Verb | None] = {}
+    verbs: dict[str, Verb | Interface | None] = {}
     for source in sources:
         loaded, of_file = load_verbs(source, handlers)
         problems += of_file
@@ -120,7 +120,7 @@ def _verbs(
             warnings += verb.warnings
             if verb.name and verb.name in first:
                 problems.append(_declared_twice(verb, first[verb.name]))
-            verbs[verb.name] = None if verb.name in first else verb.verb
+            verbs[verb.name] = None if verb.name in first else verb.verb or verb.interface
             first.setdefault(verb.name, verb)
     problems += _dangling_reversals(first.values(), verbs)
     return verbs
@@ -132,7 +132,7 @@ def _declared_twice(verb: LoadedVerb, first: LoadedVerb) -> Problem:
     return verb.source.problem((*verb.path, "name"), "duplicate", message)
 
 
-def _dangling_reversals(loaded: Iterable[LoadedVerb], verbs: Mapping[str, Verb | None]) -> Iterable[Problem]:
+def _dangling_reversals(loaded: Iterable[LoadedVerb], verbs: Mapping[str, object]) -> Iterable[Problem]:
     """Yield the reversals that are one word, hence meant as a verb, and name none."""
     for each in loaded:
         by = each.verb.reversible_by if each.verb else None

@@ -16,9 +16,10 @@ from runtime.definitions.model import Definition, Edge, StepDefinition, Verb
 from runtime.definitions.problems import Problem, hint
 from runtime.definitions.sources.shapes import RunbookFile, StepShape, shape
 from runtime.definitions.sources.verb_rules import RUN, Finding, pointer_path
+from runtime.definitions.sources.verbs import Interface
 from runtime.definitions.sources.yaml_source import Source
 
-Verbs = Mapping[str, Verb | None]
+Verbs = Mapping[str, Verb | Interface | None]
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class LoadedRunbook:
 
 
 def load_runbook(source: Source, verbs: Verbs) -> LoadedRunbook:
-    """Return the runbook of a file. A verb that is None has problems of its own, which are not repeated."""
+    """Return the runbook of a file. A verb that is none has problems of its own, which are not repeated."""
     declared, misshapen = shape(RunbookFile, source)
     if declared is None:
         return LoadedRunbook(_name(source.value), 0, "", source, None, tuple(misshapen), ())
@@ -62,7 +63,7 @@ def _build(declared: RunbookFile, verbs: Verbs) -> tuple[Definition | None, list
     edges = _edges(declared)
     ordered, cycles = order(results, edges)
     findings += _cycle_findings(declared, cycles)
-    used = {name: verb for name, verb in known.items() if verb is not None}
+    used = {name: verb for name, verb in known.items() if isinstance(verb, Verb)}
     if any(code != WARNING for _, code, _ in findings) or trigger is None or len(used) < len(known):
         return None, findings
     return _definition(declared, trigger, ordered, edges, used), findings
@@ -96,7 +97,7 @@ def _step(step: StepShape, verbs: Verbs, scope: Scope) -> Iterator[Finding]:
     static, schema = (verb.static_params, verb.input_schema) if verb else ({}, {})
     for fault in check_params(step.params, static, schema, scope):
         yield ("params", *fault.path), fault.code, fault.message
-    redacted = [pointer_path(pointer) for pointer in verb.redact] if verb else []
+    redacted = [pointer_path(pointer) for pointer in verb.redact] if isinstance(verb, Verb) else []
     for fault in redacted_literals(redacted, step.params):
         yield ("params", *fault.path), fault.code, fault.message
     for fault in check_condition(step.when, scope) if step.when else ():

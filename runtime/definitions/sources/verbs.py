@@ -21,13 +21,26 @@ _ONE_ATTEMPT = Retry(1, "fixed", timedelta(seconds=1), timedelta(seconds=1))
 
 
 @dataclass(frozen=True)
+class Interface:
+    """What runbooks see of a verb: known as soon as its schemas are sound, whatever else is wrong with it."""
+
+    static_params: Mapping[str, Any]
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class LoadedVerb:
-    """A verb as a file declares it: `verb` is None where something is wrong with it."""
+    """A verb as a file declares it: `verb` is None where something is wrong with it.
+
+    Runbooks that use it are checked against its `interface` all the same, so that its problem hides none of theirs.
+    """
 
     name: str
     source: Source
     path: Path
     verb: Verb | None
+    interface: Interface | None
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
 
@@ -51,29 +64,30 @@ def _load(
     name = str(raw.get("name", "")) if isinstance(raw, Mapping) else ""
     declared, problems = shape(VerbShape, source, path)
     if declared is None:
-        return LoadedVerb(name, source, path, None, tuple(problems), ())
-    verb, findings = _build(declared, definitions, handlers)
+        return LoadedVerb(name, source, path, None, None, tuple(problems), ())
+    verb, interface, findings = _build(declared, definitions, handlers)
     found, warnings = (
         tuple(source.problem((*path, *place), code, message) for place, code, message in each)
         for each in (findings, verb_warnings(declared))
     )
-    return LoadedVerb(name, source, path, verb, found, warnings)
+    return LoadedVerb(name, source, path, verb, interface, found, warnings)
 
 
 def _build(
     declared: VerbShape, definitions: Mapping[str, Any] | None, handlers: Mapping[str, Handler]
-) -> tuple[Verb | None, list[Finding]]:
-    """Return the verb or None, and what its rules find. Where the file's `definitions` are wrong, there is no verb."""
+) -> tuple[Verb | None, Interface | None, list[Finding]]:
+    """Return the verb or None, what of it is sound, and what its rules find. Wrong `definitions` leave nothing."""
     findings = list(verb_rules(declared, handlers))
     if definitions is None:
-        return None, findings
+        return None, None, findings
     schemas = {"input_schema": normalise(declared.input_schema), "output_schema": normalise(declared.output_schema)}
     faults = list(_schema_findings(schemas, definitions))
     if faults:
-        return None, findings + faults
+        return None, None, findings + faults
     bundled = {key: bundle(schema, definitions) for key, schema in schemas.items()}
     findings += input_rules(declared, bundled["input_schema"])
-    return None if findings else _verb(declared, **bundled), findings
+    interface = Interface(declared.execution.params, bundled["input_schema"], bundled["output_schema"])
+    return None if findings else _verb(declared, **bundled), interface, findings
 
 
 def _schema_findings(schemas: Mapping[str, Any], definitions: Mapping[str, Any]) -> Iterator[Finding]:
