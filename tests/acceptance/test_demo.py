@@ -1,6 +1,7 @@
 """The demo, as a newcomer runs it: installed from a wheel, in an empty folder, from nothing to verified evidence."""
 
 import hashlib
+import re
 import subprocess
 import zipfile
 from pathlib import Path
@@ -81,6 +82,22 @@ def test_what_it_leaves_verifies_from_the_command_line(
     done = installed.run("evidence", "verify", told["bundle"], "--key", told["key"])
     assert done.returncode == 0, done.stderr
     assert told["sha256"] in done.stdout
+
+
+def test_the_auditors_page_shows_the_steps_that_the_program_takes(
+    installed: Installed, played: tuple[subprocess.CompletedProcess[str], Path]
+) -> None:
+    told = _last_lines(played)
+    page = (ROOT / "docs/auditor.md").read_text(encoding="utf-8")
+    shown = page.partition("```\n 1. ")[2].partition("```")[0]
+    done = installed.run("evidence", "verify", told["bundle"], "--key", told["key"]).stdout
+    assert _without_figures(f" 1. {shown}") == _without_figures(done)
+    last = [line for line in done.splitlines() if line[:2].strip().isdigit()][-1].partition(".")[0].strip()
+    assert set(re.findall(r"steps 5 to (\d+)", page)) == {last}
+
+
+def _without_figures(text: str) -> list[str]:
+    return [re.sub(r"run_\w+|[0-9a-f]{64}|(?<!^)\b\d+", "#", line) for line in text.splitlines()]
 
 
 def test_it_leaves_no_process_behind(played: tuple[subprocess.CompletedProcess[str], Path]) -> None:

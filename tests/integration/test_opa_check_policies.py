@@ -69,6 +69,7 @@ def test_each_fault_is_named(
     code, lines = checked(tmp_path / "rego", capsys)
     assert code == 1
     assert [line for line in lines if said in line]
+    assert not [line for line in lines if line.count(str(tmp_path)) > 1], "a folder's name stands once"
 
 
 @pytest.mark.parametrize(("old", "new", "said"), CASES_OF_PACKS)
