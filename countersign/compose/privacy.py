@@ -44,6 +44,8 @@ def _of_packs(settings: Settings) -> Iterator[Secret]:
     """Yield all that packs are told but addresses: what else is secret among it, only the pack knows."""
     for told in settings.pack.values():
         for name, text in told.items():
+            if password := urlsplit(text).password if "://" in text else None:
+                yield Secret(unquote(password), _TOKEN_PART)
             if is_secret_name(name) and text:
                 yield Secret(text, _TOKEN_PART)
             elif len(text) >= _SHORTEST and not _ADDRESS.fullmatch(text):

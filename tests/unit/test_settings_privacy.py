@@ -1,0 +1,91 @@
+"""What the settings hold in secret is taken out of every text, and out of the log; what they hold openly is not."""
+
+import io
+import json
+import logging
+from typing import Any
+
+import pytest
+
+from countersign.compose.privacy import make_privacy
+from countersign.config.logs import log_to_stderr
+from countersign.config.settings import Settings
+
+GIVEN: dict[str, Any] = {
+    "database_url": "postgresql://program:pass%20word%2F1234@db.internal.example:5432/countersign",
+    "slack_bot_token": "xoxb-2718281828-AbCdEfGhIj",
+    "slack_app_token": "xapp-1-KlMnOpQrStUv",
+    "slack_signing_secrets": ["0a1b2c3d4e5f60718293", "f0e1d2c3b4a596877869"],
+    "s3_access_key": "AKIA1234567890",
+    "s3_secret_key": "wJalrXUtnFEMI/K7MDENG",
+    "callers": {"portal": "caller-secret-0123456789-0123456789"},
+    "pack": {
+        "kyc": {
+            "portal_url": "https://portal.example.com/api",
+            "portal_token": "tok1",
+            "register": "reg-9f8e7d6c",
+            "mode": "live",
+            "login_url": "https://user:hunter22@register.example.com",
+        }
+    },
+}
+SECRET = [
+    *("pass word/1234", "pass%20word%2F1234", "AbCdEfGh", "KlMnOpQrStUv", "0a1b2c3d4e5f60718293", "f0e1d2c3b4a5"),
+    *("AKIA1234567890", "wJalrXUtnFEMI/K7MDENG", "wJalrXUtnFEMI%2FK7MDENG", "caller-secret-0123456789", "tok1"),
+    *("reg-9f8e7d6c", "https://user:hunter22@register.example.com", "hunter22"),
+]
+OPEN = [
+    "db.internal.example:5432",
+    "countersign",
+    "https://portal.example.com/api",
+    "live",
+    "program",
+    "xoxb-",
+    "portal",
+]
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return Settings(**GIVEN)
+
+
+@pytest.mark.parametrize("text", SECRET)
+def test_secret_of_the_settings_is_taken_out(settings: Settings, text: str) -> None:
+    assert make_privacy(settings).text(f"401: {text} is not known") == "401: [redacted] is not known"
+
+
+@pytest.mark.parametrize("text", OPEN)
+def test_what_is_no_secret_is_left(settings: Settings, text: str) -> None:
+    assert make_privacy(settings).text(f"401: {text} is not known") == f"401: {text} is not known"
+
+
+def test_settings_without_secrets_take_nothing_out() -> None:
+    assert make_privacy(Settings()).text("anything at all") == "anything at all"
+    assert make_privacy(Settings(database_url="postgresql://127.0.0.1:1/x")).text("127.0.0.1:1") == "127.0.0.1:1"
+
+
+@pytest.mark.parametrize("style", ["json", "text"])
+def test_the_log_holds_no_secret_of_the_settings(
+    settings: Settings, style: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = io.StringIO()
+    monkeypatch.setattr("sys.stderr", said)
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    try:
+        log_to_stderr("info", style, make_privacy(settings))
+        log = logging.getLogger("tests.privacy")
+        try:
+            raise ValueError("refused: xoxb-2718281828-AbCdEfGhIj")
+        except ValueError:
+            log.exception("with %s", "pass word/1234")
+        log.info("plainly")
+    finally:
+        root.handlers[:], root.level = before, level
+    assert "plainly" in said.getvalue()
+    assert said.getvalue().count("[redacted]") == 2
+    for text in SECRET:
+        assert text not in said.getvalue()
+    if style == "json":
+        assert [json.loads(line)["level"] for line in said.getvalue().splitlines()] == ["error", "info"]
