@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from pydantic import SecretStr
 
@@ -15,7 +15,6 @@ _TOKEN_PART = 8
 """Characters of a token that are as secret as the whole."""
 _SHORTEST = 6
 """Characters from which a pack's setting counts as a secret, if its name does not say so."""
-_ADDRESS_WITH_PASSWORD = "database_url"  # noqa: S105 - a setting's name
 _ADDRESS = re.compile(r"https?://[^@?#]*")
 
 
@@ -27,9 +26,15 @@ def make_privacy(settings: Settings) -> Privacy:
 def _own(settings: Settings) -> Iterator[Secret]:
     for name in type(settings).model_fields:
         for text in _secrets(getattr(settings, name)):
-            secret = unquote(urlsplit(text).password or "") if name == _ADDRESS_WITH_PASSWORD else text
-            if secret:
-                yield Secret(secret, _TOKEN_PART)
+            yield from (Secret(secret, _TOKEN_PART) for secret in _secret_parts(text) if secret)
+
+
+def _secret_parts(text: str) -> list[str]:
+    """Return what is secret in a secret setting: of a database's address its passwords, for the rest names hosts."""
+    if not text.startswith("postgres"):
+        return [text]
+    address = urlsplit(text)
+    return [unquote(address.password or ""), *parse_qs(address.query).get("password", [])]
 
 
 def _secrets(value: Any) -> Iterator[str]:

@@ -12,7 +12,7 @@ from countersign.config.logs import log_to_stderr
 from countersign.config.settings import Settings
 
 GIVEN: dict[str, Any] = {
-    "database_url": "postgresql://program:pass%20word%2F1234@db.internal.example:5432/countersign",
+    "database_url": "postgresql://program:pass%20word%2F1234@db.internal.example:5432/countersign?password=an+other",
     "slack_bot_token": "xoxb-2718281828-AbCdEfGhIj",
     "slack_app_token": "xapp-1-KlMnOpQrStUv",
     "slack_signing_secrets": ["0a1b2c3d4e5f60718293", "f0e1d2c3b4a596877869"],
@@ -30,7 +30,15 @@ GIVEN: dict[str, Any] = {
     },
 }
 SECRET = [
-    *("pass word/1234", "pass%20word%2F1234", "AbCdEfGh", "KlMnOpQrStUv", "0a1b2c3d4e5f60718293", "f0e1d2c3b4a5"),
+    *(
+        "an other",
+        "pass word/1234",
+        "pass%20word%2F1234",
+        "AbCdEfGh",
+        "KlMnOpQrStUv",
+        "0a1b2c3d4e5f60718293",
+        "f0e1d2c3b4a5",
+    ),
     *("AKIA1234567890", "wJalrXUtnFEMI/K7MDENG", "wJalrXUtnFEMI%2FK7MDENG", "caller-secret-0123456789", "tok1"),
     *("reg-9f8e7d6c", "https://user:hunter22@register.example.com", "hunter22"),
 ]
