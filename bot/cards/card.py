@@ -187,7 +187,8 @@ def _buttons(view: ApprovalView, now: datetime) -> Block:
 
 def _outcome(view: ApprovalView, level: _Level) -> list[Block]:
     if view.status is ApprovalStatus.REQUESTED:
-        return [section(Shown(explanation(view)))]
+        warning = rows([(bold("Nobody can fulfil this"), level.value(view.shortfall))]) if view.shortfall else []
+        return [section(Shown(explanation(view))), *warning]
     return rows([(bold("What became of it"), level.value(view.result))]) if view.result else []
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from bot.slack.doctor import Fact
@@ -82,12 +83,16 @@ async def groups(settings: Settings, clock: Clock) -> list[Fact]:
     """Find groups that cards go to, by settings or by policy, and that nobody with a Slack account is in."""
     routing = make_routing(settings)
     named = {*routing.channels, *routing.doubt_groups}
-    named |= _asked_by_policy(await policy_text(settings, clock), settings.tenant)
+    text = await policy_text(settings, clock)
+    named |= _asked_by_policy(text, settings.tenant)
     async with connected(settings) as conn:
         empty = [group for group in sorted(named) if not await inspection.reachable(conn, settings.tenant, group)]
-    detail = f"nobody can be asked in: {', '.join(empty)}" if empty else f"{len(named)} can be asked"
+        short = await inspection.shortfalls(conn, settings.tenant, _requirements(text, settings.tenant))
+    wrong = [f"nobody can be asked in: {', '.join(empty)}"] if empty else []
+    wrong += [f"requirement {name} cannot be fulfilled: {why}" for name, why in short.items()]
+    detail = "; ".join(wrong) or f"{len(named)} can be asked"
     remedy = "Add people with Slack accounts to these groups in the directory file, and load it as a new version."
-    return [Fact("groups", ok=not empty, detail=detail, remedy=remedy)]
+    return [Fact("groups", ok=not wrong, detail=detail, remedy=remedy)]
 
 
 def _asked_by_policy(text: PolicyText, tenant: str) -> set[str]:
@@ -101,6 +106,13 @@ def _asked_by_policy(text: PolicyText, tenant: str) -> set[str]:
             found.update(group for groups in named for group in groups if isinstance(group, str))
             rest += value.values()
     return found
+
+
+def _requirements(text: PolicyText, tenant: str) -> dict[str, Mapping[str, Any]]:
+    """Return who has to sign, by the names that the tenant's policy data gives."""
+    config = json.loads(text.files.get(CONFIG_FILE, "{}")).get(tenant)
+    named = config.get("requirements", {}) if isinstance(config, dict) else {}
+    return {name: {"exclude": [], "reason_required": False, **requirement} for name, requirement in named.items()}
 
 
 async def callers(settings: Settings) -> list[Fact]:

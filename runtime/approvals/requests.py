@@ -8,6 +8,7 @@ from typing import Any
 from policy.model import Answer, Question, Verdict
 from receipts.canonical import digest
 from receipts.privacy import Privacy
+from runtime.approvals.rules import shortfall
 from runtime.definitions.model import Verb
 from runtime.model.action import Tier
 from runtime.model.approval import AskKind, NewApproval, Requirement
@@ -15,7 +16,8 @@ from runtime.model.states import EffectStatus, WaitType
 from runtime.outbox import messages
 from runtime.planning.passage import Passage
 from runtime.planning.waits import open_wait
-from runtime.store import approvals, records, waits
+from runtime.store import approvals, directory, records, waits
+from runtime.store.run_tx import RunTx
 
 ESCALATE_AFTER = 0.75
 """The part of an approval's time after which those next in line are asked."""
@@ -170,8 +172,10 @@ async def open_question(passage: Passage, error: str) -> None:
 
 
 async def _ask(passage: Passage, new: NewApproval) -> None:
-    await approvals.insert_approval(passage.tx.conn, passage.tx.run_id, new, passage.tx.now)
-    passage.tx.leaf(
+    tx = passage.tx
+    new = replace(new, shortfall=await _shortfall(tx, new.requirement))
+    await approvals.insert_approval(tx.conn, tx.run_id, new, tx.now)
+    tx.leaf(
         "approval.requested",
         {
             "approval_id": new.approval_id,
@@ -183,3 +187,20 @@ async def _ask(passage: Passage, new: NewApproval) -> None:
         approval_id=new.approval_id,
         effect_id=new.effect_id,
     )
+    if new.shortfall:
+        await _tell_unfulfillable(passage, new)
+
+
+async def _shortfall(tx: RunTx, requirement: Requirement) -> str:
+    asked = (*requirement.groups, *requirement.escalate_to)
+    people = await directory.people_in_groups(tx.conn, tx.tenant, asked)
+    return shortfall(requirement, people, {tx.row["requested_by"], tx.row["submitted_by"]})
+
+
+async def _tell_unfulfillable(passage: Passage, new: NewApproval) -> None:
+    """Nobody can fulfil it: on record, and told to those who can change the directory or the policy."""
+    engine, tx = passage.engine, passage.tx
+    facts = {"approval_id": new.approval_id, "why": new.shortfall}
+    tx.leaf("approval.unfulfillable", facts, step=new.step, approval_id=new.approval_id, effect_id=new.effect_id)
+    text = f"Nobody can fulfil the request for step {new.step} of run {tx.run_id}: {new.shortfall}."
+    await messages.tell_groups(engine, tx, list(engine.routing.doubt_groups), f"unfulfillable:{new.approval_id}", text)

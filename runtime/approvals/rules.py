@@ -85,6 +85,25 @@ def is_met(requirement: Requirement, signers: Mapping[str, AbstractSet[str]]) ->
     return not requirement.all_groups or not without_signer(requirement.groups, signers)
 
 
+def shortfall(requirement: Requirement, people: Iterable[Person], barred: AbstractSet[str]) -> str:
+    """Say why these people cannot fulfil the requirement, were all of them to approve; "" where they can.
+
+    `people` are those of the groups asked and of those next in line; `barred` are the requester and the submitter.
+    """
+    asked = {*requirement.groups, *requirement.escalate_to}
+    may = {
+        person.id: frozenset(person.groups)
+        for person in people
+        if asked & set(person.groups) and person.id not in barred and person.id not in requirement.exclude
+    }
+    if is_met(requirement, may):
+        return ""
+    empty = [group for group in requirement.groups if not any(group in groups for groups in may.values())]
+    needed = max(requirement.quorum, len(set(requirement.groups)) if requirement.all_groups else 1)
+    nobody = f"; nobody in {', '.join(empty)} may" if empty else ""
+    return f"it needs {needed} distinct people, and {len(may)} may decide{nobody}"
+
+
 def without_signer(groups: Sequence[str], signers: Mapping[str, AbstractSet[str]]) -> list[str]:
     """Return the groups for which nobody is left once each of the others has a person of its own, as few as can be.
 

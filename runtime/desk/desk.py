@@ -135,6 +135,7 @@ def view_of(row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
         expires_at=row["expires_at"],
         escalated=row["escalated"],
         result=row["result"],
+        shortfall=row["shortfall"],
         links=(("Trigger", f"{row['trigger_type']} {row['trigger_ref']}"),),
     )
 

@@ -1,7 +1,10 @@
 """What doctor, readiness and the command line may look at, over one connection. Nothing of it stays."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from runtime.approvals.rules import shortfall
+from runtime.model.approval import Requirement
 from runtime.store import directory, evidence_bundles, runs
 from runtime.store.database import health
 from runtime.store.database.pool import Conn
@@ -23,6 +26,18 @@ async def try_write(conn: Conn) -> None:
 async def reachable(conn: Conn, tenant: str, group: str) -> bool:
     """Return whether a person with a Slack account is in the group."""
     return await health.reachable(conn, tenant, group)
+
+
+async def shortfalls(conn: Conn, tenant: str, requirements: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return for each requirement that the directory's people cannot fulfil, whoever asks, why that is so."""
+    found: dict[str, str] = {}
+    for name, document in requirements.items():
+        requirement = Requirement.of(document)
+        asked = (*requirement.groups, *requirement.escalate_to)
+        people = await directory.people_in_groups(conn, tenant, asked)
+        if why := shortfall(requirement, people, frozenset()):
+            found[name] = why
+    return found
 
 
 async def directory_version(conn: Conn, tenant: str) -> int | None:

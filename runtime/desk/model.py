@@ -33,6 +33,7 @@ class ApprovalView:
     """Everything a card shows. `revision` rises with every change; a click on a card with another `stamp` is stale.
 
     `result` says what became of the effect once decided ("" before): for example "performed", "refused by policy".
+    `shortfall` says why nobody could fulfil the request when it was made; "" where people can.
     """
 
     approval_id: str
@@ -64,6 +65,7 @@ class ApprovalView:
     expires_at: datetime
     escalated: bool
     result: str
+    shortfall: str
     links: tuple[tuple[str, str], ...]
 
 

@@ -117,6 +117,7 @@ class NewApproval:
     reasons: Sequence[Mapping[str, str]]  # of policy: code and msg
     before: Mapping[str, Any]
     purpose: str  # what the step is for, in its author's words
+    shortfall: str = ""  # why nobody can fulfil it, as the directory stands; "" where people can
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,10 @@ async def insert_approval(conn: Conn, run_id: str, new: NewApproval, now: dateti
     await conn.execute(
         """
         INSERT INTO approvals (approval_id, run_id, effect_id, step, kind, digest, tier, requirement, reasons, before,
-                               purpose, status, cards, requested_at, expires_at)
+                               purpose, shortfall, status, cards, requested_at, expires_at)
         VALUES (%(approval_id)s, %(run_id)s, %(effect_id)s, %(step)s, %(kind)s, %(digest)s, %(tier)s,
-                %(requirement)s, %(reasons)s, %(before)s, %(purpose)s, 'requested', '[]', %(now)s, %(expires_at)s)
+                %(requirement)s, %(reasons)s, %(before)s, %(purpose)s, %(shortfall)s, 'requested', '[]',
+                %(now)s, %(expires_at)s)
         """,
         {
             **vars(new),

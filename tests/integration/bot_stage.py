@@ -101,6 +101,7 @@ def ask(approval_id: str = "apr-1", **changes: Any) -> ApprovalView:
         expires_at=START + timedelta(hours=8),
         escalated=False,
         result="",
+        shortfall="",
         links=(),
     )
     return replace(view, **changes)

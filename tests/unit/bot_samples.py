@@ -45,6 +45,7 @@ KYC = ApprovalView(
     expires_at=NOW + timedelta(hours=8),
     escalated=False,
     result="",
+    shortfall="",
     links=(("Open in the console", "https://console.example/runs/run-1"),),
 )
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.approvals.rules import Ballot, refuse_vote, tally
+from runtime.approvals.rules import Ballot, refuse_vote, shortfall, tally
 from runtime.model.actor import Person
 from runtime.model.approval import ApprovalStatus, Requirement, VoteVerdict
 
@@ -119,3 +119,30 @@ EITHER = ["compliance", "legal"]
 def test_all_groups_means_a_distinct_person_for_each(groups: list[list[str]], status: ApprovalStatus) -> None:
     votes = [(YES, f"p{number}", each) for number, each in enumerate(groups)]
     assert tally(BOTH, votes) is status
+
+
+BEN, SUE, LEA = (
+    Person("ben", "Ben", ("compliance",)),
+    Person("sue", "Sue", ("seniors",)),
+    Person("lea", "Lea", ("legal",)),
+)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "people", "barred", "why"),
+    [
+        (TWO, [ANN, BEN], set(), ""),
+        (TWO, [ANN, SUE], set(), ""),  # once time runs short
+        (TWO, [ANN, BEN], {"ann"}, "it needs 2 distinct people, and 1 may decide"),
+        (replace(TWO, exclude=("ben",)), [ANN, BEN], set(), "it needs 2 distinct people, and 1 may decide"),
+        (TWO, [ANN, LEA], set(), "it needs 2 distinct people, and 1 may decide"),
+        (TWO, [], set(), "it needs 2 distinct people, and 0 may decide; nobody in compliance may"),
+        (BOTH, [ANN, LEA], set(), ""),
+        (BOTH, [ANN, BEN], set(), "it needs 2 distinct people, and 2 may decide; nobody in legal may"),
+        (BOTH, [Person("ann", "Ann", ("compliance", "legal"))], set(), "it needs 2 distinct people, and 1 may decide"),
+    ],
+)
+def test_requirement_that_nobody_can_fulfil_is_seen(
+    requirement: Requirement, people: list[Person], barred: set[str], why: str
+) -> None:
+    assert shortfall(requirement, people, barred) == why

@@ -245,3 +245,9 @@ def test_home_says_when_nothing_waits_and_how_much_more_there_is() -> None:
     assert "… 3 more" in words
     assert "The card is being posted." in words
     assert "<https://s.example/p1|Open the card>" in shown(home([(KYC, "https://s.example/p1")], 1, now=NOW))
+
+
+def test_card_says_that_nobody_can_fulfil_the_request() -> None:
+    why = "it needs 2 distinct people, and 1 may decide"
+    assert why in shown(card(replace(KYC, shortfall=why), now=NOW).blocks)
+    assert "Nobody can fulfil" not in shown(card(KYC, now=NOW).blocks)

@@ -38,6 +38,7 @@ approvals = Table(
     moment("expires_at"),
     moment("decided_at", nullable=True),
     moment("consumed_at", nullable=True),  # single use: set by the transaction that starts the attempt
+    words("shortfall", server_default=""),  # why nobody could fulfil it, as seen when it was asked
     one_of("kind", AskKind),
     one_of("status", ApprovalStatus),
     Index("ix_approvals_run", "run_id"),

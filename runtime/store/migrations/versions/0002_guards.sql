@@ -53,7 +53,7 @@ CREATE TRIGGER write_once BEFORE UPDATE OF wait_id, run_id, step, type, correlat
 
 CREATE TRIGGER write_once BEFORE UPDATE OF
     approval_id, run_id, effect_id, step, kind, digest, tier, requirement, reasons, before, purpose, requested_at,
-    expires_at
+    expires_at, shortfall
     ON approvals FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF

@@ -16,6 +16,7 @@ PARTS = (
     "inbox",
     "directory",
     "worker",
+    "approvals",
     "guards",  # stays the last: it guards what the others made
 )
 
