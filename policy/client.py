@@ -8,6 +8,7 @@ from typing import Self
 import aiohttp
 from pydantic import ValidationError
 
+from policy.access import ANYBODY, Access
 from policy.answer import Reply, first_problem, parse_reply
 from policy.complaints import Complaints
 from policy.model import PolicyText, PolicyUnavailableError, Question, Verdict
@@ -27,10 +28,10 @@ _PARAMETERS = {"provenance": "true", "strict-builtin-errors": "true"}
 class OpaEngine:
     """The policy engine of the design, section 11: one OPA server, asked at one constant path, without retries."""
 
-    def __init__(self, url: str, *, timeout: float, fresh: float = FRESH_SECONDS) -> None:
+    def __init__(self, url: str, *, timeout: float, fresh: float = FRESH_SECONDS, access: Access = ANYBODY) -> None:
         self._url = url
         self._timeout = timeout
-        self._client = connect(url, timeout)
+        self._client = connect(url, timeout, access)
         self._texts: dict[str, PolicyText] = {}
         self._fresh = fresh
         self._read_at = float("-inf")

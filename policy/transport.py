@@ -1,5 +1,6 @@
 """opa-python-client with bounds: every response is read to a limit, parsed strictly, and never a redirect."""
 
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,12 +10,13 @@ import aiohttp
 from opa_client.opa_async import AsyncOpaClient
 from pydantic import BaseModel, ConfigDict
 
+from policy.access import ANYBODY, Access
 from policy.model import PolicyText, PolicyUnavailableError
 from policy.text import CONFIG, policy_text, strict_json
 
 ANSWER_LIMIT = 256 * 1024
 TEXT_LIMIT = 16 * 1024 * 1024
-HTTP_OK = 200
+HTTP_OK, HTTP_UNAUTHORIZED = 200, 401
 
 
 class _Module(BaseModel):
@@ -47,6 +49,8 @@ class _Whole:
 
     def raise_for_status(self) -> None:
         """Take 200 alone for success: redirects are not followed."""
+        if self.status == HTTP_UNAUTHORIZED:
+            raise PolicyUnavailableError("HTTP status 401: it wants a token, or another one")
         if self.status != HTTP_OK:
             raise PolicyUnavailableError(f"HTTP status {self.status}")
 
@@ -57,6 +61,16 @@ class _Whole:
 
 class BoundedOpaClient(AsyncOpaClient):  # type: ignore[misc]  # the package has no type hints
     """The package's client; `_request` is the one function through which all of its calls go."""
+
+    def __init__(self, *, tls: ssl.SSLContext | None, **named: Any) -> None:
+        super().__init__(ssl=tls is not None, retries=0, **named)
+        self._tls = tls
+
+    async def _init_session(self) -> None:
+        """Open the session as the package does, but with our context: the package's knows the system's authorities."""
+        self._connector = aiohttp.TCPConnector(ssl=self._tls or True)
+        patience = aiohttp.ClientTimeout(total=self.timeout)
+        self._session = aiohttp.ClientSession(headers=self.headers, connector=self._connector, timeout=patience)
 
     @asynccontextmanager
     async def _request(self, method: str, url: str, **kwargs: Any) -> AsyncIterator[_Whole]:
@@ -87,11 +101,12 @@ async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
     return bytes(body)
 
 
-def connect(url: str, timeout: float) -> BoundedOpaClient:
+def connect(url: str, timeout: float, access: Access = ANYBODY) -> BoundedOpaClient:
     """Return a client, not yet open, for the server at this address."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/"):
         raise ValueError(f"OPA's address {url!r} is not http(s)://HOST:PORT")
-    tls = parts.scheme == "https"
+    tls = access.context() if parts.scheme == "https" else None
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return BoundedOpaClient(host=host, port=parts.port or (443 if tls else 80), ssl=tls, retries=0, timeout=timeout)
+    port = parts.port or (443 if tls else 80)
+    return BoundedOpaClient(host=host, port=port, tls=tls, timeout=timeout, token=access.token)

@@ -47,5 +47,6 @@ def make_s3(settings: Settings) -> "S3Client":
         region_name=settings.s3_region,
         aws_access_key_id=access.get_secret_value() if access else None,
         aws_secret_access_key=secret.get_secret_value() if secret else None,
+        verify=str(settings.s3_ca) if settings.s3_ca else None,
         config=Config(connect_timeout=5, read_timeout=30, retries={"max_attempts": 2}),
     )

@@ -8,18 +8,27 @@ from datetime import timedelta
 from countersign.compose.privacy import make_privacy
 from countersign.compose.slack import unconnected_handlers
 from countersign.compose.storage import Storage
-from countersign.config.settings import ConfigError, Settings, required
+from countersign.config.settings import ConfigError, Settings, required, variable
+from policy.access import Access
 from policy.client import OpaEngine
 from runtime.definitions.registry import discover
 from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.engine import Engine, Routing, Timing, new_id
 from runtime.handlers import Handler
+from runtime.model.json_limits import first_line
 from runtime.store.definitions import DefinitionChangedError, keep_definition
 
 
 def make_policy(settings: Settings) -> OpaEngine:
-    """Return the policy engine, not yet connected."""
-    return OpaEngine(required(settings, "opa_url"), timeout=settings.opa_timeout)
+    """Return the policy engine, not yet connected; raise ConfigError where a certificate cannot be read."""
+    token = settings.opa_token.get_secret_value() if settings.opa_token else None
+    access = Access(token, settings.opa_ca, settings.opa_certificate, settings.opa_key)
+    try:
+        return OpaEngine(required(settings, "opa_url"), timeout=settings.opa_timeout, access=access)
+    except OSError as error:
+        files = [name for name in ("opa_ca", "opa_certificate", "opa_key") if getattr(settings, name)]
+        named = ", ".join(map(variable, files))
+        raise ConfigError(f"{named}: cannot be read as a certificate or key in PEM ({first_line(error)})") from error
 
 
 def make_routing(settings: Settings) -> Routing:

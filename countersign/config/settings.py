@@ -108,6 +108,10 @@ class Settings(BaseSettings):
     database_connections: int = Field(10, ge=2, le=200, description="connections of this process's pool")
     database_patience: float = Field(60.0, ge=0, le=600, description="seconds that a start waits for PostgreSQL")
     opa_url: Annotated[str, AfterValidator(_server)] | None = Field(None, description="OPA server")
+    opa_token: Secret | None = Field(None, description="bearer token, where OPA wants one")
+    opa_ca: Path | None = Field(None, description="PEM of the authority behind OPA's certificate; else the system's")
+    opa_certificate: Path | None = Field(None, description="PEM that we show an OPA that asks for a certificate")
+    opa_key: Path | None = Field(None, description="PEM of its key, where that is a file of its own")
     opa_timeout: float = Field(0.5, ge=0.05, le=60, description="seconds in which policy must have answered")
     policies: Path = Field(ROOT / "rego", description="policy folder of embedded mode")
     packs: list[Path] = Field(default_factory=lambda: packs_in(ROOT / "packs"), description="pack folders")
@@ -133,6 +137,7 @@ class Settings(BaseSettings):
     s3_region: Word = Field("us-east-1", description="region of the bucket")
     s3_access_key: Token | None = Field(None, description="access key; boto3's own search if not set")
     s3_secret_key: Secret | None = Field(None, description="secret key; boto3's own search if not set")
+    s3_ca: Path | None = Field(None, description="PEM of the authority behind S3's certificate; else the system's")
     retention_days: int = Field(2555, ge=1, le=36500, description="retention where the bucket has Object Lock")
     retention_mode: Literal["GOVERNANCE", "COMPLIANCE"] = Field("COMPLIANCE", description="Object Lock mode")
     signing_key: Path | None = Field(None, description="Ed25519 key of evidence; HOME/keys/evidence.pem if not set")
@@ -158,6 +163,8 @@ class Settings(BaseSettings):
     def _whole_key(self) -> Self:
         if (self.s3_access_key is None) != (self.s3_secret_key is None):
             raise ValueError("COUNTERSIGN_S3_ACCESS_KEY and COUNTERSIGN_S3_SECRET_KEY: only one of them is set")
+        if self.opa_key and not self.opa_certificate:
+            raise ValueError("COUNTERSIGN_OPA_KEY: there is no COUNTERSIGN_OPA_CERTIFICATE that it belongs to")
         return self
 
     @property

@@ -1,6 +1,7 @@
 """A real MinIO for tests: found, started on a free loopback port, and stopped."""
 
 import os
+import shutil
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import boto3
 from botocore.config import Config
 
 from countersign.embedded.setup.servers import MINIO, find
+from tests.certificates import Pair
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -26,6 +28,7 @@ class MinioServer:
     """Where it listens."""
 
     endpoint: str
+    authority: Path | None = None
 
     def client(self, password: str = PASSWORD, attempts: int = 5) -> "S3Client":
         """Return a client of it."""
@@ -35,6 +38,7 @@ class MinioServer:
             region_name="us-east-1",
             aws_access_key_id=USER,
             aws_secret_access_key=password,
+            verify=str(self.authority) if self.authority else None,
             config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": attempts, "mode": "standard"}),
         )
 
@@ -53,9 +57,14 @@ def find_minio() -> str:
 
 
 @contextmanager
-def minio_server(folder: Path) -> Iterator[MinioServer]:
-    """Run MinIO on a data folder until the block ends."""
+def minio_server(folder: Path, pair: Pair | None = None, authority: Path | None = None) -> Iterator[MinioServer]:
+    """Run MinIO on a data folder until the block ends; over TLS where it has a certificate."""
     port, console = _free_port(), _free_port()
+    if pair is not None:
+        certificates = folder / ".minio/certs"  # where it looks for them
+        certificates.mkdir(parents=True)
+        shutil.copy(pair.certificate, certificates / "public.crt")
+        shutil.copy(pair.key, certificates / "private.key")
     command = [find_minio(), "server", "--address", f"127.0.0.1:{port}", "--console-address", f"127.0.0.1:{console}"]
     environment = {
         "PATH": os.defpath,
@@ -71,7 +80,7 @@ def minio_server(folder: Path) -> Iterator[MinioServer]:
         subprocess.Popen([*command, str(folder / "data")], env=environment, stdout=out, stderr=out) as process,
     ):
         try:
-            server = MinioServer(f"http://127.0.0.1:{port}")
+            server = MinioServer(f"{'https' if pair else 'http'}://127.0.0.1:{port}", authority)
             server.client(attempts=START_ATTEMPTS).list_buckets()  # asks again, with back-off, until it listens
             yield server
         finally:
