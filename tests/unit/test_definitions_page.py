@@ -7,9 +7,10 @@ from runtime.definitions.cel.expressions import FUNCTIONS
 from runtime.definitions.checks.schemas import FORMATS
 from runtime.definitions.sources.catalog import load_catalog
 from runtime.handlers import Call, Handler, JsonObject
+from tests.unit.test_definitions_catalog import pack
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text(encoding="utf-8")
-VERBS, RUNBOOK = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+VERBS, REVIEW, RUNBOOK = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
 async def act(call: Call) -> JsonObject:
@@ -26,6 +27,25 @@ def problems(folder: Path, verbs: str, runbook: str) -> list[str]:
 
 def test_examples_have_no_problems(tmp_path: Path) -> None:
     assert problems(tmp_path, VERBS, RUNBOOK) == []
+
+
+REVIEWING = """name: check
+version: 1
+title: T
+trigger: { type: desk.check, schema: {} }
+steps:
+  - { id: review, verb: ask_for_review, params: { title: Look, groups: [desk], company: { lei: X } } }
+  - { id: after, verb: wait_for, when: "steps.review.result.decision == 'approved'", params: { duration: PT1H } }
+"""
+
+
+def test_example_of_a_review_has_no_problems_and_its_answers_are_known(tmp_path: Path) -> None:
+    pack(tmp_path / "good", verbs_desk=REVIEW, runbooks_check=REVIEWING)
+    pack(tmp_path / "bad", verbs_desk=REVIEW, runbooks_check=REVIEWING.replace("'approved'", "'yes'"))
+    handlers = {"slack::post_task": Handler(act, reconcile=act)}
+    good = load_catalog([tmp_path / "good"], handlers)
+    assert (good.problems, good.warnings) == ((), ())
+    assert [each.code for each in load_catalog([tmp_path / "bad"], handlers).problems] == ["never"]
 
 
 def test_sample_problems_are_what_the_mistake_gives(tmp_path: Path) -> None:
