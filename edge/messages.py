@@ -59,6 +59,14 @@ class StepOut(Message):
     error: str
 
 
+class HeldOut(Message):
+    """What waits for somebody to mend something outside, such as a card that Slack does not take."""
+
+    operation: str
+    target: str
+    error: str
+
+
 class RunOut(Message):
     """A run as a caller may see it."""
 
@@ -77,3 +85,4 @@ class RunOut(Message):
     sha256: str | None
     location: str | None
     steps: list[StepOut]
+    held: list[HeldOut]

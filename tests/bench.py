@@ -132,10 +132,14 @@ class Bench:
         await sweeps.sweep(self.engine)
         await self.settle()
 
-    async def run(self, run_id: str) -> dict[str, Any]:
+    async def run_summary(self, run_id: str) -> dict[str, Any]:
         async with self.engine.pool.connection() as conn:
             found = await runs.run_summary(conn, TENANT, run_id)
         assert found is not None
+        return found
+
+    async def run(self, run_id: str) -> dict[str, Any]:
+        found = await self.run_summary(run_id)
         return {**found, "steps": {step["path"]: step for step in found["steps"]}}
 
     async def lease(self, worker: str, lasts: timedelta = timedelta(0), slots: int = 8) -> list[Effect]:

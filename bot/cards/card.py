@@ -169,19 +169,23 @@ def show_all_button(view: ApprovalView) -> Block:
     return button(references.SHOW_ALL, "Show all", value)
 
 
-def _buttons(view: ApprovalView, now: datetime) -> Block:
+def decide_buttons(view: ApprovalView) -> list[Block]:
+    """Return the two buttons that decide a request."""
     value = references.CardRef(**references.of(view)).model_dump_json()
     yes, no = button_words(view)
     # A modal that asks for the reason takes the place of the question.
     ask = {} if view.reason_required else {"confirm": confirmation(view)}
     # Neither answer about what happened is the safe one, so neither is coloured.
     good, bad = ({}, {}) if view.kind is AskKind.IN_DOUBT else ({"style": "primary"}, {"style": "danger"})
-    decide = [button(references.APPROVE, yes, value, **good, **ask), button(references.REJECT, no, value, **bad)]
+    return [button(references.APPROVE, yes, value, **good, **ask), button(references.REJECT, no, value, **bad)]
+
+
+def _buttons(view: ApprovalView, now: datetime) -> Block:
     # A message that is updated wants new block ids.
     return {
         "type": "actions",
         "block_id": f"decide-{view.revision}",
-        "elements": [*(decide if is_open(view, now) else []), show_all_button(view)],
+        "elements": [*(decide_buttons(view) if is_open(view, now) else []), show_all_button(view)],
     }
 
 

@@ -5,25 +5,27 @@ from datetime import datetime
 from typing import Any
 
 from bot.cards.blocks import Block, bold, context, date, header, link, mrkdwn_text, plain_text, section
-from bot.cards.card import show_all_button
+from bot.cards.card import decide_buttons, show_all_button
 from bot.cards.text import Shown, mrkdwn, plain, render, short
 from bot.cards.wording import approvals, requirement, title, what
 from runtime.desk.model import ApprovalView
 
-# Three blocks each, within a view's hundred.
-SHOWN = 25
+# Four blocks each, within a view's hundred, and a heading.
+SHOWN = 24
 
 
 def _item(view: ApprovalView, permalink: str | None, now: datetime) -> list[Block]:
     asked = short(what(view), 300, lines=1)
     why = short(f"{render(view.run_title)} · {view.tier} tier · {requirement(view)}", 300)
     to_card = link(mrkdwn("Open the card"), permalink) if permalink else None
-    place = [mrkdwn_text(to_card or Shown("The card is being posted."))]
+    place = [mrkdwn_text(to_card or Shown("There is no card of this in its channel just now. You can decide here."))]
+    decide: list[Block] = [] if to_card else [{"type": "actions", "elements": decide_buttons(view)}]
     expiry = mrkdwn_text(Shown(f"{approvals(view)} of {view.quorum} · expires {date(view.expires_at)}"))
     first = section(Shown(f"{title(view, now)}: {asked}"))
     return [
         {**first, "accessory": show_all_button(view)},
         context(plain_text(why), expiry, *place),
+        *decide,
         {"type": "divider"},
     ]
 

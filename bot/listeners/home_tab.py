@@ -9,9 +9,12 @@ from bot.cards.home import SHOWN, home, home_refusal
 from bot.listeners.identity import identify
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.payloads import EventCallback, User
-from bot.slack.client import FAILURES
+from bot.slack.client import FAILURES, error_code
 from runtime.clock import Clock
 from runtime.desk.model import ApprovalView, CardLedger, Desk
+
+AT_ONCE = 2
+"""Homes that are drawn at the same time: they share what clicks need, and clicks don't wait for them."""
 
 
 class HomeTab:
@@ -25,6 +28,7 @@ class HomeTab:
         self._desk = desk
         self._ledger = ledger
         self._clock = clock
+        self._turn = asyncio.Semaphore(AT_ONCE)
 
     async def on_opened(self, body: dict[str, Any]) -> None:
         """Show what waits for the person who looks."""
@@ -33,16 +37,16 @@ class HomeTab:
             return
         # The envelope names the team of the installation; users.info corrects it to the user's own.
         user = User(id=payload.event.user, team_id=payload.team_id)
-        await self._client.views_publish(user_id=user.id, view=await self._view(user))
+        async with self._turn:
+            await self._client.views_publish(user_id=user.id, view=await self._view(user))
 
     async def _view(self, user: User) -> dict[str, Any]:
         identity = await identify(user, self._installation.known, self._client, self._desk)
         if identity.refusal or identity.person is None:
             return home_refusal(identity.refusal.text if identity.refusal else "")
-        pending = await self._desk.pending(identity.person.id)
-        shown = pending[:SHOWN]
-        links = await asyncio.gather(*(self._permalink(view) for view in shown))
-        return home(list(zip(shown, links, strict=True)), len(pending), now=self._clock())
+        pending = await self._desk.pending(identity.person.id, SHOWN)
+        links = await asyncio.gather(*(self._permalink(view) for view in pending.views))
+        return home(list(zip(pending.views, links, strict=True)), pending.total, now=self._clock())
 
     async def _permalink(self, view: ApprovalView) -> str | None:
         location = await self._ledger.location(view.approval_id)
@@ -50,6 +54,8 @@ class HomeTab:
             return None
         try:
             response = await self._client.chat_getPermalink(channel=location[0], message_ts=location[1])
-        except FAILURES:
+        except FAILURES as error:
+            if error_code(error) == "message_not_found":
+                await self._ledger.lost(view.approval_id, *location)
             return None
         return str(response["permalink"])

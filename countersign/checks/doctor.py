@@ -10,6 +10,7 @@ from pathlib import Path
 from bot.slack.client import slack_client
 from bot.slack.doctor import Fact, check_slack
 from countersign.checks import directory, evidence
+from countersign.checks.held import held
 from countersign.checks.probe import examined
 from countersign.compose.archive import make_archive
 from countersign.compose.engine import make_policy, validated_catalog
@@ -35,6 +36,7 @@ async def examine(settings: Settings, clock: Clock) -> list[Fact]:
         ("groups", partial(directory.groups, clock=clock), "Mend database, policy and channels first."),
         ("callers", directory.callers, "Mend the database first."),
         ("slack", _slack, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
+        ("held", held, "Mend the database first."),
         ("archive", partial(_archive, clock=clock), "Check the settings that begin with COUNTERSIGN_S3_."),
         ("evidence", partial(evidence.evidence, clock=clock), "Mend the database first."),
         ("signing key", _key, "Let it be an Ed25519 key in PEM that its owner alone may read."),

@@ -4,7 +4,7 @@ from typing import Any
 
 from receipts.chain import Actor
 from runtime.approvals.rules import refuse_vote
-from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
+from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.inbox.votes import UNKNOWN_APPROVAL, ballot_of
@@ -13,6 +13,7 @@ from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import ApprovalStatus, AskKind, Refusal, Requirement, Vote, VoteVerdict, stamp
 from runtime.model.json_limits import error_text
 from runtime.model.notification import Notification, VotePayload, VoteRefusal
+from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
 
@@ -40,12 +41,13 @@ class EngineDesk:
             return None
         return view_of(row, await approvals.votes_of(conn, approval_id))
 
-    async def pending(self, person_id: str) -> list[ApprovalView]:
-        """Return the open approvals that the person may decide, most urgent first."""
+    async def pending(self, person_id: str, limit: int) -> Pending:
+        """Return how many open approvals the person may decide, and the most urgent of them."""
         async with self.engine.pool.connection() as conn:
-            ids = await approvals.open_approval_ids(conn, self.tenant)
-            views = [await self._view(conn, i) for i in ids if await self._refusal(conn, i, person_id) is None]
-        return [view for view in views if view is not None]
+            rows = await approvals.pending_rows(conn, self.tenant, person_id, self.engine.clock(), limit)
+            votes = await approvals.votes_of_all(conn, [row["approval_id"] for row in rows])
+        views = tuple(view_of(row, votes[row["approval_id"]]) for row in rows)
+        return Pending(rows[0]["total"] if rows else 0, views)
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         """Return why the person may not decide this now, or None. Reads only."""
@@ -183,3 +185,13 @@ class StoredCards:
         """Keep where the card stands and the exact JSON that was shown."""
         async with self.engine.pool.connection() as conn:
             await approvals.remember_card(conn, approval_id, channel, ts, card)
+
+    async def lost(self, approval_id: str, channel: str, ts: str) -> None:
+        """Ask for another card in the place of one that is not there any more; once for each that was lost."""
+        async with self.engine.pool.connection() as conn:
+            approval = await approvals.get_approval(conn, approval_id)
+        if approval is None or approval.status is not ApprovalStatus.REQUESTED:
+            return
+        async with self.engine.run_tx(approval.run_id) as tx:
+            await messages.card_outdated(self.engine, tx, approval, f"lost:{channel}:{ts}")
+        self.engine.wakeup.poke()

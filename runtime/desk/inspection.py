@@ -5,12 +5,13 @@ from typing import Any
 
 from runtime.approvals.rules import shortfall
 from runtime.model.approval import Requirement
-from runtime.store import directory, evidence_bundles, runs
+from runtime.store import directory, effects, evidence_bundles, runs
 from runtime.store.database import health
 from runtime.store.database.pool import Conn
+from runtime.store.effects import Held
 from runtime.store.evidence_bundles import OpenBundle
 
-__all__ = ["OpenBundle", "actor", "bundles", "open_bundles", "reachable", "run", "server", "unretained_bundles"]
+__all__ = ["Held", "OpenBundle", "actor", "bundles", "open_bundles", "reachable", "run", "server", "unretained_bundles"]
 
 
 async def server(conn: Conn) -> dict[str, Any]:
@@ -44,6 +45,11 @@ async def directory_version(conn: Conn, tenant: str) -> int | None:
     """Return the version of the directory that is loaded, or None where there is none."""
     edition = await directory.edition_of(conn, tenant)
     return edition.version if edition else None
+
+
+async def held(conn: Conn, tenant: str) -> list[Held]:
+    """Return what the tenant's effects wait for somebody to mend, the most frequent first."""
+    return await effects.list_held(conn, tenant)
 
 
 async def actor(conn: Conn, tenant: str, actor_id: str) -> dict[str, Any] | None:

@@ -70,6 +70,14 @@ class ApprovalView:
 
 
 @dataclass(frozen=True)
+class Pending:
+    """What waits for a person: how many requests, and the most urgent of them."""
+
+    total: int
+    views: tuple[ApprovalView, ...]
+
+
+@dataclass(frozen=True)
 class Click:
     """A person's verdict as it came from Slack, verified. `dedupe_key` is equal for deliveries of the same click.
 
@@ -108,8 +116,8 @@ class Desk(Protocol):
         """Return the approval as it is now."""
         ...
 
-    async def pending(self, person_id: str) -> list[ApprovalView]:
-        """Return the open approvals that the person may decide, most urgent first."""
+    async def pending(self, person_id: str, limit: int) -> Pending:
+        """Return how many open approvals the person may decide, and the most urgent of them."""
         ...
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
@@ -134,4 +142,8 @@ class CardLedger(Protocol):
 
     async def remember(self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> None:
         """Keep where the card stands and the exact JSON that was shown."""
+        ...
+
+    async def lost(self, approval_id: str, channel: str, ts: str) -> None:
+        """Note that the card is not there any more, so that another is posted in its place."""
         ...

@@ -36,6 +36,8 @@ async def apply_vote(engine: Engine, conn: Conn, notification: Notification, pay
     refusal = person if isinstance(person, Refusal) else await _refusal(tx, approval, person, payload)
     if isinstance(person, Refusal) or refusal is not None:
         applied = _refuse(tx, approval, payload, refusal or UNKNOWN_APPROVAL)
+        if payload.stamp not in ("", approval.stamp):
+            await messages.card_outdated(engine, tx, approval, f"seen:{payload.team}:{payload.user}")
     else:
         applied = await _count(engine, tx, approval, person, notification, payload)
     await tx.flush()

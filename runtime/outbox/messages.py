@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.model.action import Tier, dedupe_key
+from runtime.model.approval import Approval
 from runtime.model.effect import NewEffect, OnDoubt, Purpose
 from runtime.model.messages import DirectMessage, Message, PostCard, PostMessage, UpdateCard
 from runtime.outbox import retry
@@ -37,6 +38,14 @@ async def card_changed(engine: Engine, tx: RunTx, approval_id: str) -> None:
         key = f"card:{approval_id}:{approval.revision}"
         channel = approval.channel or engine.routing.channel(approval.requirement.groups)
         await _send(engine, tx, "update_card", channel, update, key, OnDoubt.RETRY)
+
+
+async def card_outdated(engine: Engine, tx: RunTx, approval: Approval, noticed: str) -> None:
+    """Ask for the card to be shown anew, because somebody saw an old one, or none; `noticed` makes it once."""
+    update = UpdateCard(approval_id=approval.approval_id, revision=approval.revision)
+    key = f"card:{approval.approval_id}:{approval.revision}:{noticed}"
+    channel = approval.channel or engine.routing.channel(approval.requirement.groups)
+    await _send(engine, tx, "update_card", channel, update, key, OnDoubt.RETRY)
 
 
 async def tell_thread(engine: Engine, tx: RunTx, approval_id: str | None, name: str, text: str) -> None:

@@ -1,7 +1,7 @@
 """Approvals and votes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -143,35 +143,72 @@ async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
     return [Vote(**{**row, "verdict": VoteVerdict(row["verdict"])}) for row in rows]
 
 
+_VIEW = """
+    SELECT a.*, r.tenant, r.definition_name, r.definition_version, r.requested_by, r.submitted_by,
+           r.requester_accounts, r.salt, r.trigger_type, r.trigger_ref, e.connector, e.operation, e.target,
+           e.fields, e.redact, e.forgotten, e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
+           who.name AS requester_name, convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title,
+           count(*) OVER () AS total
+      FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
+      JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version
+      LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
+"""
+
+
 async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | None:
     """Return everything that a card shows of an approval, joined, or None."""
+    return await (await conn.execute(f"{_VIEW} WHERE a.approval_id = %s", (approval_id,))).fetchone()
+
+
+# What `approvals.rules.refuse_vote` says of one approval, for all of them at once.
+_MAY_DECIDE = """
+    a.status = 'requested' AND (a.kind = 'in_doubt' OR a.expires_at > %(now)s)
+    AND p.actor_id NOT IN (r.requested_by, r.submitted_by)
+    AND NOT (a.requirement::jsonb -> 'exclude') ? p.actor_id
+    AND EXISTS (SELECT 1 FROM jsonb_array_elements_text(p.groups::jsonb) AS g (name)
+                 WHERE (a.requirement::jsonb -> 'groups') ? g.name
+                    OR a.escalated AND (a.requirement::jsonb -> 'escalate_to') ? g.name)
+    AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id AND v.person = p.actor_id)
+    AND NOT EXISTS (SELECT 1 FROM slack_accounts s
+                     WHERE s.tenant = p.tenant AND s.actor_id = p.actor_id
+                       AND (EXISTS (SELECT 1 FROM jsonb_array_elements(r.requester_accounts::jsonb) AS own (account)
+                                     WHERE own.account = jsonb_build_array(s.team, s.account))
+                            OR EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id
+                                          AND v.team = s.team AND v.account = s.account)))
+"""
+
+
+async def pending_rows(conn: Conn, tenant: str, person_id: str, now: datetime, limit: int) -> list[dict[str, Any]]:
+    """Return what cards show of the approvals that a person may decide, the first to expire first.
+
+    `total` in each row counts all of them, those beyond the limit too.
+    """
     return await (
         await conn.execute(
-            """
-            SELECT a.*, r.tenant, r.definition_name, r.definition_version, r.requested_by, r.submitted_by,
-                   r.requester_accounts, r.salt, r.trigger_type, r.trigger_ref, e.connector, e.operation, e.target,
-                   e.fields, e.redact, e.forgotten, e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
-                   who.name AS requester_name, convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title
-              FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
-              JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version
-              LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
-             WHERE a.approval_id = %s
+            f"""
+            {_VIEW} JOIN actors p ON p.tenant = r.tenant AND p.actor_id = %(person)s AND p.kind = 'person'
+             WHERE r.tenant = %(tenant)s AND {_MAY_DECIDE}
+             ORDER BY a.expires_at, a.approval_id LIMIT %(limit)s
             """,
-            (approval_id,),
-        )
-    ).fetchone()
-
-
-async def open_approval_ids(conn: Conn, tenant: str) -> list[str]:
-    """Return the tenant's open approvals, the first to expire first."""
-    rows = await (
-        await conn.execute(
-            "SELECT a.approval_id FROM approvals a JOIN runs r USING (run_id)"
-            " WHERE r.tenant = %s AND a.status = 'requested' ORDER BY a.expires_at LIMIT 200",
-            (tenant,),
+            {"tenant": tenant, "person": person_id, "now": now, "limit": limit},
         )
     ).fetchall()
-    return [row["approval_id"] for row in rows]
+
+
+async def votes_of_all(conn: Conn, approval_ids: Sequence[str]) -> dict[str, list[Vote]]:
+    """Return the counted votes of several approvals, oldest first, with the groups that each person had."""
+    rows = await (
+        await conn.execute(
+            "SELECT approval_id, person, person_name, groups, verdict, reason, team, account, at FROM votes"
+            " WHERE approval_id = ANY(%s) ORDER BY at, person",
+            (list(approval_ids),),
+        )
+    ).fetchall()
+    found: dict[str, list[Vote]] = {approval_id: [] for approval_id in approval_ids}
+    for row in rows:
+        approval_id = row.pop("approval_id")
+        found[approval_id].append(Vote(**{**row, "verdict": VoteVerdict(row["verdict"])}))
+    return found
 
 
 async def card_location(conn: Conn, approval_id: str) -> tuple[str, str] | None:

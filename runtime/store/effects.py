@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -219,3 +220,28 @@ async def reject_open(conn: Conn, run_id: str, reason: str) -> list[str]:
         )
     ).fetchall()
     return [row["effect_id"] for row in rows]
+
+
+@dataclass(frozen=True)
+class Held:
+    """Effects that wait for somebody to mend the same thing outside."""
+
+    operation: str  # with its connector: ``slack::post_card``
+    target: str
+    error: str  # what the other side said last
+    count: int
+
+
+async def list_held(conn: Conn, tenant: str) -> list[Held]:
+    """Return what the tenant's effects are held for, the most frequent first."""
+    rows = await (
+        await conn.execute(
+            """
+            SELECT connector || '::' || operation AS operation, target, error, count(*) AS count FROM effects
+             WHERE tenant = %s AND status = 'held' GROUP BY connector, operation, target, error
+             ORDER BY count(*) DESC, connector, operation, target, error
+            """,
+            (tenant,),
+        )
+    ).fetchall()
+    return [Held(**row) for row in rows]

@@ -91,7 +91,7 @@ async def next_queued(conn: Conn, tenant: str, but: Collection[str]) -> str | No
 
 
 async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
-    """Return a run and its steps as the HTTP edge shows them, or None."""
+    """Return a run, its steps and what of it is held as the HTTP edge shows them, or None."""
     run = await (
         await conn.execute(
             """
@@ -107,4 +107,11 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
     steps = await (
         await conn.execute("SELECT path, verb, status, error FROM steps WHERE run_id = %s ORDER BY position", (run_id,))
     ).fetchall()
-    return {**run, "steps": steps}
+    held = await (
+        await conn.execute(
+            "SELECT connector || '::' || operation AS operation, target, error FROM effects"
+            " WHERE run_id = %s AND status = 'held' ORDER BY created_at, effect_id",
+            (run_id,),
+        )
+    ).fetchall()
+    return {**run, "steps": steps, "held": held}

@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.listeners.app import Bot, BotSettings, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
-from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
+from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import ApprovalStatus, AskKind, Refusal, VoteVerdict
@@ -130,6 +130,7 @@ class MemoryDesk:
     voters: dict[str, set[str]] = field(default_factory=dict)
     cards: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = field(default_factory=dict)
     applications: int = 0
+    missing: list[tuple[str, str, str]] = field(default_factory=list)
     down: set[str] = field(default_factory=set)
     applied: asyncio.Condition = field(default_factory=asyncio.Condition)
 
@@ -146,9 +147,10 @@ class MemoryDesk:
         self._reach("approval", approval_id)
         return self.approvals.get(approval_id)
 
-    async def pending(self, person_id: str) -> list[ApprovalView]:
+    async def pending(self, person_id: str, limit: int) -> Pending:
         open_ = [one for one in self.approvals.values() if one.status is ApprovalStatus.REQUESTED]
-        return [one for one in open_ if await self.may_decide(one.approval_id, person_id) is None]
+        mine = [one for one in open_ if await self.may_decide(one.approval_id, person_id) is None]
+        return Pending(len(mine), tuple(mine[:limit]))
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         if person_id == self.requester:
@@ -203,6 +205,9 @@ class MemoryDesk:
     async def location(self, approval_id: str) -> tuple[str, str] | None:
         known = self.cards.get(approval_id)
         return known[-1][:2] if known else None
+
+    async def lost(self, approval_id: str, channel: str, ts: str) -> None:
+        self.missing.append((approval_id, channel, ts))
 
     async def remember(self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> None:
         self._reach("remember", approval_id)
@@ -276,7 +281,7 @@ async def whispered(user: SandboxUser, words: str) -> str:
 
 
 @asynccontextmanager
-async def _http(app: Any, listener: socket.socket) -> AsyncIterator[None]:
+async def heard(app: Any, listener: socket.socket) -> AsyncIterator[None]:
     config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve(sockets=[listener]))
@@ -300,7 +305,7 @@ async def _socket_mode(bot: Bot, *, is_heard: bool) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _watched(bot: Bot) -> AsyncIterator[None]:
+async def watched(bot: Bot) -> AsyncIterator[None]:
     task = asyncio.create_task(bot.watch())
     try:
         yield
@@ -334,9 +339,9 @@ async def staged(
         url = await stack.enter_async_context(served(sandbox))
         settings = BotSettings(app["bot_token"], (SECRET,), app["app_token"], f"{url}/api/")
         bot = build_bot(settings, desk, desk, clock)
-        running = _http(bot.asgi, listener) if transport == "http" else _socket_mode(bot, is_heard=is_heard)
+        running = heard(bot.asgi, listener) if transport == "http" else _socket_mode(bot, is_heard=is_heard)
         await stack.enter_async_context(running)
-        await stack.enter_async_context(_watched(bot))
+        await stack.enter_async_context(watched(bot))
         client = slack_client(app["bot_token"], f"{url}/api/")
         handlers = slack_handlers(client, desk, desk, clock)
         yield Stage(url, bot_url, clock, desk, handlers, client, bot, faults, stack)

@@ -38,6 +38,7 @@ FACTS = {
     "slack socket mode",
     "slack channel C0APPROVALS",
     "slack channel C0COMPLIANCE",
+    "held",
     "archive writable",
     "archive versioned",
     "archive locked",
@@ -98,7 +99,7 @@ async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, 
     [
         (
             {"dsn": f"postgresql://u:{CANARY}@127.0.0.1:1/x"},
-            {"database", "migrations", "directory file", "groups", "callers", "evidence"},
+            {"database", "migrations", "directory file", "groups", "callers", "evidence", "held"},
             "refused",
         ),
         ({"opa": "http://127.0.0.1:1"}, {"policy", "groups"}, "policy unavailable"),

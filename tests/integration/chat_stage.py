@@ -1,0 +1,114 @@
+"""The whole way from a run to Slack and back: a runtime on the bench, its chat in a sandbox workspace, and the bot."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.listeners.app import BotSettings, build_bot
+from bot.slack.client import slack_client
+from bot.slack.connector import slack_handlers
+from policy.model import PolicyEngine
+from runtime.desk.desk import StoredCards
+from runtime.model.approval import ApprovalStatus
+from sandbox.client import SandboxUser
+from sandbox.harness import Faults, served
+from sandbox.rules.limits import Limits
+from sandbox.server import create_app
+from sandbox.workspace import parse_workspace
+from tests.bench import PEOPLE, TEAM, TENANT, Bench, open_bench
+from tests.integration.bot_stage import heard, watched
+from tests.integration.conftest import PACK, Targets
+
+SECRET = "sandbox-signing-secret"
+CHANNEL = "C0COMPLIANCE"
+FILING = {"company": "Halvorsen Seefracht", "text": "the owners"}
+USERS = [f"U{name.upper()}" for name in PEOPLE]
+WORKSPACE: dict[str, Any] = {
+    "team": {"id": TEAM, "name": "Acme", "domain": "acme"},
+    "users": [
+        *({"id": user, "name": user.lower(), "real_name": user[1:].title()} for user in USERS),
+        {"id": "U0BOT", "name": "countersign", "real_name": "Countersign", "is_bot": True},
+    ],
+    "channels": [
+        {"id": channel, "name": name, "members": [*USERS, "U0BOT"]}
+        for channel, name in (("C0APPROVALS", "approvals"), (CHANNEL, "compliance"))
+    ],
+}
+
+
+@dataclass
+class Chat:
+    """A bench whose chat is real as far as the wire, the faults of that wire, and people at their screens."""
+
+    bench: Bench
+    faults: Faults
+    raw: AsyncWebClient
+    _url: str
+    _stack: AsyncExitStack
+
+    async def person(self, name: str) -> SandboxUser:
+        return await self._stack.enter_async_context(SandboxUser(self._url, f"U{name.upper()}"))
+
+    async def cards(self, channel: str = CHANNEL) -> list[dict[str, Any]]:
+        """Return the cards in a channel, newest first."""
+        found = (await self.raw.conversations_history(channel=channel, limit=200))["messages"]
+        return [m for m in found if any(block["type"] == "actions" for block in m.get("blocks", []))]
+
+    async def file(self, ref: str = "1") -> str:
+        """Start a filing, which wants two signatures of compliance; return its approval."""
+        run_id = (await self.bench.start("bench.file", FILING, ref)).run_id
+        await self.bench.settle()
+        [row] = await self.bench.rows("SELECT approval_id FROM approvals WHERE run_id = %s", run_id)
+        return str(row["approval_id"])
+
+    async def decided(self, approval_id: str) -> ApprovalStatus:
+        """Do all that can be done, and return where the approval stands."""
+        await self.bench.settle()
+        view = await self.bench.desk.approval(approval_id)
+        assert view
+        return view.status
+
+    async def home(self, person: SandboxUser) -> dict[str, Any]:
+        """Return the Home of a person as it is now."""
+        published = self.faults.calls["views.publish"]
+        await person.open_home()
+        await self.faults.called("views.publish", published + 1)
+        home: dict[str, Any] = await person.wait_for(lambda state: state["home"])
+        return home
+
+
+@asynccontextmanager
+async def chatting(dsn: str, policy: PolicyEngine, targets: Targets) -> AsyncIterator[Chat]:
+    """Run everything until the block ends."""
+    faults = Faults()
+    async with AsyncExitStack() as stack:
+        listener = socket.create_server(("127.0.0.1", 0))
+        stack.callback(listener.close)
+        app = {
+            "id": "A0COUNTERSIGN",
+            "bot_user_id": "U0BOT",
+            "bot_token": "xoxb-bot",
+            "app_token": "xapp-app",
+            "signing_secret": SECRET,
+            "request_url": f"http://127.0.0.1:{listener.getsockname()[1]}/slack/events",
+        }
+        handlers: dict[str, Any] = targets.handlers()
+        bench = await stack.enter_async_context(open_bench(dsn, policy, [PACK], handlers))
+        limits = Limits(burst=10_000, channel_burst=10_000)
+        workspace = parse_workspace({**WORKSPACE, "app": app}, "the stage")
+        sandbox = create_app(workspace, clock=bench.clock, sleep=asyncio.sleep, limits=limits)
+        faults.attach(sandbox)
+        url = await stack.enter_async_context(served(sandbox))
+        client, cards = slack_client("xoxb-bot", f"{url}/api/"), StoredCards(bench.engine)
+        handlers.update(slack_handlers(client, bench.desk, cards, bench.clock))
+        bench.engine.handlers.update(handlers)  # type: ignore[attr-defined]  # the mapping is a dict of ours
+        bot = build_bot(BotSettings("xoxb-bot", (SECRET,), None, f"{url}/api/"), bench.desk, cards, bench.clock)
+        await stack.enter_async_context(heard(bot.asgi, listener))
+        await stack.enter_async_context(watched(bot))
+        assert bench.engine.tenant == TENANT
+        yield Chat(bench, faults, client, url, stack)

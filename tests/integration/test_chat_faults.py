@@ -1,0 +1,231 @@
+"""When Slack refuses while people are asked: nothing is lost, nobody is blocked, and what waits can be decided."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from psycopg import AsyncConnection
+from psycopg.rows import dict_row
+
+from bot.cards.references import APPROVE
+from countersign.checks.held import held
+from countersign.embedded.opa import OpaChild
+from edge.messages import RunOut
+from policy.client import OpaEngine
+from runtime.model.approval import ApprovalStatus
+from runtime.store import approvals
+from sandbox.client import SandboxUser
+from tests.bench import TENANT
+from tests.integration.bot_stage import until
+from tests.integration.chat_stage import CHANNEL, Chat, chatting
+from tests.integration.conftest import Targets
+from tests.integration.program_stage import settings_of
+from tests.integration.test_bot_connector import MENDABLE
+from tests.patience import MINUTE
+
+
+@pytest.fixture
+async def chat(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Chat]:
+    async with OpaEngine(opa.url, timeout=MINUTE) as policy, chatting(dsn, policy, targets) as running:
+        yield running
+
+
+async def _sign(chat: Chat, person: SandboxUser, approval_id: str) -> None:
+    """Click the newest card that the person sees, and give a reason."""
+    card = await person.find_card(lambda message: "Approval needed" in message["text"])
+    await person.click(card, APPROVE)
+    await person.find_modal()
+    votes = len(await chat.bench.rows("SELECT FROM votes WHERE approval_id = %s", approval_id))
+    await person.submit({"reason": "seen and checked"})
+    await _voted(chat, approval_id, votes + 1)
+
+
+async def _voted(chat: Chat, approval_id: str, count: int) -> None:
+    async with asyncio.timeout(MINUTE):
+        while len(await chat.bench.rows("SELECT FROM votes WHERE approval_id = %s", approval_id)) < count:
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("code", MENDABLE)
+async def test_a_card_that_is_refused_for_thirty_seconds_arrives_once(chat: Chat, code: str) -> None:
+    chat.faults.refuse("chat.postMessage", code)
+    await chat.file()
+    for _ in range(6):
+        await chat.bench.later(seconds=5)
+    assert await chat.cards() == []
+    chat.faults.lift("chat.postMessage")
+    for _ in range(12):
+        await chat.bench.later(seconds=5)
+    assert len(await chat.cards()) == 1
+
+
+async def test_what_has_no_card_is_decided_in_the_home(chat: Chat) -> None:
+    chat.faults.refuse("chat.postMessage", "not_in_channel")
+    approval_id = await chat.file()
+    for name in ("ann", "ben"):
+        person = await chat.person(name)
+        home = await chat.home(person)
+        assert "no card of this in its channel" in str(home)
+        await person.click_view("home", APPROVE)
+        await person.find_modal()
+        await person.submit({"reason": "seen and checked"})
+    await _voted(chat, approval_id, 2)
+    assert await chat.decided(approval_id) is ApprovalStatus.APPROVED
+
+
+async def test_what_is_held_stands_where_operators_and_callers_look(chat: Chat, dsn: str) -> None:
+    chat.faults.refuse("chat.postMessage", "not_in_channel")
+    await chat.file("1")
+    await chat.file("2")
+    [found] = await held(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
+    assert (found.name, found.ok) == ("held", False)
+    assert found.detail.startswith(f"2 times slack::post_card to {CHANNEL}: Slack refuses: not_in_channel")
+    [run_id] = {row["run_id"] for row in await chat.bench.rows("SELECT run_id FROM runs WHERE trigger_ref = '1'")}
+    run = RunOut.model_validate(await chat.bench.run_summary(run_id))
+    assert [(one.operation, one.target, one.error) for one in run.held] == [
+        ("slack::post_card", CHANNEL, "Slack refuses: not_in_channel")
+    ]
+    chat.faults.lift("chat.postMessage")
+    await chat.bench.later(minutes=1)
+    [found] = await held(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
+    assert found.ok
+
+
+async def test_a_card_in_its_channel_is_decided_there(chat: Chat) -> None:
+    await chat.file()
+    home = str(await chat.home(await chat.person("ann")))
+    assert "Open the card" in home
+    assert APPROVE not in home
+
+
+@pytest.mark.parametrize("code", ["not_in_channel", "invalid_auth", "message_not_found", "cant_update_message"])
+async def test_a_refused_edit_does_not_block_the_quorum(chat: Chat, code: str) -> None:
+    approval_id = await chat.file()
+    ann, ben = await chat.person("ann"), await chat.person("ben")
+    chat.faults.refuse("chat.update", code)
+    await _sign(chat, ann, approval_id)
+    await chat.bench.settle()
+    await _sign(chat, ben, approval_id)
+    chat.faults.lift("chat.update")
+    assert await chat.decided(approval_id) is ApprovalStatus.APPROVED
+    for _ in range(12):
+        await chat.bench.later(seconds=5)
+    assert (await chat.cards())[0]["text"].startswith("Approved")
+
+
+async def test_who_clicks_a_card_that_is_out_of_date_brings_it_up_to_date(chat: Chat) -> None:
+    approval_id = await chat.file()
+    chat.faults.refuse("chat.update", "invalid_blocks")  # what nobody can mend is not tried again
+    for name in ("ann", "ben"):
+        await chat.bench.click(name, approval_id)
+    await chat.bench.settle()
+    chat.faults.lift("chat.update")
+    assert (await chat.cards())[0]["text"].startswith("Approval needed")
+    cat = await chat.person("cat")
+    await cat.click(await cat.find_card(lambda message: "Approval needed" in message["text"]), APPROVE)
+    await cat.find_card(lambda message: "already approved" in message["text"])
+    await chat.bench.settle()
+    assert (await chat.cards())[0]["text"].startswith("Approved")
+
+
+async def test_a_deleted_card_comes_back_when_somebody_looks_at_their_home(chat: Chat) -> None:
+    await chat.file()
+    [card] = await chat.cards()
+    await chat.raw.chat_delete(channel=CHANNEL, ts=card["ts"])
+    ann = await chat.person("ann")
+    assert "You can decide here" in str(await chat.home(ann))
+    await chat.home(ann)
+    await chat.bench.settle()
+    assert len(await chat.cards()) == 1
+    assert "Open the card" in str(await chat.home(ann))
+
+
+async def test_many_homes_at_once_do_not_hold_up_a_click(chat: Chat) -> None:
+    asked = [await chat.file(str(number)) for number in range(3)]
+    ann, ben = await chat.person("ann"), await chat.person("ben")
+    chat.faults.hold("chat.getPermalink")
+    homes = [asyncio.create_task(ben.open_home()) for _ in range(24)]
+    await chat.faults.called("chat.getPermalink")
+    await _sign(chat, ann, asked[-1])
+    assert chat.faults.calls["views.publish"] == 0
+    chat.faults.lift("chat.getPermalink")
+    await asyncio.gather(*homes)
+    await until(lambda: chat.faults.calls["views.publish"] == 24)
+
+
+async def test_what_waits_is_counted_whole_and_shown_in_part(chat: Chat) -> None:
+    for number in range(4):
+        await chat.file(str(number))
+    pending = await chat.bench.desk.pending("ann", 2)
+    assert (pending.total, len(pending.views)) == (4, 2)
+    assert [view.expires_at for view in pending.views] == sorted(view.expires_at for view in pending.views)
+
+
+PEOPLE = st.sampled_from(["rita", "ann", "sue", "portal-bot"])
+GROUPS = st.lists(st.sampled_from(["compliance", "senior-compliance", "operators"]), max_size=2, unique=True)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    asked=GROUPS,
+    next_in_line=GROUPS,
+    excluded=st.lists(PEOPLE, max_size=2, unique=True),
+    escalated=st.booleans(),
+    requester=PEOPLE,
+    requester_accounts=st.lists(PEOPLE, max_size=2),
+    hours=st.integers(-1, 1),
+    kind=st.sampled_from(["effect", "in_doubt"]),
+    status=st.sampled_from(["requested", "requested", "approved"]),
+    votes=st.lists(st.tuples(PEOPLE, PEOPLE), max_size=2, unique_by=(lambda vote: vote[0], lambda vote: vote[1])),
+)
+async def test_what_waits_for_a_person_is_what_the_rules_let_them_decide(chat: Chat, **case: Any) -> None:
+    """One query says of all approvals what the rules say of one."""
+    desk, engine = chat.bench.desk, chat.bench.engine
+    if not await chat.bench.rows("SELECT FROM approvals"):
+        await chat.file()
+    async with (
+        await AsyncConnection.connect(chat.bench.superuser, row_factory=dict_row) as superuser,
+        superuser.transaction(force_rollback=True),
+    ):
+        conn: Any = superuser
+        await _make_so(conn, engine.clock(), case)
+        [row] = await (await conn.execute("SELECT approval_id FROM approvals")).fetchall()
+        for person in ("rita", "ann", "sue", "nobody", "portal-bot"):
+            rows = await _pending(conn, person, engine.clock())
+            refusal = await desk._refusal(conn, row["approval_id"], person)
+            is_person = person not in ("nobody", "portal-bot")
+            assert bool(rows) == (refusal is None and is_person), (person, refusal)
+
+
+async def _pending(conn: Any, person: str, now: Any) -> list[dict[str, Any]]:
+    return await approvals.pending_rows(conn, TENANT, person, now, 10)
+
+
+async def _make_so(conn: Any, now: Any, case: dict[str, Any]) -> None:
+    await conn.execute("SET LOCAL session_replication_role = replica")  # what is made up here stands by itself
+    changes = {"groups": case["asked"], "escalate_to": case["next_in_line"], "exclude": case["excluded"]}
+    await conn.execute(
+        "UPDATE approvals SET kind = %s, status = %s, escalated = %s, expires_at = %s,"
+        " requirement = (requirement::jsonb || %s::jsonb)::json",
+        (
+            *(case["kind"], case["status"], case["escalated"], now + timedelta(hours=case["hours"])),
+            json.dumps(changes),
+        ),
+    )
+    accounts = [f"U{name.upper()}" for name in case["requester_accounts"]]
+    await conn.execute(
+        "UPDATE runs SET requested_by = %s, requester_accounts ="
+        " (SELECT coalesce(json_agg(json_build_array('T0ACME', u)), '[]') FROM unnest(%s::text[]) AS u)",
+        (case["requester"], accounts),
+    )
+    for person, account in case["votes"]:
+        await conn.execute(
+            "INSERT INTO votes SELECT approval_id, %s, '', '[]', 'approve', '', 'T0ACME', %s, '', %s FROM approvals",
+            (person, f"U{account.upper()}", now),
+        )
