@@ -12,15 +12,34 @@ from starlette.types import ASGIApp
 
 from edge.body import parse, read_body
 from edge.buckets import Buckets, Rate
-from edge.messages import NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut
+from edge.messages import NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut, WaitOut
 from edge.problems import Problem, handle_problems
 from edge.signing import claimed, is_signed
 from receipts.chain import Actor
-from runtime.desk.callers import Answer, CallerDesk, Grants, TriggerConflictError, TriggerError
+from runtime.desk.callers import (
+    Answer,
+    AnswerConflictError,
+    CallerDesk,
+    Grants,
+    TriggerConflictError,
+    TriggerError,
+)
+from runtime.model.notification import AnswerCode
+from runtime.model.states import NotificationStatus
 
 Ready = Callable[[], Awaitable[list[str]]]
 
 _RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+_REFUSED = {
+    AnswerCode.NOT_YOURS: 403,
+    AnswerCode.NO_TOKEN: 403,
+    AnswerCode.OTHER_TOKEN: 409,
+    AnswerCode.BY_PEOPLE: 409,
+    AnswerCode.BY_CLOCK: 409,
+    AnswerCode.INVALID: 422,
+}
+"""The status of an answer that is refused, and recorded."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +110,15 @@ class _Routes:
     async def notify(self, request: Request) -> NotificationOut:
         caller, body = await self._signed(request)
         answer = _answer(parse(NotificationIn, body))
-        notification_id, facts = await self.desk.notify(caller.id, caller.grants, answer)
+        try:
+            notification_id, facts = await self.desk.notify(caller.id, caller.grants, answer)
+        except AnswerConflictError as error:
+            raise Problem(409, str(error)) from error
         reason = str(facts.get("reason", ""))
-        return NotificationOut(notification_id=notification_id, status=facts["status"], reason=reason)
+        if facts["status"] == NotificationStatus.REFUSED:
+            raise Problem(_REFUSED[AnswerCode(facts["code"])], reason)
+        waits = [WaitOut(**{name: one[name] for name in WaitOut.model_fields}) for one in facts.get("waits", ())]
+        return NotificationOut(notification_id=notification_id, status=facts["status"], reason=reason, waits=waits)
 
     async def run(self, run_id: str, request: Request) -> RunOut:
         caller, _ = await self._signed(request)

@@ -31,23 +31,36 @@ class TriggerOut(Message):
 
 
 class NotificationIn(Message):
-    """Word from the other side of a durable verb. `id` is the sender's own: the same id is applied once."""
+    """Word from the other side of a durable verb. `id` is the sender's own: the same id is applied once.
+
+    `correlation_key` and `token` are those that came with the request.
+    """
 
     id: Word
     type: Literal["completed", "failed", "progress"]
-    correlation_key: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+    correlation_key: Annotated[str, StringConstraints(min_length=1, max_length=512)]
     result: dict[str, Any] = Field(default_factory=dict)
     error: Sentence = ""
     message: Sentence = ""
     token: Word | None = None
 
 
+class WaitOut(Message):
+    """What a notification did to one wait."""
+
+    wait_id: str
+    step: str
+    status: str
+    reason: str
+
+
 class NotificationOut(Message):
-    """What became of the notification: applied, duplicate, stale or dead_letter, and why."""
+    """What became of a notification, and why: applied, early, stale, dead_letter, or received and not applied yet."""
 
     notification_id: str
     status: str
     reason: str
+    waits: list[WaitOut]
 
 
 class StepOut(Message):

@@ -22,8 +22,8 @@ class Call:
 
     `params` are the step's resolved params over the verb's static ones, already valid under the input schema.
     `target` is the resolved target of a write ("" for a read). `key` is the idempotency key to hand to the other
-    side ("" for a read). `correlation_key` names the wait that a durable verb opened; the other side sends it
-    back in its completion ("" for a sync verb).
+    side ("" for a read). `correlation_key` names the matter of a durable verb, `token` the one wait that this request
+    opened; the other side sends both back in its completion ("" for a sync verb).
     """
 
     tenant: str
@@ -34,6 +34,7 @@ class Call:
     target: str = ""
     key: str = ""
     correlation_key: str = ""
+    token: str = ""
 
 
 class HandlerError(Exception):

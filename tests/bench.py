@@ -188,8 +188,14 @@ class Bench:
         )
         return await self.desk.apply(await self.desk.record(click))
 
-    async def complete(self, key: str, result: Any, dedupe: str = "c1", **payload: Any) -> Mapping[str, Any]:
-        body = {"outcome": "succeeded", "result": result, "error": "", "token": None, "verbs": VERBS, **payload}
+    async def complete(
+        self, key: str, result: Any, dedupe: str = "c1", token: str | None = "", **payload: Any
+    ) -> Mapping[str, Any]:
+        """Answer as the other side would: with the token that went out, unless another, or None, is given."""
+        if token == "":
+            waits = await self.rows("SELECT token FROM waits WHERE correlation_key = %s ORDER BY created_at", key)
+            token = waits[-1]["token"] if waits else None
+        body = {"outcome": "succeeded", "result": result, "error": "", "token": token, "verbs": VERBS, **payload}
         notification = Notification(
             notification_id=self.engine.new_id("ntf"),
             tenant=TENANT,

@@ -7,15 +7,22 @@ from urllib.parse import quote
 
 import typer
 
+from countersign.cli.acts import cancel, retry
 from countersign.cli.command import attached_settings, out, own_settings, run, shared_settings
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
+from countersign.cli.letters import letters
+from countersign.cli.listings import effects, runs, waits
 from countersign.cli.people import people
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (up, demo, case):
+for command in (up, demo, case, cancel, retry):
     app.command()(command)
 app.add_typer(evidence, name="evidence")
+app.add_typer(runs, name="runs")
+app.add_typer(waits, name="waits")
+app.add_typer(effects, name="effects")
+app.add_typer(letters, name="dead-letters")
 app.add_typer(people, name="people")
 
 
@@ -174,14 +181,3 @@ def trigger(
     secret = settings.callers[signer].get_secret_value()
     path = f"/v1/triggers/{quote(type_, safe='')}"
     out.print_json(data=run(post(edge or f"http://127.0.0.1:{settings.port}", path, body, signer, secret)))
-
-
-@app.command()
-def cancel(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run that is to stop.")],
-    reason: Annotated[str, typer.Option(help="Why; it goes on record.")],
-) -> None:
-    """Stop a run: what has not been done will not be."""
-    from countersign.cli.operate import cancel_run
-
-    out.print(run(cancel_run(shared_settings("database_url"), run_id, reason)))

@@ -1,8 +1,9 @@
 """What an operator does to a running system from the command line."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from countersign.compose.archive import make_archive
 from countersign.compose.directory import load_directory
@@ -14,7 +15,9 @@ from policy.text import strict_json
 from runtime.clock import utc_now
 from runtime.desk import inspection
 from runtime.desk.inspection import OpenBundle
-from runtime.desk.operator import OperatorDesk
+from runtime.desk.operator import OperatorDesk, UnknownEffectError, UnknownPersonError
+
+T = TypeVar("T")
 
 APPLY_SECONDS = 10.0
 """How long a command waits for a worker to do what it asks for; it is on record before that."""
@@ -34,16 +37,27 @@ def read_json(file: Path) -> Any:
         raise OperateError(f"{file} is not JSON: {error}") from error
 
 
-async def cancel_run(settings: Settings, run_id: str, reason: str) -> str:
-    """Ask for a run to stop, through the inbox like everything else; return what became of it."""
+async def perform(settings: Settings, record: Callable[[OperatorDesk], Awaitable[str]]) -> dict[str, Any]:
+    """Record what an operator wants, through the inbox like everything else; return what became of it.
+
+    As long as no worker has applied it, its status is `received`. Raise OperateError where it was not to be done.
+    """
     async with open_storage(settings) as storage:
         desk = OperatorDesk(storage.pool, storage.clock, settings.tenant)
-        facts = await desk.outcome(await desk.cancel(run_id, reason), APPLY_SECONDS)
-    if facts is None:
-        return f"on record: {run_id} stops as soon as a worker runs"
-    if facts["status"] != "applied":
-        raise OperateError(f"{run_id} was not canceled: {facts['reason']}")
-    return f"{run_id} is canceled"
+        try:
+            notification_id = await record(desk)
+        except (UnknownPersonError, UnknownEffectError) as error:
+            raise OperateError(str(error)) from error
+        facts = await desk.outcome(notification_id, APPLY_SECONDS) or {"status": "received"}
+    if facts["status"] not in ("applied", "received"):
+        raise OperateError(f"nothing was done: {facts['reason']}")
+    return {"notification_id": notification_id, **facts}
+
+
+async def looked_up(settings: Settings, look: Callable[..., Awaitable[T]], *what: Any) -> T:
+    """Return what a look into the tenant's rows finds."""
+    async with connected(settings) as conn:
+        return await look(conn, settings.tenant, *what)
 
 
 async def load_people(settings: Settings, file: Path) -> Directory:

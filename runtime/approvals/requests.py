@@ -107,16 +107,20 @@ async def open_verb_wait(passage: Passage) -> None:
     """Open the wait of a durable verb in the transaction that starts it, so that no answer can come too early."""
     tx, attempt = passage.tx, passage.attempt
     verb = await passage.verb()
-    if verb is None or await waits.step_wait(tx.conn, tx.run_id, passage.effect.step) is not None:
-        return  # a further attempt at the same start
+    if verb is None:
+        return
+    if wait := await waits.step_wait(tx.conn, tx.run_id, passage.effect.step):
+        attempt.token = wait.token  # a further attempt at the same start
+        return
     if verb.wait_type == WaitType.HUMAN_TASK and attempt.task_id is None:
         await _open_task(passage, verb)
-    await open_wait(
+    attempt.token = await open_wait(
         passage.engine,
         tx,
         step=passage.effect.step,
         kind=WaitType(verb.wait_type or WaitType.EXTERNAL),
         correlation_key=passage.effect.correlation_key,
+        correlate=verb.correlate,
         lasts=verb.timeout,
         escalate_after=verb.escalation.after if verb.escalation else None,
         escalate_to=verb.escalation.to if verb.escalation else (),

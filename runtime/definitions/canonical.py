@@ -20,6 +20,7 @@ from runtime.definitions.model import (
 from runtime.definitions.problems import DefinitionError
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
+from runtime.model.wait import Correlate, OnInvalid
 
 FORMAT = "countersign/definition/1"
 
@@ -80,6 +81,7 @@ def _verb_document(verb: Verb) -> dict[str, Any]:
             "escalation": _escalation_document(verb.escalation),
             "correlation_field": verb.correlation_field,
             "wait": verb.wait_type,
+            **_answer_document(verb),
         },
         "effect": {
             "class": verb.effect_class,
@@ -93,6 +95,16 @@ def _verb_document(verb: Verb) -> dict[str, Any]:
         "output_schema": verb.output_schema,
         "redact": list(verb.redact),
     }
+
+
+def _answer_document(verb: Verb) -> dict[str, str]:
+    """Return what differs from the rule for answers: definitions made before these keys existed keep their digests."""
+    differs = {}
+    if verb.correlate is not Correlate.BY_TOKEN:
+        differs["correlate"] = verb.correlate.value
+    if verb.on_invalid is not OnInvalid.REFUSE:
+        differs["on_invalid"] = verb.on_invalid.value
+    return differs
 
 
 def _escalation_document(escalation: Escalation | None) -> dict[str, Any] | None:
@@ -146,6 +158,8 @@ def _verb(document: Document) -> Verb:
         idempotency_key=effect["idempotency_key"],
         in_doubt=OnDoubt(effect["in_doubt"]),
         correlation_field=execution["correlation_field"],
+        correlate=Correlate(execution.get("correlate", Correlate.BY_TOKEN)),
+        on_invalid=OnInvalid(execution.get("on_invalid", OnInvalid.REFUSE)),
         wait_type=execution["wait"],
         redact=tuple(document["redact"]),
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
+from runtime.model.wait import Correlate, OnInvalid
 
 
 class Kind(StrEnum):
@@ -71,6 +72,8 @@ class Verb:
     idempotency_key: str
     in_doubt: OnDoubt
     correlation_field: str | None
+    correlate: Correlate
+    on_invalid: OnInvalid
     wait_type: str | None
     redact: tuple[str, ...]
 

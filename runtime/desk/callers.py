@@ -13,9 +13,13 @@ from runtime.inbox import inbox
 from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
-from runtime.store import directory, runs
+from runtime.store import directory, notifications, runs
 
-__all__ = ["Answer", "CallerDesk", "Grants", "TriggerConflictError", "TriggerError"]
+__all__ = ["Answer", "AnswerConflictError", "CallerDesk", "Grants", "TriggerConflictError", "TriggerError"]
+
+
+class AnswerConflictError(Exception):
+    """The sender used an id twice, for two different answers."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,10 @@ class Grants:
 
 @dataclass(frozen=True)
 class Answer:
-    """Word from the other side of a durable step. `answer_id` is the sender's own: the same id is applied once."""
+    """Word from the other side of a durable step. `answer_id` is the sender's own: the same id is applied once.
+
+    `correlation_key` and `token` are those that came with the request.
+    """
 
     answer_id: str
     is_progress: bool
@@ -80,9 +87,23 @@ class CallerDesk:
         return await triggers.claim(self.engine, runbook, trigger)
 
     async def notify(self, caller: str, grants: Grants, answer: Answer) -> tuple[str, Mapping[str, Any]]:
-        """Record an answer and apply it; return the notification's id and the facts of its outcome."""
-        notification_id = await inbox.record(self.engine, self._notification(caller, grants, answer))
+        """Record an answer and apply it; return the notification's id and the facts of its outcome.
+
+        Sent again, it gets the present outcome. Raise AnswerConflictError where its id was used for another answer.
+        """
+        notification = self._notification(caller, grants, answer)
+        notification_id = await inbox.record(self.engine, notification)
+        if notification_id != notification.notification_id:
+            await self._expect_same(notification_id, notification)
         return notification_id, await inbox.apply(self.engine, notification_id)
+
+    async def _expect_same(self, first_id: str, again: Notification) -> None:
+        async with self.engine.pool.connection() as conn:
+            first = await notifications.get_notification(conn, first_id)
+        if first.forgotten:  # long ago: what it said exactly is not known any more
+            return
+        if (first.correlation_key, _said(first)) != (again.correlation_key, _said(again)):
+            raise AnswerConflictError("this id was used before, for another answer; each answer has an id of its own")
 
     def _notification(self, caller: str, grants: Grants, answer: Answer) -> Notification:
         kind = ProgressPayload if answer.is_progress else CompletionPayload
@@ -112,3 +133,8 @@ class CallerDesk:
         async with self.engine.pool.connection() as conn:
             row = await directory.actor(conn, self.tenant, name)
         return row if row is not None and row["kind"] == kind else None
+
+
+def _said(notification: Notification) -> dict[str, Any] | None:
+    payload = notification.payload
+    return payload.says() if isinstance(payload, CompletionPayload | ProgressPayload) else None

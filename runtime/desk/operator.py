@@ -1,4 +1,4 @@
-"""The counter at which operators stand: what they want done to runs is recorded in the inbox, where workers find it."""
+"""The counter at which operators stand: what they want done is recorded in the inbox, where workers find it."""
 
 import asyncio
 import time
@@ -9,37 +9,62 @@ from typing import Any
 from receipts.chain import Actor
 from runtime.clock import Clock
 from runtime.engine import new_id
-from runtime.model.notification import CancelPayload, Notification
-from runtime.store import notifications
+from runtime.model.notification import (
+    CancelPayload,
+    Command,
+    DropPayload,
+    Notification,
+    RequeuePayload,
+    RetryPayload,
+)
+from runtime.store import directory, effects, notifications
 from runtime.store.database.pool import Pool
 from runtime.store.database.signals import announce
 
 PAUSE = 0.1
 
+_EFFECT = "eff_"
+
+
+class UnknownPersonError(Exception):
+    """The directory has no such person, and whatever is done is done by somebody."""
+
+
+class UnknownEffectError(Exception):
+    """There is no such effect."""
+
 
 @dataclass(frozen=True)
 class OperatorDesk:
-    """The desk of one tenant. It needs the database alone."""
+    """The desk of one tenant. It needs the database alone. `by` is always a person of the directory.
+
+    Each act returns the id of its notification. `version` is that of the run as the person saw it: if the run has moved
+    on since, nothing is done. None is for whoever did not look.
+    """
 
     pool: Pool
     clock: Clock
     tenant: str
 
-    async def cancel(self, run_id: str, reason: str) -> str:
-        """Ask for a run to stop; return the notification's id."""
-        notification = Notification(
-            notification_id=new_id("ntf"),
-            tenant=self.tenant,
-            dedupe_key=new_id("cancel"),
-            correlation_key=run_id,
-            payload=CancelPayload(run_id=run_id, reason=reason),
-            actor=Actor(id="operator", kind="system"),
-            request_id=new_id("req"),
-        )
-        async with self.pool.connection() as conn:
-            notification_id = await notifications.record(conn, notification, self.clock())
-            await announce(conn)
-        return notification_id
+    async def cancel(self, by: str, run_id: str, reason: str, version: int | None) -> str:
+        """Ask for a run to stop."""
+        return await self._record(by, run_id, CancelPayload(run_id=run_id, reason=reason, version=version))
+
+    async def retry(self, by: str, subject: str, reason: str, version: int | None) -> str:
+        """Ask for what a run has put off, or one effect, to be tried now; raise UnknownEffectError."""
+        run_id, effect_id = subject, None
+        if subject.startswith(_EFFECT):
+            run_id, effect_id = await self._run_of(subject), subject
+        payload = RetryPayload(run_id=run_id, effect_id=effect_id, reason=reason, version=version)
+        return await self._record(by, run_id, payload)
+
+    async def requeue(self, by: str, letter_id: str, reason: str) -> str:
+        """Ask for a dead letter to be looked at again."""
+        return await self._record(by, letter_id, RequeuePayload(letter_id=letter_id, reason=reason))
+
+    async def drop(self, by: str, letter_id: str, reason: str) -> str:
+        """Put a dead letter away."""
+        return await self._record(by, letter_id, DropPayload(letter_id=letter_id, reason=reason))
 
     async def outcome(self, notification_id: str, patience: float) -> Mapping[str, Any] | None:
         """Return the facts of what became of it, or None if no worker has applied it within `patience` seconds."""
@@ -50,3 +75,28 @@ class OperatorDesk:
             if facts is not None or time.monotonic() >= until:
                 return facts
             await asyncio.sleep(PAUSE)
+
+    async def _run_of(self, effect_id: str) -> str:
+        async with self.pool.connection() as conn:
+            try:
+                return await effects.run_of(conn, effect_id)
+            except LookupError as error:
+                raise UnknownEffectError(f"there is no effect {effect_id}") from error
+
+    async def _record(self, by: str, subject: str, payload: Command) -> str:
+        async with self.pool.connection() as conn:
+            person = await directory.actor(conn, self.tenant, by)
+            if person is None or person["kind"] != "person":
+                raise UnknownPersonError(f"the directory has no person {by}")
+            notification = Notification(
+                notification_id=new_id("ntf"),
+                tenant=self.tenant,
+                dedupe_key=new_id(payload.kind),
+                correlation_key=subject,
+                payload=payload,
+                actor=Actor(id=by, kind="person"),
+                request_id=new_id("req"),
+            )
+            notification_id = await notifications.record(conn, notification, self.clock())
+            await announce(conn)
+        return notification_id

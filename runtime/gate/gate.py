@@ -38,7 +38,6 @@ from runtime.handlers import (
 from runtime.model.effect import Effect, KeyInUseError, LeaseLostError, OnDoubt
 from runtime.model.json_limits import error_text, fault
 from runtime.model.states import STEP, EffectStatus, StepStatus, WaitStatus, is_final
-from runtime.model.wait import CorrelationInUseError
 from runtime.outbox.attempt import Attempt, make_attempt, make_question
 from runtime.planning.passage import Passage
 from runtime.store import approvals, effects, records, waits
@@ -220,9 +219,6 @@ class _Gate:
                 await self._start(passage)
         except KeyInUseError:
             await self._postpone("effect.postponed", "another effect acts under its idempotency key")
-        except CorrelationInUseError as error:
-            async with self._passage() as passage:
-                await settlement.fail(passage, f"another run is waiting under {error}")
         else:
             return True
         return False
@@ -274,6 +270,7 @@ class _Gate:
             target=effect.target,
             key=effect.idempotency_key,
             correlation_key=effect.correlation_key,
+            token=self.attempt.token,
         )
 
     # 8

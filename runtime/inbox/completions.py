@@ -1,86 +1,101 @@
-"""Answers and word of progress from the other side of a durable step."""
+"""Answers and word of progress for durable steps: one may be for many waits, and then has many outcomes."""
+
+from dataclasses import dataclass
 
 from runtime.engine import Engine
-from runtime.model.json_limits import error_text, fault
-from runtime.model.notification import Applied, CompletionPayload, Notification, ProgressPayload
-from runtime.model.states import NotificationStatus, StepStatus, WaitStatus, WaitType
+from runtime.inbox.answer_rules import content_fault, is_token_of, refuse_answer
+from runtime.inbox.early import EARLY_LASTS
+from runtime.model.json_limits import error_text
+from runtime.model.notification import Answer, AnswerCode, Applied, CompletionPayload, Notification
+from runtime.model.states import NotificationStatus, StepStatus, WaitStatus
 from runtime.model.wait import Wait
 from runtime.planning.advance import advance
-from runtime.planning.planner import ParamsError, StepMoved, fits
+from runtime.planning.planner import StepMoved
 from runtime.store import waits
 from runtime.store.database.pool import Conn
 from runtime.store.run_tx import RunTx
 
 
-async def apply_completion(
-    engine: Engine, conn: Conn, notification: Notification, payload: CompletionPayload
-) -> Applied:
-    """Complete the wait of a durable step with the other side's result, or fail the step with its error."""
-    matched = await _match(engine, conn, notification, payload)
-    if isinstance(matched, Applied):
-        return matched
-    tx, wait = matched
-    moved = await _completed(tx, wait, payload)
-    await waits.close_wait(conn, wait.wait_id, WaitStatus.COMPLETED, tx.now)
+@dataclass(frozen=True)
+class _Outcome:
+    """What an answer did to one wait."""
+
+    wait: Wait
+    status: NotificationStatus
+    code: AnswerCode | None = None
+    reason: str = ""
+
+    def facts(self) -> dict[str, str]:
+        facts = {"wait_id": self.wait.wait_id, "run_id": self.wait.run_id, "step": self.wait.step}
+        return {**facts, "status": str(self.status), "code": str(self.code or ""), "reason": self.reason}
+
+
+async def apply_answer(engine: Engine, conn: Conn, notification: Notification, answer: Answer) -> Applied:
+    """Give an answer to every wait that it is for: completions end them, word of progress is put on record."""
+    named = await waits.waits_under(conn, notification.tenant, notification.correlation_key)
+    if not named:
+        return await _unmatched(conn, notification, answer)
+    meant = [wait for wait in named if answer.token is not None and is_token_of(wait, answer.token)]
+    return _sum_up([await _answer(engine, conn, notification, answer, wait) for wait in meant or named])
+
+
+async def _unmatched(conn: Conn, notification: Notification, answer: Answer) -> Applied:
+    """Nothing waits under the key: too late, too early, or for nobody, since a token exists only once its wait does."""
+    if await waits.had_wait(conn, notification.tenant, notification.correlation_key):
+        status, code, reason = NotificationStatus.STALE, AnswerCode.LATE, "no step waits for this any more"
+    elif answer.token is None:
+        reason = f"no step waits for this yet; it is kept for {EARLY_LASTS.days} days"
+        status, code = NotificationStatus.EARLY, AnswerCode.EARLY
+    else:
+        status, code, reason = NotificationStatus.DEAD_LETTER, AnswerCode.UNMATCHED, "no step has had this token"
+    return Applied(status, {"code": code, "reason": reason})
+
+
+async def _answer(engine: Engine, conn: Conn, notification: Notification, answer: Answer, named: Wait) -> _Outcome:
+    tx = await engine.lock_run(conn, named.run_id, notification.request_id)
+    wait = await waits.wait_by_id(conn, named.wait_id)  # again, under the run's lock
+    if wait is None:
+        return _Outcome(named, NotificationStatus.STALE, AnswerCode.LATE, "no step waits for this any more")
+    refusal = refuse_answer(wait, (await tx.definition()).verb_of(wait.step), answer)
+    if refusal is not None:
+        reason = error_text((await tx.privacy()).text(refusal.reason))
+        refused = {"notification_id": notification.notification_id, "code": str(refusal.code), "reason": reason}
+        tx.leaf("notification.refused", refused, actor=notification.actor, step=wait.step)
+        outcome = _Outcome(wait, NotificationStatus.REFUSED, refusal.code, reason)
+    elif isinstance(answer, CompletionPayload):
+        await _complete(engine, tx, notification, answer, wait)
+        outcome = _Outcome(wait, NotificationStatus.APPLIED)
+    else:  # it resumes nothing (seed 1, section 7.3)
+        message = (await tx.privacy()).text(answer.message)
+        tx.leaf("wait.progress", {"message": message}, actor=notification.actor, step=wait.step)
+        outcome = _Outcome(wait, NotificationStatus.APPLIED)
+    await tx.flush()
+    return outcome
+
+
+async def _complete(
+    engine: Engine, tx: RunTx, notification: Notification, answer: CompletionPayload, wait: Wait
+) -> None:
+    moved = await _moved(tx, wait, answer)
+    await waits.close_wait(tx.conn, wait.wait_id, WaitStatus.COMPLETED, tx.now)
     completed = {"type": str(wait.type), "notification_id": notification.notification_id}
     tx.leaf("wait.completed", completed, actor=notification.actor, step=wait.step)
     await advance(engine, tx, moved)
-    await tx.flush()
-    return Applied(NotificationStatus.APPLIED, {"run_id": wait.run_id, "step": wait.step})
 
 
-async def _completed(tx: RunTx, wait: Wait, payload: CompletionPayload) -> StepMoved:
-    if payload.outcome == "failed":
-        error = error_text((await tx.privacy()).text(payload.error)) or "the other side failed"
+async def _moved(tx: RunTx, wait: Wait, answer: CompletionPayload) -> StepMoved:
+    error = ""
+    if answer.outcome == "failed":
+        error = error_text((await tx.privacy()).text(answer.error)) or "the other side failed"
+    elif wrong := content_fault((await tx.definition()).verb_of(wait.step), answer):
+        error = wrong
+    if error:
         return StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error=error)
-    if wrong := fault(payload.result):
-        return StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error=f"result: {wrong}")
-    verb = (await tx.definition()).verb_of(wait.step)
-    try:
-        fits(verb.output_schema, payload.result, "result")
-    except ParamsError as error:
-        return StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error=str(error))
-    return StepMoved(wait.step, StepStatus.SUCCEEDED, payload.result)
+    return StepMoved(wait.step, StepStatus.SUCCEEDED, answer.result)
 
 
-async def apply_progress(engine: Engine, conn: Conn, notification: Notification, payload: ProgressPayload) -> Applied:
-    """Put word of progress on record; it resumes nothing (seed 1, section 7.3)."""
-    matched = await _match(engine, conn, notification, payload)
-    if isinstance(matched, Applied):
-        return matched
-    tx, wait = matched
-    message = (await tx.privacy()).text(payload.message)
-    tx.leaf("wait.progress", {"message": message}, actor=notification.actor, step=wait.step)
-    await tx.flush()
-    return Applied(NotificationStatus.APPLIED, {"run_id": wait.run_id, "step": wait.step})
-
-
-async def _match(
-    engine: Engine, conn: Conn, notification: Notification, payload: CompletionPayload | ProgressPayload
-) -> tuple[RunTx, Wait] | Applied:
-    """Return the locked run and the wait that the correlation key names, or what to record instead."""
-    key = notification.correlation_key
-    wait = await waits.active_wait(conn, key)
-    if wait is not None and wait.type in (WaitType.EXTERNAL, WaitType.SIGNAL):
-        tx = await engine.lock_run(conn, wait.run_id, notification.request_id)
-        wait = await waits.active_wait(conn, key)  # again, under the run's lock
-        if wait is not None and tx.tenant == notification.tenant:
-            return await _permit(tx, wait, notification, payload)
-    late = await waits.had_wait(conn, notification.tenant, key)
-    status = NotificationStatus.STALE if late else NotificationStatus.DEAD_LETTER
-    return Applied(status, {"reason": "no step waits for this any more" if late else "no step waits for this"})
-
-
-async def _permit(
-    tx: RunTx, wait: Wait, notification: Notification, payload: CompletionPayload | ProgressPayload
-) -> tuple[RunTx, Wait] | Applied:
-    """Return the wait if its token is right, where one was given, and the caller may speak for its verb."""
-    if payload.token is not None and payload.token != wait.token:
-        return Applied(NotificationStatus.STALE, {"reason": "the waiting token is of an earlier wait"})
-    verb = (await tx.definition()).verb_of(wait.step).name
-    if verb in payload.verbs:
-        return tx, wait
-    refused = {"reason": f"this caller may not answer for {verb}"}
-    tx.leaf("notification.refused", refused, actor=notification.actor, step=wait.step)
-    await tx.flush()
-    return Applied(NotificationStatus.DEAD_LETTER, refused)
+def _sum_up(outcomes: list[_Outcome]) -> Applied:
+    """Return one outcome for all: applied if it did anything, else the first reason why not."""
+    telling = next((one for one in outcomes if one.status is NotificationStatus.APPLIED), None)
+    telling = telling or next((one for one in outcomes if one.status is NotificationStatus.REFUSED), outcomes[0])
+    return Applied(telling.status, {**telling.facts(), "waits": [one.facts() for one in outcomes]})

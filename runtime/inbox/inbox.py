@@ -1,37 +1,49 @@
-"""The one door in: every inbound fact is a notification, recorded once, then applied to at most one wait.
+"""The one door in: every inbound fact is a notification, recorded once, then applied to the waits that it is for.
 
-Late, repeated and unmatched notifications are recorded as such and change nothing.
+Late, repeated and unmatched notifications are recorded as such and change nothing. What comes early waits for its wait.
+What is wrong with a notification makes it a dead letter; a fault of ours does not: it is tried again until mended.
 """
 
 import logging
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import psycopg
 
-from receipts.errors import ReceiptsError
+from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.inbox import votes
 from runtime.inbox.cancellations import apply_cancel
-from runtime.inbox.completions import apply_completion, apply_progress
+from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
+from runtime.inbox.letters import apply_to_letter
+from runtime.inbox.retries import apply_retry
 from runtime.model.json_limits import error_text
 from runtime.model.notification import (
     Applied,
     CancelPayload,
     CompletionPayload,
     DeadlinePayload,
+    DropPayload,
     EscalationPayload,
     Notification,
     PayloadError,
     ProgressPayload,
+    RequeuePayload,
+    RetryPayload,
     VotePayload,
 )
-from runtime.model.states import IllegalTransitionError, NotificationStatus
+from runtime.model.states import NotificationStatus
+from runtime.outbox.retry import delay
 from runtime.store import notifications
 from runtime.store.database.pool import Conn
 
 UNUSABLE = "This cannot be recorded as it is. Nothing has changed."
+NOT_NOW = "This could not be recorded just now, and will be tried again."
+
+_BACKOFF = Retry(1, "exponential", timedelta(seconds=1), timedelta(minutes=10))
+"""How long a notification is left alone that a fault of ours kept from being applied; nothing ends it but the mend."""
 
 log = logging.getLogger(__name__)
 
@@ -47,28 +59,65 @@ async def record(engine: Engine, notification: Notification) -> str:
 async def apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
     """Apply a recorded notification, at most once, and return the facts of its outcome; a repeat returns the same.
 
-    One that cannot be applied whatever is tried is a dead letter, and says why.
+    What is no notification of its kind is a dead letter, and says why. Over a fault of ours it stays `received`.
     """
     try:
         return await _apply(engine, notification_id)
-    except (psycopg.DataError, ReceiptsError, UnicodeError, KeyError, IllegalTransitionError, PayloadError) as error:
-        log.exception("notification %s cannot be applied", notification_id)
+    except PayloadError as error:
+        return await _bury(engine, notification_id, error)
+    except (psycopg.OperationalError, psycopg.InterfaceError):
+        raise  # the database's, whom nothing can be told just now
+    except Exception as error:  # noqa: BLE001 - whatever it is, what people and other systems said is kept
+        return await _put_off(engine, notification_id, error)
+
+
+async def _bury(engine: Engine, notification_id: str, error: PayloadError) -> Mapping[str, Any]:
+    reason = error_text(engine.privacy.text(str(error)))
+    facts = _told("inbox.unusable", UNUSABLE, NotificationStatus.DEAD_LETTER, reason)
+    log.warning("notification %s is a dead letter: %s", notification_id, reason)
+    async with engine.pool.connection() as conn:
+        await notifications.mark(conn, notification_id, NotificationStatus.DEAD_LETTER, facts, engine.clock())
+    return facts
+
+
+async def _put_off(engine: Engine, notification_id: str, error: Exception) -> Mapping[str, Any]:
+    """Have it tried again after a pause that grows. The first time it is logged: the fault is ours to mend."""
+    async with engine.pool.connection() as conn, conn.transaction():
         reason = error_text(engine.privacy.text(f"{type(error).__name__}: {error}"))
-        facts = {"counted": False, "code": "vote.unusable", "text": UNUSABLE, "approval": None, "reason": reason}
-        facts["status"] = str(NotificationStatus.DEAD_LETTER)
-        async with engine.pool.connection() as conn:
-            await notifications.mark(conn, notification_id, NotificationStatus.DEAD_LETTER, facts, engine.clock())
-        return facts
+        failures = await notifications.count_failure(conn, notification_id, reason)
+        pause = delay(_BACKOFF, failures, engine.jitter())
+        await notifications.postpone(conn, notification_id, engine.clock() + pause)
+    if failures == 1:
+        log.error("notification %s could not be applied, and is tried again", notification_id, exc_info=error)
+    return _told("inbox.failing", NOT_NOW, NotificationStatus.RECEIVED, NOT_NOW)
+
+
+def _told(code: str, text: str, status: NotificationStatus, reason: str) -> dict[str, Any]:
+    """Return facts for whoever asks, be it about a vote or an answer."""
+    return {
+        "counted": False,
+        "code": code,
+        "text": text,
+        "approval": None,
+        "status": str(status),
+        "reason": reason,
+    }
 
 
 async def _apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
     async with engine.pool.connection() as conn, conn.transaction():
         notification = await notifications.get_notification(conn, notification_id)
-        if notification.outcome is not None:
-            return notification.outcome
+        if notification.status is NotificationStatus.EARLY:  # sent again: its wait may have opened
+            await notifications.move(
+                conn, notification_id, notification.status, NotificationStatus.RECEIVED, None, engine.clock()
+            )
+        elif notification.status is not NotificationStatus.RECEIVED:
+            return notification.outcome or {}
         applied = await _dispatch(engine, conn, notification)
         facts = {**applied.facts, "status": str(applied.status)}
         await notifications.mark(conn, notification_id, applied.status, facts, engine.clock())
+    if applied.status is NotificationStatus.DEAD_LETTER:
+        log.warning("notification %s is a dead letter: %s", notification_id, facts.get("reason") or facts.get("text"))
     return facts
 
 
@@ -76,13 +125,15 @@ async def _dispatch(engine: Engine, conn: Conn, notification: Notification) -> A
     match notification.payload:
         case VotePayload() as payload:
             return await votes.apply_vote(engine, conn, notification, payload)
-        case CompletionPayload() as payload:
-            return await apply_completion(engine, conn, notification, payload)
-        case ProgressPayload() as payload:
-            return await apply_progress(engine, conn, notification, payload)
+        case CompletionPayload() | ProgressPayload() as payload:
+            return await apply_answer(engine, conn, notification, payload)
         case DeadlinePayload() as payload:
             return await apply_deadline(engine, conn, notification, payload)
         case EscalationPayload() as payload:
             return await apply_escalation(engine, conn, notification, payload)
         case CancelPayload() as payload:
             return await apply_cancel(engine, conn, notification, payload)
+        case RetryPayload() as payload:
+            return await apply_retry(engine, conn, notification, payload)
+        case RequeuePayload() | DropPayload() as payload:
+            return await apply_to_letter(engine, conn, notification, payload)

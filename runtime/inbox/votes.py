@@ -91,7 +91,7 @@ def _refuse(tx: RunTx, approval: Approval, payload: VotePayload, refusal: Refusa
     closed = refusal.code in ("vote.closed", "vote.expired", "vote.stale")
     status = NotificationStatus.DUPLICATE if repeated else NotificationStatus.STALE
     if not repeated and not closed:
-        status = NotificationStatus.DEAD_LETTER
+        status = NotificationStatus.REFUSED
     return _refused(status, refusal, approval.status)
 
 

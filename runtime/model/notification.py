@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -13,6 +14,20 @@ from runtime.model.states import NotificationStatus
 
 class PayloadError(Exception):
     """What was recorded is no notification of its kind; the message says where."""
+
+
+class AnswerCode(StrEnum):
+    """Why an answer did not count."""
+
+    EARLY = "answer.early"
+    LATE = "answer.late"
+    UNMATCHED = "answer.unmatched"
+    BY_PEOPLE = "answer.by_people"
+    BY_CLOCK = "answer.by_clock"
+    NOT_YOURS = "answer.not_yours"
+    NO_TOKEN = "answer.no_token"  # noqa: S105 - a code, no secret
+    OTHER_TOKEN = "answer.other_token"  # noqa: S105
+    INVALID = "answer.invalid"
 
 
 class _Payload(BaseModel):
@@ -44,7 +59,7 @@ class VotePayload(_Payload):
 
 
 class _AnswerPayload(_Payload):
-    """Word from the other side; `verbs` are those that its sender may answer for."""
+    """Word from the other side; `verbs` are those that its sender may answer for, `token` that of the wait it means."""
 
     outcome: Literal["succeeded", "failed"] = "succeeded"
     result: Any = Field(default_factory=dict)
@@ -52,6 +67,10 @@ class _AnswerPayload(_Payload):
     message: str = ""
     token: str | None
     verbs: list[str]
+
+    def says(self) -> dict[str, Any]:
+        """Return what the sender said; what the directory lets them say may change between two deliveries."""
+        return self.model_dump(exclude={"verbs"})
 
 
 class CompletionPayload(_AnswerPayload):
@@ -84,14 +103,44 @@ class EscalationPayload(_WaitPayload):
 
 
 class CancelPayload(_Payload):
-    """Somebody wants a run to stop."""
+    """Somebody wants a run to stop. `version` is that of the run as they saw it, None where they did not look."""
 
     kind: Literal["cancel"] = "cancel"
     run_id: str
     reason: str
+    version: int | None = None
 
 
-Payload = VotePayload | CompletionPayload | ProgressPayload | DeadlinePayload | EscalationPayload | CancelPayload
+class RetryPayload(_Payload):
+    """Somebody wants what a run has put off to be tried now: all of it, or one effect. `version` as for a cancel."""
+
+    kind: Literal["retry"] = "retry"
+    run_id: str
+    effect_id: str | None
+    reason: str
+    version: int | None
+
+
+class _LetterPayload(_Payload):
+    letter_id: str  # the id of a notification
+    reason: str
+
+
+class RequeuePayload(_LetterPayload):
+    """Somebody wants a dead letter to be looked at again."""
+
+    kind: Literal["requeue"] = "requeue"
+
+
+class DropPayload(_LetterPayload):
+    """Somebody has seen a dead letter, and nothing is to be done about it."""
+
+    kind: Literal["drop"] = "drop"
+
+
+Answer = CompletionPayload | ProgressPayload
+Command = CancelPayload | RetryPayload | RequeuePayload | DropPayload
+Payload = VotePayload | Answer | DeadlinePayload | EscalationPayload | Command
 
 _PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discriminator="kind")])
 
@@ -118,6 +167,7 @@ class Notification:
     request_id: str
     status: NotificationStatus = NotificationStatus.RECEIVED
     outcome: Mapping[str, Any] | None = None
+    forgotten: bool = False  # what nobody may see was taken out of the payload
 
 
 @dataclass(frozen=True)

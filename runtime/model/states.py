@@ -71,13 +71,16 @@ class WaitType(StrEnum):
 
 
 class NotificationStatus(StrEnum):
-    """What became of an inbound fact."""
+    """What became of an inbound fact. Early, it waits for its wait; refused, it was understood and may not count."""
 
     RECEIVED = "received"
+    EARLY = "early"
     APPLIED = "applied"
     DUPLICATE = "duplicate"
     STALE = "stale"
+    REFUSED = "refused"
     DEAD_LETTER = "dead_letter"
+    DROPPED = "dropped"
 
 
 Table = Mapping[StrEnum, frozenset[StrEnum]]
@@ -91,7 +94,7 @@ def _ends(*states: StrEnum) -> dict[StrEnum, frozenset[StrEnum]]:
     return dict.fromkeys(states, frozenset())
 
 
-_R, _S, _E = RunStatus, StepStatus, EffectStatus
+_R, _S, _E, _N = RunStatus, StepStatus, EffectStatus, NotificationStatus
 _RUN_ENDS = {_R.SUCCEEDED, _R.FAILED_TERMINAL, _R.CANCELED}
 _STEP_ENDS = {_S.SUCCEEDED, _S.FAILED_TERMINAL, _S.SKIPPED, _S.CANCELED}
 
@@ -152,20 +155,10 @@ WAIT: Table = {
 }
 
 NOTIFICATION: Table = {
-    NotificationStatus.RECEIVED: frozenset(
-        {
-            NotificationStatus.APPLIED,
-            NotificationStatus.DUPLICATE,
-            NotificationStatus.STALE,
-            NotificationStatus.DEAD_LETTER,
-        }
-    ),
-    **_ends(
-        NotificationStatus.APPLIED,
-        NotificationStatus.DUPLICATE,
-        NotificationStatus.STALE,
-        NotificationStatus.DEAD_LETTER,
-    ),
+    _N.RECEIVED: frozenset({_N.EARLY, _N.APPLIED, _N.DUPLICATE, _N.STALE, _N.REFUSED, _N.DEAD_LETTER}),
+    _N.EARLY: frozenset({_N.RECEIVED, _N.DEAD_LETTER}),
+    _N.DEAD_LETTER: frozenset({_N.RECEIVED, _N.DROPPED}),
+    **_ends(_N.APPLIED, _N.DUPLICATE, _N.STALE, _N.REFUSED, _N.DROPPED),
 }
 
 MACHINES: Mapping[str, Table] = {

@@ -1,12 +1,25 @@
-"""A durable block, as a row."""
+"""A durable block, as a row, and what becomes of it when an answer comes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
+
+from runtime.model.states import WaitStatus, WaitType
 
 
-class CorrelationInUseError(Exception):
-    """Another run is already waiting under this correlation key."""
+class Correlate(StrEnum):
+    """How an answer names its wait (design, section 16, D3)."""
+
+    BY_TOKEN = "by_token"  # noqa: S105 - the token that went out with the request comes back
+    BY_KEY = "by_key"  # the other side cannot carry a token: whatever waits under the key is answered
+
+
+class OnInvalid(StrEnum):
+    """What an answer outside the verb's output schema does."""
+
+    REFUSE = "refuse"  # the sender hears why, and the wait goes on
+    FAIL = "fail"  # the step fails
 
 
 @dataclass(frozen=True)
@@ -16,13 +29,14 @@ class Wait:
     wait_id: str
     run_id: str
     step: str
-    type: str
-    correlation_key: str
-    token: str
+    type: WaitType
+    correlation_key: str  # of the matter; many may wait under it
+    correlate: Correlate
+    token: str  # goes out with the request, and nowhere else
     deadline: datetime
     escalate_at: datetime | None
     escalate_to: Sequence[str]
-    status: str
+    status: WaitStatus
     approval_id: str | None
 
 

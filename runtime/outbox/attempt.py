@@ -17,7 +17,7 @@ class Attempt:
 
     `tries` counts calls of the connector, this one included once it `began`, which says that the connector was, or may
     have been, called in this passage; `cleared` that the target was read back and that what an earlier attempt may
-    have done, was not done.
+    have done, was not done. `token` is that of the wait that a durable verb opens when it begins.
     """
 
     effect: Effect
@@ -30,6 +30,7 @@ class Attempt:
     decision_id: str | None = None
     began: bool = False
     cleared: bool = False
+    token: str = ""
 
     @property
     def is_doubtful(self) -> bool:

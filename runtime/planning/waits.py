@@ -6,9 +6,9 @@ from datetime import timedelta
 import isodate
 
 from runtime.engine import Engine
-from runtime.model.states import WaitType
-from runtime.model.wait import Wait
-from runtime.store import waits
+from runtime.model.states import WaitStatus, WaitType
+from runtime.model.wait import Correlate, Wait
+from runtime.store import notifications, waits
 from runtime.store.run_tx import RunTx
 
 
@@ -19,30 +19,38 @@ async def open_wait(
     step: str,
     kind: WaitType,
     correlation_key: str,
+    correlate: Correlate = Correlate.BY_TOKEN,
     lasts: timedelta,
     escalate_after: timedelta | None = None,
     escalate_to: Sequence[str] = (),
     approval_id: str | None = None,
-) -> None:
-    """Open a step's one active wait in the transaction of `tx`; raise CorrelationInUseError if its key is taken."""
+) -> str:
+    """Open a step's one active wait in the transaction of `tx`, and return its token.
+
+    Answers that came before it are looked at again when the transaction has ended.
+    """
     escalates = escalate_after is not None and bool(escalate_to)
+    wait_id = engine.new_id("wait")
     wait = Wait(
-        wait_id=engine.new_id("wait"),
+        wait_id=wait_id,
         run_id=tx.run_id,
         step=step,
         type=kind,
         correlation_key=correlation_key,
-        token=engine.new_id("tok"),
+        correlate=correlate,
+        token=f"{wait_id}.{engine.new_id('tok')}",
         deadline=tx.now + lasts,
         escalate_at=tx.now + escalate_after if escalate_after is not None and escalates else None,
         escalate_to=escalate_to,
-        status="active",
+        status=WaitStatus.ACTIVE,
         approval_id=approval_id,
     )
     await waits.open_wait(tx.conn, wait, tx.now)
+    await notifications.receive_early(tx.conn, tx.tenant, correlation_key)
     tx.leaf(
         "wait.opened",
         {"type": str(kind), "correlation_key": correlation_key, "lasts": isodate.duration_isoformat(lasts)},
         step=step,
         approval_id=approval_id,
     )
+    return wait.token

@@ -210,6 +210,18 @@ async def expired(conn: Conn, effect_id: str, now: datetime) -> Effect | None:
     return effect_of(row) if row else None
 
 
+async def wake(conn: Conn, run_id: str, effect_id: str | None, now: datetime) -> list[str]:
+    """Let what waits for a pause to pass be tried now: one effect of a run, or all; return the ids."""
+    rows = await (
+        await conn.execute(
+            "UPDATE effects SET next_try_at = %(now)s WHERE run_id = %(run_id)s AND status IN ('pending', 'held')"
+            " AND next_try_at > %(now)s AND effect_id = coalesce(%(effect_id)s, effect_id) RETURNING effect_id",
+            {"run_id": run_id, "effect_id": effect_id, "now": now},
+        )
+    ).fetchall()
+    return [row["effect_id"] for row in rows]
+
+
 async def reject_open(conn: Conn, run_id: str, reason: str) -> list[str]:
     """Reject what a finished run still had in its outbox for its steps; return the ids. Cards still go out."""
     rows = await (

@@ -7,10 +7,12 @@ from typing import Any
 
 from receipts.chain import Actor
 from runtime.model.notification import Notification, parse_payload
-from runtime.model.states import NotificationStatus
+from runtime.model.states import NOTIFICATION, NotificationStatus, check
 from runtime.store.database.pool import Conn
 
-_COLUMNS = "notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor, request_id, status, outcome"
+_COLUMNS = (
+    "notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor, request_id, status, outcome, forgotten"
+)
 
 
 async def record(conn: Conn, new: Notification, now: datetime) -> str:
@@ -81,6 +83,7 @@ async def get_notification(conn: Conn, notification_id: str) -> Notification:
         request_id=row["request_id"],
         status=NotificationStatus(row["status"]),
         outcome=row["outcome"],
+        forgotten=row["forgotten"],
     )
 
 
@@ -95,9 +98,95 @@ async def outcome_of(conn: Conn, notification_id: str) -> dict[str, Any] | None:
 async def mark(
     conn: Conn, notification_id: str, status: NotificationStatus, outcome: Mapping[str, Any], now: datetime
 ) -> None:
-    """Say what became of a notification."""
+    """Say what became of a notification; once that is final, it stays."""
+    is_open = status in (NotificationStatus.EARLY, NotificationStatus.DEAD_LETTER)
     await conn.execute(
         "UPDATE notifications SET status = %s, outcome = %s, applied_at = %s WHERE notification_id = %s"
         " AND status = 'received'",
-        (status, json.dumps(dict(outcome)), now, notification_id),
+        (status, json.dumps(dict(outcome)), None if is_open else now, notification_id),
     )
+
+
+async def count_failure(conn: Conn, notification_id: str, error: str) -> int:
+    """Note that a fault of ours kept a notification from being applied; return how often that has been so."""
+    row = await (
+        await conn.execute(
+            "UPDATE notifications SET failures = failures + 1, error = %s WHERE notification_id = %s"
+            " RETURNING failures",
+            (error, notification_id),
+        )
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"no notification {notification_id}")
+    return int(row["failures"])
+
+
+async def postpone(conn: Conn, notification_id: str, next_try_at: datetime) -> None:
+    """Say when a notification is to be tried again."""
+    await conn.execute(
+        "UPDATE notifications SET next_try_at = %s WHERE notification_id = %s", (next_try_at, notification_id)
+    )
+
+
+async def lock_status(conn: Conn, tenant: str, notification_id: str) -> NotificationStatus | None:
+    """Return where a notification of the tenant stands, locked in the caller's transaction, or None."""
+    row = await (
+        await conn.execute(
+            "SELECT status FROM notifications WHERE tenant = %s AND notification_id = %s FOR UPDATE",
+            (tenant, notification_id),
+        )
+    ).fetchone()
+    return NotificationStatus(row["status"]) if row else None
+
+
+async def move(
+    conn: Conn,
+    notification_id: str,
+    before: NotificationStatus,
+    after: NotificationStatus,
+    outcome: Mapping[str, Any] | None,
+    now: datetime,
+) -> None:
+    """Have one looked at again (`received`, without an outcome), or put away; the caller holds its row."""
+    check(NOTIFICATION, before, after)
+    told = None if outcome is None else json.dumps(dict(outcome))
+    await conn.execute(
+        "UPDATE notifications SET status = %s, outcome = %s, next_try_at = %s, applied_at = %s"
+        " WHERE notification_id = %s",
+        (after, told, now, None if told is None else now, notification_id),
+    )
+
+
+async def receive_early(conn: Conn, tenant: str, correlation_key: str) -> None:
+    """Have the answers looked at again that came under this key before anything waited for them."""
+    await conn.execute(
+        "UPDATE notifications SET status = 'received', outcome = NULL"
+        " WHERE tenant = %s AND correlation_key = %s AND status = 'early'",
+        (tenant, correlation_key),
+    )
+
+
+async def receive_opened(conn: Conn, tenant: str) -> int:
+    """Have early answers looked at again whose wait opened in the very moment in which they were put aside."""
+    done = await conn.execute(
+        """
+        UPDATE notifications n SET status = 'received', outcome = NULL
+          FROM waits w JOIN runs r USING (run_id)
+         WHERE n.status = 'early' AND n.tenant = %(tenant)s AND r.tenant = %(tenant)s
+           AND w.correlation_key = n.correlation_key AND w.status = 'active'
+        """,
+        {"tenant": tenant},
+    )
+    return done.rowcount
+
+
+async def bury_early(conn: Conn, tenant: str, before: datetime, outcome: Mapping[str, Any]) -> list[str]:
+    """Make early answers that came before a moment dead letters; return their ids."""
+    rows = await (
+        await conn.execute(
+            "UPDATE notifications SET status = 'dead_letter', outcome = %s WHERE tenant = %s AND status = 'early'"
+            " AND received_at < %s RETURNING notification_id",
+            (json.dumps(dict(outcome)), tenant, before),
+        )
+    ).fetchall()
+    return [row["notification_id"] for row in rows]

@@ -9,7 +9,7 @@ from runtime.store.database.pool import Conn
 
 @dataclass(frozen=True)
 class PrivateDocument:
-    """The fields of an effect, or the params of a read. `pointers` are None where the step's verb says them."""
+    """The fields of an effect, the params of a read, or a wait's token. `pointers` None: the step's verb says them."""
 
     step: str
     document: Any
@@ -25,6 +25,9 @@ async def private_documents(conn: Conn, run_id: str) -> list[PrivateDocument]:
              WHERE run_id = %(run_id)s AND purpose = 'step' AND hides AND forgotten IS NULL
             UNION ALL
             SELECT path, params, NULL FROM steps WHERE run_id = %(run_id)s AND params IS NOT NULL
+            UNION ALL
+            SELECT step, json_build_object('token', token), '[]' FROM waits
+             WHERE run_id = %(run_id)s AND type = 'external'
             """,
             {"run_id": run_id},
         )

@@ -101,3 +101,15 @@ async def postpone_read(conn: Conn, lease: ReadLease, next_try_at: datetime) -> 
         "UPDATE steps SET next_try_at = %s WHERE run_id = %s AND path = %s",
         (next_try_at, lease.run_id, lease.path),
     )
+
+
+async def wake_reads(conn: Conn, run_id: str, now: datetime) -> list[str]:
+    """Let a run's reads that wait for a pause to pass be tried now; return their paths."""
+    rows = await (
+        await conn.execute(
+            "UPDATE steps SET next_try_at = %s WHERE run_id = %s AND is_read AND status = 'failed_retryable'"
+            " AND next_try_at > %s RETURNING path",
+            (now, run_id, now),
+        )
+    ).fetchall()
+    return [row["path"] for row in rows]

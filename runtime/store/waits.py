@@ -1,67 +1,70 @@
-"""Notifications and the waits that they resolve."""
+"""The waits that notifications resolve."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
-from psycopg.errors import UniqueViolation
-
-from runtime.model.wait import CorrelationInUseError, DueWait, Wait
+from runtime.model.states import WaitStatus, WaitType
+from runtime.model.wait import Correlate, DueWait, Wait
 from runtime.store.database.pool import Conn
 
-_WAIT_COLUMNS = ", ".join(Wait.__dataclass_fields__)
+_COLUMNS = ", ".join(Wait.__dataclass_fields__)
+
+
+def _wait(row: Mapping[str, Any]) -> Wait:
+    typed = {
+        "type": WaitType(row["type"]),
+        "correlate": Correlate(row["correlate"]),
+        "status": WaitStatus(row["status"]),
+    }
+    return Wait(**{**row, **typed})
 
 
 async def open_wait(conn: Conn, wait: Wait, now: datetime) -> None:
-    """Open a wait; raise CorrelationInUseError if another active wait has its key."""
-    try:
-        async with conn.transaction():
-            await conn.execute(
-                """
-                INSERT INTO waits (wait_id, run_id, step, type, correlation_key, token, deadline,
-                                   escalate_at, escalate_to, status, approval_id, created_at)
-                VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, 'active', %s, %s)
-                """,
-                (
-                    wait.wait_id,
-                    wait.run_id,
-                    wait.step,
-                    wait.type,
-                    wait.correlation_key,
-                    wait.token,
-                    wait.deadline,
-                    wait.escalate_at,
-                    json.dumps(list(wait.escalate_to)),
-                    wait.approval_id,
-                    now,
-                ),
-            )
-    except UniqueViolation as error:
-        raise CorrelationInUseError(wait.correlation_key) from error
+    """Open a wait; the database refuses a second one of the step."""
+    await conn.execute(
+        """
+        INSERT INTO waits (wait_id, run_id, step, type, correlation_key, correlate, token, deadline,
+                           escalate_at, escalate_to, status, approval_id, created_at)
+        VALUES (%(wait_id)s, %(run_id)s, %(step)s, %(type)s, %(correlation_key)s, %(correlate)s, %(token)s,
+                %(deadline)s, %(escalate_at)s, %(escalate_to)s, %(status)s, %(approval_id)s, %(now)s)
+        """,
+        {**vars(wait), "escalate_to": json.dumps(list(wait.escalate_to)), "now": now},
+    )
 
 
-async def active_wait(conn: Conn, correlation_key: str) -> Wait | None:
-    """Return the active wait under a correlation key, or None."""
-    return await _wait(conn, "correlation_key = %s", correlation_key)
+async def waits_under(conn: Conn, tenant: str, correlation_key: str) -> list[Wait]:
+    """Return the tenant's active waits under a correlation key, in the order in which their runs are to be locked."""
+    columns = ", ".join(f"w.{name}" for name in Wait.__dataclass_fields__)
+    rows = await (
+        await conn.execute(
+            f"SELECT {columns} FROM waits w JOIN runs r USING (run_id)"  # noqa: S608 - our own columns
+            " WHERE w.status = 'active' AND r.tenant = %s AND w.correlation_key = %s ORDER BY w.run_id, w.created_at",
+            (tenant, correlation_key),
+        )
+    ).fetchall()
+    return [_wait(row) for row in rows]
 
 
 async def wait_by_id(conn: Conn, wait_id: str) -> Wait | None:
     """Return the wait if it is still active, or None."""
-    return await _wait(conn, "wait_id = %s", wait_id)
+    return await _active(conn, "wait_id = %s", wait_id)
 
 
 async def step_wait(conn: Conn, run_id: str, step: str) -> Wait | None:
     """Return the active wait of a step, or None."""
-    return await _wait(conn, "run_id = %s AND step = %s", run_id, step)
+    return await _active(conn, "run_id = %s AND step = %s", run_id, step)
 
 
-async def _wait(conn: Conn, condition: str, *values: str) -> Wait | None:
+async def _active(conn: Conn, condition: str, *values: str) -> Wait | None:
     row = await (
         await conn.execute(
-            f"SELECT {_WAIT_COLUMNS} FROM waits WHERE status = 'active' AND {condition}",  # noqa: S608
+            f"SELECT {_COLUMNS} FROM waits WHERE status = 'active' AND {condition}",  # noqa: S608 - our own columns
             values,
         )
     ).fetchone()
-    return Wait(**row) if row else None
+    return _wait(row) if row else None
 
 
 async def had_wait(conn: Conn, tenant: str, correlation_key: str) -> bool:
@@ -123,7 +126,7 @@ async def _due(conn: Conn, moment: str, kind: str, tenant: str, now: datetime, l
              WHERE r.tenant = %(tenant)s AND w.status = 'active' AND w.{moment} <= %(now)s
                AND NOT EXISTS (SELECT 1 FROM notifications n
                                 WHERE n.dedupe_key = %(kind)s || ':' || w.wait_id || ':' || w.token
-                                  AND n.status <> 'received')
+                                  AND (n.status <> 'received' OR n.failures > 0))
              ORDER BY w.{moment} LIMIT %(limit)s FOR UPDATE OF r SKIP LOCKED
             """,  # noqa: S608 - our own columns
             {"tenant": tenant, "now": now, "kind": kind, "limit": limit},

@@ -13,6 +13,7 @@ from receipts.chain import Actor
 from runtime.engine import Engine
 from runtime.gate import settlement
 from runtime.inbox import inbox
+from runtime.inbox.early import look_after_early
 from runtime.model.notification import DeadlinePayload, EscalationPayload, Notification
 from runtime.model.wait import DueWait
 from runtime.outbox.attempt import make_attempt
@@ -31,7 +32,9 @@ Row = TypeVar("Row")
 
 async def sweep(engine: Engine) -> int:
     """Run every sweep once; return how many rows were acted on. One that fails does not keep the others from theirs."""
-    return sum([await _guarded(one(engine)) for one in (fire_deadlines, fire_escalations, reclaim_leases)])
+    return sum(
+        [await _guarded(one(engine)) for one in (fire_deadlines, fire_escalations, reclaim_leases, look_after_early)]
+    )
 
 
 async def _guarded(work: Coroutine[object, object, int]) -> int:

@@ -152,7 +152,7 @@ async def test_an_answer_that_overtakes_a_lost_reply_proves_the_start(bench: Ben
     class Quick(Target):
         async def run(self, call: Call) -> JsonObject:
             self.calls.append(call)
-            await bench.complete(call.correlation_key, {"answer": "at once"}, "quick")
+            await bench.complete(call.correlation_key, {"answer": "at once"}, "quick", call.token)
             raise OutcomeUnknownError("reset")
 
     quick = Quick()

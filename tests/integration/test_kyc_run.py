@@ -48,7 +48,8 @@ class Case:
         claim = await self.bench.start("kyc.onboarding", TRIGGER, ref)
         await self.bench.settle()
         requests = (await self.get("portal/requests"))["requests"]
-        await self.bench.complete(requests[-1]["correlation_key"], DOCUMENTS, f"documents-{ref}")
+        asked = requests[-1]
+        await self.bench.complete(asked["correlation_key"], DOCUMENTS, f"documents-{ref}", asked["token"])
         await self.bench.settle()
         return claim.run_id
 

@@ -17,7 +17,7 @@ from runtime.definitions.checks.schemas import violations
 from runtime.handlers import Call, Handler, HandlerError, JsonObject, OutcomeUnknownError, RefusedError, TransientError
 
 UNKNOWN = with_check_digits("984500000000009999")
-Completions = list[tuple[str, str, JsonObject]]
+Completions = list[tuple[str, str, str, JsonObject]]
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def completions() -> Completions:
 
 @pytest.fixture
 async def base(completions: Completions) -> AsyncIterator[str]:
-    async def complete(url: str, correlation_key: str, result: JsonObject) -> None:
-        completions.append((url, correlation_key, result))
+    async def complete(url: str, correlation_key: str, token: str, result: JsonObject) -> None:
+        completions.append((url, correlation_key, token, result))
 
     async with TestServer(build(complete)) as server:
         yield str(server.make_url("")).rstrip("/")
@@ -59,7 +59,8 @@ async def run(pack: Mapping[str, Handler], operation: str, params: JsonObject, k
 
 
 def call(operation: str, params: JsonObject, key: str = "", correlation_key: str = "") -> Call:
-    return Call("acme", "run-1", "step", operation, params, "target", key, correlation_key)
+    token = f"token of {correlation_key}" if correlation_key else ""
+    return Call("acme", "run-1", "step", operation, params, "target", key, correlation_key, token)
 
 
 async def control(base: str, path: str, body: JsonObject | None = None) -> tuple[int, JsonObject]:
@@ -275,6 +276,7 @@ async def test_documents_are_requested_once_per_key_with_what_the_answer_needs(
         {
             "kind": "documents",
             "correlation_key": "corr-1",
+            "token": "token of corr-1",
             "callback_url": "https://countersign.example/v1/notifications",
             **params,
             **first,
@@ -291,7 +293,7 @@ async def test_upload_completes_the_request_through_its_callback(
     result = {"documents": [{"type": "shareholder_register", "name": "r.pdf", "sha256": "0" * 64}]}
     status, _ = await control(base, "portal/upload", {**started, "result": result})
     assert status == 204
-    assert completions == [("https://countersign.example/v1/notifications", "corr-1", result)]
+    assert completions == [("https://countersign.example/v1/notifications", "corr-1", "token of corr-1", result)]
 
 
 async def test_upload_to_no_request_is_refused(base: str) -> None:

@@ -178,7 +178,7 @@ async def test_what_is_not_sealed_or_not_stored_is_listed_with_its_reason_and_fo
         assert (await bench.click(person, approval)).counted
     await bench.settle()
     desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
-    await inbox.apply(bench.engine, await desk.cancel(doubtful, "no longer wanted"))
+    await inbox.apply(bench.engine, await desk.cancel("omar", doubtful, "no longer wanted", None))
     ended = await noted(bench)
     assert await office.listed() == {
         doubtful: "not sealed: file is in_doubt",

@@ -209,7 +209,7 @@ async def a_canceled_run(settings: Settings) -> None:
         body = json.dumps({"ref": "1", "payload": payload}).encode()
         answer = await edge.send("POST", "/v1/triggers/servicenow.incident", body, by="servicenow")
         desk = OperatorDesk(system.engine.pool, system.engine.clock, settings.tenant)
-        await inbox.apply(system.engine, await desk.cancel(answer.body["run_id"], "not needed"))
+        await inbox.apply(system.engine, await desk.cancel("omar", answer.body["run_id"], "not needed", None))
 
 
 async def test_a_signal_ends_a_process_whose_archive_hangs(dsn: str, opa: OpaChild, tmp_path: Path) -> None:

@@ -174,9 +174,9 @@ async def test_deadlines_that_are_dead_letters_stop_no_other_deadline(bench: Ben
         """
         WITH bad AS (
             INSERT INTO waits (wait_id, run_id, step, type, correlation_key, token, deadline, escalate_to, status,
-                               created_at)
+                               correlate, created_at)
             SELECT 'bad' || i, run_id, 'bad' || i, 'timer', 'bad' || i, 't', deadline - interval '1 day', '[]',
-                   'active', created_at
+                   'active', 'by_token', created_at
               FROM waits, generate_series(1, 150) AS i RETURNING wait_id)
         INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,
                                    request_id, status, received_at, next_try_at)

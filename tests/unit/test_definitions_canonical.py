@@ -16,6 +16,7 @@ from runtime.definitions.model import Definition, Verb
 from runtime.definitions.sources.runbooks import load_runbook
 from runtime.definitions.sources.verbs import load_verbs
 from runtime.definitions.sources.yaml_source import parse_source
+from runtime.model.wait import Correlate, OnInvalid
 
 VERB = {
     "name": "link",
@@ -167,6 +168,20 @@ def test_unknown_member_and_unknown_format_are_refused() -> None:
         from_canonical(dumps({**document, "extra": 1}))
     with pytest.raises(CanonicalDefinitionError, match="the format is 'other'"):
         from_canonical(dumps({**document, "format": "other"}))
+
+
+def test_the_rules_for_answers_stand_in_it_only_where_they_differ() -> None:
+    document = loads(load(minimal()).canonical)
+    execution = document["verbs"]["link"]["execution"]
+    assert execution.keys().isdisjoint({"correlate", "on_invalid"}), (
+        "what was made before they existed keeps its digest"
+    )
+    execution |= {"correlate": "by_key", "on_invalid": "fail"}
+    verb = from_canonical(dumps(document)).verbs["link"]
+    assert (verb.correlate, verb.on_invalid) == (Correlate.BY_KEY, OnInvalid.FAIL)
+    execution["correlate"] = "by_token"
+    with pytest.raises(CanonicalDefinitionError, match="members that are not known"):
+        from_canonical(dumps(document))
 
 
 @given(st.data())

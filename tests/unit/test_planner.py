@@ -13,6 +13,7 @@ from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
 from runtime.model.states import RUN, STEP, RunStatus, StepStatus, is_final
 from runtime.model.step import StepState
+from runtime.model.wait import Correlate, OnInvalid
 from runtime.planning.planner import Canceled, ParamsError, Snapshot, Started, StepMoved, Transition, fits, plan
 
 READ = Verb(
@@ -34,6 +35,8 @@ READ = Verb(
     idempotency_key="",
     in_doubt=OnDoubt.ASK,
     correlation_field=None,
+    correlate=Correlate.BY_TOKEN,
+    on_invalid=OnInvalid.REFUSE,
     wait_type=None,
     redact=(),
 )

@@ -35,7 +35,8 @@ def handlers(portal: Service, callback_url: str | None) -> dict[str, Handler]:
         """Open a request at the portal; the portal opens one per idempotency key, however often it is asked."""
         if not callback_url:
             raise RefusedError("portal is not set up: callback_url is missing in the settings, so no answer would come")
-        body = {"kind": kind, "correlation_key": call.correlation_key, "callback_url": callback_url}
+        wait = {"correlation_key": call.correlation_key, "token": call.token}
+        body = {"kind": kind, **wait, "callback_url": callback_url}
         headers = {"Idempotency-Key": call.key}
         request = Request("POST", "/requests", body={**body, **params.model_dump()}, headers=headers)
         async with portal.connect() as client:

@@ -17,8 +17,8 @@ from runtime.handlers import JsonObject
 PREFIX = "/portal"
 TOKEN = "portal-standin-token"  # noqa: S105 - of a stand-in
 
-# (callback URL of the request, correlation key, result): signs and delivers a completion
-Complete = Callable[[str, str, JsonObject], Awaitable[None]]
+# (callback URL, correlation key and token of the request, result): signs and delivers a completion
+Complete = Callable[[str, str, str, JsonObject], Awaitable[None]]
 
 
 class Upload(Params):
@@ -72,5 +72,5 @@ class Portal:
             raise problem(404, "no such request")
         if self._complete is None:
             raise problem(409, "this stand-in was started without a way to deliver completions")
-        await self._complete(asked["callback_url"], asked["correlation_key"], upload.result)
+        await self._complete(asked["callback_url"], asked["correlation_key"], asked["token"], upload.result)
         return web.Response(status=204)

@@ -45,6 +45,8 @@ class ExecutionShape(Shape):
     retry: RetryShape | None = None
     escalation: EscalationShape | None = None
     correlation_field: Text | None = None
+    correlate: Literal["by_token", "by_key"] | None = None
+    on_invalid: Literal["refuse", "fail"] | None = None
     wait: Literal["external", "human_task", "timer"] | None = None
 
 

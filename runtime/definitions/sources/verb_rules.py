@@ -20,6 +20,7 @@ DEFAULT_TIMEOUT = "PT30S"
 RUN: Schema = {"type": "object", "properties": {"id": TEXT, "tenant": TEXT, "definition": TEXT}}
 
 _OF_WRITES = ("tier", "reversible", "target", "idempotency_key", "in_doubt")
+_OF_ANSWERS = ("correlate", "on_invalid")
 _TEMPLATES = ("target", "idempotency_key")
 
 
@@ -59,9 +60,14 @@ def _kind_rules(execution: ExecutionShape) -> Iterator[Finding]:
     for key in ("wait", "timeout"):
         if durable and getattr(execution, key) is None:
             yield ("execution",), "missing_key", f"a durable verb needs '{key}'"
-    for key in ("wait", "escalation", "correlation_field"):
+    for key in ("wait", "escalation", "correlation_field", *_OF_ANSWERS):
         if not durable and getattr(execution, key) is not None:
             yield ("execution", key), "rule", f"'{key}' is for durable verbs"
+    for key in _OF_ANSWERS:
+        if durable and execution.wait != "external" and getattr(execution, key) is not None:
+            yield ("execution", key), "rule", f"'{key}' is for 'wait: external', which another system answers"
+    if execution.correlate == "by_key" and execution.correlation_field is None:
+        yield ("execution", "correlate"), "rule", "'by_key' needs the 'correlation_field' that makes the key"
     if (execution.wait == "timer") != (execution.handler == TIMER):
         yield ("execution", "handler"), "rule", f"'wait: timer' and the handler {TIMER} go together"
 

@@ -16,6 +16,7 @@ from runtime.definitions.sources.yaml_source import Source
 from runtime.handlers import Handler
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
+from runtime.model.wait import Correlate, OnInvalid
 
 _ONE_ATTEMPT = Retry(1, "fixed", timedelta(seconds=1), timedelta(seconds=1))
 
@@ -117,6 +118,8 @@ def _verb(declared: VerbShape, *, input_schema: Mapping[str, Any], output_schema
         idempotency_key=effect.idempotency_key or "",
         in_doubt=OnDoubt(effect.in_doubt or OnDoubt.RETRY),
         correlation_field=execution.correlation_field,
+        correlate=Correlate(execution.correlate or Correlate.BY_TOKEN),
+        on_invalid=OnInvalid(execution.on_invalid or OnInvalid.REFUSE),
         wait_type=execution.wait,
         redact=tuple(declared.redact),
     )

@@ -7,6 +7,7 @@ from sqlalchemy import (
 )
 
 from runtime.model.states import NotificationStatus, WaitStatus, WaitType
+from runtime.model.wait import Correlate
 from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, run_id, words
 
 waits = Table(
@@ -17,6 +18,7 @@ waits = Table(
     words("step"),
     words("type"),
     words("correlation_key"),
+    words("correlate"),
     words("token"),
     moment("deadline"),
     moment("escalate_at", nullable=True),
@@ -27,9 +29,9 @@ waits = Table(
     moment("resolved_at", nullable=True),
     one_of("type", WaitType),
     one_of("status", WaitStatus),
-    Index("ix_waits_correlation", "correlation_key"),
+    one_of("correlate", Correlate),
+    Index("ix_waits_correlation", "correlation_key"),  # of the matter: many may wait under it
     Index("ix_waits_run", "run_id"),
-    partial("uq_waits_correlation", "correlation_key", where="status = 'active'", unique=True),
     partial("uq_waits_step", "run_id", "step", where="status = 'active'", unique=True),
     partial("ix_waits_deadline", "deadline", where="status = 'active'"),
     partial("ix_waits_escalate", "escalate_at", where="status = 'active'"),
@@ -51,6 +53,8 @@ notifications = Table(
     words("status"),
     document("outcome", nullable=True),
     number("deliveries", 1),
+    number("failures", 0),  # times that a fault of ours kept it from being applied
+    words("error", server_default=""),  # the newest of them
     moment("received_at"),
     moment("next_try_at"),  # claimed by a worker, or left alone, until then
     moment("applied_at", nullable=True),
@@ -58,4 +62,6 @@ notifications = Table(
     Index("ix_notifications_correlation", "correlation_key"),
     one_of("status", NotificationStatus),
     partial("ix_notifications_received", "tenant", "next_try_at", where="status = 'received'"),
+    partial("ix_notifications_early", "tenant", "correlation_key", where="status = 'early'"),
+    partial("ix_notifications_dead", "tenant", "received_at", where="status = 'dead_letter'"),
 )

@@ -48,7 +48,7 @@ CREATE TRIGGER write_once BEFORE UPDATE OF
 CREATE TRIGGER write_once BEFORE UPDATE OF run_id, path, position, verb, handler, is_read
     ON steps FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
-CREATE TRIGGER write_once BEFORE UPDATE OF wait_id, run_id, step, type, correlation_key, token, approval_id, created_at
+CREATE TRIGGER write_once BEFORE UPDATE OF wait_id, run_id, step, type, correlation_key, correlate, token, approval_id, created_at
     ON waits FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF

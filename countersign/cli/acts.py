@@ -1,0 +1,53 @@
+"""What operators do to runs, each act on record by a named person: `cancel`, `retry`."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from countersign.cli.command import out, run, shared_settings
+from countersign.cli.tables import AsJson, show_json
+
+if TYPE_CHECKING:
+    from runtime.desk.operator import OperatorDesk
+
+By = Annotated[str, typer.Option("--as", help="You, as the directory names you.")]
+Reason = Annotated[str, typer.Option(help="Why; it goes on record.")]
+Version = Annotated[int | None, typer.Option(help="Of the run as you saw it: if it has moved on, nothing is done.")]
+
+
+def cancel(
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run that is to stop.")],
+    by: By,
+    reason: Reason,
+    version: Version = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Stop a run: what has not been done will not be."""
+    act(lambda desk: desk.cancel(by, run_id, reason, version), f"{run_id} is canceled", as_json=as_json)
+
+
+def retry(
+    subject: Annotated[str, typer.Argument(metavar="RUN|EFFECT", help="What is to be tried now.")],
+    by: By,
+    reason: Reason = "",
+    version: Version = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Try now what a run has put off until a pause has passed, or one effect of it."""
+    act(lambda desk: desk.retry(by, subject, reason, version), f"{subject} is tried now", as_json=as_json)
+
+
+def act(record: "Callable[[OperatorDesk], Awaitable[str]]", done: str, *, as_json: bool) -> None:
+    """Record an act, wait a while for a worker to apply it, and say what became of it; raise OperateError."""
+    from countersign.cli.operate import perform
+
+    facts = run(perform(shared_settings("database_url"), record))
+    if as_json:
+        show_json(facts)
+    elif facts["status"] == "received":
+        out.print(f"on record as {facts['notification_id']}: done as soon as a worker runs")
+    else:
+        out.print(done)

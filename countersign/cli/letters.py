@@ -1,0 +1,57 @@
+"""The group `dead-letters`: what came in and could not be applied, and what a person does about it."""
+
+from typing import Annotated
+
+import typer
+
+from countersign.cli.acts import By, Reason, act
+from countersign.cli.command import run, shared_settings
+from countersign.cli.listings import Limit
+from countersign.cli.tables import AsJson, show_one, show_rows
+
+letters = typer.Typer(no_args_is_help=True, help="List, show, requeue and drop what came in and could not be applied.")
+
+Letter = Annotated[str, typer.Argument(metavar="NOTIFICATION", help="Its id.")]
+
+_LETTER = ("notification_id", "status", "kind", "correlation_key", "actor", "received_at", "failures", "reason")
+
+
+@letters.command("list")
+def list_(
+    status: Annotated[str | None, typer.Option(help="dead_letter, early or received.")] = None,
+    limit: Limit = 50,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """List dead letters, answers that came early, and what a fault of ours holds up (received), newest first."""
+    from countersign.cli.operate import looked_up
+    from runtime.desk import listings
+
+    rows = run(looked_up(shared_settings("database_url"), listings.list_letters, status, limit))
+    show_rows(rows, _LETTER, as_json=as_json)
+
+
+@letters.command()
+def show(notification_id: Letter, *, as_json: AsJson = False) -> None:
+    """Show a notification with what it says, but for its token."""
+    from countersign.cli.operate import OperateError, looked_up
+    from runtime.desk import listings
+
+    row = run(looked_up(shared_settings("database_url"), listings.find_letter, notification_id))
+    if row is None:
+        raise OperateError(f"there is no notification {notification_id}")
+    show_one(row, as_json=as_json)
+
+
+@letters.command()
+def requeue(notification_id: Letter, by: By, reason: Reason, *, as_json: AsJson = False) -> None:
+    """Have a dead letter looked at again, as if it came in now."""
+    act(
+        lambda desk: desk.requeue(by, notification_id, reason), f"{notification_id} is looked at again", as_json=as_json
+    )
+
+
+@letters.command()
+def drop(notification_id: Letter, by: By, reason: Reason, *, as_json: AsJson = False) -> None:
+    """Put a dead letter away: it stays on record, and nothing is done about it."""
+    act(lambda desk: desk.drop(by, notification_id, reason), f"{notification_id} is put away", as_json=as_json)

@@ -1,0 +1,136 @@
+"""The groups `runs`, `waits` and `effects`: what there is, and each in full."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from countersign.cli.command import run, shared_settings
+from countersign.cli.tables import AsJson, Row, show_one, show_rows
+from runtime.definitions.durations import parse_duration
+from runtime.model.states import EffectStatus, RunStatus, WaitStatus
+
+if TYPE_CHECKING:
+    from runtime.desk.listings import Wanted
+
+runs = typer.Typer(no_args_is_help=True, help="List and show runs.")
+waits = typer.Typer(no_args_is_help=True, help="List and show what runs wait for.")
+effects = typer.Typer(no_args_is_help=True, help="List and show what runs do outside, as proposed, tried and done.")
+
+Definition = Annotated[str | None, typer.Option(help="Name of the runbook.")]
+OfRun = Annotated[str | None, typer.Option("--run", help="Of this run alone.")]
+OlderThan = Annotated[str | None, typer.Option(help="Made at least so long ago: PT1H, P3D.")]
+Limit = Annotated[int, typer.Option(min=1, max=10_000, help="At most so many, the newest.")]
+
+_RUN = ("run_id", "status", "version", "definition_name", "trigger_ref", "requested_by", "created_at", "error")
+_WAIT = ("wait_id", "status", "type", "run_id", "step", "correlation_key", "deadline")
+_EFFECT = ("effect_id", "status", "run_id", "step", "connector", "operation", "target", "tries", "next_try_at", "error")
+
+
+@runs.command("list")
+def list_runs(
+    status: Annotated[RunStatus | None, typer.Option(help="In this status.")] = None,
+    definition: Definition = None,
+    older_than: OlderThan = None,
+    limit: Limit = 50,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """List runs, newest first."""
+    from runtime.desk import listings
+
+    rows = _listed(listings.list_runs, _wanted(status, definition, None, older_than, limit))
+    show_rows(rows, _RUN, as_json=as_json)
+
+
+@runs.command("show")
+def show_run(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")], *, as_json: AsJson = False) -> None:
+    """Show a run with its steps, waits and effects."""
+    from runtime.desk import listings
+
+    show_one(_found(listings.find_run, "run", run_id), as_json=as_json)
+
+
+@waits.command("list")
+def list_waits(
+    status: Annotated[WaitStatus | None, typer.Option(help="In this status.")] = None,
+    definition: Definition = None,
+    run_id: OfRun = None,
+    older_than: OlderThan = None,
+    limit: Limit = 50,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """List waits, newest first."""
+    from runtime.desk import listings
+
+    rows = _listed(listings.list_waits, _wanted(status, definition, run_id, older_than, limit))
+    show_rows(rows, _WAIT, as_json=as_json)
+
+
+@waits.command("show")
+def show_wait(
+    wait_id: Annotated[str, typer.Argument(metavar="WAIT", help="Its id.")], *, as_json: AsJson = False
+) -> None:
+    """Show a wait."""
+    from runtime.desk import listings
+
+    show_one(_found(listings.find_wait, "wait", wait_id), as_json=as_json)
+
+
+@effects.command("list")
+def list_effects(
+    status: Annotated[EffectStatus | None, typer.Option(help="In this status.")] = None,
+    definition: Definition = None,
+    run_id: OfRun = None,
+    older_than: OlderThan = None,
+    limit: Limit = 50,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """List effects, newest first."""
+    from runtime.desk import listings
+
+    rows = _listed(listings.list_effects, _wanted(status, definition, run_id, older_than, limit))
+    show_rows(rows, _EFFECT, as_json=as_json)
+
+
+@effects.command("show")
+def show_effect(
+    effect_id: Annotated[str, typer.Argument(metavar="EFFECT", help="Its id.")], *, as_json: AsJson = False
+) -> None:
+    """Show an effect, without what it would write."""
+    from runtime.desk import listings
+
+    show_one(_found(listings.find_effect, "effect", effect_id), as_json=as_json)
+
+
+def _wanted(
+    status: str | None, definition: str | None, run_id: str | None, older_than: str | None, limit: int
+) -> "Wanted":
+    from runtime.desk.listings import Wanted
+
+    return Wanted(status, definition, run_id, _duration(older_than), limit)
+
+
+def _duration(text: str | None) -> timedelta | None:
+    try:
+        return None if text is None else parse_duration(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--older-than") from error
+
+
+def _listed(look: Callable[..., Awaitable[list[dict[str, Any]]]], *what: Any) -> list[dict[str, Any]]:
+    from countersign.cli.operate import looked_up
+
+    return run(looked_up(shared_settings("database_url"), look, *what))
+
+
+def _found(look: Callable[..., Awaitable[dict[str, Any] | None]], kind: str, id_: str) -> Row:
+    from countersign.cli.operate import OperateError, looked_up
+
+    row = run(looked_up(shared_settings("database_url"), look, id_))
+    if row is None:
+        raise OperateError(f"there is no {kind} {id_}")
+    return row

@@ -1,0 +1,44 @@
+"""What operators look through, over one connection: runs, waits, effects, letters. Nothing secret is shown."""
+
+from typing import Any
+
+from runtime.store import listings
+from runtime.store.database.pool import Conn
+from runtime.store.listings import (
+    Wanted,
+    find_effect,
+    find_letter,
+    find_wait,
+    list_effects,
+    list_letters,
+    list_runs,
+    list_waits,
+)
+
+__all__ = [
+    "Wanted",
+    "find_effect",
+    "find_letter",
+    "find_run",
+    "find_wait",
+    "list_effects",
+    "list_letters",
+    "list_runs",
+    "list_waits",
+]
+
+_ALL_OF_A_RUN = 1000
+
+
+async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
+    """Return a run with its steps, and with its waits and effects, newest first; or None."""
+    run = await listings.find_run(conn, tenant, run_id)
+    if run is None:
+        return None
+    own = Wanted(status=None, definition=None, run_id=run_id, older_than=None, limit=_ALL_OF_A_RUN)
+    return {
+        **run,
+        "steps": await listings.find_steps(conn, run_id),
+        "waits": await list_waits(conn, tenant, own),
+        "effects": await list_effects(conn, tenant, own),
+    }

@@ -1,0 +1,63 @@
+"""Whether an answer counts for a wait. Values in, values out.
+
+1. Callers answer for what other systems do; people and the clock have their own ways in.
+2. The caller may answer for the wait's verb.
+3. The token that went out with the request comes back, unless the verb gives that up; one that comes is the right one.
+4. The result fits the verb's output schema, unless the verb has the step fail over one that does not.
+"""
+
+import hmac
+from dataclasses import dataclass
+
+from runtime.definitions.model import Verb
+from runtime.model.json_limits import fault
+from runtime.model.notification import Answer, AnswerCode, CompletionPayload
+from runtime.model.states import WaitType
+from runtime.model.wait import Correlate, OnInvalid, Wait
+from runtime.planning.planner import ParamsError, fits
+
+_BY_PEOPLE = (WaitType.HUMAN_TASK, WaitType.APPROVAL)
+_BY_CALLERS = (WaitType.EXTERNAL, WaitType.SIGNAL)
+
+
+@dataclass(frozen=True)
+class AnswerRefusal:
+    """Why an answer does not count for a wait, which goes on."""
+
+    code: AnswerCode
+    reason: str
+
+
+def refuse_answer(wait: Wait, verb: Verb, answer: Answer) -> AnswerRefusal | None:
+    """Return why the answer does not count, or None."""
+    if wait.type in _BY_PEOPLE:  # 1
+        return AnswerRefusal(AnswerCode.BY_PEOPLE, f"step {wait.step} is answered by people in Slack, not by callers")
+    if wait.type not in _BY_CALLERS:
+        return AnswerRefusal(AnswerCode.BY_CLOCK, f"step {wait.step} waits for time to pass, not for an answer")
+    if verb.name not in answer.verbs:  # 2
+        return AnswerRefusal(AnswerCode.NOT_YOURS, f"this caller may not answer for {verb.name}")
+    if answer.token is None and wait.correlate is Correlate.BY_TOKEN:  # 3
+        reason = "the token that came with the request is missing; send it back beside the correlation_key"
+        return AnswerRefusal(AnswerCode.NO_TOKEN, reason)
+    if answer.token is not None and not is_token_of(wait, answer.token):
+        return AnswerRefusal(AnswerCode.OTHER_TOKEN, "the token is that of another request")
+    wrong = content_fault(verb, answer) if verb.on_invalid is OnInvalid.REFUSE else None  # 4
+    return None if wrong is None else AnswerRefusal(AnswerCode.INVALID, wrong)
+
+
+def is_token_of(wait: Wait, token: str) -> bool:
+    """Return whether the token is the wait's, in a time that tells nothing."""
+    return hmac.compare_digest(token.encode(), wait.token.encode())
+
+
+def content_fault(verb: Verb, answer: Answer) -> str | None:
+    """Return the first place where a result does not fit, or None. A failure has no result, and progress no end."""
+    if not isinstance(answer, CompletionPayload) or answer.outcome == "failed":
+        return None
+    if wrong := fault(answer.result):
+        return f"result: {wrong}"
+    try:
+        fits(verb.output_schema, answer.result, "result")
+    except ParamsError as error:
+        return str(error)
+    return None

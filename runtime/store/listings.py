@@ -1,0 +1,119 @@
+"""What operators look through: runs, waits, effects and letters of a tenant, newest first. Nothing secret is read."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from runtime.store.database.pool import Conn
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a list is narrowed to; None leaves it wide."""
+
+    status: str | None
+    definition: str | None  # name of the runbook
+    run_id: str | None
+    older_than: timedelta | None
+    limit: int
+
+
+_RUN = (
+    "r.run_id, r.status, r.version, r.definition_name, r.definition_version, r.trigger_type, r.trigger_ref,"
+    " r.requested_by, r.submitted_by, r.error, r.created_at, r.updated_at, r.finished_at"
+)
+_WAIT = (
+    "w.wait_id, w.status, w.run_id, w.step, r.definition_name, w.type, w.correlation_key, w.correlate, w.deadline,"
+    " w.escalate_at, w.approval_id, w.created_at, w.resolved_at"
+)
+_EFFECT = (
+    "e.effect_id, e.status, e.run_id, e.purpose, e.step, r.definition_name, e.connector, e.operation, e.target,"
+    " e.tries, e.postponed, e.next_try_at, e.give_up_at, e.error, e.created_at"
+)
+_EFFECT_IN_FULL = (
+    f"{_EFFECT}, e.tier, e.reversible_by, e.idempotency_key, e.on_doubt, e.digest, e.correlation_key, e.attempt,"
+    " e.lease_owner, e.lease_expires_at, e.started_at, e.approval_id, e.decision_id"
+)
+_LETTER = (
+    "notification_id, status, kind, correlation_key, actor ->> 'id' AS actor, received_at, deliveries, failures,"
+    " next_try_at, coalesce(nullif(error, ''), outcome ->> 'reason', outcome ->> 'text', '') AS reason"
+)
+
+
+_OF_RUN = "JOIN runs r USING (run_id)"
+
+
+async def list_runs(conn: Conn, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:
+    """Return the tenant's runs."""
+    return await _narrowed(conn, f"{_RUN} FROM runs r", "r", "run_id", tenant, wanted)
+
+
+async def list_waits(conn: Conn, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:
+    """Return the waits of the tenant's runs, without their tokens."""
+    return await _narrowed(conn, f"{_WAIT} FROM waits w {_OF_RUN}", "w", "wait_id", tenant, wanted)
+
+
+async def list_effects(conn: Conn, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:
+    """Return the effects of the tenant's runs, without what they would write."""
+    return await _narrowed(conn, f"{_EFFECT} FROM effects e {_OF_RUN}", "e", "effect_id", tenant, wanted)
+
+
+async def _narrowed(conn: Conn, what: str, row: str, key: str, tenant: str, wanted: Wanted) -> list[dict[str, Any]]:
+    query = f"""
+        SELECT {what}
+         WHERE r.tenant = %(tenant)s AND {row}.status = coalesce(%(status)s, {row}.status)
+           AND r.definition_name = coalesce(%(definition)s, r.definition_name)
+           AND r.run_id = coalesce(%(run_id)s, r.run_id)
+           AND (%(older_than)s::interval IS NULL OR {row}.created_at <= now() - %(older_than)s::interval)
+         ORDER BY {row}.created_at DESC, {row}.{key} DESC LIMIT %(limit)s
+    """
+    return await (await conn.execute(query.encode(), {"tenant": tenant, **vars(wanted)})).fetchall()
+
+
+async def list_letters(conn: Conn, tenant: str, status: str | None, limit: int) -> list[dict[str, Any]]:
+    """Return what could not be applied: dead letters, early answers, and what a fault of ours holds up."""
+    query = f"""
+        SELECT {_LETTER} FROM notifications
+         WHERE tenant = %(tenant)s AND status = coalesce(%(status)s, status)
+           AND (status IN ('dead_letter', 'early') OR status = 'received' AND failures > 0)
+         ORDER BY received_at DESC, notification_id DESC LIMIT %(limit)s
+    """  # noqa: S608 - our own columns
+    return await (await conn.execute(query.encode(), {"tenant": tenant, "status": status, "limit": limit})).fetchall()
+
+
+async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
+    """Return a run, or None."""
+    return await _one(conn, f"{_RUN} FROM runs r", "r.tenant = %s AND r.run_id = %s", tenant, run_id)
+
+
+async def find_steps(conn: Conn, run_id: str) -> list[dict[str, Any]]:
+    """Return a run's steps, in the runbook's order."""
+    return await (
+        await conn.execute(
+            "SELECT path, status, verb, attempt, next_try_at, error, started_at, finished_at FROM steps"
+            " WHERE run_id = %s ORDER BY position",
+            (run_id,),
+        )
+    ).fetchall()
+
+
+async def find_wait(conn: Conn, tenant: str, wait_id: str) -> dict[str, Any] | None:
+    """Return a wait, without its token, or None."""
+    what = f"{_WAIT} FROM waits w {_OF_RUN}"
+    return await _one(conn, what, "r.tenant = %s AND w.wait_id = %s", tenant, wait_id)
+
+
+async def find_effect(conn: Conn, tenant: str, effect_id: str) -> dict[str, Any] | None:
+    """Return an effect, without what it would write, or None."""
+    what = f"{_EFFECT_IN_FULL} FROM effects e {_OF_RUN}"
+    return await _one(conn, what, "r.tenant = %s AND e.effect_id = %s", tenant, effect_id)
+
+
+async def find_letter(conn: Conn, tenant: str, notification_id: str) -> dict[str, Any] | None:
+    """Return a notification with what it says, without its token, or None."""
+    what = f"{_LETTER}, payload::jsonb - 'token' AS payload, outcome, applied_at FROM notifications"
+    return await _one(conn, what, "tenant = %s AND notification_id = %s", tenant, notification_id)
+
+
+async def _one(conn: Conn, what: str, where: str, *values: str) -> dict[str, Any] | None:
+    return await (await conn.execute(f"SELECT {what} WHERE {where}".encode(), values)).fetchone()

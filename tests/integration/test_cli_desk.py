@@ -1,0 +1,88 @@
+"""What operators look through and do from the command line: tables for people, JSON for programs."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.embedded.opa import OpaChild
+from tests.integration.program_stage import Edge, command, composed, edge_of, environment, settings_of
+from tests.integration.test_cli import Office, is_one_sentence
+
+
+@pytest.fixture
+async def office(dsn: str, opa: OpaChild, tmp_path: Path) -> AsyncIterator[Office]:
+    settings = settings_of(dsn, opa.url, tmp_path)
+    async with composed(settings) as system, edge_of(system) as edge:
+        yield Office(system, edge, environment(settings))
+
+
+async def _json(office: Office, *words: str) -> Any:
+    finished = await command(*words, "--json", env=office.env)
+    assert (finished.code, finished.err) == (0, "")
+    return json.loads(finished.out)
+
+
+async def _letter(edge: Edge) -> str:
+    word = {"id": "n-1", "type": "completed", "correlation_key": "acme:ask:C1", "token": "wait_0.tok_0"}
+    answer = await edge.notify(**word, result={"answer": "yes"})
+    return str(answer.body["notification_id"])
+
+
+async def test_runs_waits_and_effects_are_listed_and_shown(office: Office) -> None:
+    run_id = (await office.edge.trigger("one")).body["run_id"]
+    (run,) = await _json(office, "runs", "list", "--status", "queued", "--definition", "kyc-onboarding")
+    assert (run["run_id"], run["status"], run["trigger_ref"]) == (run_id, "queued", "one")
+    assert await _json(office, "runs", "list", "--older-than", "P1D") == []
+    shown = await _json(office, "runs", "show", run_id)
+    assert (shown["run_id"], {step["status"] for step in shown["steps"]}) == (run_id, {"pending"})
+    table = await command("runs", "list", env=office.env)
+    assert run_id in table.out
+    assert table.out.splitlines()[0].split()[:3] == ["run_id", "status", "version"]
+    text = await command("runs", "show", run_id, env=office.env)
+    assert "hierarchy" in text.out
+    for group in ("waits", "effects"):
+        assert await _json(office, group, "list", "--run", run_id) == []
+        missing = await command(group, "show", "no_such", env=office.env)
+        assert is_one_sentence(missing, f"there is no {group[:-1]} no_such")
+
+
+async def test_a_filter_that_cannot_be_is_a_wrong_use(office: Office) -> None:
+    for words in (("--older-than", "yesterday"), ("--status", "happy"), ("--limit", "0")):
+        finished = await command("runs", "list", *words, env=office.env)
+        assert finished.code == 2
+        assert words[0] in finished.err
+
+
+async def test_a_dead_letter_is_seen_requeued_and_dropped_by_a_named_person(office: Office) -> None:
+    letter = await _letter(office.edge)
+    (row,) = await _json(office, "dead-letters", "list")
+    assert (row["notification_id"], row["reason"]) == (letter, "no step has had this token")
+    shown = await _json(office, "dead-letters", "show", letter)
+    assert (shown["payload"]["result"], "token" in shown["payload"]) == ({"answer": "yes"}, False)
+    named = ("--as", "omar", "--reason", "seen")
+    again = await office.act("dead-letters", "requeue", letter, *named)
+    assert (again.code, again.out) == (0, f"{letter} is looked at again\n")
+    await office.work()
+    dropped = json.loads((await office.act("dead-letters", "drop", letter, *named, "--json")).out)
+    assert (dropped["status"], dropped["letter_id"]) == ("applied", letter)
+    assert await _json(office, "dead-letters", "list") == []
+
+
+async def test_an_act_needs_a_name_that_the_directory_has(office: Office) -> None:
+    letter = await _letter(office.edge)
+    unnamed = await command("dead-letters", "drop", letter, "--reason", "x", env=office.env)
+    assert (unnamed.code, "--as" in unnamed.err) == (2, True)
+    stranger = await command("dead-letters", "drop", letter, "--reason", "x", "--as", "mallory", env=office.env)
+    assert is_one_sentence(stranger, "the directory has no person mallory")
+
+
+async def test_a_retry_of_what_waits_for_nothing_says_so(office: Office) -> None:
+    run_id = (await office.edge.trigger("one")).body["run_id"]
+    finished = await office.act("retry", run_id, "--as", "omar", "--reason", "token renewed", "--version", "1")
+    assert is_one_sentence(finished, "nothing was done: nothing of it waits for a pause to pass")
+    moved = await office.act("retry", run_id, "--as", "omar", "--version", "7")
+    assert is_one_sentence(moved, "nothing was done: the run has moved on: it was at version 7, and is at 1")
+    assert is_one_sentence(await command("retry", "eff_0", "--as", "omar", env=office.env), "there is no effect eff_0")
