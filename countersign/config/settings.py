@@ -108,7 +108,7 @@ class Settings(BaseSettings):
     database_connections: int = Field(10, ge=2, le=200, description="connections of this process's pool")
     database_patience: float = Field(60.0, ge=0, le=600, description="seconds that a start waits for PostgreSQL")
     opa_url: Annotated[str, AfterValidator(_server)] | None = Field(None, description="OPA server")
-    opa_token: Secret | None = Field(None, description="bearer token, where OPA wants one")
+    opa_token: Token | None = Field(None, description="bearer token, where OPA wants one")
     opa_ca: Path | None = Field(None, description="PEM of the authority behind OPA's certificate; else the system's")
     opa_certificate: Path | None = Field(None, description="PEM that we show an OPA that asks for a certificate")
     opa_key: Path | None = Field(None, description="PEM of its key, where that is a file of its own")

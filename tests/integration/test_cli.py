@@ -251,6 +251,14 @@ async def test_wrong_settings_are_one_sentence_and_show_no_secret() -> None:
         assert CANARY not in finished.err + finished.out
 
 
+async def test_a_database_whose_password_is_not_encoded_is_one_sentence_and_shows_no_part_of_it() -> None:
+    env = {"COUNTERSIGN_DATABASE_URL": f"postgresql://u:{CANARY} {CANARY}@127.0.0.1:1/x"}
+    for words in (["doctor"], ["serve"], ["migrate"]):
+        finished = await command(*words, env=env)
+        assert is_one_sentence(finished, "COUNTERSIGN_DATABASE_URL: holds a space")
+        assert CANARY not in finished.err + finished.out
+
+
 async def test_config_says_what_holds_and_where_from_without_secrets(office: Office) -> None:
     finished = await command("config", env={**office.env, "COUNTERSIGN_SLACK_APP_TOKEN": CANARY})
     assert finished.code == 0

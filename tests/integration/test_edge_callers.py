@@ -49,8 +49,10 @@ async def test_what_no_body_could_make_authentic_is_refused_before_its_body_come
     async with composed(settings_of(dsn, opa.url, tmp_path)) as system, edge_of(system) as edge:
         parts = urlsplit(edge.url)
         reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
-        writer.write(head.encode())
-        async with asyncio.timeout(MINUTE / 2):  # the stage's own limit is a minute
-            assert (await reader.readline()).startswith(b"HTTP/1.1 401")
-        writer.close()
-        await writer.wait_closed()
+        try:
+            writer.write(head.encode())
+            async with asyncio.timeout(MINUTE / 2):  # the stage's own limit is a minute
+                assert (await reader.readline()).startswith(b"HTTP/1.1 401")
+        finally:
+            writer.close()
+            await writer.wait_closed()
