@@ -32,6 +32,7 @@ class Timing:
 
     lease: timedelta = timedelta(seconds=30)
     effect_deadline: timedelta = timedelta(days=1)
+    read_deadline: timedelta = timedelta(days=1)
     poll: timedelta = timedelta(seconds=1)
     before: timedelta = timedelta(seconds=2)
 

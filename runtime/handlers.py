@@ -23,7 +23,9 @@ class Call:
     `params` are the step's resolved params over the verb's static ones, already valid under the input schema.
     `target` is the resolved target of a write ("" for a read). `key` is the idempotency key to hand to the other
     side ("" for a read). `correlation_key` names the matter of a durable verb, `token` the one wait that this request
-    opened; the other side sends both back in its completion ("" for a sync verb).
+    opened; the other side sends both back in its completion ("" for a sync verb). `before` is what the handler's own
+    `before` had said when the attempt was about to begin, and was put on record then; None for a handler without one,
+    and where it is not known.
     """
 
     tenant: str
@@ -35,44 +37,85 @@ class Call:
     key: str = ""
     correlation_key: str = ""
     token: str = ""
+    before: JsonObject | None = None
 
 
 class HandlerError(Exception):
-    """A handler could not give a result. Subclasses say whether anything was done."""
+    """A handler could not give a result. Subclasses say whether anything was done.
+
+    For a write, only what never got there (`NotTakenError`, `HeldError`) and a plain no (`RefusedError`) say that
+    nothing was done. An answer of 408 or 5xx, one that is broken or cannot be read, a redirect, a reset and silence
+    may all come after the act: they are an `OutcomeUnknownError`. For a read it makes no difference.
+    """
 
 
 class TransientError(HandlerError):
-    """Nothing was done; trying again later may work (connection refused, 429, 503). `retry_after` in seconds."""
+    """Nothing was done; trying again later may work. Uses up one of the verb's attempts. `retry_after` in seconds."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = None if retry_after is None else min(max(retry_after, 0.0), 86400.0)
 
 
+class NotTakenError(TransientError):
+    """The request was not even taken: a refused connection, a rate limit (429).
+
+    It is waited out until the deadline, and uses up no attempt.
+    """
+
+
 class HeldError(HandlerError):
-    """The other side refuses for a reason that somebody can mend, and did nothing (401, a channel without the bot)."""
+    """The other side refuses for a reason that somebody can mend, and did nothing (401, a channel without the bot).
+
+    It is tried until the deadline, uses up no attempt, and operators are told.
+    """
 
 
 class RefusedError(HandlerError):
-    """The other side said no and did nothing; trying again will not help (400, 403, 404, 422)."""
+    """The other side said no and did nothing; trying again will not help (400, 403, 404, 409, 422)."""
 
 
 class OutcomeUnknownError(HandlerError):
-    """The request left and no answer came: the side effect may or may not have happened."""
+    """The request left, and what came back does not say: the side effect may or may not have happened."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """Read back: it happened, and this is the result that `run` would have given, as far as it can be known."""
+
+    result: JsonObject
+
+
+@dataclass(frozen=True)
+class Untouched:
+    """Read back: all is as it was before, so nothing has happened so far."""
+
+
+@dataclass(frozen=True)
+class Changed:
+    """Read back: neither as before nor as wanted; somebody else was there. `found` is what people are shown."""
+
+    found: JsonObject
+
+
+Reconciled = Done | Untouched | Changed
 
 
 @dataclass(frozen=True)
 class Handler:
     """An operation of a connector.
 
-    `run` performs it and returns the result. A write may offer `reconcile` (read the target back: the result if
-    the side effect happened, None if it did not) and `before` (the present values of the fields that it would
-    change, for the card). Any exception but a HandlerError out of a write's `run` counts as outcome unknown.
-    `writes` is False for what changes nothing outside: the code says so, lest YAML take a write past the gate.
+    `run` performs it and returns the result. Any exception but a HandlerError out of a write's `run` counts as outcome
+    unknown. `writes` is False for what changes nothing outside: the code says so, lest YAML take a write past the gate.
+
+    A write may offer two reads. `before` gives the present values of what it would change: for the card, and put on
+    record before each attempt, so that the way back is known whatever becomes of it. `reconcile` reads the target back
+    after an attempt without an outcome, and compares with `call.before` and with what is wanted. What it says is
+    `Untouched` is attempted again only once the first request can no longer land (the verb's `settles_within`).
     """
 
     run: Callable[[Call], Awaitable[JsonObject]]
-    reconcile: Callable[[Call], Awaitable[JsonObject | None]] | None = None
+    reconcile: Callable[[Call], Awaitable[Reconciled]] | None = None
     before: Callable[[Call], Awaitable[JsonObject]] | None = None
     writes: bool = True
 

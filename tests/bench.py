@@ -18,7 +18,7 @@ from runtime.definitions.sources.catalog import load_catalog
 from runtime.desk.desk import EngineDesk
 from runtime.desk.model import Click, ClickOutcome
 from runtime.engine import Engine, Routing
-from runtime.handlers import Call, Handler, JsonObject
+from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, Untouched
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
 from runtime.model.approval import VoteVerdict
@@ -85,8 +85,8 @@ class Target:
         self.done[call.key] = answer
         return answer
 
-    async def reconcile(self, call: Call) -> JsonObject | None:
-        return self.done.get(call.key)
+    async def reconcile(self, call: Call) -> Reconciled:
+        return Done(self.done[call.key]) if call.key in self.done else Untouched()
 
     def handler(self, **extra: Any) -> Handler:
         return Handler(run=self.run, **extra)

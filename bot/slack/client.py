@@ -8,19 +8,15 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.log import slack_logger
-from runtime.handlers import HandlerError, HeldError, OutcomeUnknownError, RefusedError, TransientError
+from runtime.handlers import HandlerError, HeldError, NotTakenError, OutcomeUnknownError, RefusedError, TransientError
 
 # The type under our own name, for those above who hand the client around: slack_sdk is imported in bot/ alone.
 SlackClient = AsyncWebClient
 
 FAILURES = (SlackApiError, aiohttp.ClientError, TimeoutError)
 
-_TRANSIENT = frozenset(
-    {
-        *("ratelimited", "rate_limited", "message_limit_exceeded", "service_unavailable", "accesslimited"),
-        *("external_channel_migrating", "team_added_to_org"),
-    }
-)
+_LIMITED = frozenset({"ratelimited", "rate_limited"})
+_TRANSIENT = frozenset({"message_limit_exceeded", "accesslimited", "external_channel_migrating", "team_added_to_org"})
 # What somebody can mend, in the workspace or in the app's settings, while we go on trying.
 _MENDABLE = frozenset(
     {
@@ -37,8 +33,8 @@ _MENDABLE = frozenset(
     }
 )
 # Slack documents of these that some of the work may have been done.
-_UNKNOWN = frozenset({"fatal_error", "internal_error", "request_timeout"})
-_SERVER_ERROR, _UNAVAILABLE, _TOO_MANY = 500, 503, 429
+_UNKNOWN = frozenset({"fatal_error", "internal_error", "request_timeout", "service_unavailable"})
+_SERVER_ERROR, _TOO_MANY = 500, 429
 
 
 def slack_client(token: str | None, base_url: str | None = None, timeout: int = 10) -> AsyncWebClient:
@@ -79,13 +75,15 @@ def retry_after(error: SlackApiError) -> float | None:
 def failure(error: Exception) -> HandlerError:
     """Say what a failed call means for the side effect: not done, held, refused, or unknown."""
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-        return TransientError("Slack cannot be reached")
+        return NotTakenError("Slack cannot be reached")
     if not isinstance(error, SlackApiError):
         return OutcomeUnknownError(f"Slack did not answer: {type(error).__name__}")
     data = error_data(error)
     code = str(data.get("error", ""))
     status = _status(error)
-    if status in (_UNAVAILABLE, _TOO_MANY) or code in _TRANSIENT:
+    if status == _TOO_MANY or code in _LIMITED:
+        return NotTakenError(f"Slack: {code or status}", retry_after(error))
+    if code in _TRANSIENT:
         return TransientError(f"Slack: {code or status}", retry_after(error))
     if status >= _SERVER_ERROR or code in _UNKNOWN or not code:
         return OutcomeUnknownError(f"Slack: {code or status}")

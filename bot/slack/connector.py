@@ -18,7 +18,7 @@ from bot.slack.pace import machine_pace
 from bot.slack.posts import Posts
 from runtime.clock import Clock
 from runtime.desk.model import CardLedger, Desk
-from runtime.handlers import Call, Handler, JsonObject
+from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, Untouched
 from runtime.model.messages import DirectMessage, PostCard, PostMessage, PostTask, UpdateCard
 
 MESSAGE_EVENT = "countersign_message"
@@ -68,10 +68,11 @@ class SlackConnector:
         params = params_of(PostTask, call)
         return await self._cards.post(params.approval_id, params.channel, call.key)
 
-    async def reconcile_card(self, call: Call) -> JsonObject | None:
+    async def reconcile_card(self, call: Call) -> Reconciled:
         """Find a card that was posted without an answer."""
         params = params_of(PostTask, call)
-        return await self._cards.find(params.approval_id, params.channel, call.key)
+        found = await self._cards.find(params.approval_id, params.channel, call.key)
+        return Untouched() if found is None else Done(found)
 
     async def update_card(self, call: Call) -> JsonObject:
         """Show the present state on the card."""
@@ -91,7 +92,7 @@ class SlackConnector:
         channel, thread = await self._cards.thread_anew(params.thread_of)
         return await self._post_text(channel, params.text, call.key, thread)
 
-    async def reconcile_message(self, call: Call) -> JsonObject | None:
+    async def reconcile_message(self, call: Call) -> Reconciled:
         """Find a message that was posted without an answer."""
         params = params_of(PostMessage, call)
         if params.thread_of is None:
@@ -102,14 +103,14 @@ class SlackConnector:
         except SlackApiError as error:
             if error_code(error) not in _NO_THREAD:
                 raise
-            return None
+            return Untouched()
 
     async def direct_message(self, call: Call) -> JsonObject:
         """Write to one person."""
         params = params_of(DirectMessage, call)
         return await self._post_text(await self._direct(params), params.text, call.key, None)
 
-    async def reconcile_direct(self, call: Call) -> JsonObject | None:
+    async def reconcile_direct(self, call: Call) -> Reconciled:
         """Find a direct message that was posted without an answer."""
         channel = await self._direct(params_of(DirectMessage, call))
         return _place(channel, await find_message(self._client, channel, call.key))
@@ -123,8 +124,8 @@ class SlackConnector:
         return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), _blocks(text), thread)
 
 
-def _place(channel: str, message: Mapping[str, Any] | None) -> JsonObject | None:
-    return {"channel": channel, "ts": message["ts"]} if message else None
+def _place(channel: str, message: Mapping[str, Any] | None) -> Reconciled:
+    return Done({"channel": channel, "ts": message["ts"]}) if message else Untouched()
 
 
 def slack_handlers(client: AsyncWebClient, desk: Desk, ledger: CardLedger, clock: Clock) -> dict[str, Handler]:

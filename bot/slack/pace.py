@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from runtime.handlers import TransientError
+from runtime.handlers import NotTakenError
 
 PER_SECOND, BURST = 1.0, 5
 PATIENCE = 5.0
@@ -31,12 +31,12 @@ class Pace:
         self._channels: dict[str, _Channel] = {}
 
     async def open(self, channel: str) -> None:
-        """Wait until Slack lets anything into a channel; raise TransientError where that takes too long."""
+        """Wait until Slack lets anything into a channel; raise NotTakenError where that takes too long."""
         known = self._channels.get(channel)
         await self._wait(known.closed_until - self._now() if known else 0.0, "Slack asked to wait with this channel")
 
     async def turn(self, channel: str) -> None:
-        """Wait for the turn to post into a channel; raise TransientError where that takes too long."""
+        """Wait for the turn to post into a channel; raise NotTakenError where that takes too long."""
         await self.open(channel)
         now = self._now()
         self._forget(now)
@@ -49,7 +49,7 @@ class Pace:
 
     async def _wait(self, seconds: float, why: str) -> None:
         if seconds > PATIENCE:
-            raise TransientError(why, seconds)
+            raise NotTakenError(why, seconds)
         if seconds > 0:
             await self._sleep(seconds)
 

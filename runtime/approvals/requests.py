@@ -8,6 +8,7 @@ from typing import Any
 from policy.model import Answer, Question, Verdict
 from receipts.canonical import digest
 from receipts.privacy import Privacy
+from receipts.redaction import redact
 from runtime.approvals.rules import shortfall
 from runtime.definitions.model import Verb
 from runtime.model.action import Tier
@@ -150,8 +151,11 @@ async def _open_task(passage: Passage, verb: Verb) -> None:
     )
 
 
-async def open_question(passage: Passage, error: str) -> None:
-    """Step 9 of the gate, where a person must say whether the side effect happened. It has no deadline of its own."""
+async def open_question(passage: Passage, error: str, found: Mapping[str, Any] | None) -> None:
+    """Step 9 of the gate, where a person must say whether the side effect happened. It has no deadline of its own.
+
+    `found` is what the target holds now, where it was read back and is neither as before nor as wanted.
+    """
     tx, effect = passage.tx, passage.effect
     if await approvals.find_open(tx.conn, effect.effect_id, AskKind.IN_DOUBT) is not None:
         return
@@ -168,7 +172,7 @@ async def open_question(passage: Passage, error: str) -> None:
             tier=effect.tier,
             requirement=requirement,
             reasons=[{"code": "effect.in_doubt", "msg": f"An attempt was made and its outcome is not known: {error}"}],
-            before={},
+            before=(await tx.privacy()).value(redact(dict(found or {}), effect.redact).value),
             purpose="Look at the target and say whether it happened.",
         ),
     )

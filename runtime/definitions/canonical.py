@@ -90,6 +90,8 @@ def _verb_document(verb: Verb) -> dict[str, Any]:
             "target": verb.target,
             "idempotency_key": verb.idempotency_key,
             "in_doubt": verb.in_doubt,
+            # only where it is given, so that what was made before there was such a key keeps its digest
+            **({"settles_within": format_duration(verb.settles_within)} if verb.settles_within else {}),
         },
         "input_schema": verb.input_schema,
         "output_schema": verb.output_schema,
@@ -157,6 +159,7 @@ def _verb(document: Document) -> Verb:
         target=effect["target"],
         idempotency_key=effect["idempotency_key"],
         in_doubt=OnDoubt(effect["in_doubt"]),
+        settles_within=parse_duration(effect["settles_within"]) if "settles_within" in effect else None,
         correlation_field=execution["correlation_field"],
         correlate=Correlate(execution.get("correlate", Correlate.BY_TOKEN)),
         on_invalid=OnInvalid(execution.get("on_invalid", OnInvalid.REFUSE)),

@@ -50,9 +50,16 @@ class Escalation:
     to: tuple[str, ...]
 
 
+SETTLES, SETTLES_FINALLY = timedelta(minutes=1), timedelta(minutes=5)
+"""How long a request may still land after its timeout, where the verb does not say; the latter if much is at stake."""
+
+
 @dataclass(frozen=True)
 class Verb:
-    """A named operation. `static_params` are merged under the step's own; `redact` holds JSON pointers into params."""
+    """A named operation. `static_params` are merged under the step's own; `redact` holds JSON pointers into params.
+
+    `settles_within` is None where the author did not say it; `settles` is what then holds.
+    """
 
     name: str
     domain: str
@@ -71,11 +78,19 @@ class Verb:
     target: str
     idempotency_key: str
     in_doubt: OnDoubt
+    settles_within: timedelta | None
     correlation_field: str | None
     correlate: Correlate
     on_invalid: OnInvalid
     wait_type: str | None
     redact: tuple[str, ...]
+
+    @property
+    def settles(self) -> timedelta:
+        """Return for how long after its timeout a request of this write may still land."""
+        if self.settles_within is not None:
+            return self.settles_within
+        return SETTLES_FINALLY if self.tier is Tier.HIGH or self.reversible_by is None else SETTLES
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,38 @@
 """Reads: what a worker does that has no side effect."""
 
 import asyncio
-from dataclasses import replace
+import logging
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from runtime.definitions.model import Verb
 from runtime.engine import Engine
 from runtime.gate import breakers
-from runtime.handlers import Call, HandlerError, JsonObject, RefusedError, TransientError
+from runtime.gate.settlement import tell_held
+from runtime.handlers import Call, HandlerError, HeldError, JsonObject, NotTakenError, RefusedError, TransientError
 from runtime.model.json_limits import error_text, fault
 from runtime.model.states import StepStatus
 from runtime.model.step import ReadLease
-from runtime.outbox.retry import delay
+from runtime.outbox import retry
 from runtime.planning.advance import advance
 from runtime.planning.planner import ParamsError, StepMoved, fits
 from runtime.store import steps
+from runtime.store.run_tx import RunTx
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ReadEnd:
+    """How a read ended: the step's move, the pause before the next try if there is one, and what that try costs.
+
+    What was not even `taken` uses up no attempt; for what is `held` somebody has to mend something.
+    """
+
+    moved: StepMoved
+    pause: timedelta | None = None
+    taken: bool = True
+    held: bool = False
 
 
 async def do_read(engine: Engine, lease: ReadLease) -> None:
@@ -24,14 +42,25 @@ async def do_read(engine: Engine, lease: ReadLease) -> None:
         verb = definition.verb_of(lease.path)
     result = await _read(engine, verb, lease)
     await breakers.report(engine, verb.handler.partition("::")[0], "", result)
-    moved, pause = after_read(verb, lease, result, engine.jitter())
+    now = engine.clock()
+    gives_up = now - (lease.started_at or now) >= engine.timing.read_deadline
+    end = after_read(verb, lease, result, engine.jitter(), gives_up=gives_up)
     async with engine.run_tx(lease.run_id) as tx:
         if await steps.holds_read(tx.conn, lease, engine.worker):
-            if moved.error:
-                moved = replace(moved, error=error_text((await tx.privacy()).text(moved.error)))
-            await advance(engine, tx, moved)
-            if pause is not None:
-                await steps.postpone_read(tx.conn, lease, tx.now + pause)
+            await _write(engine, tx, lease, end)
+
+
+async def _write(engine: Engine, tx: RunTx, lease: ReadLease, end: ReadEnd) -> None:
+    if end.moved.error:
+        error = error_text((await tx.privacy()).text(end.moved.error))
+        end = replace(end, moved=replace(end.moved, error=error))
+    if end.held and not lease.held:
+        log.warning("read %s of run %s is held: %s", lease.path, lease.run_id, end.moved.error)
+        tx.leaf("read.held", {"error": end.moved.error}, step=lease.path)
+        await tell_held(engine, tx, f"Step {lease.path}", end.moved.error, f"{lease.path}:{lease.attempt}")
+    await advance(engine, tx, end.moved)
+    if end.pause is not None:
+        await steps.postpone_read(tx.conn, lease, tx.now + end.pause, taken=end.taken, held=end.held)
 
 
 async def _read(engine: Engine, verb: Verb, lease: ReadLease) -> JsonObject | Exception:
@@ -54,15 +83,21 @@ async def _read(engine: Engine, verb: Verb, lease: ReadLease) -> JsonObject | Ex
 
 
 def after_read(
-    verb: Verb, lease: ReadLease, result: JsonObject | Exception, jitter: float
-) -> tuple[StepMoved, timedelta | None]:
-    """Return how the step moves, and the pause before the next try if there is one."""
+    verb: Verb, lease: ReadLease, result: JsonObject | Exception, jitter: float, *, gives_up: bool
+) -> ReadEnd:
+    """Return how the read ends; `gives_up` says that its deadline has passed."""
     if not isinstance(result, Exception):
-        return StepMoved(lease.path, StepStatus.SUCCEEDED, result), None
+        return ReadEnd(StepMoved(lease.path, StepStatus.SUCCEEDED, result))
     known = isinstance(result, HandlerError | ParamsError)
     error = str(result) if known else f"{type(result).__name__}: {result}"
-    if not isinstance(result, TransientError | TimeoutError) or lease.attempt >= verb.retry.max_attempts:
-        return StepMoved(lease.path, StepStatus.FAILED_TERMINAL, error=error), None
-    after = result.retry_after if isinstance(result, TransientError) else None
-    pause = max(delay(verb.retry, lease.attempt, jitter), timedelta(seconds=after or 0))
-    return StepMoved(lease.path, StepStatus.FAILED_RETRYABLE, error=error), pause
+    again = StepMoved(lease.path, StepStatus.FAILED_RETRYABLE, error=error)
+    counted = lease.attempt - lease.waited
+    if isinstance(result, HeldError) and not gives_up:
+        return ReadEnd(again, retry.delay(retry.HELD_BACKOFF, lease.waited + 1, jitter), taken=False, held=True)
+    if isinstance(result, NotTakenError) and not gives_up:
+        pause = retry.pause(verb.retry, lease.waited + 1, jitter, result.retry_after)
+        return ReadEnd(again, pause, taken=False)
+    if isinstance(result, TransientError | TimeoutError) and counted < verb.retry.max_attempts and not gives_up:
+        after = result.retry_after if isinstance(result, TransientError) else None
+        return ReadEnd(again, retry.pause(verb.retry, counted, jitter, after))
+    return ReadEnd(StepMoved(lease.path, StepStatus.FAILED_TERMINAL, error=error))

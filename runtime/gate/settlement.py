@@ -1,20 +1,22 @@
 """How a passage through the gate ends: receipt, effect's new status and run's next move, in one transaction."""
 
-from datetime import timedelta
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from runtime.approvals import requests
-from runtime.definitions.model import Retry
+from runtime.engine import Engine
 from runtime.handlers import JsonObject
 from runtime.model.effect import AttemptOutcome, OnDoubt
 from runtime.model.states import STEP, EffectStatus, StepStatus, WaitStatus, is_final
-from runtime.outbox import retry
+from runtime.outbox import messages, retry
 from runtime.planning.passage import Passage
 from runtime.planning.planner import ParamsError, fits
-from runtime.store import steps, waits
+from runtime.store import approvals, steps, waits
+from runtime.store.run_tx import RunTx
 
-HELD_BACKOFF = Retry(1, "exponential", timedelta(seconds=2), timedelta(seconds=30))
-"""How long what somebody has to mend is left alone; only the effect's deadline ends it."""
+log = logging.getLogger(__name__)
 
 
 async def succeed(passage: Passage, result: JsonObject) -> None:
@@ -61,6 +63,20 @@ async def confirm(passage: Passage, statement: JsonObject) -> None:
     await passage.move_step(StepStatus.PARKED if parked else StepStatus.SUCCEEDED, statement)
 
 
+async def start_proven(passage: Passage, result: JsonObject | None) -> None:
+    """A completion proves that its request was made, though no reply to that came.
+
+    `result` is what the target, read back, says of the request. Where it says nothing, the receipt names the ids that
+    the completion carries, and that it knows them from there.
+    """
+    if result is None:
+        completion = await steps.step_result(passage.tx.conn, passage.tx.run_id, passage.effect.step)
+        ids = completion if isinstance(completion, dict) else {}
+        named = {name: value for name, value in ids.items() if name == "id" or name.endswith("_id")}
+        result = {"known_from": "the completion of the step", "ids": named}
+    await succeed(passage, result)
+
+
 async def settle_if_step_ended(passage: Passage) -> bool:
     """Settle an effect whose step has ended meanwhile; False if it is still wanted. The passage holds the run's row."""
     if passage.effect.is_message:
@@ -68,8 +84,8 @@ async def settle_if_step_ended(passage: Passage) -> bool:
     status = await steps.step_status(passage.tx.conn, passage.tx.run_id, passage.effect.step)
     if not is_final(STEP, status):
         return False
-    if passage.attempt.is_doubtful and status is StepStatus.SUCCEEDED:  # its completion came: so its start happened
-        await succeed(passage, {"completed": True})
+    if passage.attempt.is_doubtful and status is StepStatus.SUCCEEDED:  # the next passage looks for its start
+        await passage.settle(EffectStatus.IN_DOUBT, error=passage.effect.error, next_try_at=passage.tx.now)
     else:
         await reject(passage, f"the step has ended: {status}")
     return True
@@ -85,11 +101,11 @@ async def reject(passage: Passage, reason: str) -> None:
     await _fail_step(passage, reason)
 
 
-async def void_approval(passage: Passage, approval_id: str) -> None:
-    """The action was changed after people approved it: refused, and it goes on without that approval, if at all."""
-    reason = "the action was changed after it was approved; the approval is void"
+async def void_approval(passage: Passage, approval_id: str, reason: str) -> None:
+    """People's approval does not count any more: refused, and it goes on without that approval, if at all."""
     approval = passage.attempt.facts.approval
-    passage.note("approval.voided", {"approved": approval and approval.digest, "found": passage.attempt.action.digest})
+    found = {"approved": approval and approval.digest, "found": passage.attempt.action.digest, "reason": reason}
+    passage.note("approval.voided", found)
     await passage.write_receipt(AttemptOutcome.REFUSAL, error=reason)
     await passage.say_on_card(approval_id, f"not performed: {reason}")
 
@@ -118,41 +134,81 @@ async def _close_wait(passage: Passage) -> None:
 
 async def try_later(passage: Passage, reason: str, retry_after: float | None) -> None:
     """Nothing was done this time: the effect is pending again after a pause, or fails when there is no try left."""
-    effect, attempt, tx = passage.effect, passage.attempt, passage.tx
-    policy = retry.of_document(effect.retry)
+    attempt, tx = passage.attempt, passage.tx
     if attempt.is_doubtful:
-        await doubt(passage, reason)
-        return
-    if attempt.tries >= policy.max_attempts or tx.now >= effect.give_up_at:
-        await fail(passage, f"{reason} (attempt {attempt.tries} of {policy.max_attempts})")
-        return
-    pause = max(retry.delay(policy, attempt.tries, passage.engine.jitter()), timedelta(seconds=retry_after or 0))
-    next_try_at = min(tx.now + pause, effect.give_up_at)
-    await passage.settle(EffectStatus.PENDING, error=reason, next_try_at=next_try_at)
-    await passage.write_receipt(AttemptOutcome.FAILURE, error=reason)
-    if not effect.is_message:
-        await _close_wait(passage)
-        await passage.move_step(StepStatus.FAILED_RETRYABLE, error=reason)
+        await _still_in_doubt(passage, reason, retry_after, counted=True)
+    elif tx.now >= passage.effect.give_up_at or attempt.is_spent:
+        of = retry.of_document(passage.effect.retry).max_attempts
+        await fail(passage, f"{reason} (attempt {attempt.tries} of {of})")
+    else:
+        pause = _pause(passage, counted=True, retry_after=retry_after)
+        await _nothing_done(passage, EffectStatus.PENDING, reason, pause, counted=True)
+
+
+async def wait_until_taken(passage: Passage, reason: str, retry_after: float | None) -> None:
+    """The request was not even taken: it is waited out until the deadline, and uses up no try."""
+    if passage.attempt.is_doubtful:
+        await _still_in_doubt(passage, reason, retry_after, counted=False)
+    elif passage.tx.now >= passage.effect.give_up_at:
+        await fail(passage, reason)
+    else:
+        pause = _pause(passage, counted=False, retry_after=retry_after)
+        await _nothing_done(passage, EffectStatus.PENDING, reason, pause, counted=False)
 
 
 async def hold(passage: Passage, reason: str) -> None:
     """Nothing was done, and somebody has to mend something first: tried until the deadline, and shown meanwhile."""
-    effect, attempt, tx = passage.effect, passage.attempt, passage.tx
-    if attempt.is_doubtful:
-        await doubt(passage, reason)
-        return
-    if tx.now >= effect.give_up_at:
+    effect, tx = passage.effect, passage.tx
+    if not passage.attempt.is_doubtful and tx.now >= effect.give_up_at:
         await fail(passage, reason)
         return
-    pause = retry.delay(HELD_BACKOFF, attempt.tries, passage.engine.jitter())
-    next_try_at = min(tx.now + pause, effect.give_up_at)
-    await passage.settle(EffectStatus.HELD, error=reason, next_try_at=next_try_at)
-    await passage.write_receipt(AttemptOutcome.FAILURE, error=reason)
-    if effect.status is not EffectStatus.HELD:
+    if not effect.held:
+        log.warning("effect %s (%s::%s) is held: %s", effect.effect_id, effect.connector, effect.operation, reason)
         passage.note("effect.held", {"error": reason})
-    if not effect.is_message:
-        await _close_wait(passage)
-        await passage.move_step(StepStatus.FAILED_RETRYABLE, error=reason)
+        if not effect.is_message or effect.operation == "post_card":  # of the chat's words those that ask somebody
+            what = f"Step {effect.step}" if effect.step else "A card"
+            await tell_held(passage.engine, tx, what, reason, f"{effect.effect_id}:{effect.attempt}")
+    if passage.attempt.is_doubtful:
+        await _still_in_doubt(passage, reason, None, counted=False, held=True)
+    else:
+        pause = retry.delay(retry.HELD_BACKOFF, effect.postponed + 1, passage.engine.jitter())
+        await _nothing_done(passage, EffectStatus.HELD, reason, pause, counted=False)
+
+
+async def tell_held(engine: Engine, tx: RunTx, what: str, reason: str, name: str) -> None:
+    """Tell those who can mend it, once for each `name`."""
+    text = f"{what} of run {tx.run_id} is held: {reason}. It goes on by itself once that is mended."
+    await messages.tell_groups(engine, tx, list(engine.routing.doubt_groups), f"held:{name}", text)
+
+
+async def _nothing_done(
+    passage: Passage, status: EffectStatus, reason: str, pause: timedelta, *, counted: bool
+) -> None:
+    """Let the effect be tried again. The attempt is known to have done nothing, so its approval may serve another.
+
+    What the step waits for stays open: the answer may come between two tries.
+    """
+    effect, attempt, tx = passage.effect, passage.attempt, passage.tx
+    await passage.settle(
+        status,
+        error=reason,
+        next_try_at=min(tx.now + pause, effect.give_up_at),
+        postponed=not counted,
+        uncounted=attempt.began and not counted,
+        held=status is EffectStatus.HELD,
+    )
+    if attempt.began:
+        await passage.write_receipt(AttemptOutcome.FAILURE, error=reason)
+        if attempt.approval_id is not None:
+            await approvals.give_back(tx.conn, attempt.approval_id)
+    await passage.move_step(StepStatus.FAILED_RETRYABLE, error=reason)
+
+
+def _pause(passage: Passage, *, counted: bool, retry_after: float | None) -> timedelta:
+    """Return the pause that the verb and the other side ask for, but never more than the verb's longest."""
+    effect, policy = passage.effect, retry.of_document(passage.effect.retry)
+    nth = passage.attempt.tries if counted else effect.postponed + 1
+    return retry.pause(policy, nth, passage.engine.jitter(), retry_after)
 
 
 async def postpone(passage: Passage, reason: str) -> None:
@@ -162,33 +218,78 @@ async def postpone(passage: Passage, reason: str) -> None:
         await fail(passage, f"not begun until the deadline: {reason}")
         return
     pause = retry.delay(retry.POLICY_BACKOFF, effect.postponed + 1, passage.engine.jitter())
-    status = EffectStatus.IN_DOUBT if passage.attempt.is_doubtful else EffectStatus.PENDING
-    await passage.settle(status, error=reason, next_try_at=tx.now + pause, postponed=True)
+    again = passage.attempt.is_repeat
+    await passage.settle(
+        EffectStatus.IN_DOUBT if again else EffectStatus.PENDING,
+        error=effect.error if again else reason,
+        next_try_at=tx.now + pause,
+        postponed=True,
+        held=effect.held,
+    )
 
 
-async def doubt(passage: Passage, reason: str, *, ask: bool = False) -> None:
-    """It may have happened. Retry or reconcile after a pause where declared, else ask a person; never just go on."""
+async def doubt(passage: Passage, reason: str, *, ask: bool = False, found: Mapping[str, Any] | None = None) -> None:
+    """It may have happened. Retry or reconcile after a pause where declared, else ask a person; never just go on.
+
+    A person is asked only once the request can no longer land: before, nobody can say that it did not happen.
+    """
     effect, attempt, tx = passage.effect, passage.attempt, passage.tx
-    policy = retry.of_document(effect.retry)
-    spent = attempt.began and attempt.tries >= policy.max_attempts
-    asks = ask or spent or effect.on_doubt is OnDoubt.ASK or tx.now >= effect.give_up_at
     if attempt.began:
         await passage.write_receipt(AttemptOutcome.IN_DOUBT, error=reason)
-    elif asks:
-        passage.note("effect.in_doubt", {"error": reason})
-    if asks and effect.is_message:  # word in the chat whose fate is unknown is not worth a question
+    spent = attempt.is_spent and effect.on_doubt is OnDoubt.RETRY
+    if ask or spent or effect.on_doubt is OnDoubt.ASK or tx.now >= effect.give_up_at:
+        await _ask_person(passage, reason, found)
+    else:
+        await _look_again(passage, reason, tx.now + _doubt_pause(passage))
+
+
+async def _ask_person(passage: Passage, reason: str, found: Mapping[str, Any] | None) -> None:
+    attempt, tx = passage.attempt, passage.tx
+    if passage.effect.is_message:  # word in the chat whose fate is unknown is not worth a question
         await passage.settle(EffectStatus.FAILED, error=reason)
+    elif attempt.settles_at is not None and attempt.may_land(tx.now):
+        await _look_again(passage, reason, attempt.settles_at)
+    else:
+        if not attempt.began:
+            passage.note("effect.in_doubt", {"error": reason})
+        await passage.settle(EffectStatus.IN_DOUBT, error=reason, asked=True)
+        await requests.open_question(passage, reason, found)
+        await passage.move_step(StepStatus.WAITING_APPROVAL)
+
+
+async def wait_to_land(passage: Passage) -> None:
+    """Nothing was found, which says nothing as long as the request may still land: look again then."""
+    attempt, tx = passage.attempt, passage.tx
+    await _look_again(passage, passage.effect.error, max(attempt.settles_at or tx.now, tx.now))
+
+
+async def _look_again(passage: Passage, reason: str, at: datetime) -> None:
+    postponed = not passage.attempt.began
+    await passage.settle(EffectStatus.IN_DOUBT, error=reason, next_try_at=at, postponed=postponed)
+
+
+def _doubt_pause(passage: Passage) -> timedelta:
+    attempt, jitter = passage.attempt, passage.engine.jitter()
+    if attempt.began:
+        return retry.delay(retry.of_document(passage.effect.retry), attempt.tries, jitter)
+    return retry.delay(retry.POLICY_BACKOFF, passage.effect.postponed + 1, jitter)
+
+
+async def _still_in_doubt(
+    passage: Passage, reason: str, retry_after: float | None, *, counted: bool, held: bool = False
+) -> None:
+    """This try did nothing, but an earlier one may have."""
+    attempt, tx = passage.attempt, passage.tx
+    if attempt.began:
+        await passage.write_receipt(AttemptOutcome.FAILURE, error=reason)
+    if (counted and attempt.is_spent) or tx.now >= passage.effect.give_up_at:
+        await _ask_person(passage, reason, None)
         return
-    backoff = policy if attempt.began else retry.POLICY_BACKOFF
-    nth = attempt.tries if attempt.began else effect.postponed + 1
-    pause = retry.delay(backoff, nth, passage.engine.jitter())
     await passage.settle(
         EffectStatus.IN_DOUBT,
         error=reason,
-        next_try_at=tx.now + pause,
-        postponed=not attempt.began,
-        on_doubt=OnDoubt.ASK if asks else None,
+        next_try_at=tx.now + _pause(passage, counted=counted, retry_after=retry_after),
+        postponed=not counted,
+        uncounted=attempt.began and not counted,
+        held=held,
     )
-    if asks:
-        await requests.open_question(passage, reason)
-        await passage.move_step(StepStatus.WAITING_APPROVAL)

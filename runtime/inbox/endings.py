@@ -47,7 +47,7 @@ async def end_approval(
 
 async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
     wait = WaitStatus.TIMED_OUT if status is ApprovalStatus.EXPIRED else WaitStatus.COMPLETED
-    await waits.close_step_wait(tx.conn, tx.run_id, approval.step, wait, tx.now)
+    await waits.close_approval_wait(tx.conn, approval.approval_id, wait, tx.now)
     give_up_at = tx.now + engine.timing.effect_deadline
     if status is ApprovalStatus.APPROVED:
         await effects.release(
@@ -96,10 +96,10 @@ async def _passage(engine: Engine, tx: RunTx, approval: Approval) -> Passage:
 async def _end_task(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
     """A review has its answer, and a rejection is one too; only silence fails the step."""
     if status is ApprovalStatus.EXPIRED:
-        await waits.close_step_wait(tx.conn, tx.run_id, approval.step, WaitStatus.TIMED_OUT, tx.now)
+        await waits.close_approval_wait(tx.conn, approval.approval_id, WaitStatus.TIMED_OUT, tx.now)
         moved = StepMoved(approval.step, StepStatus.FAILED_TERMINAL, error="nobody answered in time")
     else:
-        await waits.close_step_wait(tx.conn, tx.run_id, approval.step, WaitStatus.COMPLETED, tx.now)
+        await waits.close_approval_wait(tx.conn, approval.approval_id, WaitStatus.COMPLETED, tx.now)
         last = votes[-1]
         result = {"decision": str(status), "reviewer": last.person, "reason": last.reason}
         moved = StepMoved(approval.step, StepStatus.SUCCEEDED, result)

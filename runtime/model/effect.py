@@ -53,6 +53,7 @@ class NewEffect(Acting):
     on_doubt: OnDoubt
     correlation_key: str  # of the wait that a durable verb opens; "" for others
     timeout_s: float  # seconds that one call of the connector may take
+    settles_s: float  # and after them, seconds within which it still may land
     retry: Mapping[str, Any]  # as `outbox.retry.to_document` writes it
 
 
@@ -69,16 +70,20 @@ class Effect(Acting):
     digest: str  # of the canonical action as proposed, or as last begun: SHA-256, hexadecimal
     correlation_key: str  # of the wait that a durable verb opens; "" for others
     timeout_s: float  # seconds that one call of the connector may take
+    settles_s: float  # and after them, seconds within which it still may land
     retry: Mapping[str, Any]  # as `outbox.retry.to_document` writes it
     status: EffectStatus
     attempt: int  # leases taken so far: the fencing token that every write of a worker names
-    tries: int  # calls of the connector since the effect was last released
-    postponed: int  # times in a row that nothing could be begun
+    tries: int  # calls of the connector since the effect was last released, but for those that were not even taken
+    postponed: int  # times in a row that nothing could be begun, or was not even taken
+    held: bool  # at its last try somebody had to mend something first, and operators were told
     lease_owner: str | None
     give_up_at: datetime  # until then it is tried
     started_at: datetime | None  # an attempt began then, and its outcome is not known yet
     approval_id: str | None  # the newest approval of it
     decision_id: str | None  # policy's decision behind the newest attempt
+    before: Mapping[str, Any] | None  # what the target held when the newest attempt was about to begin
+    error: str  # what became of the newest attempt, where it was no success
     created_at: datetime
 
     @property

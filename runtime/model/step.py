@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from runtime.model.states import StepStatus
@@ -18,12 +19,15 @@ class StepState:
 
 @dataclass(frozen=True)
 class ReadLease:
-    """A read that this worker may do; `attempt` is its fencing token."""
+    """A read that this worker may do; `attempt` is its fencing token. `waited` of the attempts were not even taken."""
 
     run_id: str
     tenant: str
     path: str
     params: Mapping[str, Any]
     attempt: int
+    waited: int
+    held: bool  # operators were told
+    started_at: datetime | None
     definition_name: str
     definition_version: int

@@ -1,7 +1,7 @@
 """One attempt at an effect, as a value: the action and everything known beside it."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from policy.model import ActorInput, ApprovalInput, Counters, EffectInput, Question, RunInput, VoteInput
 from receipts.fields import timestamp
@@ -13,11 +13,11 @@ from runtime.model.passage import ApprovalFacts, PassageFacts, VoteFacts
 
 @dataclass
 class Attempt:
-    """An effect on its way. `approval_id` is the approval under which it may act.
+    """An effect on its way. `approval_id` is the approval under which it may act or, in doubt, may have acted.
 
     `tries` counts calls of the connector, this one included once it `began`, which says that the connector was, or may
     have been, called in this passage; `cleared` that the target was read back and that what an earlier attempt may
-    have done, was not done. `token` is that of the wait that a durable verb opens when it begins.
+    have done, was not done and will not be. `token` is that of the wait that a durable verb opens when it begins.
     """
 
     effect: Effect
@@ -33,9 +33,41 @@ class Attempt:
     token: str = ""
 
     @property
+    def is_repeat(self) -> bool:
+        """Return whether there was an attempt whose outcome nobody was told."""
+        return self.effect.started_at is not None
+
+    @property
     def is_doubtful(self) -> bool:
         """Return whether an earlier attempt may have acted: then nothing may be said to be undone."""
-        return self.effect.started_at is not None and not self.cleared
+        return self.is_repeat and not self.cleared
+
+    @property
+    def is_signed(self) -> bool:
+        """Return whether there is an approval to act under: one attempt uses it up."""
+        approval = self.facts.approval
+        return self.approval_id is not None and approval is not None and approval.consumed_at is None
+
+    @property
+    def is_spent(self) -> bool:
+        """Return whether the verb has no attempt left."""
+        return self.tries >= int(self.effect.retry["max_attempts"])
+
+    def has_expired(self, now: datetime) -> bool:
+        """Return whether the approval was not used in time: then it is void."""
+        approval = self.facts.approval
+        return self.is_signed and approval is not None and now >= approval.expires_at
+
+    @property
+    def settles_at(self) -> datetime | None:
+        """Return when what was last begun can no longer land: before that, nobody can say that it did not happen."""
+        if self.started_at is None:
+            return None
+        return self.started_at + timedelta(seconds=self.effect.timeout_s + self.effect.settles_s)
+
+    def may_land(self, now: datetime) -> bool:
+        """Return whether what was last begun may still land."""
+        return self.settles_at is not None and now < self.settles_at
 
     @property
     def is_changed(self) -> bool:
@@ -63,7 +95,7 @@ def make_attempt(effect: Effect, facts: PassageFacts) -> Attempt:
 def make_question(attempt: Attempt, now: datetime) -> Question:
     """Return what policy is asked about this attempt."""
     effect, action, facts = attempt.effect, attempt.action, attempt.facts
-    approval = facts.approval if attempt.approval_id is not None else None
+    approval = facts.approval if attempt.is_signed else None
     return Question(
         time=timestamp(now),
         tenant=effect.tenant,

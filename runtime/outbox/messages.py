@@ -108,6 +108,7 @@ async def _send(
         on_doubt=on_doubt,
         correlation_key="",
         timeout_s=15,
+        settles_s=30,
         retry=_RETRY,
     )
     await propose(engine, tx, [effect], give_up_at)

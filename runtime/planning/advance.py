@@ -10,7 +10,7 @@ from runtime.definitions.model import Definition, Kind, Verb
 from runtime.engine import Engine
 from runtime.model.action import commitment, dedupe_key
 from runtime.model.effect import NewEffect, Purpose
-from runtime.model.states import StepStatus, WaitType
+from runtime.model.states import RUN, STEP, StepStatus, WaitStatus, WaitType, is_final
 from runtime.model.step import StepState
 from runtime.outbox import messages, retry
 from runtime.outbox.propose import propose
@@ -41,6 +41,7 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     snapshot = Snapshot(tx.run_id, tx.tenant, tx.status, tx.row["trigger"], steps)
     transition = await _cleaned(tx, plan(definition, snapshot, event))
     await _write_steps(tx, transition)
+    await _close_durable_steps(engine, tx, definition, transition)
     await _emit(engine, tx, definition, transition)
     await _move_run(engine, tx, definition, transition, steps)
     engine.wakeup.poke()
@@ -103,6 +104,7 @@ def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Prop
         on_doubt=verb.in_doubt,
         correlation_key=proposal.correlation_key,
         timeout_s=_call_timeout(verb),
+        settles_s=verb.settles.total_seconds(),
         retry=retry.to_document(verb.retry),
     )
 
@@ -140,12 +142,26 @@ async def _move_run(
     tx.leaf(f"run.{tx.status}", {"from": str(was), **({"error": tx.error} if tx.error else {})})
 
 
+async def _close_durable_steps(engine: Engine, tx: RunTx, definition: Definition, transition: Transition) -> None:
+    """End what a durable step still wanted or asked for when its answer came: its start is tried no more."""
+    if is_final(RUN, transition.run):
+        return  # which ends all of it together
+    for path, state in transition.steps.items():
+        if is_final(STEP, state.status) and definition.verb_of(path).kind is Kind.DURABLE:
+            await waits.close_step_wait(tx.conn, tx.run_id, path, WaitStatus.CANCELED, tx.now)
+            await _reject_and_cancel(engine, tx, f"the step has ended: {state.status}", path)
+
+
 async def _clear_up(engine: Engine, tx: RunTx, ending: Ending) -> None:
     """End everything that a finished run still waits for, asks for, or meant to do."""
     await waits.cancel_waits(tx.conn, tx.run_id, tx.now)
-    for effect_id in await effects.reject_open(tx.conn, tx.run_id, f"the run ended: {tx.status}"):
-        tx.leaf("effect.rejected", {"error": "the run ended"}, effect_id=effect_id)
-    for approval_id in await approvals.cancel_open(tx.conn, tx.run_id, tx.now):
+    await _reject_and_cancel(engine, tx, f"the run ended: {tx.status}", None)
+    await messages.tell_requester(engine, tx, "run", ending_sentence(tx.run_id, ending))
+
+
+async def _reject_and_cancel(engine: Engine, tx: RunTx, reason: str, step: str | None) -> None:
+    for effect_id in await effects.reject_open(tx.conn, tx.run_id, reason, step):
+        tx.leaf("effect.rejected", {"error": reason}, effect_id=effect_id)
+    for approval_id in await approvals.cancel_open(tx.conn, tx.run_id, tx.now, step):
         tx.leaf("approval.canceled", {"approval_id": approval_id}, approval_id=approval_id)
         await messages.card_changed(engine, tx, approval_id)
-    await messages.tell_requester(engine, tx, "run", ending_sentence(tx.run_id, ending))

@@ -7,7 +7,7 @@ from typing import Any
 from receipts.model import make_receipt
 from runtime.definitions.model import Verb
 from runtime.engine import Engine
-from runtime.model.effect import AttemptOutcome, Effect, OnDoubt
+from runtime.model.effect import AttemptOutcome, Effect
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.outbox import messages
 from runtime.outbox.attempt import Attempt
@@ -50,9 +50,13 @@ class Passage:
         approval_id: str | None = None,
         digest: str | None = None,
         postponed: bool = False,
-        on_doubt: OnDoubt | None = None,
+        uncounted: bool = False,
+        asked: bool = False,
+        held: bool = False,
     ) -> None:
         """End this worker's lease with a new status; raise LeaseLostError if the lease is no longer ours."""
+        if status is not EffectStatus.IN_DOUBT and not self.attempt.began:
+            self.note_if_cleared()
         await effects.settle(
             self.tx.conn,
             self.effect,
@@ -62,8 +66,15 @@ class Passage:
             approval_id=approval_id,
             digest=digest,
             postponed=postponed,
-            on_doubt=on_doubt,
+            uncounted=uncounted,
+            asked=asked,
+            held=held,
         )
+
+    def note_if_cleared(self) -> None:
+        """Put on record that the target was read back, and that what was in doubt had not happened."""
+        if self.attempt.cleared:
+            self.note("effect.cleared", {"error": self.effect.error, "tries": self.effect.tries})
 
     async def write_receipt(self, outcome: AttemptOutcome, *, response: Any = None, error: str | None = None) -> None:
         """Write the receipt of the attempt, or of its refusal, and the leaf that names it.

@@ -87,20 +87,29 @@ async def touch(conn: Conn, approval_id: str, *, escalated: bool = False, result
     )
 
 
-async def consume(conn: Conn, approval_id: str, now: datetime) -> None:
-    """Use the approval up; the same effect's next attempt finds it used by itself."""
-    await conn.execute(
-        "UPDATE approvals SET consumed_at = coalesce(consumed_at, %s) WHERE approval_id = %s", (now, approval_id)
+async def consume(conn: Conn, approval_id: str, now: datetime) -> bool:
+    """Use an approval up: one attempt, before it expires. False if it cannot be used any more."""
+    done = await conn.execute(
+        "UPDATE approvals SET consumed_at = %(now)s WHERE approval_id = %(id)s AND status = 'approved'"
+        " AND consumed_at IS NULL AND expires_at > %(now)s",
+        {"now": now, "id": approval_id},
     )
+    return done.rowcount == 1
 
 
-async def cancel_open(conn: Conn, run_id: str, now: datetime) -> list[str]:
-    """Cancel what a finished run still asks people; return the ids. What happened is asked about even so."""
+async def give_back(conn: Conn, approval_id: str) -> None:
+    """Let an approval be used again: the attempt that had used it up is known to have done nothing."""
+    await conn.execute("UPDATE approvals SET consumed_at = NULL WHERE approval_id = %s", (approval_id,))
+
+
+async def cancel_open(conn: Conn, run_id: str, now: datetime, step: str | None = None) -> list[str]:
+    """Cancel what a finished run, or step, still asks people; return the ids. What happened is asked about even so."""
     rows = await (
         await conn.execute(
-            "UPDATE approvals SET status = 'canceled', decided_at = %s, revision = revision + 1 WHERE run_id = %s"
+            "UPDATE approvals SET status = 'canceled', decided_at = %(now)s, revision = revision + 1"
+            " WHERE run_id = %(run_id)s AND (%(step)s::text IS NULL OR step = %(step)s)"
             " AND status = 'requested' AND kind <> 'in_doubt' RETURNING approval_id",
-            (now, run_id),
+            {"now": now, "run_id": run_id, "step": step},
         )
     ).fetchall()
     return [row["approval_id"] for row in rows]

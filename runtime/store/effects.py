@@ -34,12 +34,12 @@ async def insert_effect(
     done = await conn.execute(
         """
         INSERT INTO effects (effect_id, dedupe_key, run_id, tenant, purpose, step, connector, operation, target, fields,
-            tier, reversible_by, redact, idempotency_key, on_doubt, digest, correlation_key, timeout_s, retry,
-            hides, status, next_try_at, give_up_at, created_at)
+            tier, reversible_by, redact, idempotency_key, on_doubt, digest, correlation_key, timeout_s,
+            settles_s, retry, hides, status, next_try_at, give_up_at, created_at)
         VALUES (%(effect_id)s, %(dedupe_key)s, %(run_id)s, %(tenant)s, %(purpose)s, %(step)s, %(connector)s,
             %(operation)s, %(target)s, %(fields)s, %(tier)s, %(reversible_by)s, %(redact)s, %(idempotency_key)s,
-            %(on_doubt)s, %(digest)s, %(correlation_key)s, %(timeout_s)s, %(retry)s, %(hides)s, 'pending', %(now)s,
-            %(give_up_at)s, %(now)s)
+            %(on_doubt)s, %(digest)s, %(correlation_key)s, %(timeout_s)s, %(settles_s)s, %(retry)s, %(hides)s,
+            'pending', %(now)s, %(give_up_at)s, %(now)s)
         ON CONFLICT (dedupe_key) DO NOTHING
         """,
         {
@@ -71,17 +71,36 @@ async def get_effect(conn: Conn, effect_id: str) -> Effect:
     return effect_of(row)
 
 
-async def begin_attempt(conn: Conn, effect: Effect, *, now: datetime, decision_id: str, digest: str) -> None:
-    """Claim the idempotency key and note that an attempt begins; raise KeyInUseError or LeaseLostError."""
+async def begin_attempt(
+    conn: Conn,
+    effect: Effect,
+    *,
+    now: datetime,
+    decision_id: str,
+    digest: str,
+    before: Mapping[str, Any] | None = None,
+) -> None:
+    """Claim the idempotency key and note that an attempt begins; raise KeyInUseError or LeaseLostError.
+
+    `before` is what the target holds now: it must be on record before anything changes it.
+    """
     try:
         async with conn.transaction():
             done = await conn.execute(
                 """
-                UPDATE effects SET claimed = true, started_at = %s, tries = tries + 1, postponed = 0,
-                       decision_id = %s, digest = %s
+                UPDATE effects SET claimed = true, started_at = %s, tries = tries + 1, decision_id = %s, digest = %s,
+                       before = %s
                  WHERE effect_id = %s AND attempt = %s AND lease_owner = %s AND status = 'leased'
                 """,
-                (now, decision_id, digest, effect.effect_id, effect.attempt, effect.lease_owner),
+                (
+                    now,
+                    decision_id,
+                    digest,
+                    None if before is None else json.dumps(dict(before)),
+                    effect.effect_id,
+                    effect.attempt,
+                    effect.lease_owner,
+                ),
             )
     except UniqueViolation as error:
         raise KeyInUseError(effect.idempotency_key) from error
@@ -98,11 +117,14 @@ async def settle(
     approval_id: str | None = None,
     digest: str | None = None,
     postponed: bool = False,
-    on_doubt: OnDoubt | None = None,
+    uncounted: bool = False,
+    asked: bool = False,
+    held: bool = False,
 ) -> None:
     """End this worker's lease with a new status; raise LeaseLostError if the lease is no longer ours.
 
-    Only `dispatched` and `in_doubt` keep the idempotency key: everything else says that nothing was done.
+    Only `dispatched` and `in_doubt` keep the idempotency key: everything else says that nothing was done. An
+    `uncounted` try is as if it had not been.
     """
     check(EFFECT, EffectStatus.LEASED, status)
     done = await conn.execute(
@@ -113,7 +135,7 @@ async def settle(
                next_try_at = coalesce(%(next_try_at)s, next_try_at),
                approval_id = coalesce(%(approval_id)s, approval_id), digest = coalesce(%(digest)s, digest),
                postponed = CASE WHEN %(postponed)s THEN postponed + 1 ELSE 0 END,
-               on_doubt = coalesce(%(on_doubt)s, on_doubt)
+               tries = tries - CASE WHEN %(uncounted)s THEN 1 ELSE 0 END, asked = %(asked)s, held = %(held)s
          WHERE effect_id = %(effect_id)s AND attempt = %(attempt)s AND lease_owner = %(owner)s AND status = 'leased'
         """,
         {
@@ -124,7 +146,9 @@ async def settle(
             "approval_id": approval_id,
             "digest": digest,
             "postponed": postponed,
-            "on_doubt": on_doubt,
+            "uncounted": uncounted,
+            "asked": asked,
+            "held": held,
             "effect_id": effect.effect_id,
             "attempt": effect.attempt,
             "owner": effect.lease_owner,
@@ -153,7 +177,7 @@ async def release(
     done = await conn.execute(
         """
         UPDATE effects SET status = %(status)s, error = %(error)s, next_try_at = %(now)s, give_up_at = %(give_up_at)s,
-               claimed = claimed AND %(status)s = 'dispatched', tries = 0, started_at = NULL,
+               claimed = claimed AND %(status)s = 'dispatched', tries = 0, started_at = NULL, asked = false,
                approval_id = CASE WHEN %(before)s = 'in_doubt' THEN NULL ELSE approval_id END
          WHERE effect_id = %(effect_id)s AND status = %(before)s
         """,
@@ -222,13 +246,14 @@ async def wake(conn: Conn, run_id: str, effect_id: str | None, now: datetime) ->
     return [row["effect_id"] for row in rows]
 
 
-async def reject_open(conn: Conn, run_id: str, reason: str) -> list[str]:
-    """Reject what a finished run still had in its outbox for its steps; return the ids. Cards still go out."""
+async def reject_open(conn: Conn, run_id: str, reason: str, step: str | None = None) -> list[str]:
+    """Reject what a finished run, or step, still had in its outbox; return the ids. Cards still go out."""
     rows = await (
         await conn.execute(
-            "UPDATE effects SET status = 'rejected', error = %s WHERE run_id = %s AND purpose = 'step'"
+            "UPDATE effects SET status = 'rejected', error = %(reason)s WHERE run_id = %(run_id)s"
+            " AND purpose = 'step' AND (%(step)s::text IS NULL OR step = %(step)s)"
             " AND status IN ('pending', 'held', 'deferred') RETURNING effect_id",
-            (reason, run_id),
+            {"reason": reason, "run_id": run_id, "step": step},
         )
     ).fetchall()
     return [row["effect_id"] for row in rows]

@@ -62,16 +62,17 @@ async def lease_effects(conn: Conn, lessee: Lessee, purpose: Purpose, room: Room
         await conn.execute(
             f"""
             WITH waiting AS (
-                SELECT effect_id, connector, target, tries > 0 AS again, next_try_at, {_HALF_OPEN} AS half_open
+                SELECT effect_id, connector, target, next_try_at, tries + postponed > 0 AS again,
+                       {_HALF_OPEN} AS half_open
                   FROM effects e
                  WHERE tenant = %(tenant)s AND purpose = %(purpose)s AND next_try_at <= %(now)s
-                   AND (status IN ('pending', 'held') OR status = 'in_doubt' AND on_doubt <> 'ask')
+                   AND (status IN ('pending', 'held') OR status = 'in_doubt' AND NOT asked)
                    AND connector || '::' || operation = ANY(%(handlers)s)
                    AND connector <> ALL(%(full)s)
                    AND NOT EXISTS (SELECT 1 FROM unnest(%(full_of)s::text[], %(full_target)s::text[]) AS f (c, t)
                                     WHERE f.c = connector AND f.t = target)
                    AND {_LET_THROUGH}
-                 ORDER BY tries > 0, next_try_at LIMIT %(look)s
+                 ORDER BY tries + postponed > 0, next_try_at LIMIT %(look)s
             ), ranked AS (
                 SELECT *, row_number() OVER (PARTITION BY connector ORDER BY again, next_try_at) AS of_connector,
                        row_number() OVER (PARTITION BY connector, target ORDER BY again, next_try_at) AS of_target
@@ -82,7 +83,7 @@ async def lease_effects(conn: Conn, lessee: Lessee, purpose: Purpose, room: Room
                  WHERE of_connector <= CASE WHEN half_open THEN 1 ELSE %(connector_cap)s END
                                        - coalesce((%(busy)s::json ->> r.connector)::int, 0)
                    AND of_target <= %(target_cap)s
-                   AND (e.status IN ('pending', 'held') OR e.status = 'in_doubt' AND e.on_doubt <> 'ask')
+                   AND (e.status IN ('pending', 'held') OR e.status = 'in_doubt' AND NOT e.asked)
                  ORDER BY again, r.next_try_at LIMIT %(slots)s FOR UPDATE OF e SKIP LOCKED
             )
             UPDATE effects SET status = 'leased', attempt = attempt + 1, lease_owner = %(worker)s,
@@ -130,8 +131,8 @@ async def lease_reads(conn: Conn, lessee: Lessee, handlers: Sequence[str], slots
                    lease_expires_at = %(until)s
               FROM due, runs
              WHERE steps.run_id = due.run_id AND steps.path = due.path AND runs.run_id = due.run_id
-            RETURNING steps.run_id, runs.tenant, steps.path, steps.params, steps.attempt, runs.definition_name,
-                      runs.definition_version
+            RETURNING steps.run_id, runs.tenant, steps.path, steps.params, steps.attempt, steps.waited,
+                      steps.held, steps.started_at, runs.definition_name, runs.definition_version
             """,
             {**vars(lessee), "handlers": list(handlers), "slots": slots},
         )

@@ -51,6 +51,14 @@ async def step_status(conn: Conn, run_id: str, path: str) -> StepStatus:
     return StepStatus(row["status"])
 
 
+async def step_result(conn: Conn, run_id: str, path: str) -> Any:
+    """Return a step's result; None where there is none."""
+    row = await (
+        await conn.execute("SELECT result FROM steps WHERE run_id = %s AND path = %s", (run_id, path))
+    ).fetchone()
+    return row["result"] if row else None
+
+
 async def write_steps(
     conn: Conn, run_id: str, changes: Mapping[str, StepState], params: Mapping[str, Any], now: datetime
 ) -> None:
@@ -95,11 +103,11 @@ async def holds_read(conn: Conn, lease: ReadLease, worker: str) -> bool:
     return row is not None
 
 
-async def postpone_read(conn: Conn, lease: ReadLease, next_try_at: datetime) -> None:
-    """Say when a failed read is to be tried again."""
+async def postpone_read(conn: Conn, lease: ReadLease, next_try_at: datetime, *, taken: bool, held: bool) -> None:
+    """Say when a failed read is to be tried again, and whether it was `taken` at all this time."""
     await conn.execute(
-        "UPDATE steps SET next_try_at = %s WHERE run_id = %s AND path = %s",
-        (next_try_at, lease.run_id, lease.path),
+        "UPDATE steps SET next_try_at = %s, waited = waited + %s, held = %s WHERE run_id = %s AND path = %s",
+        (next_try_at, 0 if taken else 1, held, lease.run_id, lease.path),
     )
 
 

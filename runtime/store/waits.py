@@ -53,8 +53,8 @@ async def wait_by_id(conn: Conn, wait_id: str) -> Wait | None:
 
 
 async def step_wait(conn: Conn, run_id: str, step: str) -> Wait | None:
-    """Return the active wait of a step, or None."""
-    return await _active(conn, "run_id = %s AND step = %s", run_id, step)
+    """Return what a step waits for, approvals apart, or None."""
+    return await _active(conn, "run_id = %s AND step = %s AND type <> 'approval'", run_id, step)
 
 
 async def _active(conn: Conn, condition: str, *values: str) -> Wait | None:
@@ -88,10 +88,18 @@ async def close_wait(conn: Conn, wait_id: str, status: str, now: datetime) -> bo
 
 
 async def close_step_wait(conn: Conn, run_id: str, step: str, status: str, now: datetime) -> None:
-    """End the active wait of a step, if it has one."""
+    """End whatever a step still waits for: with the step, that is over."""
     await conn.execute(
         "UPDATE waits SET status = %s, resolved_at = %s WHERE run_id = %s AND step = %s AND status = 'active'",
         (status, now, run_id, step),
+    )
+
+
+async def close_approval_wait(conn: Conn, approval_id: str, status: str, now: datetime) -> None:
+    """End the wait for an approval's, or a review's, decision."""
+    await conn.execute(
+        "UPDATE waits SET status = %s, resolved_at = %s WHERE approval_id = %s AND status = 'active'",
+        (status, now, approval_id),
     )
 
 

@@ -214,6 +214,7 @@ async def test_an_approval_is_used_up_by_its_first_attempt(bench: Bench, targets
     for person in ("ann", "ben"):
         assert (await bench.click(person, approval)).counted
     await bench.settle()
+    await bench.later(minutes=6)
     assert (await bench.click("omar", await bench.approval_id("in_doubt"), "reject", "it is not there")).counted
     await bench.settle()
     assert len(targets.file.calls) == 1

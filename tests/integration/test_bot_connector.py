@@ -15,7 +15,15 @@ from bot.slack.connector import slack_handlers
 from bot.slack.doctor import check_slack
 from bot.slack.pace import BURST, Pace
 from runtime.desk.model import FieldView
-from runtime.handlers import HeldError, OutcomeUnknownError, RefusedError, TransientError
+from runtime.handlers import (
+    Done,
+    HeldError,
+    NotTakenError,
+    OutcomeUnknownError,
+    RefusedError,
+    TransientError,
+    Untouched,
+)
 from runtime.model.approval import ApprovalStatus, AskKind
 from sandbox.client import messages
 from sandbox.harness import HandClock, served
@@ -65,9 +73,9 @@ async def test_a_card_posted_without_an_answer_is_found_and_remembered(stage: St
     reconcile = stage.handlers["slack::post_card"].reconcile
     assert reconcile
     found = await reconcile(posted)
-    assert found
-    assert await stage.desk.location("apr-1") == (found["channel"], found["ts"])
-    assert await reconcile(replace(posted, key="k-2")) is None
+    assert isinstance(found, Done)
+    assert await stage.desk.location("apr-1") == (found.result["channel"], found.result["ts"])
+    assert await reconcile(replace(posted, key="k-2")) == Untouched()
 
 
 async def test_a_message_posted_without_an_answer_is_found_anywhere(stage: Stage) -> None:
@@ -80,9 +88,9 @@ async def test_a_message_posted_without_an_answer_is_found_anywhere(stage: Stage
         made = call(operation, f"k-{operation}-{params.get('thread_of')}", **params)
         handler = stage.handlers[operation]
         assert handler.reconcile
-        assert await handler.reconcile(made) is None
+        assert await handler.reconcile(made) == Untouched()
         place = await handler.run(made)
-        assert await handler.reconcile(made) == place
+        assert await handler.reconcile(made) == Done(place)
 
 
 async def test_a_message_is_found_on_a_later_page(stage: Stage) -> None:
@@ -93,7 +101,7 @@ async def test_a_message_is_found_on_a_later_page(stage: Stage) -> None:
         for n in range(210):
             await fast.raw.chat_postMessage(channel=CHANNEL, text=str(n))
         assert handler.reconcile
-        assert await handler.reconcile(made) == place
+        assert await handler.reconcile(made) == Done(place)
 
 
 async def test_a_card_follows_the_newest_truth_whoever_writes_last(stage: Stage) -> None:
@@ -195,9 +203,10 @@ async def answering(response: Any) -> AsyncIterator[tuple[str, list[str]]]:
         (None, OutcomeUnknownError),
         ((500, "oops", "text/plain"), OutcomeUnknownError),
         ((502, "<html>", "text/html"), OutcomeUnknownError),
-        ((503, "later", "text/plain"), TransientError),
+        ((503, "later", "text/plain"), OutcomeUnknownError),
         ((200, '{"ok": false, "error": "fatal_error"}', "application/json"), OutcomeUnknownError),
-        ((200, '{"ok": false, "error": "service_unavailable"}', "application/json"), TransientError),
+        ((200, '{"ok": false, "error": "service_unavailable"}', "application/json"), OutcomeUnknownError),
+        ((200, '{"ok": false, "error": "ratelimited"}', "application/json"), NotTakenError),
         ((200, '{"ok": false, "error": "invalid_auth"}', "application/json"), HeldError),
         ((200, '{"ok": false, "error": "invalid_blocks"}', "application/json"), RefusedError),
         ((200, '{"ok": false}', "application/json"), OutcomeUnknownError),

@@ -131,6 +131,7 @@ async def test_a_question_of_doubt_and_its_answer_are_in_the_bundle(
 ) -> None:
     targets.file.answers = [OutcomeUnknownError("reset")]
     run_id = await _filed(office.bench)
+    await office.bench.later(minutes=6)
     question = await office.bench.approval_id("in_doubt")
     assert (await office.bench.click("omar", question, "approve", "seen in the register")).counted
     await office.bench.settle()

@@ -12,7 +12,15 @@ from countersign_connector import http
 from countersign_connector.http import NotFoundError, Request, Service
 from countersign_connector.models import Remote
 
-from runtime.handlers import HandlerError, Json, OutcomeUnknownError, RefusedError, TransientError
+from runtime.handlers import (
+    HandlerError,
+    HeldError,
+    Json,
+    NotTakenError,
+    OutcomeUnknownError,
+    RefusedError,
+    TransientError,
+)
 
 
 class Answer(Remote):
@@ -41,6 +49,8 @@ async def base() -> AsyncIterator[str]:
     async def status(request: web.Request) -> web.Response:
         code = int(request.match_info["code"])
         headers = {"Retry-After": request.query["after"]} if "after" in request.query else {}
+        if "challenge" in request.query:
+            headers["WWW-Authenticate"] = 'Bearer error="invalid_token"'
         if code in {301, 302, 307, 308}:
             headers["Location"] = "/body/good"
         return web.json_response({"why": "because"}, status=code, headers=headers)
@@ -89,20 +99,22 @@ async def test_success_is_parsed_and_members_not_used_are_ignored(base: str) -> 
 @pytest.mark.parametrize(
     ("code", "read", "write"),
     [
-        (301, RefusedError, RefusedError),
-        (307, RefusedError, RefusedError),
+        (301, RefusedError, OutcomeUnknownError),
+        (303, RefusedError, OutcomeUnknownError),
+        (307, RefusedError, OutcomeUnknownError),
         (400, RefusedError, RefusedError),
-        (401, RefusedError, RefusedError),
+        (401, HeldError, HeldError),
         (403, RefusedError, RefusedError),
         (404, NotFoundError, NotFoundError),
-        (408, TransientError, TransientError),
+        (408, TransientError, OutcomeUnknownError),
         (409, RefusedError, RefusedError),
         (422, RefusedError, RefusedError),
-        (429, TransientError, TransientError),
+        (429, NotTakenError, NotTakenError),
         (500, TransientError, OutcomeUnknownError),
         (502, TransientError, OutcomeUnknownError),
-        (503, TransientError, TransientError),
+        (503, TransientError, OutcomeUnknownError),
         (504, TransientError, OutcomeUnknownError),
+        (599, TransientError, OutcomeUnknownError),
     ],
 )
 async def test_status_says_whether_anything_was_done(
@@ -113,6 +125,13 @@ async def test_status_says_whether_anything_was_done(
             await send(base, request)
         assert type(caught.value) is expected
         assert str(caught.value) == f"Thing answered {code}: because"
+
+
+async def test_a_403_that_asks_for_other_credentials_can_be_mended(base: str) -> None:
+    with pytest.raises(HeldError):
+        await send(base, Request(READ, "/status/403", {"challenge": "1"}))
+    with pytest.raises(HeldError):
+        await send(base, Request(WRITE, "/status/403", {"challenge": "1"}))
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("7", 7.0), ("Wed, 21 Oct 2015 07:28:00 GMT", None), ("-1", None)])
@@ -141,7 +160,7 @@ async def test_lost_reply_is_transient_for_a_read_and_unknown_for_a_write(base: 
 async def test_refused_connection_did_nothing() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
-        with pytest.raises(TransientError, match="cannot be reached"):
+        with pytest.raises(NotTakenError, match="cannot be reached"):
             await send(f"http://127.0.0.1:{taken.getsockname()[1]}", Request(WRITE, "/"))
 
 

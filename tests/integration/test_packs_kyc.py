@@ -14,7 +14,19 @@ from countersign_kyc.lei import with_check_digits
 from countersign_kyc.standins import build, settings
 
 from runtime.definitions.checks.schemas import violations
-from runtime.handlers import Call, Handler, HandlerError, JsonObject, OutcomeUnknownError, RefusedError, TransientError
+from runtime.handlers import (
+    Call,
+    Done,
+    Handler,
+    HandlerError,
+    HeldError,
+    JsonObject,
+    NotTakenError,
+    OutcomeUnknownError,
+    RefusedError,
+    TransientError,
+    Untouched,
+)
 
 UNKNOWN = with_check_digits("984500000000009999")
 Completions = list[tuple[str, str, str, JsonObject]]
@@ -210,17 +222,17 @@ async def test_key_used_for_another_report_is_refused(base: str, pack: Mapping[s
 async def test_lost_reply_of_a_filing_is_found_by_its_key(base: str, pack: Mapping[str, Handler]) -> None:
     handler = pack["register::file_report"]
     assert handler.reconcile
-    assert await handler.reconcile(call("register::file_report", REPORT, "key-1")) is None
+    assert await handler.reconcile(call("register::file_report", REPORT, "key-1")) == Untouched()
     await control(base, "faults", {"next": "drop_reply_after_commit"})
     with pytest.raises(OutcomeUnknownError):
         await run(pack, "register::file_report", REPORT, "key-1")
     found = await handler.reconcile(call("register::file_report", REPORT, "key-1"))
-    assert found == await run(pack, "register::file_report", REPORT, "key-1")
+    assert found == Done(await run(pack, "register::file_report", REPORT, "key-1"))
     assert await actions(base) == 1
 
 
 @pytest.mark.parametrize(
-    ("fault", "error"), [("500", OutcomeUnknownError), ("429", TransientError), ("hang", OutcomeUnknownError)]
+    ("fault", "error"), [("500", OutcomeUnknownError), ("429", NotTakenError), ("hang", OutcomeUnknownError)]
 )
 async def test_filing_that_failed_before_it_was_done_did_nothing(
     base: str, fault: str, error: type[HandlerError]
@@ -233,10 +245,10 @@ async def test_filing_that_failed_before_it_was_done_did_nothing(
 
 
 @pytest.mark.parametrize("setting", ["register_token", "portal_token"])
-async def test_wrong_token_is_refused_and_not_repeated_in_the_error(base: str, setting: str) -> None:
+async def test_wrong_token_can_be_mended_and_is_not_repeated_in_the_error(base: str, setting: str) -> None:
     pack = handlers({**settings(base), "callback_url": "https://countersign.example", setting: "wr0ng-token"})
     operation, params = ("register::file_report", REPORT) if setting == "register_token" else DOCUMENTS
-    with pytest.raises(RefusedError, match="401") as caught:
+    with pytest.raises(HeldError, match="401") as caught:
         await run(pack, operation, params, "key-1")
     assert "wr0ng-token" not in str(caught.value)
 
@@ -283,6 +295,22 @@ async def test_documents_are_requested_once_per_key_with_what_the_answer_needs(
             "key": "key-1",
         }
     ]
+
+
+@pytest.mark.parametrize("fault", ["503_after_commit", "garbage_after_commit", "drop_reply_after_commit"])
+async def test_lost_reply_of_a_request_to_the_client_is_found_by_its_key(
+    base: str, pack: Mapping[str, Handler], fault: str
+) -> None:
+    operation, params = DOCUMENTS
+    made = call(operation, params, "key-1", "corr-1")
+    reconcile = pack[operation].reconcile
+    assert reconcile
+    assert await reconcile(made) == Untouched()
+    await control(base, "faults", {"next": fault})
+    with pytest.raises(OutcomeUnknownError):
+        await pack[operation].run(made)
+    assert await reconcile(made) == Done(await pack[operation].run(made))
+    assert await actions(base) == 1
 
 
 async def test_upload_completes_the_request_through_its_callback(

@@ -14,7 +14,20 @@ from countersign_incident_triage.standin_records import OUTAGE_INCIDENT, VPN_INC
 from countersign_incident_triage.standins import PASSWORD, USER, build, settings
 
 from runtime.definitions.checks.schemas import violations
-from runtime.handlers import Call, Handler, Json, JsonObject, OutcomeUnknownError, RefusedError, TransientError
+from runtime.handlers import (
+    Call,
+    Changed,
+    Done,
+    Handler,
+    HeldError,
+    Json,
+    JsonObject,
+    NotTakenError,
+    OutcomeUnknownError,
+    Reconciled,
+    RefusedError,
+    Untouched,
+)
 
 NOTE = {"sys_id": VPN_INCIDENT, "number": "INC0010042", "priority": 3, "note": "Looks like the VPN."}
 ASSIGN = {
@@ -50,8 +63,8 @@ def _sync_verbs() -> dict[str, JsonObject]:
 SYNC_VERBS = _sync_verbs()
 
 
-def call(operation: str, params: JsonObject, key: str = "") -> Call:
-    return Call("acme", "run-1", "step", operation, params, "target", key)
+def call(operation: str, params: JsonObject, key: str = "", before: JsonObject | None = None) -> Call:
+    return Call("acme", "run-1", "step", operation, params, "target", key, before=before)
 
 
 async def run(pack: Mapping[str, Handler], operation: str, params: JsonObject, key: str = "") -> JsonObject:
@@ -62,11 +75,15 @@ async def run(pack: Mapping[str, Handler], operation: str, params: JsonObject, k
 
 
 async def reconcile(
-    pack: Mapping[str, Handler], operation: str, params: JsonObject, key: str = ""
-) -> JsonObject | None:
+    pack: Mapping[str, Handler],
+    operation: str,
+    params: JsonObject,
+    key: str = "",
+    before: JsonObject | None = None,
+) -> Reconciled:
     handler = pack[operation]
     assert handler.reconcile
-    return await handler.reconcile(call(operation, params, key))
+    return await handler.reconcile(call(operation, params, key, before))
 
 
 async def before(pack: Mapping[str, Handler], operation: str, params: JsonObject) -> JsonObject:
@@ -120,9 +137,9 @@ async def test_sys_id_of_another_form_reaches_no_url(pack: Mapping[str, Handler]
         await run(pack, "servicenow::read_incident", {"sys_id": sys_id})
 
 
-async def test_wrong_password_is_refused_and_not_repeated_in_the_error(base: str) -> None:
+async def test_wrong_password_can_be_mended_and_is_not_repeated_in_the_error(base: str) -> None:
     pack = handlers({**settings(base), "servicenow_password": "wr0ng-password"})
-    with pytest.raises(RefusedError, match="401: User Not Authenticated") as caught:
+    with pytest.raises(HeldError, match="401: User Not Authenticated") as caught:
         await run(pack, "servicenow::add_work_note", NOTE, "key-1")
     assert "wr0ng-password" not in str(caught.value)
 
@@ -137,12 +154,13 @@ async def test_work_note_is_written_to_the_journal_with_its_marker(base: str, pa
 
 async def test_lost_reply_of_a_work_note_is_found_by_its_marker(base: str, pack: Mapping[str, Handler]) -> None:
     operation = "servicenow::add_work_note"
-    assert await reconcile(pack, operation, NOTE, "key-1") is None
+    assert await reconcile(pack, operation, NOTE, "key-1") == Untouched()
     await ask(base, "/__standin/faults", {"next": "drop_reply_after_commit"})
     with pytest.raises(OutcomeUnknownError):
         await run(pack, operation, NOTE, "key-1")
-    assert await reconcile(pack, operation, NOTE, "key-1") == {"sys_id": VPN_INCIDENT, "marker": marker("key-1")}
-    assert await reconcile(pack, operation, NOTE, "key-2") is None
+    found = await reconcile(pack, operation, NOTE, "key-1")
+    assert found == Done({"sys_id": VPN_INCIDENT, "marker": marker("key-1")})
+    assert await reconcile(pack, operation, NOTE, "key-2") == Untouched()
     assert await actions(base) == 1
 
 
@@ -183,17 +201,30 @@ async def test_name_cannot_widen_the_query(base: str, pack: Mapping[str, Handler
     assert await actions(base) == 0
 
 
-@pytest.mark.parametrize("fault", ["drop_reply_after_commit", "500"])
+@pytest.mark.parametrize("fault", ["drop_reply_after_commit", "503_after_commit", "500"])
 async def test_assignment_in_doubt_is_settled_by_what_the_incident_holds(
     base: str, pack: Mapping[str, Handler], fault: str
 ) -> None:
-    assert await reconcile(pack, "servicenow::assign", ASSIGN) is None
+    former = await before(pack, "servicenow::assign", ASSIGN)
     await ask(base, "/__standin/faults", {"next": fault})
     with pytest.raises(OutcomeUnknownError):
         await run(pack, "servicenow::assign", ASSIGN)
-    found = await reconcile(pack, "servicenow::assign", ASSIGN)
-    assert (found is not None) == (fault == "drop_reply_after_commit")
-    assert await actions(base) == (1 if found else 0)
+    found = await reconcile(pack, "servicenow::assign", ASSIGN, before=former)
+    done = {"sys_id": VPN_INCIDENT, "category": "network", "assignment_group": "Network", "former": former}
+    assert found == (Untouched() if fault == "500" else Done(done))
+    assert await actions(base) == (0 if fault == "500" else 1)
+
+
+async def test_what_a_person_assigned_meanwhile_is_neither_done_nor_untouched(pack: Mapping[str, Handler]) -> None:
+    former = await before(pack, "servicenow::assign", ASSIGN)
+    theirs = {"category": "hardware", "assignment_group": "Hardware"}
+    await run(pack, "servicenow::assign", {**ASSIGN, **theirs})
+    assert await reconcile(pack, "servicenow::assign", ASSIGN, before=former) == Changed(theirs)
+
+
+async def test_an_assignment_whose_former_values_nobody_knows_is_left_to_people(pack: Mapping[str, Handler]) -> None:
+    await run(pack, "servicenow::assign", ASSIGN)
+    assert isinstance(await reconcile(pack, "servicenow::assign", ASSIGN, before=None), Changed)
 
 
 async def test_labels_that_are_there_are_not_added_again(base: str, pack: Mapping[str, Handler]) -> None:
@@ -218,13 +249,32 @@ async def test_label_that_nobody_made_is_refused(base: str, pack: Mapping[str, H
 
 
 async def test_labels_in_doubt_are_there_only_when_all_are(base: str, pack: Mapping[str, Handler]) -> None:
+    operation = "servicenow::add_labels"
+    former = await before(pack, operation, LABELS)
+    assert await reconcile(pack, operation, LABELS, before=former) == Untouched()
+    await run(pack, operation, {**LABELS, "labels": ["vpn"]})
+    assert await reconcile(pack, operation, LABELS, before=former) == Changed({"labels": ["vpn"]})
+    await run(pack, operation, {**LABELS, "labels": ["network"]})
+    assert isinstance(await reconcile(pack, operation, LABELS, before=former), Done)
+
+
+async def test_labels_found_by_reading_back_say_which_entries_undo_them(base: str, pack: Mapping[str, Handler]) -> None:
+    operation = "servicenow::add_labels"
+    await run(pack, operation, {**LABELS, "labels": ["vpn"]})
+    former = await before(pack, operation, LABELS)
     await ask(base, "/__standin/faults", {"next": "drop_reply_after_commit"})
     with pytest.raises(OutcomeUnknownError):
-        await run(pack, "servicenow::add_labels", LABELS)
-    assert await reconcile(pack, "servicenow::add_labels", LABELS) is None
-    await run(pack, "servicenow::add_labels", LABELS)
-    assert await reconcile(pack, "servicenow::add_labels", LABELS) is not None
-    assert await actions(base) == 2
+        await run(pack, operation, LABELS)
+    found = await reconcile(pack, operation, LABELS, before=former)
+    assert isinstance(found, Done)
+    (added,) = found.result["added"]
+    _, entry = await ask(base, f"/api/now/table/label_entry/{added['entry']}", sysparm_display_value="true")
+    assert entry["result"]["label"]["display_value"] == added["label"] == "network"
+
+
+async def test_a_label_that_a_person_took_off_meanwhile_is_not_put_back(pack: Mapping[str, Handler]) -> None:
+    held = {"labels": ["vpn"]}
+    assert await reconcile(pack, "servicenow::add_labels", LABELS, before=held) == Changed({"labels": []})
 
 
 @pytest.mark.parametrize("table", ["incident", "sys_user_group", "label", "label_entry", "sys_journal_field"])
@@ -267,11 +317,18 @@ async def test_standin_refuses_an_unknown_table(base: str, path: str) -> None:
 
 async def test_failure_after_a_first_label_leaves_the_outcome_unknown(base: str, pack: Mapping[str, Handler]) -> None:
     await ask(base, "/__standin/faults", {"next": "429"})
-    with pytest.raises(TransientError):
+    with pytest.raises(NotTakenError):
         await run(pack, "servicenow::add_labels", LABELS)
+    await ask(base, "/__standin/faults", {"next": "401", "skip": 1})
+    with pytest.raises(OutcomeUnknownError, match="1 labels were added, then: ServiceNow answered 401"):
+        await run(pack, "servicenow::add_labels", LABELS)
+
+
+async def test_a_rate_limit_between_two_labels_is_waited_out(base: str, pack: Mapping[str, Handler]) -> None:
     await ask(base, "/__standin/faults", {"next": "429", "skip": 1})
-    with pytest.raises(OutcomeUnknownError, match="1 labels were added, then: ServiceNow answered 429"):
-        await run(pack, "servicenow::add_labels", LABELS)
+    result = await run(pack, "servicenow::add_labels", LABELS)
+    assert [entry["label"] for entry in result["added"]] == ["network", "vpn"]
+    assert await actions(base) == 2
 
 
 def test_example_trigger_names_a_seeded_incident() -> None:

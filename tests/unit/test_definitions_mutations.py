@@ -12,7 +12,7 @@ from runtime.definitions.canonical import from_canonical
 from runtime.definitions.sources.runbooks import load_runbook
 from runtime.definitions.sources.verbs import load_verbs
 from runtime.definitions.sources.yaml_source import Source, parse_source
-from runtime.handlers import Call, Handler, JsonObject
+from runtime.handlers import Call, Handler, JsonObject, Reconciled, Untouched
 
 GOOD = Path(__file__).parent / "definitions" / "good"
 
@@ -21,9 +21,13 @@ async def act(call: Call) -> JsonObject:
     return call.params
 
 
+async def look_back(call: Call) -> Reconciled:
+    return Untouched()
+
+
 HANDLERS = {
-    "register::look_up": Handler(act, reconcile=act, writes=False),
-    **dict.fromkeys(["tasks::open", "tasks::close"], Handler(act, reconcile=act)),
+    "register::look_up": Handler(act, reconcile=look_back, writes=False),
+    **dict.fromkeys(["tasks::open", "tasks::close"], Handler(act, reconcile=look_back)),
 }
 VERBS = yaml.safe_load((GOOD / "verbs/desk.yaml").read_text(encoding="utf-8"))
 RUNBOOK = yaml.safe_load((GOOD / "runbooks/onboard.yaml").read_text(encoding="utf-8"))

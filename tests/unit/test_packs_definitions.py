@@ -10,7 +10,7 @@ from countersign_kyc.handlers import handlers as kyc
 from runtime.definitions.checks.schemas import violations
 from runtime.definitions.model import Definition, EffectClass, Kind
 from runtime.definitions.sources.catalog import Catalog, load_catalog
-from runtime.handlers import Call, Handler, JsonObject
+from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
 
@@ -22,9 +22,13 @@ async def _post(call: Call) -> JsonObject:
     return {"key": call.key}
 
 
+async def _find(call: Call) -> Reconciled:
+    return Done({"key": call.key})
+
+
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    return load_catalog(FOLDERS, {**kyc({}), **triage({}), "slack::post_task": Handler(_post, reconcile=_post)})
+    return load_catalog(FOLDERS, {**kyc({}), **triage({}), "slack::post_task": Handler(_post, reconcile=_find)})
 
 
 @pytest.fixture(scope="module")

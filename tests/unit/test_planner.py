@@ -34,6 +34,7 @@ READ = Verb(
     target="",
     idempotency_key="",
     in_doubt=OnDoubt.ASK,
+    settles_within=None,
     correlation_field=None,
     correlate=Correlate.BY_TOKEN,
     on_invalid=OnInvalid.REFUSE,

@@ -1,7 +1,8 @@
 """An HTTP client for connectors: bounded, follows no redirect, and says of every failure whether anything was done.
 
-The one question about a failed write is whether it may have happened. A request that never left, and an answer that
-refuses, did nothing. Everything else about a write is an unknown outcome.
+The one question about a failed write is whether it may have happened. Only a connection that was never made, a rate
+limit and a refusal (4xx) say that nothing was done. Everything else about a write is an unknown outcome: a gateway
+answers 503 or 408 after the target has acted.
 """
 
 import json
@@ -15,15 +16,24 @@ from pydantic import BaseModel, ValidationError
 from yarl import URL
 
 from countersign_connector.models import faults
-from runtime.handlers import HandlerError, Json, JsonObject, OutcomeUnknownError, RefusedError, TransientError
+from runtime.handlers import (
+    HandlerError,
+    HeldError,
+    Json,
+    JsonObject,
+    NotTakenError,
+    OutcomeUnknownError,
+    RefusedError,
+    TransientError,
+)
 
 MAX_BODY = 4 * 1024 * 1024
 _MAX_MESSAGE = 300
 _CONNECT_TIMEOUT = 5.0
-_TRY_LATER = frozenset({408, 429, 503})
-_NOT_FOUND = 404
+_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _TIMED_OUT, _TOO_MANY = 401, 403, 404, 408, 429
 _SUCCESS = range(200, 300)
-_SERVER_ERRORS = range(500, 600)
+_REDIRECTS = range(300, 400)
+_REFUSALS = frozenset(range(400, 500)) - {_TIMED_OUT}
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -74,6 +84,7 @@ class Request:
 class _Reply:
     status: int
     retry_after: float | None
+    challenges: bool  # it asks for (other) credentials
     body: bytes | None  # None: larger than MAX_BODY
 
 
@@ -92,7 +103,7 @@ class Client:
         """Send, and parse a 2xx answer as `model`; raise the HandlerError that any other outcome means."""
         reply = await self._exchange(request)
         if reply.status not in _SUCCESS:
-            raise failure(reply.status, reply.retry_after, self._message(reply), write=request.write)
+            raise _failure(reply, self._message(reply), write=request.write)
         try:
             return model.model_validate(_decode(reply.body))
         except ValidationError as error:
@@ -111,9 +122,10 @@ class Client:
                 headers=request.headers,
                 allow_redirects=False,
             ) as response:
-                return _Reply(response.status, _retry_after(response), await _body(response))
+                challenges = "WWW-Authenticate" in response.headers
+                return _Reply(response.status, _retry_after(response), challenges, await _body(response))
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise TransientError(f"{name} cannot be reached: {type(error).__name__}") from error
+            raise NotTakenError(f"{name} cannot be reached: {type(error).__name__}") from error
         except (aiohttp.ClientError, TimeoutError) as error:
             kind = OutcomeUnknownError if request.write else TransientError
             raise kind(f"{name} gave no answer to {request.method}: {type(error).__name__}") from error
@@ -142,15 +154,17 @@ class Client:
         return kind(f"{self._service.name} answered in an unexpected form: {why[:_MAX_MESSAGE]}")
 
 
-def failure(status: int, retry_after: float | None, message: str, *, write: bool) -> HandlerError:
+def _failure(reply: _Reply, message: str, *, write: bool) -> HandlerError:
     """Map an answer that is not a success to what it means for the effect."""
-    if status in _TRY_LATER:
-        return TransientError(message, retry_after)
-    if status == _NOT_FOUND:
+    if reply.status == _TOO_MANY:
+        return NotTakenError(message, reply.retry_after)
+    if reply.status == _UNAUTHORIZED or (reply.status == _FORBIDDEN and reply.challenges):
+        return HeldError(message)
+    if reply.status == _NOT_FOUND:
         return NotFoundError(message)
-    if status in _SERVER_ERRORS:
-        return OutcomeUnknownError(message) if write else TransientError(message, retry_after)
-    return RefusedError(message)  # 4xx, and redirects, which are not followed
+    if reply.status in _REFUSALS or (reply.status in _REDIRECTS and not write):  # redirects are not followed
+        return RefusedError(message)
+    return OutcomeUnknownError(message) if write else TransientError(message, reply.retry_after)
 
 
 def _retry_after(response: aiohttp.ClientResponse) -> float | None:

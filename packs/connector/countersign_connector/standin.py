@@ -2,7 +2,8 @@
 
 Stand-ins run under the demo and the tests only. `GET /__standin/actions` tells every side effect performed;
 `POST /__standin/faults` with `{"next": KIND, "on": "write" | "read", "skip": 0}` makes the next such request fail:
-`500`, `429` and `hang` before anything is done, `hang_after_commit` and `drop_reply_after_commit` after it was.
+`401`, `429`, `500` and `hang` before anything is done; `408_after_commit` and so on, `garbage_after_commit`,
+`hang_after_commit` and `drop_reply_after_commit` after it was; `late_commit` does it `after` seconds, and says nothing.
 """
 
 import argparse
@@ -23,6 +24,7 @@ from runtime.handlers import Json, JsonObject
 
 Handling = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _CONTROL = "/__standin/"
+_SILENT = ("hang", "hang_after_commit", "late_commit")
 _STATUSES: dict[int, type[web.HTTPException]] = {
     400: web.HTTPBadRequest,
     401: web.HTTPUnauthorized,
@@ -34,9 +36,24 @@ _STATUSES: dict[int, type[web.HTTPException]] = {
 class Fault(Params):
     """A failure to come: the kind, and whether it waits for a write or a read."""
 
-    next: Literal["500", "429", "hang", "hang_after_commit", "drop_reply_after_commit"]
+    next: Literal[
+        "401",
+        "429",
+        "500",
+        "hang",
+        "408_after_commit",
+        "500_after_commit",
+        "502_after_commit",
+        "503_after_commit",
+        "504_after_commit",
+        "garbage_after_commit",
+        "hang_after_commit",
+        "drop_reply_after_commit",
+        "late_commit",
+    ]
     on: Literal["read", "write"] = "write"
     skip: int = Field(default=0, ge=0)  # how many such requests pass first
+    after: float = Field(default=0, ge=0)  # seconds, for `late_commit`
 
 
 @dataclass
@@ -111,24 +128,34 @@ def problem(status: int, detail: str) -> web.HTTPException:
 async def _failing(request: web.Request, handler: Handling) -> web.StreamResponse:
     ledger = request.app[LEDGER]
     fault = None if request.path.startswith(_CONTROL) else ledger.take(request.method)
-    match fault.next if fault else None:
-        case "500":
-            return web.json_response({"errors": [{"title": "stand-in was told to fail"}]}, status=500)
-        case "429":
-            return web.json_response({}, status=429, headers={"Retry-After": "1"})
-        case "hang":
-            await ledger.closing.wait()  # until the stand-in ends: the client's own timeout comes first
-            return web.json_response({}, status=503)
-        case "hang_after_commit":
-            answer = await handler(request)
-            await ledger.closing.wait()
-            return answer
+    kind = fault.next if fault else ""
+    status, _, after_commit = kind.partition("_")
+    if status.isdigit() and not after_commit:
+        headers = {"Retry-After": "1"} if kind == "429" else {}
+        told = {"errors": [{"title": "stand-in was told to fail"}]}
+        return web.json_response(told, status=int(status), headers=headers)
+    if fault is not None and kind in _SILENT:
+        return await _say_nothing(fault, request, handler)
+    answer = await handler(request)
+    match kind:
         case "drop_reply_after_commit":
-            await handler(request)
             if request.transport:
                 request.transport.abort()
             return web.json_response({})
-    return await handler(request)
+        case "garbage_after_commit":
+            return web.Response(text="<html>done, I think</html>")
+    return web.json_response({}, status=int(status)) if after_commit else answer
+
+
+async def _say_nothing(fault: Fault, request: web.Request, handler: Handling) -> web.StreamResponse:
+    """Hang until the stand-in ends, for the client's own patience ends first; act at once, late, or never."""
+    await request.read()  # the client may be gone when it is wanted
+    if fault.next == "late_commit":
+        await asyncio.sleep(fault.after)
+    if fault.next != "hang":
+        await handler(request)
+    await request.app[LEDGER].closing.wait()
+    return web.json_response({}, status=503)
 
 
 async def _actions(request: web.Request) -> web.Response:

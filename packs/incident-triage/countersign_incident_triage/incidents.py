@@ -1,7 +1,7 @@
 """Incidents: reading one, adding a work note, and assigning it.
 
 ServiceNow honours no idempotency key. A work note therefore carries a marker made of the key, and an assignment is
-compared with what the incident holds, so that an attempt in doubt can be settled by reading back.
+compared with what the incident holds and held before, so that an attempt in doubt can be settled by reading back.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field
 
 from countersign_incident_triage import table
 from countersign_incident_triage.table import SysId, Value
-from runtime.handlers import Call, Handler, JsonObject, RefusedError
+from runtime.handlers import Call, Changed, Done, Handler, JsonObject, Reconciled, RefusedError, Untouched
 
 _TABLE = "incident"
 _ASSIGNMENT = ("sys_id", "category", "assignment_group")
@@ -124,26 +124,31 @@ def handlers(servicenow: Service) -> dict[str, Handler]:
             await client.send(_RecordReply, table.update(_TABLE, params.sys_id, values, ("sys_id",)))
         return _noted(params, call)
 
-    async def find_work_note(call: Call) -> JsonObject | None:
+    async def find_work_note(call: Call) -> Reconciled:
         params = read_params(NoteParams, call)
         conditions = {"element_id=": params.sys_id, "element=": "work_notes", "valueLIKE": marker(call.key)}
         async with servicenow.connect() as client:
             found = await client.send(_RecordsReply, table.find("sys_journal_field", conditions, ("sys_id",), 1))
-        return _noted(params, call) if found.result else None
+        return Done(_noted(params, call)) if found.result else Untouched()
 
     async def assign(call: Call) -> JsonObject:
         params = read_params(AssignParams, call)
         async with servicenow.connect() as client:
-            return await _assign(client, params)
+            return await _assign(client, params, call.before)
 
-    async def find_assignment(call: Call) -> JsonObject | None:
+    async def find_assignment(call: Call) -> Reconciled:
         params = read_params(AssignParams, call)
-        now = await _now(servicenow, params.sys_id)
-        wanted = {"category": params.category, "assignment_group": params.assignment_group}
-        return {"sys_id": params.sys_id, **now, "former": {}} if now == wanted else None
+        async with servicenow.connect() as client:
+            now = await _now(client, params.sys_id)
+        if call.before is None:  # then nobody could say what the way back is
+            return Changed(now)
+        if now == {"category": params.category, "assignment_group": params.assignment_group}:
+            return Done({"sys_id": params.sys_id, **now, "former": call.before})
+        return Untouched() if now == call.before else Changed(now)
 
     async def present(call: Call) -> JsonObject:
-        return await _now(servicenow, read_params(AssignParams, call).sys_id)
+        async with servicenow.connect() as client:
+            return await _now(client, read_params(AssignParams, call).sys_id)
 
     return {
         "servicenow::read_incident": Handler(read_incident, writes=False),
@@ -161,19 +166,18 @@ def _noted(params: NoteParams, call: Call) -> JsonObject:
     return {"sys_id": params.sys_id, "marker": marker(call.key)}
 
 
-async def _now(servicenow: Service, sys_id: str) -> JsonObject:
-    async with servicenow.connect() as client:
-        reply = await client.send(_AssignmentReply, table.read(_TABLE, sys_id, _ASSIGNMENT))
+async def _now(client: Client, sys_id: str) -> JsonObject:
+    reply = await client.send(_AssignmentReply, table.read(_TABLE, sys_id, _ASSIGNMENT))
     return reply.result.summary()
 
 
-async def _assign(client: Client, params: AssignParams) -> JsonObject:
+async def _assign(client: Client, params: AssignParams, before: JsonObject | None) -> JsonObject:
     """Set category and group; the result says what they were, so that they can be restored."""
     group = await _group(client, params.assignment_group)
-    former = await client.send(_AssignmentReply, table.read(_TABLE, params.sys_id, _ASSIGNMENT))
+    former = await _now(client, params.sys_id) if before is None else before
     values = {"category": params.category, "assignment_group": group}
     now = await client.send(_AssignmentReply, table.update(_TABLE, params.sys_id, values, _ASSIGNMENT))
-    return {"sys_id": params.sys_id, **now.result.summary(), "former": former.result.summary()}
+    return {"sys_id": params.sys_id, **now.result.summary(), "former": former}
 
 
 async def _group(client: Client, name: str) -> str:

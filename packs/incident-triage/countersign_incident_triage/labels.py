@@ -1,21 +1,38 @@
 """Labels on incidents: an entry in the table `label_entry` ties a label to a record.
 
-Adding reads first and adds only what is not there, so it may be repeated until all labels are on the incident.
+Adding reads first and adds only what is not there, so it may be repeated until all labels are on the incident. What was
+added, and is to be deleted to undo it, is what stands there now and did not before.
 """
 
+import asyncio
+from collections.abc import Mapping
 from typing import Annotated
 
-from countersign_connector.http import Client, Service
+from countersign_connector.http import Client, Request, Service
 from countersign_connector.models import Remote, read_params
 from pydantic import Field
 
 from countersign_incident_triage import table
 from countersign_incident_triage.incidents import IncidentParams, WriteParams
 from countersign_incident_triage.table import Value
-from runtime.handlers import Call, Handler, HandlerError, JsonObject, OutcomeUnknownError, RefusedError
+from runtime.handlers import (
+    Call,
+    Changed,
+    Done,
+    Handler,
+    HandlerError,
+    JsonObject,
+    NotTakenError,
+    OutcomeUnknownError,
+    Reconciled,
+    RefusedError,
+    Untouched,
+)
 
 _TABLE = "incident"
 _MAX_ENTRIES = 200
+_PATIENCE = 5
+"""Tries at an entry that is not taken, once another was added: half the labels would be a doubt."""
 
 # ServiceNow wants tag names without punctuation, and compares them without regard to case
 Label = Annotated[str, Field(pattern=r"^[a-z0-9]+( [a-z0-9]+)*$", max_length=40)]
@@ -55,43 +72,58 @@ def handlers(servicenow: Service) -> dict[str, Handler]:
     async def add_labels(call: Call) -> JsonObject:
         params = read_params(LabelsParams, call)
         async with servicenow.connect() as client:
-            return await _add(client, params)
+            ids = await _ids(client, params.labels)
+            there = await _entries(client, params)
+            entries = _by_label(there)
+            missing = [label for label in ids.values() if label not in entries]
+            entries |= await _add(client, params, missing)
+        return _result(params, ids, entries, _names(there) if call.before is None else call.before["labels"])
 
-    async def find_labels(call: Call) -> JsonObject | None:
+    async def find_labels(call: Call) -> Reconciled:
         params = read_params(LabelsParams, call)
         async with servicenow.connect() as client:
             ids = await _ids(client, params.labels)
-            there = {entry.label.value for entry in await _entries(client, params)}
-        return _result(params, []) if there.issuperset(ids.values()) else None
+            there = await _entries(client, params)
+        entries = _by_label(there)
+        if call.before is None:  # then nobody could say which were added
+            return Changed({"labels": _names(there)})
+        if entries.keys() >= set(ids.values()):
+            return Done(_result(params, ids, entries, call.before["labels"]))
+        as_before = _there_before(ids, call.before["labels"]) == {name for name in ids if ids[name] in entries}
+        return Untouched() if as_before else Changed({"labels": _names(there)})
 
     async def present(call: Call) -> JsonObject:
         async with servicenow.connect() as client:
-            entries = await _entries(client, read_params(LabelsParams, call))
-        return {"labels": sorted(entry.label.name for entry in entries)}
+            return {"labels": _names(await _entries(client, read_params(LabelsParams, call)))}
 
     return {"servicenow::add_labels": Handler(add_labels, reconcile=find_labels, before=present)}
 
 
-async def _add(client: Client, params: LabelsParams) -> JsonObject:
-    ids = await _ids(client, params.labels)
-    there = {entry.label.value for entry in await _entries(client, params)}
-    added: list[JsonObject] = []
-    for name, label in ids.items():
-        if label not in there:
-            added.append({"label": name, "entry": await _add_one(client, params, label, len(added))})
-    return _result(params, added)
+async def _add(client: Client, params: LabelsParams, missing: list[str]) -> dict[str, str]:
+    """Add entries and return them by label; once one was added, a failure no longer means that nothing was done."""
+    added: dict[str, str] = {}
+    for label in missing:
+        values = {"label": label, "table": _TABLE, "table_key": params.sys_id, "title": params.number}
+        request = table.create("label_entry", values, ("sys_id", "label"))
+        try:
+            added[label] = await _create(client, request, _PATIENCE if added else 1)
+        except HandlerError as error:
+            if added:
+                raise OutcomeUnknownError(f"{len(added)} labels were added, then: {error}") from error
+            raise
+    return added
 
 
-async def _add_one(client: Client, params: LabelsParams, label: str, done: int) -> str:
-    """Add one entry and return its sys_id; once another was added, a failure no longer means that nothing was done."""
-    values = {"label": label, "table": _TABLE, "table_key": params.sys_id, "title": params.number}
-    try:
-        reply = await client.send(_EntryReply, table.create("label_entry", values, ("sys_id", "label")))
-    except HandlerError as error:
-        if done:
-            raise OutcomeUnknownError(f"{done} labels were added, then: {error}") from error
-        raise
-    return reply.result.sys_id.value
+async def _create(client: Client, request: Request, tries: int) -> str:
+    """Return the new entry; a rate limit is waited out as long as there are tries."""
+    while True:
+        tries -= 1
+        try:
+            return (await client.send(_EntryReply, request)).result.sys_id.value
+        except NotTakenError as error:
+            if not tries:
+                raise
+            await asyncio.sleep(1.0 if error.retry_after is None else error.retry_after)
 
 
 async def _ids(client: Client, names: list[str]) -> dict[str, str]:
@@ -111,5 +143,20 @@ async def _entries(client: Client, params: IncidentParams) -> list[_Entry]:
     return (await client.send(_Entries, request)).result
 
 
-def _result(params: LabelsParams, added: list[JsonObject]) -> JsonObject:
+def _by_label(entries: list[_Entry]) -> dict[str, str]:
+    return {entry.label.value: entry.sys_id.value for entry in entries}
+
+
+def _names(entries: list[_Entry]) -> list[str]:
+    return sorted(entry.label.name for entry in entries)
+
+
+def _there_before(ids: Mapping[str, str], before: list[str]) -> set[str]:
+    """Return which of the wanted labels were there before; ServiceNow compares names without regard to case."""
+    return {name.lower() for name in before} & ids.keys()
+
+
+def _result(params: LabelsParams, ids: Mapping[str, str], entries: Mapping[str, str], before: list[str]) -> JsonObject:
+    former = _there_before(ids, before)
+    added = [{"label": name, "entry": entries[label]} for name, label in ids.items() if name not in former]
     return {"sys_id": params.sys_id, "labels": params.labels, "added": added}

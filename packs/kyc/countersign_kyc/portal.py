@@ -3,7 +3,7 @@
 from countersign_connector.http import Request, Service
 from countersign_connector.models import Params, Remote, read_params
 
-from runtime.handlers import Call, Handler, JsonObject, RefusedError
+from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, RefusedError, Untouched
 
 
 class DocumentsParams(Params):
@@ -28,6 +28,10 @@ class _Started(Remote):
     request_id: str
 
 
+class _Requests(Remote):
+    requests: list[_Started]
+
+
 def handlers(portal: Service, callback_url: str | None) -> dict[str, Handler]:
     """Return the operations of the connector `portal`; completions are sent to `callback_url`."""
 
@@ -42,6 +46,11 @@ def handlers(portal: Service, callback_url: str | None) -> dict[str, Handler]:
         async with portal.connect() as client:
             return (await client.send(_Started, request)).model_dump()
 
+    async def find(call: Call) -> Reconciled:
+        async with portal.connect() as client:
+            found = await client.get(_Requests, "/requests", {"idempotency_key": call.key})
+        return Done(found.requests[0].model_dump()) if found.requests else Untouched()
+
     async def request_documents(call: Call) -> JsonObject:
         return await start(call, "documents", read_params(DocumentsParams, call))
 
@@ -49,6 +58,6 @@ def handlers(portal: Service, callback_url: str | None) -> dict[str, Handler]:
         return await start(call, "information", read_params(InformationParams, call))
 
     return {
-        "portal::request_documents": Handler(request_documents),
-        "portal::request_information": Handler(request_information),
+        "portal::request_documents": Handler(request_documents, reconcile=find),
+        "portal::request_information": Handler(request_information, reconcile=find),
     }

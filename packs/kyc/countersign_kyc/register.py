@@ -9,7 +9,7 @@ from countersign_connector.models import Params, Remote, read_params
 from pydantic import AfterValidator, Field
 
 from countersign_kyc.lei import Lei
-from runtime.handlers import Call, Handler, Json, JsonObject, RefusedError
+from runtime.handlers import Call, Done, Handler, Json, JsonObject, Reconciled, RefusedError, Untouched
 
 _HUNDRED = Decimal(100)
 _MAX_PAGES = 50
@@ -109,10 +109,10 @@ def handlers(register: Service) -> dict[str, Handler]:
         async with register.connect() as client:
             return (await client.send(_Report, request)).model_dump()
 
-    async def find_report(call: Call) -> JsonObject | None:
+    async def find_report(call: Call) -> Reconciled:
         async with register.connect() as client:
             found = await client.get(_Reports, "/reports", {"idempotency_key": call.key})
-        return found.reports[0].model_dump() if found.reports else None
+        return Done(found.reports[0].model_dump()) if found.reports else Untouched()
 
     return {
         "register::list_officers": Handler(list_officers, writes=False),

@@ -36,9 +36,10 @@ class Portal:
         self._requests: dict[str, JsonObject] = {}
 
     def routes(self) -> list[web.RouteDef]:
-        """Return the endpoint, and the ones that play the client."""
+        """Return the endpoints, and the ones that play the client."""
         return [
             web.post(f"{PREFIX}/requests", self._open),
+            web.get(f"{PREFIX}/requests", self._find),
             web.get("/__standin/portal/requests", self._list),
             web.post("/__standin/portal/upload", self._upload),
         ]
@@ -57,6 +58,12 @@ class Portal:
         self._requests[request_id] = {**body, "request_id": request_id, "key": key}
         request.app[LEDGER].act(f"portal::request_{body['kind']}", key=key, request_id=request_id)
         return web.json_response({"request_id": request_id}, status=201)
+
+    async def _find(self, request: web.Request) -> web.Response:
+        demand_token(request, TOKEN)
+        key = request.query.get("idempotency_key", "")
+        found = [{"request_id": one["request_id"]} for one in self._requests.values() if one["key"] == key]
+        return web.json_response({"requests": found})
 
     async def _list(self, request: web.Request) -> web.Response:
         del request

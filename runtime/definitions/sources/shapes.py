@@ -67,7 +67,7 @@ Reversible = Annotated[
 
 
 class EffectShape(Shape):
-    """``effect`` of a verb; all but `class` is for writes, and demanded of them."""
+    """``effect`` of a verb; all but `class` is for writes, and demanded of them but for `settles_within`."""
 
     class_: Literal["read", "write"] = Field(alias="class")
     tier: Literal["low", "medium", "high"] | None = None
@@ -75,6 +75,7 @@ class EffectShape(Shape):
     target: Text | None = None
     idempotency_key: Text | None = None
     in_doubt: Literal["retry", "reconcile", "ask"] | None = None
+    settles_within: str | None = None
 
 
 class VerbShape(Shape):

@@ -21,6 +21,7 @@ RUN: Schema = {"type": "object", "properties": {"id": TEXT, "tenant": TEXT, "def
 
 _OF_WRITES = ("tier", "reversible", "target", "idempotency_key", "in_doubt")
 _OF_ANSWERS = ("correlate", "on_invalid")
+_MAY_BE_SAID_OF_WRITES = ("settles_within",)
 _TEMPLATES = ("target", "idempotency_key")
 
 
@@ -95,13 +96,23 @@ def _duration_rules(execution: ExecutionShape) -> Iterator[Finding]:
             yield ("execution", *shorter), "duration", message
 
 
+def _duration_fault(path: Path, text: str) -> Iterator[Finding]:
+    try:
+        parse_duration(text)
+    except ValueError as error:
+        yield path, "duration", str(error)
+
+
 def _effect_rules(execution: ExecutionShape, effect: EffectShape) -> Iterator[Finding]:
     write = effect.class_ == "write"
     for key in _OF_WRITES:
         if write and getattr(effect, key) is None:
             yield ("effect",), "missing_key", f"a write needs '{key}'"
+    for key in (*_OF_WRITES, *_MAY_BE_SAID_OF_WRITES):
         if not write and key in effect.model_fields_set:
             yield ("effect", key), "rule", f"'{key}' is for writes"
+    if effect.settles_within is not None:
+        yield from _duration_fault(("effect", "settles_within"), effect.settles_within)
     if execution.kind == "durable" and write == (execution.wait == "timer"):
         message = "starting a process is an effect: a durable verb is a write, and a read only if it waits for a timer"
         yield ("effect", "class"), "rule", message

@@ -117,6 +117,7 @@ def _verb(declared: VerbShape, *, input_schema: Mapping[str, Any], output_schema
         target=effect.target or "",
         idempotency_key=effect.idempotency_key or "",
         in_doubt=OnDoubt(effect.in_doubt or OnDoubt.RETRY),
+        settles_within=parse_duration(effect.settles_within) if effect.settles_within else None,
         correlation_field=execution.correlation_field,
         correlate=Correlate(execution.correlate or Correlate.BY_TOKEN),
         on_invalid=OnInvalid(execution.on_invalid or OnInvalid.REFUSE),

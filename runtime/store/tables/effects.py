@@ -38,17 +38,21 @@ effects = Table(
     words("dedupe_key"),  # SHA-256 of (definition, run, step, command): the same plan twice is one row
     words("correlation_key", server_default=""),
     Column("timeout_s", Float, nullable=False),
+    Column("settles_s", Float, nullable=False),  # after the timeout a request may land for that long
     document("retry"),
     words("status"),
     number("attempt", 0),  # the fencing token of the lease
-    number("tries", 0),  # attempts that reached the connector
-    number("postponed", 0),  # times in a row that policy could not be asked
+    number("tries", 0),  # attempts that reached the connector and were taken
+    number("postponed", 0),  # times in a row that nothing could be begun, or was not taken
     words("lease_owner", nullable=True),
     moment("lease_expires_at", nullable=True),
     moment("next_try_at"),
     moment("give_up_at"),
     moment("started_at", nullable=True),  # an attempt began and its outcome is not yet known
+    document("before", nullable=True),  # what the target held when the newest attempt was about to begin
     flag("claimed"),  # holds the idempotency key
+    flag("asked"),  # people are asked what became of it
+    flag("held"),  # somebody has to mend something, and operators were told
     words("approval_id", nullable=True),
     words("decision_id", nullable=True),
     words("error", server_default=""),
@@ -61,14 +65,15 @@ effects = Table(
         "ix_effects_due",
         "tenant",
         "purpose",
-        text("(tries > 0)"),
+        text("(tries + postponed > 0)"),
         "next_try_at",
-        where="status IN ('pending', 'held') OR status = 'in_doubt' AND on_doubt <> 'ask'",
+        where="status IN ('pending', 'held') OR status = 'in_doubt' AND NOT asked",
     ),
     partial("ix_effects_leased", "lease_expires_at", where="status = 'leased'"),
     Index("ix_effects_run", "run_id"),
     CheckConstraint("(status = 'leased') = (lease_owner IS NOT NULL)", name="lease"),
     CheckConstraint("(purpose = 'message') = (step = '')", name="message"),
+    CheckConstraint("NOT asked OR status = 'in_doubt'", name="asked"),
     one_of("purpose", Purpose),
     one_of("tier", Tier),
     one_of("on_doubt", OnDoubt),

@@ -32,7 +32,9 @@ waits = Table(
     one_of("correlate", Correlate),
     Index("ix_waits_correlation", "correlation_key"),  # of the matter: many may wait under it
     Index("ix_waits_run", "run_id"),
-    partial("uq_waits_step", "run_id", "step", where="status = 'active'", unique=True),
+    # a step waits for one thing at a time; beside it, its effect may wait for people's approval
+    partial("uq_waits_step", "run_id", "step", where="status = 'active' AND type <> 'approval'", unique=True),
+    partial("uq_waits_approval", "run_id", "step", where="status = 'active' AND type = 'approval'", unique=True),
     partial("ix_waits_deadline", "deadline", where="status = 'active'"),
     partial("ix_waits_escalate", "escalate_at", where="status = 'active'"),
 )

@@ -69,6 +69,8 @@ steps = Table(
     words("error", server_default=""),
     flag("is_read"),
     number("attempt", 0),  # the fencing token of the lease
+    number("waited", 0),  # those of the attempts that were not even taken
+    flag("held"),  # somebody has to mend something, and operators were told
     words("lease_owner", nullable=True),
     moment("lease_expires_at", nullable=True),
     moment("next_try_at", nullable=True),

@@ -92,10 +92,25 @@ CREATE TRIGGER set_once BEFORE UPDATE OF resolved_at ON waits FOR EACH ROW
     WHEN (OLD.resolved_at IS NOT NULL AND NEW.resolved_at IS DISTINCT FROM OLD.resolved_at)
     EXECUTE FUNCTION refuse_rewrite();
 
-CREATE TRIGGER set_once BEFORE UPDATE OF decided_at, consumed_at ON approvals FOR EACH ROW
-    WHEN (OLD.decided_at IS NOT NULL AND NEW.decided_at IS DISTINCT FROM OLD.decided_at
-          OR OLD.consumed_at IS NOT NULL AND NEW.consumed_at IS DISTINCT FROM OLD.consumed_at)
+CREATE TRIGGER set_once BEFORE UPDATE OF decided_at ON approvals FOR EACH ROW
+    WHEN (OLD.decided_at IS NOT NULL AND NEW.decided_at IS DISTINCT FROM OLD.decided_at)
     EXECUTE FUNCTION refuse_rewrite();
+
+-- an attempt that is known to have done nothing gives its approval back; one that may have acted never does
+CREATE FUNCTION refuse_second_use() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.consumed_at IS NOT NULL OR EXISTS (
+        SELECT FROM receipts WHERE run_id = OLD.run_id AND effect_id = OLD.effect_id
+           AND outcome IN ('success', 'in_doubt') AND document ->> 'approval_id' = OLD.approval_id)
+    THEN
+        RAISE EXCEPTION 'this of % is written once', TG_TABLE_NAME;
+    END IF;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER used_once BEFORE UPDATE OF consumed_at ON approvals FOR EACH ROW
+    WHEN (OLD.consumed_at IS NOT NULL AND NEW.consumed_at IS DISTINCT FROM OLD.consumed_at)
+    EXECUTE FUNCTION refuse_second_use();
 
 CREATE TRIGGER set_once BEFORE UPDATE OF outcome, applied_at ON notifications FOR EACH ROW
     WHEN (OLD.applied_at IS NOT NULL

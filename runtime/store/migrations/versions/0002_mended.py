@@ -17,6 +17,7 @@ PARTS = (
     "directory",
     "worker",
     "approvals",
+    "gate",
     "guards",  # stays the last: it guards what the others made
 )
 

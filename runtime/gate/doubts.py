@@ -1,0 +1,78 @@
+"""Step 9 of the gate: what became of an attempt whose outcome nobody was told.
+
+That it happened may be found out at any time. That it did not counts only once the request can no longer land, which
+the verb's `settles_within` says: a target that is slower than our patience acts after we have looked in vain.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from runtime.gate import settlement
+from runtime.gate.crossing import Crossing, describe, recordable
+from runtime.handlers import Call, Changed, Done, HeldError, JsonObject, OutcomeUnknownError, Reconciled, Untouched
+from runtime.model.effect import OnDoubt
+from runtime.model.states import StepStatus
+from runtime.outbox import retry
+
+ReadBack = Callable[[Call], Awaitable[Reconciled]]
+
+
+async def clear_doubt(crossing: Crossing) -> bool:
+    """Return whether another attempt may be thought of; False if this settled the effect, or is for later."""
+    attempt, on_doubt, handler = crossing.attempt, crossing.effect.on_doubt, crossing.handler
+    if attempt.facts.step_status is StepStatus.SUCCEEDED:  # its completion came
+        await _find_start(crossing)
+        return False
+    if on_doubt is OnDoubt.RECONCILE and handler is None:
+        await crossing.postpone("effect.postponed", "its connector is not here to read the target back")
+        return False
+    if on_doubt is OnDoubt.RECONCILE and handler is not None and handler.reconcile is not None:
+        return await _reconcile(crossing, handler.reconcile)
+    if on_doubt is OnDoubt.RETRY and not attempt.is_spent:
+        return True
+    async with crossing.passage() as passage:
+        await settlement.doubt(passage, crossing.effect.error, ask=True)
+    return False
+
+
+async def _reconcile(crossing: Crossing, read_back: ReadBack) -> bool:
+    attempt, effect = crossing.attempt, crossing.effect
+    may_land = attempt.may_land(crossing.engine.clock())  # before the look, which may take a while
+    try:
+        found = await crossing.call(read_back, effect.timeout_s)
+    except HeldError as error:
+        await crossing.finish(error)
+        return False
+    except Exception as error:  # noqa: BLE001 - the doubt stays, and is looked into again
+        await crossing.finish(OutcomeUnknownError(f"not reconciled: {describe(error)}"))
+        return False
+    if isinstance(found, Done):
+        await crossing.finish(recordable(found.result))
+        return False
+    attempt.cleared = isinstance(found, Untouched) and not may_land
+    if attempt.cleared and not attempt.is_spent:
+        return True
+    async with crossing.passage() as passage:
+        if attempt.cleared:
+            await settlement.fail(passage, f"{effect.error} (attempt {attempt.tries}; nothing was done)")
+        elif isinstance(found, Changed) and not may_land:
+            await settlement.doubt(passage, effect.error, ask=True, found=found.found)
+        else:
+            await settlement.wait_to_land(passage)
+    return False
+
+
+async def _find_start(crossing: Crossing) -> None:
+    """The step was completed while its start was in doubt: find what the target had answered to the start."""
+    handler, effect = crossing.handler, crossing.effect
+    result: JsonObject | None = None
+    if handler is not None and handler.reconcile is not None:
+        try:
+            found = await crossing.call(handler.reconcile, effect.timeout_s)
+        except Exception as error:  # noqa: BLE001 - tried a few times; then the completion has to do
+            if effect.postponed + 1 < retry.of_document(effect.retry).max_attempts:
+                await crossing.finish(OutcomeUnknownError(f"not read back: {describe(error)}"))
+                return
+        else:
+            result = recordable(found.result) if isinstance(found, Done) else None
+    async with crossing.passage() as passage:
+        await settlement.start_proven(passage, result)
