@@ -5,12 +5,13 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import aiohttp
 import pytest
 
-from countersign.config.settings import Settings
+from countersign.config.settings import ROOT, Settings
 from countersign.embedded.case import Case, step
 from countersign.embedded.children import Child, Supervisor
 from countersign.embedded.packs import example_of
@@ -28,11 +29,11 @@ class Plant:
     case: Case
     people: dict[str, SandboxUser]
 
-    async def fault(self, kind: str) -> None:
-        """Make the register's next write fail in a way."""
+    async def tell(self, path: str, **body: Any) -> None:
+        """Tell the register how to behave."""
         async with (
             aiohttp.ClientSession() as session,
-            session.post(f"{self.others}/__standin/faults", json={"next": kind}) as response,
+            session.post(f"{self.others}/__standin/{path}", json=body) as response,
         ):
             assert response.status < 300, await response.text()
 
@@ -50,21 +51,37 @@ class Plant:
             await user.find_modal(timeout=20)
             await user.submit({"reason": "checked"})
 
-    async def sign(self, fault: str) -> None:
+    async def sign(self, fault: str, **how: Any) -> None:
         """Bring the case to its filing, which will fail in a way, and have two people approve it."""
         await self.case.replied()
         await self.decide("boris", "Review needed")
         await self.decide("anna", "Approval needed", "file_report")
-        await self.fault(fault)
+        await self.tell("keys", honoured=False)
+        await self.tell("faults", next=fault, **how)
         await self.decide("boris", "Approval needed", "1 of 2")
+
+    async def faults_to_come(self) -> int:
+        async with aiohttp.ClientSession() as session, session.get(f"{self.others}/__standin/actions") as response:
+            return int((await response.json())["faults_to_come"])
 
     async def filings(self) -> int:
         return await actions(self.others, "register::file_report")
 
 
+def _impatient(folder: Path) -> Path:
+    """Return the pack with a filing that is given up, and known to have landed or not, within seconds."""
+    copytree(ROOT / "packs/kyc", folder)
+    file = folder / "verbs/kyc.yaml"
+    head, name, filing = file.read_text(encoding="utf-8").partition("  - name: file_ubo_report\n")
+    filing = filing.replace("timeout: PT30S", "timeout: PT2S", 1)
+    filing = filing.replace("in_doubt: reconcile", "in_doubt: reconcile\n      settles_within: PT6S", 1)
+    file.write_text(head + name + filing, encoding="utf-8")
+    return folder
+
+
 @pytest.fixture
 async def plant(tmp_path: Path) -> AsyncIterator[Plant]:
-    settings = Settings(home=tmp_path / "home")
+    settings = Settings(home=tmp_path / "home", packs=[_impatient(tmp_path / "kyc"), ROOT / "packs/incident-triage"])
     quick = {"COUNTERSIGN_LEASE_SECONDS": "1", "COUNTERSIGN_SWEEP_SECONDS": "0.2"}
     supervisor = Supervisor()
     async with AsyncExitStack() as stack:
@@ -107,6 +124,8 @@ async def test_a_worker_killed_while_the_effect_is_leased(plant: Plant) -> None:
     await plant.worker.kill()
     assert await plant.filings() == 0
     await plant.worker.start()
+    await plant.decide("anna", "Approval needed", "file_report", "0 of 2")  # one attempt used the first approval up
+    await plant.decide("boris", "Approval needed", "1 of 2")
     await _ends_well(plant)
 
 
@@ -114,6 +133,15 @@ async def test_a_worker_killed_between_the_act_and_its_receipt(plant: Plant) -> 
     await plant.sign("hang_after_commit")
     await plant.case.until("the filing", lambda run: step(run, "filing") == "running")
     while await plant.filings() == 0:
+        await plant.case.state()
+    await plant.worker.kill()
+    await plant.worker.start()
+    await _ends_well(plant)
+
+
+async def test_a_worker_killed_during_a_call_that_lands_late(plant: Plant) -> None:
+    await plant.sign("late_commit", after=5)
+    while await plant.faults_to_come():
         await plant.case.state()
     await plant.worker.kill()
     await plant.worker.start()

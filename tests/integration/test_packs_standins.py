@@ -17,7 +17,7 @@ async def test_standins_serve_on_this_machine_until_ended(module: str) -> None:
         said = re.search(r"http://127\.0\.0\.1:\d+", (await process.stdout.readline()).decode())
         assert said
         async with aiohttp.ClientSession() as session, session.get(f"{said[0]}/__standin/actions") as response:
-            assert await response.json() == {"count": 0, "actions": []}
+            assert await response.json() == {"count": 0, "actions": [], "faults_to_come": 0}
     finally:
         process.terminate()
         await process.wait()

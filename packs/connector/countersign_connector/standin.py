@@ -1,9 +1,10 @@
 """The base of stand-ins for other systems: counts what they did, and fails the ways real ones do, on request.
 
-Stand-ins run under the demo and the tests only. `GET /__standin/actions` tells every side effect performed;
+Stand-ins run under the demo and the tests only. `GET /__standin/actions` tells every side effect performed, and how many faults are still to come;
 `POST /__standin/faults` with `{"next": KIND, "on": "write" | "read", "skip": 0}` makes the next such request fail:
 `401`, `429`, `500` and `hang` before anything is done; `408_after_commit` and so on, `garbage_after_commit`,
 `hang_after_commit` and `drop_reply_after_commit` after it was; `late_commit` does it `after` seconds, and says nothing.
+`POST /__standin/keys` with `{"honoured": false}` makes it act again under an idempotency key that it knows.
 """
 
 import argparse
@@ -56,6 +57,12 @@ class Fault(Params):
     after: float = Field(default=0, ge=0)  # seconds, for `late_commit`
 
 
+class Keys(Params):
+    """Whether the stand-in acts once under an idempotency key, or each time that it is asked."""
+
+    honoured: bool
+
+
 @dataclass
 class Ledger:
     """What a stand-in did, and how it is to fail next."""
@@ -63,6 +70,7 @@ class Ledger:
     actions: list[JsonObject] = field(default_factory=list)
     faults: deque[Fault] = field(default_factory=deque)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
+    honours_keys: bool = True
 
     def act(self, operation: str, **details: Json) -> None:
         """Count one side effect."""
@@ -88,7 +96,8 @@ def application(routes: Iterable[web.RouteDef], ledger: Ledger | None = None) ->
     """Build a stand-in from its routes, with the ledger's own ones."""
     app = web.Application(middlewares=[_failing])
     app[LEDGER] = ledger or Ledger()
-    app.add_routes([*routes, web.get(f"{_CONTROL}actions", _actions), web.post(f"{_CONTROL}faults", _faults)])
+    app.add_routes([*routes, web.get(f"{_CONTROL}actions", _actions)])
+    app.add_routes([web.post(f"{_CONTROL}faults", _faults), web.post(f"{_CONTROL}keys", _keys)])
     app.on_response_prepare.append(_show_start)
     app.on_shutdown.append(_release)
     return app
@@ -159,8 +168,10 @@ async def _say_nothing(fault: Fault, request: web.Request, handler: Handling) ->
 
 
 async def _actions(request: web.Request) -> web.Response:
-    actions = request.app[LEDGER].actions
-    return web.json_response({"count": len(actions), "actions": actions})
+    ledger = request.app[LEDGER]
+    return web.json_response(
+        {"count": len(ledger.actions), "actions": ledger.actions, "faults_to_come": len(ledger.faults)}
+    )
 
 
 async def _faults(request: web.Request) -> web.Response:
@@ -176,6 +187,14 @@ async def _show_start(request: web.Request, response: web.StreamResponse) -> Non
     """Show whose start this is, so that whoever started it knows its answers from those of others."""
     del request
     response.headers["Countersign-Start"] = os.environ.get("COUNTERSIGN_START", "")
+
+
+async def _keys(request: web.Request) -> web.Response:
+    try:
+        request.app[LEDGER].honours_keys = Keys.model_validate_json(await request.text()).honoured
+    except ValidationError as error:
+        raise problem(400, faults(error)) from None
+    return web.Response(status=204)
 
 
 async def _release(app: web.Application) -> None:
