@@ -16,7 +16,7 @@ Every write names the lease and its attempt: a worker that lost its lease writes
 """
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import psycopg
 
@@ -64,7 +64,9 @@ class _Gate(Crossing):
             return
         if not await self._refuse_unwanted():
             return
-        question = make_question(self.attempt, self.engine.clock())
+        now = self.engine.clock()
+        question = make_question(self.attempt, now)
+        self._void_if_expired(now)
         verdict = await self._ask(question)  # 3
         if verdict is None:
             return
@@ -126,11 +128,15 @@ class _Gate(Crossing):
             return False
         if attempt.approval_id is not None and attempt.is_changed:
             self.void = Void(attempt.approval_id, "the action was changed after it was approved; the approval is void")
-        elif attempt.approval_id is not None and attempt.has_expired(self.engine.clock()):
-            self.void = Void(attempt.approval_id, "the approval expired before it was used")
-        if self.void is not None:
             attempt.approval_id = None
         return True
+
+    def _void_if_expired(self, now: datetime) -> None:
+        """Let nothing pass under an approval that was not used in time, whatever policy says, which is told of it."""
+        attempt = self.attempt
+        if attempt.approval_id is not None and attempt.has_expired(now):
+            self.void = Void(attempt.approval_id, "the approval expired before it was used")
+            attempt.approval_id = None
 
     # 3
     async def _ask(self, question: Question) -> Verdict | None:

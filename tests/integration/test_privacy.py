@@ -26,7 +26,16 @@ from policy.client import OpaEngine
 from receipts.chain import Actor
 from receipts.signing import load_or_create, public_path
 from runtime.desk.evidence import EvidenceDesk
-from runtime.handlers import Call, Handler, HeldError, JsonObject, OutcomeUnknownError, RefusedError, TransientError
+from runtime.handlers import (
+    Call,
+    Handler,
+    HeldError,
+    JsonObject,
+    OutcomeUnknownError,
+    Reconciled,
+    RefusedError,
+    TransientError,
+)
 from runtime.inbox import inbox
 from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
 from runtime.planning.triggers import TriggerConflictError
@@ -69,7 +78,7 @@ class Echo:
             raise self.kinds.pop(0)(everything(self.secrets))
         return self.said(call)
 
-    async def reconcile(self, _call: Call) -> JsonObject | None:
+    async def reconcile(self, _call: Call) -> Reconciled:
         raise ValueError(everything(self.secrets))
 
     async def before(self, call: Call) -> JsonObject:

@@ -6,7 +6,7 @@ from pathlib import Path
 from runtime.definitions.cel.expressions import FUNCTIONS
 from runtime.definitions.checks.schemas import FORMATS
 from runtime.definitions.sources.catalog import load_catalog
-from runtime.handlers import Call, Handler, JsonObject
+from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
 from tests.unit.test_definitions_catalog import pack
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text(encoding="utf-8")
@@ -15,6 +15,10 @@ VERBS, REVIEW, RUNBOOK = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 async def act(call: Call) -> JsonObject:
     return call.params
+
+
+async def look_back(call: Call) -> Reconciled:
+    return Done(call.params)
 
 
 def problems(folder: Path, verbs: str, runbook: str) -> list[str]:
@@ -42,7 +46,7 @@ steps:
 def test_example_of_a_review_has_no_problems_and_its_answers_are_known(tmp_path: Path) -> None:
     pack(tmp_path / "good", verbs_desk=REVIEW, runbooks_check=REVIEWING)
     pack(tmp_path / "bad", verbs_desk=REVIEW, runbooks_check=REVIEWING.replace("'approved'", "'yes'"))
-    handlers = {"slack::post_task": Handler(act, reconcile=act)}
+    handlers = {"slack::post_task": Handler(act, reconcile=look_back)}
     good = load_catalog([tmp_path / "good"], handlers)
     assert (good.problems, good.warnings) == ((), ())
     assert [each.code for each in load_catalog([tmp_path / "bad"], handlers).problems] == ["never"]
