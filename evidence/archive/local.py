@@ -19,7 +19,8 @@ from evidence.archive.archive import (
 from receipts import canonical
 from receipts.fields import Closed, Sha256Hex
 
-_READ_ONLY = 0o444
+_READ_ONLY, _PRIVATE = 0o400, 0o700
+"""What officers saw and what targets answered is for the owner's eyes, and to be changed by nobody."""
 
 
 class _Sidecar(Closed):
@@ -30,7 +31,7 @@ class _Sidecar(Closed):
 
 
 class LocalArchive:
-    """Files that appear whole or not at all, are read-only, and are never replaced. A location is a path."""
+    """Files that appear whole or not at all, are their owner's alone, and are never replaced. A location is a path."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.absolute()
@@ -40,7 +41,8 @@ class LocalArchive:
         check_put(name, data, sha256)
         path = self._folder / name
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(_PRIVATE, parents=True, exist_ok=True)
+            path.parent.mkdir(_PRIVATE, parents=True, exist_ok=True)
             _write_once(path, data)
             _write_once(_beside(path), canonical.dumps(_Sidecar(sha256=sha256, size=len(data)).model_dump()))
         except OSError as error:
@@ -67,7 +69,7 @@ class LocalArchive:
         """Write and remove a file."""
         probe = self._folder / f".probe-{secrets.token_hex(8)}"
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(_PRIVATE, parents=True, exist_ok=True)
             _write_once(probe, b"")
             probe.unlink()
         except OSError as error:

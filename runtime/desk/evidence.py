@@ -8,10 +8,11 @@ from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.model.json_limits import error_text
 from runtime.outbox import messages, retry
-from runtime.store import approvals, evidence_bundles
-from runtime.store.evidence_bundles import BundleLease
-from runtime.store.forgetting import forget_run
-from runtime.store.story import Story, read_story
+from runtime.store import approvals
+from runtime.store.evidence import bundles as stored
+from runtime.store.evidence.bundles import BundleLease
+from runtime.store.evidence.forgetting import forget_run
+from runtime.store.evidence.story import Story, read_story
 
 __all__ = ["BundleLease", "EvidenceDesk", "KeptBundle", "Story"]
 
@@ -39,8 +40,8 @@ class EvidenceDesk:
     async def next_bundle(self, lease: timedelta) -> BundleLease | None:
         """Return a run to seal within the lease, or None."""
         async with self.engine.pool.connection() as conn:
-            await evidence_bundles.open_bundles(conn, self.engine.tenant)
-            return await evidence_bundles.lease_bundle(conn, self.engine.tenant, lease)
+            await stored.open_bundles(conn, self.engine.tenant)
+            return await stored.lease_bundle(conn, self.engine.tenant, lease)
 
     async def forget(self, run_id: str) -> None:
         """Take out of the run's rows what nobody may see: its steps are done with it."""
@@ -55,13 +56,13 @@ class EvidenceDesk:
         """Keep why a try failed; return the pause before the next."""
         pause = retry.delay(PAUSES, lease.tries, self.engine.jitter())
         async with self.engine.pool.connection() as conn:
-            await evidence_bundles.mark_failed(conn, lease.run_id, error_text(self.engine.privacy.text(error)), pause)
+            await stored.mark_failed(conn, lease.run_id, error_text(self.engine.privacy.text(error)), pause)
         return pause
 
     async def mark_stored(self, run_id: str, bundle: KeptBundle) -> None:
         """Keep where the bundle is, once, and say so in the run's thread."""
         async with self.engine.run_tx(run_id) as tx:
-            if await evidence_bundles.mark_stored(tx.conn, run_id, vars(bundle)):
+            if await stored.mark_stored(tx.conn, run_id, vars(bundle)):
                 facts = {name: value for name, value in vars(bundle).items() if name != "retention_until"}
                 tx.leaf("evidence.sealed", facts)
                 thread = await approvals.last_card_of_run(tx.conn, run_id)

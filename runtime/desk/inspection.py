@@ -5,11 +5,12 @@ from typing import Any
 
 from runtime.approvals.rules import shortfall
 from runtime.model.approval import Requirement
-from runtime.store import directory, effects, evidence_bundles, runs
+from runtime.store import directory, effects, runs
 from runtime.store.database import health
 from runtime.store.database.pool import Conn
 from runtime.store.effects import Held
-from runtime.store.evidence_bundles import OpenBundle
+from runtime.store.evidence import bundles as stored
+from runtime.store.evidence.bundles import OpenBundle
 
 __all__ = ["Held", "OpenBundle", "actor", "bundles", "open_bundles", "reachable", "run", "server", "unretained_bundles"]
 
@@ -59,17 +60,17 @@ async def actor(conn: Conn, tenant: str, actor_id: str) -> dict[str, Any] | None
 
 async def bundles(conn: Conn, tenant: str) -> list[dict[str, Any]]:
     """Return the tenant's stored bundles, newest first."""
-    return await evidence_bundles.list_bundles(conn, tenant)
+    return await stored.list_bundles(conn, tenant)
 
 
 async def open_bundles(conn: Conn, tenant: str) -> list[OpenBundle]:
     """Return the tenant's finished runs whose bundle is not stored, the longest open first."""
-    return await evidence_bundles.list_open(conn, tenant)
+    return await stored.list_open(conn, tenant)
 
 
 async def unretained_bundles(conn: Conn, tenant: str, limit: int) -> list[dict[str, Any]]:
     """Return run_id and location of bundles that a bucket took without a retention, newest first."""
-    return await evidence_bundles.list_unretained(conn, tenant, limit)
+    return await stored.list_unretained(conn, tenant, limit)
 
 
 async def run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:

@@ -177,10 +177,11 @@ def test_check_writes_as_often_as_wanted_and_leaves_the_archive_usable(archive: 
 # A folder
 
 
-def test_file_is_read_only_and_its_sidecar_stands_beside_it(tmp_path: Path) -> None:
-    stored = LocalArchive(tmp_path).put(NAME, DATA, DIGEST)
+def test_file_is_its_owners_to_read_and_its_sidecar_stands_beside_it(tmp_path: Path) -> None:
+    stored = LocalArchive(tmp_path / "evidence").put(NAME, DATA, DIGEST)
     path = Path(stored.location)
-    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (DATA, 0o444)
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (DATA, 0o400)
+    assert stat.S_IMODE((tmp_path / "evidence").stat().st_mode) & 0o077 == 0
     assert path.with_name("run-1.zip.json").read_text() == f'{{"sha256":"{DIGEST}","size":{len(DATA)}}}'
     assert len(list(path.parent.iterdir())) == 2
 

@@ -1,0 +1,1 @@
+"""What is read and written about an ended run: its bundle, its story, and what it forgets."""
