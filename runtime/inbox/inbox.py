@@ -19,7 +19,7 @@ from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
 from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.retries import apply_retry
-from runtime.model.json_limits import error_text
+from runtime.model.json_limits import error_text, first_line
 from runtime.model.notification import (
     Applied,
     CancelPayload,
@@ -83,7 +83,7 @@ async def _bury(engine: Engine, notification_id: str, error: PayloadError) -> Ma
 async def _put_off(engine: Engine, notification_id: str, error: Exception) -> Mapping[str, Any]:
     """Have it tried again after a pause that grows. The first time it is logged: the fault is ours to mend."""
     async with engine.pool.connection() as conn, conn.transaction():
-        reason = error_text(engine.privacy.text(f"{type(error).__name__}: {error}"))
+        reason = error_text(engine.privacy.text(f"{type(error).__name__}: {first_line(error)}"))
         failures = await notifications.count_failure(conn, notification_id, reason)
         pause = delay(_BACKOFF, failures, engine.jitter())
         await notifications.postpone(conn, notification_id, engine.clock() + pause)

@@ -20,6 +20,10 @@ async def apply_to_letter(
         await notifications.move(conn, payload.letter_id, status, NotificationStatus.RECEIVED, None, now)
         engine.wakeup.poke()
     else:
-        dropped = {"status": str(NotificationStatus.DROPPED), "reason": payload.reason, "by": notification.actor.id}
+        dropped = {
+            "status": str(NotificationStatus.DROPPED),
+            "reason": engine.privacy.text(payload.reason),
+            "by": notification.actor.id,
+        }
         await notifications.move(conn, payload.letter_id, status, NotificationStatus.DROPPED, dropped, now)
     return Applied(NotificationStatus.APPLIED, {"letter_id": payload.letter_id})

@@ -20,7 +20,7 @@ async def apply_retry(engine: Engine, conn: Conn, notification: Notification, pa
     reads = await steps.wake_reads(conn, tx.run_id, tx.now) if payload.effect_id is None else []
     if not woken and not reads:
         return Applied(NotificationStatus.STALE, {"reason": "nothing of it waits for a pause to pass"})
-    facts = {"reason": payload.reason, "effects": woken, "reads": reads}
+    facts = {"reason": (await tx.privacy()).text(payload.reason), "effects": woken, "reads": reads}
     tx.leaf("run.retry_requested", facts, actor=notification.actor, effect_id=payload.effect_id)
     await tx.flush()
     engine.wakeup.poke()

@@ -145,9 +145,11 @@ class Stage:
 
     async def answer(self, step: str, payload: type[CompletionPayload] | type[ProgressPayload], **said: Any) -> None:
         """Let the other side of the durable step say something."""
-        waits = await self.bench.rows("SELECT correlation_key FROM waits WHERE step = %s AND status = 'active'", step)
+        waits = await self.bench.rows(
+            "SELECT correlation_key, token FROM waits WHERE step = %s AND status = 'active'", step
+        )
         for wait in waits:
-            body = {"result": {}, "token": None, "verbs": ["await_answer"], **said}
+            body = {"result": {}, "token": wait["token"], "verbs": ["await_answer"], **said}
             notification = Notification(
                 notification_id=self.bench.engine.new_id("ntf"),
                 tenant=TENANT,
@@ -223,6 +225,7 @@ async def play(stage: Stage, ref: str) -> None:
     run_id = (await bench.start("bench.private", payload, ref=ref)).run_id
     await bench.settle()
     await stage.answer("ask", ProgressPayload, message=said)
+    await stage.answer("ask", CompletionPayload, result={"count": said})  # refused: the step goes on waiting
     for _ in range(6):
         await stage.decide(said)
         await bench.later(minutes=3)
