@@ -10,6 +10,8 @@ from runtime.store import notifications
 
 EARLY_LASTS = timedelta(days=7)
 """After that an early answer is a dead letter."""
+_MEANWHILE = timedelta(minutes=10)
+"""Longer than the transaction lasts in which a wait opens: what came before, was seen by it."""
 
 log = logging.getLogger(__name__)
 
@@ -21,9 +23,10 @@ async def look_after_early(engine: Engine) -> int:
         "code": str(AnswerCode.UNMATCHED),
         "reason": f"no step waited for this within {EARLY_LASTS.days} days",
     }
+    now = engine.clock()
     async with engine.pool.connection() as conn:
-        opened = await notifications.receive_opened(conn, engine.tenant)
-        buried = await notifications.bury_early(conn, engine.tenant, engine.clock() - EARLY_LASTS, outcome)
+        opened = await notifications.receive_opened(conn, engine.tenant, now - _MEANWHILE)
+        buried = await notifications.bury_early(conn, engine.tenant, now - EARLY_LASTS, outcome)
     for notification_id in buried:
         log.warning("notification %s is a dead letter: %s", notification_id, outcome["reason"])
     if opened:

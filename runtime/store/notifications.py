@@ -166,16 +166,16 @@ async def receive_early(conn: Conn, tenant: str, correlation_key: str) -> None:
     )
 
 
-async def receive_opened(conn: Conn, tenant: str) -> int:
-    """Have early answers looked at again whose wait opened in the very moment in which they were put aside."""
+async def receive_opened(conn: Conn, tenant: str, since: datetime) -> int:
+    """Have early answers looked at again whose wait opened in the very moment, after `since`, when they came."""
     done = await conn.execute(
         """
         UPDATE notifications n SET status = 'received', outcome = NULL
           FROM waits w JOIN runs r USING (run_id)
-         WHERE n.status = 'early' AND n.tenant = %(tenant)s AND r.tenant = %(tenant)s
+         WHERE n.status = 'early' AND n.tenant = %(tenant)s AND n.received_at > %(since)s AND r.tenant = %(tenant)s
            AND w.correlation_key = n.correlation_key AND w.status = 'active'
         """,
-        {"tenant": tenant},
+        {"tenant": tenant, "since": since},
     )
     return done.rowcount
 

@@ -65,5 +65,6 @@ notifications = Table(
     one_of("status", NotificationStatus),
     partial("ix_notifications_received", "tenant", "next_try_at", where="status = 'received'"),
     partial("ix_notifications_early", "tenant", "correlation_key", where="status = 'early'"),
+    partial("ix_notifications_early_since", "tenant", "received_at", where="status = 'early'"),
     partial("ix_notifications_dead", "tenant", "received_at", where="status = 'dead_letter'"),
 )

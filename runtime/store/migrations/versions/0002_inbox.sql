@@ -19,6 +19,7 @@ UPDATE notifications SET status = 'refused'
  WHERE status = 'dead_letter' AND kind = 'vote' AND outcome ->> 'code' NOT IN ('vote.unknown', 'vote.unusable');
 UPDATE notifications SET applied_at = NULL WHERE status = 'dead_letter';
 CREATE INDEX ix_notifications_early ON notifications (tenant, correlation_key) WHERE status = 'early';
+CREATE INDEX ix_notifications_early_since ON notifications (tenant, received_at) WHERE status = 'early';
 CREATE INDEX ix_notifications_dead ON notifications (tenant, received_at) WHERE status = 'dead_letter';
 
 -- a fault of ours throws nothing away
