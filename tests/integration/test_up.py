@@ -56,17 +56,22 @@ async def up(home: Path, *arguments: str, env: Mapping[str, str] | None = None) 
                 said.append((await running.process.stdout.readline()).decode())
                 assert said[-1], await running.process.communicate()
         yield Up(running, said, {"COUNTERSIGN_HOME": str(home)}, home)
-        if running.process.returncode is None:
-            running.process.terminate()
-            assert await running.ended() == 0
 
 
 @pytest.fixture(scope="module")
 async def system(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Up]:
     """One that all tests here look at; it was told its port by the setting."""
     home = tmp_path_factory.mktemp("up") / "home"
-    async with up(home, env={"COUNTERSIGN_PORT": str(free_port())}) as running:
+    async with up(home, "--with-case", env={"COUNTERSIGN_PORT": str(free_port())}) as running:
         yield running
+        # ended in the same moment as all its children, as a service manager does it, it starts none of them again
+        for pid in await _children(running.process.process.pid):
+            os.kill(pid, signal.SIGTERM)
+        running.process.process.terminate()
+        assert await running.process.ended() == 0
+        told = "\n".join(line["message"] for line in running.process.lines)
+        assert "starting it again" not in told
+        assert "Traceback" not in told
 
 
 def is_one_sentence(finished: Finished, says: str) -> bool:
@@ -122,6 +127,10 @@ async def test_cases_of_every_pack_are_listed_and_brought_in_as_often_as_one_lik
 
 def _shows(run: str, message: dict[str, Any]) -> bool:
     return run in str(message["blocks"])
+
+
+async def test_one_case_of_each_pack_is_brought_in_from_the_start_if_one_likes(system: Up) -> None:
+    assert [line.split()[1] for line in system.said if line.startswith("Case:")] == ["incident-triage", "kyc"]
 
 
 async def test_a_case_that_is_not_there_is_a_sentence_with_those_that_are(system: Up) -> None:
@@ -181,18 +190,6 @@ async def test_a_trigger_where_nothing_runs_says_so(tmp_path: Path) -> None:
     words = ["trigger", "kyc.onboarding", str(tmp_path / "x"), "--ref", "1"]
     finished = await command(*words, env={"COUNTERSIGN_HOME": str(tmp_path)})
     assert is_one_sentence(finished, "nothing runs here")
-
-
-async def test_ended_with_all_its_children_it_starts_none_of_them_again(tmp_path: Path) -> None:
-    async with up(tmp_path / "home", "--port=0", "--with-case") as running:
-        assert [line.split()[1] for line in running.said if line.startswith("Case:")] == ["incident-triage", "kyc"]
-        for pid in await _children(running.process.process.pid):
-            os.kill(pid, signal.SIGTERM)
-        running.process.process.terminate()
-        assert await running.process.ended() == 0
-    told = "\n".join(line["message"] for line in running.process.lines)
-    assert "starting it again" not in told
-    assert "Traceback" not in told
 
 
 async def _children(pid: int) -> list[int]:
