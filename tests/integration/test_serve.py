@@ -280,7 +280,8 @@ async def test_a_click_reaches_the_run(dsn: str, opa: OpaChild, tmp_path: Path, 
 async def _upload(world: World, edge: Edge, run_id: str) -> None:
     await _until(edge, run_id, "documents", "parked")
     (asked,) = await world.requests()
-    word = {"id": "1", "type": "completed", "correlation_key": asked["correlation_key"]}
+    wait = {"correlation_key": asked["correlation_key"], "token": asked["token"]}
+    word = {"id": "1", "type": "completed", **wait}
     answer = await edge.notify(**word, result={"documents": DOCUMENTS})
     assert answer.body["status"] == "applied"
 
