@@ -137,6 +137,17 @@ async def test_a_group_that_policy_asks_and_nobody_is_in_is_found(
         assert await ill(settings) == {"groups": "nobody can be asked in: senior-compliance"}
 
 
+async def test_a_requirement_that_its_groups_cannot_fulfil_is_found(
+    well: dict[str, Any], dsn: str, tmp_path: Path
+) -> None:
+    text = DIRECTORY.read_text(encoding="utf-8").replace("groups: [compliance", "groups: [onboarding", 2)
+    (tmp_path / "directory.yaml").write_text(text.replace("senior-compliance]", "other]"), encoding="utf-8")
+    settings = settings_of(**{**well, "dsn": dsn, "directory": tmp_path / "directory.yaml"})
+    async with composed(settings):
+        found = await ill(settings)
+    assert "requirement high cannot be fulfilled: it needs 2 distinct people, and 1 may decide" in found["groups"]
+
+
 async def test_migrations_that_are_behind_are_found(well: dict[str, Any], postgres: str) -> None:
     with database(postgres, "doctor_empty", template="template0") as dsn:
         found = await ill(settings_of(**{**well, "dsn": dsn}))
