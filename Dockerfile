@@ -27,6 +27,8 @@ RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin countersign \
 USER countersign
 
 ENV COUNTERSIGN_HOST=0.0.0.0
+# Where the Python packages of your own packs are, if you have any.
+ENV PYTHONPATH=/own/python
 EXPOSE 8080
 ENTRYPOINT ["countersign"]
 CMD ["serve"]

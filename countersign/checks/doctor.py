@@ -7,41 +7,46 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from bot.slack.client import slack_client
 from bot.slack.doctor import Fact, check_slack
 from countersign.checks import directory, evidence
 from countersign.checks.held import held
 from countersign.checks.probe import examined
 from countersign.compose.archive import make_archive
 from countersign.compose.engine import make_policy, validated_catalog
-from countersign.config.settings import Settings, required
+from countersign.compose.slack import make_client
+from countersign.compose.system import Role
+from countersign.config.settings import Settings
 from receipts.signing import load_or_create
 from runtime.clock import Clock
 from runtime.model.json_limits import first_line
 
 Check = Callable[[Settings], Awaitable[list[Fact]]]
 
+_ALL = frozenset(Role)
+_CALLERS, _CLICKS, _WORK = frozenset({Role.EDGE}), frozenset({Role.BOT}), frozenset({Role.WORKER})
 _REACH = "Set COUNTERSIGN_DATABASE_URL to a PostgreSQL that runs and can be reached from here."
 
 
-async def examine(settings: Settings, clock: Clock) -> list[Fact]:
-    """Return every check's result, in an order in which a person would mend things."""
-    checks: tuple[tuple[str, Check, str], ...] = (
-        ("program", _program, "Install the program with `make up`, or use its image."),
-        ("database", partial(directory.database, clock=clock), _REACH),
-        ("migrations", directory.migrations, _REACH),
-        ("policy", partial(_policy, clock=clock), "Start OPA with the policy bundle, as docs/policy.md says."),
-        ("definitions", _definitions, "Mend COUNTERSIGN_PACKS and COUNTERSIGN_PACK."),
-        ("directory file", directory.file, "Mend the file; the message says where."),
-        ("groups", partial(directory.groups, clock=clock), "Mend database, policy and channels first."),
-        ("callers", directory.callers, "Mend the database first."),
-        ("slack", _slack, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
-        ("held", held, "Mend the database first."),
-        ("archive", partial(_archive, clock=clock), "Check the settings that begin with COUNTERSIGN_S3_."),
-        ("evidence", partial(evidence.evidence, clock=clock), "Mend the database first."),
-        ("signing key", _key, "Let it be an Ed25519 key in PEM that its owner alone may read."),
+async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> list[Fact]:
+    """Return the result of every check of what the roles need, in an order in which a person would mend things."""
+    checks: tuple[tuple[str, Check, frozenset[Role], str], ...] = (
+        ("program", _program, _ALL, "Install the program with `make up`, or use its image."),
+        ("database", partial(directory.database, clock=clock), _ALL, _REACH),
+        ("migrations", directory.migrations, _ALL, _REACH),
+        ("policy", partial(_policy, clock=clock), _ALL, "Start OPA with the policy bundle, as docs/policy.md says."),
+        ("definitions", _definitions, _ALL, "Mend COUNTERSIGN_PACKS and COUNTERSIGN_PACK."),
+        ("directory file", directory.file, _CALLERS, "Mend the file; the message says where."),
+        ("groups", partial(directory.groups, clock=clock), _ALL, "Mend database, policy and channels first."),
+        ("callers", directory.callers, _CALLERS, "Mend the database first."),
+        ("slack transport", _transport, _CLICKS, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
+        ("slack", _slack, _CLICKS | _WORK, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
+        ("held", held, _ALL, "Mend the database first."),
+        ("archive", partial(_archive, clock=clock), _WORK, "Check the settings that begin with COUNTERSIGN_S3_."),
+        ("evidence", partial(evidence.evidence, clock=clock), _WORK, "Mend the database first."),
+        ("signing key", _key, _WORK, "Let it be an Ed25519 key in PEM that its owner alone may read."),
     )
-    return [fact for name, check, remedy in checks for fact in await _guarded(name, check(settings), remedy)]
+    wanted = ((name, check, remedy) for name, check, needed_by, remedy in checks if needed_by & roles)
+    return [fact for name, check, remedy in wanted for fact in await _guarded(name, check(settings), remedy)]
 
 
 async def _guarded(name: str, check: Awaitable[list[Fact]], remedy: str) -> list[Fact]:
@@ -70,18 +75,20 @@ async def _definitions(settings: Settings) -> list[Fact]:
     return [Fact("definitions", ok=not problems, detail=detail, remedy="Mend the files; the messages say where.")]
 
 
+async def _transport(settings: Settings) -> list[Fact]:
+    by = [
+        *(["Socket Mode"] if settings.slack_app_token else []),
+        *(["HTTP"] if settings.slack_signing_secrets else []),
+    ]
+    detail = " and ".join(by) or "none, so no click can be heard"
+    remedy = "Set COUNTERSIGN_SLACK_SIGNING_SECRETS for HTTP, or COUNTERSIGN_SLACK_APP_TOKEN for Socket Mode."
+    return [Fact("slack transport", bool(by), detail, remedy)]
+
+
 async def _slack(settings: Settings) -> list[Fact]:
-    client = slack_client(required(settings, "slack_bot_token"), settings.slack_api_url)
-    app_token = settings.slack_app_token
-    heard = [*(["Socket Mode"] if app_token else []), *(["HTTP"] if settings.slack_signing_secrets else [])]
-    transport = Fact(
-        "slack transport",
-        ok=bool(heard),
-        detail=" and ".join(heard) or "none, so no click can be heard",
-        remedy="Set COUNTERSIGN_SLACK_SIGNING_SECRETS for HTTP, or COUNTERSIGN_SLACK_APP_TOKEN for Socket Mode.",
-    )
+    client, app_token = make_client(settings), settings.slack_app_token
     channels = [channel for channel in (settings.slack_channel, *settings.slack_channels.values()) if channel]
-    return [transport, *await check_slack(client, app_token.get_secret_value() if app_token else None, channels)]
+    return await check_slack(client, app_token.get_secret_value() if app_token else None, channels)
 
 
 async def _archive(settings: Settings, clock: Clock) -> list[Fact]:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import typer
 
 from countersign.cli.acts import cancel, retry
-from countersign.cli.command import attached_settings, out, own_settings, run, shared_settings
+from countersign.cli.command import attached_settings, out, own_settings, roles_of, run, shared_settings
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
 from countersign.cli.letters import letters
@@ -78,13 +78,10 @@ def serve(
     ] = None,
 ) -> None:
     """Run the given roles with the parts that the settings point to."""
-    from countersign.compose.system import Role
     from countersign.serve import serve as run_serve
 
-    unknown = sorted(set(role or ()) - set(Role))
-    if unknown:
-        raise typer.BadParameter(f"no role {', '.join(unknown)}; there are {', '.join(Role)}")
-    run(run_serve(own_settings(serving=True), [Role(one) for one in role or Role]))
+    roles = roles_of(role)
+    run(run_serve(own_settings(serving=True), roles))
 
 
 @app.command()
@@ -123,7 +120,12 @@ def config() -> None:
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    role: Annotated[
+        list[str] | None,
+        typer.Option(help="A role whose parts to check: edge, bot, worker or sweeps; may be repeated, else all."),
+    ] = None,
+) -> None:
     """Check every part, and say what is wrong and what to do."""
     from countersign.checks.doctor import examine
     from countersign.embedded.system import PARTS
@@ -132,7 +134,7 @@ def doctor() -> None:
     settings, attached = attached_settings()
     if attached is None and not any(getattr(settings, part) for part in PARTS):
         out.print(f"nothing runs here, in {settings.home}: start `countersign up`, or set what is missing")
-    facts = run(examine(settings, utc_now))
+    facts = run(examine(settings, utc_now, roles_of(role)))
     for fact in facts:
         out.print(f"{'ok  ' if fact.ok else 'FAIL'}  {fact.name}: {fact.detail}")
         if not fact.ok:

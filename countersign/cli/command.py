@@ -6,9 +6,11 @@ import sys
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
+    from countersign.compose.system import Role
     from countersign.config.settings import Settings
     from countersign.embedded.attach import Attached
 
@@ -54,6 +56,15 @@ def attached_settings(*needed: str) -> "tuple[Settings, Attached | None]":
             f"nothing runs here, in {settings.home}: start `countersign up`, or set {' and '.join(missing)}"
         )
     return settings, attached
+
+
+def roles_of(names: list[str] | None) -> "frozenset[Role]":
+    """Return the roles by these names, and all of them where none is named."""
+    from countersign.compose.system import Role
+
+    if unknown := sorted(set(names or ()) - set(Role)):
+        raise typer.BadParameter(f"no role {', '.join(unknown)}; there are {', '.join(Role)}")
+    return frozenset(Role(name) for name in names or Role)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SecretsSettingsSource, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError
 
 from countersign.config.dsn import check_dsn
@@ -91,6 +92,15 @@ CallerSecret = Annotated[SecretStr, _secret(32)]
 Word = Annotated[str, Field(min_length=1)]
 
 
+class _SecretFiles(SecretsSettingsSource):
+    """Files of secrets; an empty one says no more than an empty variable."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
+        """Return the text of a file, or None where there is none in it."""
+        value, key, is_complex = super().get_field_value(field, field_name)
+        return value or None, key, is_complex
+
+
 class Settings(BaseSettings):
     """What the program runs with. A value that is a mapping or a list is JSON in the environment; empty is not set."""
 
@@ -158,6 +168,19 @@ class Settings(BaseSettings):
     start: str | None = Field(None, description="nonce by which embedded mode knows the answers of its own processes")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
     log_format: Literal["auto", "json", "text"] = Field("auto", description="auto: text on a terminal, JSON elsewhere")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic's signature
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read what is given, the environment, and files of secrets, of which an empty one is not set either."""
+        folder = getattr(file_secret_settings, "secrets_dir", None)
+        return init_settings, env_settings, _SecretFiles(settings_cls, folder)
 
     @model_validator(mode="after")
     def _whole_key(self) -> Self:

@@ -4,7 +4,7 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 START_ATTEMPTS = 12
 USER, PASSWORD = "countersign-test", "countersign-test-password"
+ROOT_USER = {"MINIO_ROOT_USER": USER, "MINIO_ROOT_PASSWORD": PASSWORD}
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,13 @@ def find_minio() -> str:
 
 
 @contextmanager
-def minio_server(folder: Path, pair: Pair | None = None, authority: Path | None = None) -> Iterator[MinioServer]:
-    """Run MinIO on a data folder until the block ends; over TLS where it has a certificate."""
+def minio_server(
+    folder: Path,
+    pair: Pair | None = None,
+    authority: Path | None = None,
+    root: Mapping[str, str] = ROOT_USER,
+) -> Iterator[MinioServer]:
+    """Run MinIO on a data folder until the block ends; over TLS where it has a certificate. `root` says who is that."""
     port, console = _free_port(), _free_port()
     if pair is not None:
         certificates = folder / ".minio/certs"  # where it looks for them
@@ -69,8 +75,7 @@ def minio_server(folder: Path, pair: Pair | None = None, authority: Path | None 
     environment = {
         "PATH": os.defpath,
         "HOME": str(folder),
-        "MINIO_ROOT_USER": USER,
-        "MINIO_ROOT_PASSWORD": PASSWORD,
+        **root,
         "MINIO_BROWSER": "off",
         "MINIO_UPDATE": "off",
     }

@@ -10,6 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from countersign.checks.doctor import examine
+from countersign.compose.system import Role
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
 from receipts.signing import load_or_create
@@ -19,6 +20,7 @@ from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_se
 from tests.integration.program_stage import SECRETS, command, composed, database, environment, sandbox, settings_of
 from tests.opa_server import copy_policies, own_opa
 
+ALL = frozenset(Role)
 CANARY = "canary-2b6d"
 FACTS = {
     "program",
@@ -81,7 +83,7 @@ async def well(
 
 async def ill(settings: Settings) -> dict[str, str]:
     """Return what the doctor finds wrong: name to detail. Every finding has a remedy, and nothing shows a secret."""
-    facts = await examine(settings, utc_now)
+    facts = await examine(settings, utc_now, ALL)
     wrong = {fact.name: fact.detail for fact in facts if not fact.ok}
     assert all(fact.remedy and fact.detail and "\n" not in fact.detail for fact in facts if not fact.ok)
     assert CANARY not in str(facts)
@@ -89,7 +91,7 @@ async def ill(settings: Settings) -> dict[str, str]:
 
 
 async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, Any]) -> None:
-    facts = await examine(settings_of(**well), utc_now)
+    facts = await examine(settings_of(**well), utc_now, ALL)
     assert [fact for fact in facts if not fact.ok] == []
     assert {fact.name for fact in facts} == FACTS
 
@@ -155,7 +157,7 @@ async def test_migrations_that_are_behind_are_found(well: dict[str, Any], postgr
 
 
 async def test_clocks_that_differ_are_found(well: dict[str, Any]) -> None:
-    facts = await examine(settings_of(**well), lambda: utc_now() - timedelta(seconds=5))
+    facts = await examine(settings_of(**well), lambda: utc_now() - timedelta(seconds=5), ALL)
     assert [fact.name for fact in facts if not fact.ok] == ["clock"]
 
 
@@ -203,7 +205,7 @@ async def test_a_key_that_is_not_there_is_left_to_be_made(well: dict[str, Any], 
 
 async def test_a_local_folder_is_no_finding_but_its_limits_are_told(well: dict[str, Any], tmp_path: Path) -> None:
     settings = settings_of(**{**well, "home": tmp_path, "s3_bucket": None})
-    facts = {fact.name: fact for fact in await examine(settings, utc_now)}
+    facts = {fact.name: fact for fact in await examine(settings, utc_now, ALL)}
     assert all(fact.ok for fact in facts.values())
     assert "no locks" in facts["archive locked"].detail
 
@@ -227,3 +229,24 @@ async def test_the_command_names_all_that_is_missing_where_nothing_is_set(tmp_pa
     )
     for name in ("DATABASE_URL", "OPA_URL", "SLACK_BOT_TOKEN", "SLACK_CHANNEL"):
         assert f"COUNTERSIGN_{name} is not set" in finished.out
+
+
+@pytest.mark.parametrize(
+    ("roles", "lacks"),
+    [
+        (
+            {Role.WORKER, Role.SWEEPS},
+            {"slack_signing_secrets": [], "slack_app_token": None, "callers": {}, "directory": None},
+        ),
+        (
+            {Role.EDGE, Role.BOT},
+            {"s3_endpoint": "http://127.0.0.1:1", "s3_secret_key": CANARY, "signing_key": Path("/x")},
+        ),
+        ({Role.SWEEPS}, {"slack_bot_token": None}),
+    ],
+)
+async def test_a_role_is_well_without_the_parts_of_others(
+    well: dict[str, Any], roles: set[Role], lacks: dict[str, Any]
+) -> None:
+    facts = await examine(settings_of(**{**well, **lacks}), utc_now, frozenset(roles))
+    assert [fact for fact in facts if not fact.ok] == []

@@ -4,9 +4,12 @@ import json
 import os
 import re
 import shlex
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import click
 import pytest
@@ -27,17 +30,64 @@ COMMANDS = {name: service for name, service in OURS.items() if "entrypoint" not 
 VARIABLE = re.compile(r"\$\{(\w+)(:[?-])([^}]*)\}")
 
 # What an operator would put into .env.
-GIVEN = {
-    "COUNTERSIGN_TENANT": "acme",
-    "COUNTERSIGN_CALLERS": json.dumps({"portal": "s" * 32}),
-    "COUNTERSIGN_SLACK_BOT_TOKEN": "xoxb-1",
-    "COUNTERSIGN_SLACK_SIGNING_SECRETS": json.dumps(["0123456789abcdef0123456789abcdef"]),
-    "COUNTERSIGN_SLACK_CHANNEL": "C1",
-    "POSTGRES_PASSWORD": "correcthorse",
-    "MINIO_ROOT_USER": "keeper",
-    "MINIO_ROOT_PASSWORD": "batterystaple",
-    "DIRECTORY_FILE": "./directory.yaml",
+GIVEN = {"COUNTERSIGN_TENANT": "acme", "COUNTERSIGN_SLACK_CHANNEL": "C1", "DIRECTORY_FILE": "./directory.yaml"}
+
+# What each container is told, and nobody else is.
+POSTGRES = {"postgres_password", "migrate_database_url", "countersign_database_url"}
+MINIO = {"minio_root_user", "minio_root_password"}
+KEEPER = {"countersign_s3_access_key", "countersign_s3_secret_key"}
+TOLD = {
+    "postgres": POSTGRES,
+    "policy": set(),
+    "opa": set(),
+    "minio": MINIO,
+    "keeper": MINIO | KEEPER,
+    "migrate": {"migrate_database_url"},
+    "bucket": MINIO,
+    "bot": {
+        "countersign_database_url",
+        "countersign_callers",
+        "countersign_slack_bot_token",
+        "countersign_slack_signing_secrets",
+        "countersign_slack_app_token",
+    },
+    "worker": {"countersign_database_url", "countersign_slack_bot_token", "countersign_pack", *KEEPER},
 }
+REACHED = {
+    "data": {"postgres", "migrate", "bot", "worker"},
+    "policy": {"opa", "bot", "worker"},
+    "store": {"minio", "keeper", "bucket", "worker"},
+    "out": {"bot", "worker"},
+}
+SLACK = {
+    "countersign_slack_bot_token": "xoxb-1",
+    "countersign_slack_signing_secrets": json.dumps(["0123456789abcdef0123456789abcdef"]),
+}
+
+
+@pytest.fixture
+def secrets(tmp_path: Path) -> Path:
+    """The files that the operator makes, with Slack's filled in."""
+    folder = tmp_path / "secrets"
+    subprocess.run(["sh", ROOT / "docker/secrets.sh", folder], check=True)
+    for name, value in SLACK.items():
+        (folder / name).write_text(value, encoding="utf-8")
+    return folder
+
+
+def told(name: str) -> dict[str, str]:
+    """Return the files in a container's /run/secrets, and what each is a copy of."""
+    given = SERVICES[name].get("secrets", [])
+    files = [one if isinstance(one, dict) else {"source": one, "target": one} for one in given]
+    return {one["target"]: one["source"] for one in files}
+
+
+def mounted(name: str, secrets: Path, folder: Path) -> Path:
+    """Lay out /run/secrets as a container has it."""
+    folder.mkdir()
+    for target, source in told(name).items():
+        shutil.copy(secrets / source, folder / target)
+    return folder
 
 
 def filled(text: str) -> str:
@@ -64,17 +114,88 @@ def test_all_roles_are_served() -> None:
     assert served == {f"--role={role}" for role in Role}
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_its_environment_holds_settings_that_the_program_accepts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", COMMANDS)
+def test_its_environment_and_secrets_are_settings_that_the_program_accepts(
+    name: str, secrets: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for variable in [one for one in os.environ if one.startswith("COUNTERSIGN_")]:
         monkeypatch.delenv(variable)
-    for variable, value in OURS[name]["environment"].items():
+    for variable, value in OURS[name].get("environment", {}).items():
         monkeypatch.setenv(variable, filled(str(value)))
-    settings = read_settings()
-    if OURS[name]["environment"]:
-        assert settings.tenant == "acme"
-        assert settings.slack_app_token is None
-        assert settings.port == Settings().port
+    files = mounted(name, secrets, tmp_path / "run")
+    settings = read_settings(files)
+    filled_in = [file for file in told(name) if (files / file).read_text(encoding="utf-8").strip()]
+    assert all(getattr(settings, file.removeprefix("countersign_")) for file in filled_in)
+    assert settings.slack_app_token is None
+    assert settings.port == Settings().port
+
+
+def test_each_container_has_the_secrets_that_it_needs_and_no_other() -> None:
+    assert {name: set(told(name).values()) for name in SERVICES} == TOLD
+    declared = yaml.safe_load(COMPOSE)["secrets"]
+    assert declared.keys() == set().union(*TOLD.values())
+    for name, secret in declared.items():
+        assert secret == {"file": f"${{SECRETS_FOLDER:-./secrets}}/{name}"}
+
+
+def test_no_secret_stands_in_an_environment() -> None:
+    for service in SERVICES.values():
+        for name, value in service.get("environment", {}).items():
+            secret = re.search("PASSWORD|SECRET|TOKEN|ACCESS_KEY|CALLERS|DATABASE_URL|ROOT_USER|PACK$", name)
+            assert not secret or value.startswith("/run/secrets/"), name
+
+
+def test_the_secrets_that_can_be_made_are_made_once_for_their_owner_alone(secrets: Path) -> None:
+    made = {file.name: file.read_text(encoding="utf-8") for file in secrets.iterdir()}
+    assert made.keys() == set().union(*TOLD.values())
+    assert secrets.stat().st_mode & 0o077 == 0
+    assert all(file.stat().st_mode & 0o777 == 0o644 for file in secrets.iterdir())
+    subprocess.run(["sh", ROOT / "docker/secrets.sh", secrets], check=True)
+    assert {file.name: file.read_text(encoding="utf-8") for file in secrets.iterdir()} == made
+    long = [value for name, value in made.items() if re.search("password|secret_key|database_url|callers", name)]
+    assert all(re.search("[0-9a-f]{48}", value) for value in long)
+    assert len(set(long)) == len(long)
+
+
+def test_program_and_evidence_have_users_of_their_own(secrets: Path) -> None:
+    logins = {name: urlsplit((secrets / name).read_text()).username for name in POSTGRES if name.endswith("url")}
+    assert logins == {"migrate_database_url": "countersign_migrate", "countersign_database_url": "countersign"}
+    assert SERVICES["postgres"]["environment"]["POSTGRES_USER"] not in logins.values()
+    assert told("migrate")["countersign_database_url"] == "migrate_database_url"
+    assert (secrets / "countersign_s3_access_key").read_text() != (secrets / "minio_root_user").read_text()
+    script = (ROOT / "docker/logins.sh").read_text(encoding="utf-8")
+    for login, role in {"countersign_migrate": "owner", "countersign": "program"}.items():
+        assert re.search(rf"CREATE ROLE {login} LOGIN PASSWORD :'{role}' IN ROLE countersign_{role};", script)
+
+
+def test_each_network_has_those_who_talk_on_it_and_one_alone_leads_out() -> None:
+    networks = yaml.safe_load(COMPOSE)["networks"]
+    members = {
+        network: {name for name, service in SERVICES.items() if network in service.get("networks", [])}
+        for network in networks
+    }
+    assert members == REACHED
+    assert [name for name, network in networks.items() if not (network or {}).get("internal")] == ["out"]
+    assert [name for name, service in SERVICES.items() if service.get("network_mode") == "none"] == ["policy"]
+
+
+def test_no_container_takes_all_the_memory() -> None:
+    for service in SERVICES.values():
+        assert re.fullmatch(r"\d+[mg]", service["deploy"]["resources"]["limits"]["memory"])
+
+
+def test_what_is_ones_own_has_its_place() -> None:
+    for name in ("policy", "bot", "worker"):
+        assert "${OWN_FOLDER:-./own}:/own:ro" in SERVICES[name]["volumes"]
+    assert re.search(r"^ENV PYTHONPATH=/own/python$", DOCKERFILE, re.MULTILINE)
+    for name in ("bot", "worker"):
+        assert SERVICES[name]["environment"]["COUNTERSIGN_PACKS"] == "${COUNTERSIGN_PACKS:-}"
+
+
+def test_files_that_containers_run_are_there() -> None:
+    mounts = [volume.split(":")[0] for service in SERVICES.values() for volume in service.get("volumes", [])]
+    assert all((ROOT / source).exists() for source in mounts if source.startswith("./"))
+    assert (ROOT / SERVICES["keeper"]["entrypoint"][1].lstrip("/")).exists()
 
 
 def test_ports_and_probes_are_those_that_the_program_serves() -> None:
@@ -95,8 +216,9 @@ def test_nothing_but_the_front_can_be_reached_from_outside() -> None:
     assert all(mapping.startswith("127.0.0.1:") for mapping in SERVICES["bot"]["ports"])
 
 
-def test_addresses_name_services_at_the_ports_where_they_listen() -> None:
-    environment = SERVICES["worker"]["environment"]
+def test_addresses_name_services_at_the_ports_where_they_listen(secrets: Path) -> None:
+    environment = dict(SERVICES["worker"]["environment"])
+    environment["COUNTERSIGN_DATABASE_URL"] = (secrets / "countersign_database_url").read_text(encoding="utf-8")
     listens = {
         "opa": next(word for word in SERVICES["opa"]["command"] if word.startswith("--addr")).rpartition(":")[2],
         "minio": SERVICES["minio"]["command"][-1].removeprefix(":"),
@@ -134,24 +256,18 @@ def test_volumes_are_declared_and_used_and_the_key_is_with_the_workers_alone() -
         assert re.search(rf"install -d -o countersign .* {folder}\b", DOCKERFILE)
 
 
-def test_both_serving_services_have_the_directory_where_the_setting_says() -> None:
-    for name in ("bot", "worker"):
-        file = SERVICES[name]["environment"]["COUNTERSIGN_DIRECTORY"]
-        assert any(volume.endswith(f":{file}:ro") for volume in SERVICES[name]["volumes"])
-
-
-def test_no_password_has_a_default() -> None:
-    for name, kind, _ in VARIABLE.findall(COMPOSE):
-        if re.search("PASSWORD|SECRET|CALLERS|BOT_TOKEN|USER", name):
-            assert kind == ":?", name
-    values = [value for service in SERVICES.values() for value in service.get("environment", {}).items()]
-    secret = [value for name, value in values if re.search("PASSWORD|SECRET|TOKEN|ACCESS_KEY", name)]
-    assert secret
-    assert all(value.startswith("${") for value in secret)
+def test_the_front_alone_has_the_directory_where_the_setting_says() -> None:
+    file = SERVICES["bot"]["environment"]["COUNTERSIGN_DIRECTORY"]
+    assert any(volume.endswith(f":{file}:ro") for volume in SERVICES["bot"]["volumes"])
+    assert [
+        name for name, service in SERVICES.items() if "COUNTERSIGN_DIRECTORY" in service.get("environment", {})
+    ] == ["bot"]
 
 
 def test_images_are_pinned() -> None:
-    images = [service["image"] for service in SERVICES.values()] + re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    images = [filled(service["image"]) for service in SERVICES.values()] + re.findall(
+        r"^FROM (\S+)", DOCKERFILE, re.MULTILINE
+    )
     assert len(images) == len(SERVICES) + 1
     assert all(re.search(r":\S*\d+\.\d+|:RELEASE\.\d{4}", image) for image in images)
 
@@ -186,6 +302,6 @@ def test_packages_are_installed_by_hash_and_from_no_named_address() -> None:
 
 
 def test_the_policy_bundle_is_written_where_opa_looks_for_it() -> None:
-    words = shlex.split(SERVICES["policy"]["command"][0].split("&&")[1])
+    words = shlex.split(SERVICES["policy"]["command"][0].rpartition("&&")[2])
     opa = SERVICES["opa"]
     assert Path(words[-1]) == Path(opa["working_dir"]) / opa["command"][-1]

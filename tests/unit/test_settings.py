@@ -149,6 +149,12 @@ def test_secrets_may_come_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert sources["COUNTERSIGN_PORT"] == "its default"
 
 
+def test_an_empty_secret_file_is_not_set(tmp_path: Path) -> None:
+    for name in ("slack_app_token", "slack_signing_secrets", "callers"):
+        (tmp_path / f"countersign_{name}").write_text("\n", encoding="utf-8")
+    assert read_settings(tmp_path) == Settings()
+
+
 def test_explanation_shows_every_setting_and_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     secret = {
         "DATABASE_URL": f"postgresql://u:{CANARY}@db/x",

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Makes the workers' user of MinIO: it can add evidence and read it, and delete none. Safe to run again.
+set -eu
+
+secret() { cat "/run/secrets/$1"; }
+
+export MC_CONFIG_DIR=/tmp/mc
+mc alias set store http://minio:9000 "$(secret minio_root_user)" "$(secret minio_root_password)" >/dev/null
+mc admin policy create store keeper /docker/keeper.json
+mc admin user add store "$(secret countersign_s3_access_key)" "$(secret countersign_s3_secret_key)"
+mc admin policy attach store keeper --user "$(secret countersign_s3_access_key)" || \
+    mc admin policy entities store --user "$(secret countersign_s3_access_key)" | grep -q keeper
