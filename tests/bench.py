@@ -9,7 +9,9 @@ from typing import Any
 
 from psycopg import AsyncConnection
 from psycopg.rows import dict_row
+from pydantic import TypeAdapter
 
+from bot.cards.messages import words
 from policy.model import PolicyEngine
 from receipts.chain import Actor
 from receipts.privacy import Privacy, Secret
@@ -23,6 +25,7 @@ from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
 from runtime.model.approval import VoteVerdict
 from runtime.model.effect import Effect, Purpose
+from runtime.model.messages import Said
 from runtime.model.notification import CompletionPayload, Notification
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger
@@ -100,7 +103,15 @@ class ChatTarget(Target):
         return {"channel": str(call.params.get("channel", "D1")), "ts": f"{len(self.calls)}.0"}
 
     def said(self, operation: str) -> list[JsonObject]:
-        return [dict(call.params) for call in self.calls if call.operation == operation]
+        """Return the params of an operation's calls, those that say something with the bot's words as `text`."""
+        return [_in_words(call.params) for call in self.calls if call.operation == operation]
+
+
+def _in_words(params: JsonObject) -> JsonObject:
+    return {**params, "text": words(_SAID.validate_python(params["said"]))} if "said" in params else dict(params)
+
+
+_SAID: TypeAdapter[Said] = TypeAdapter(Said)
 
 
 CHAT_OPERATIONS = ("post_card", "update_card", "post_message", "direct_message", "post_task")

@@ -4,6 +4,7 @@ Each value stands alone in a plain text object beside fixed words of ours, so th
 What does not fit is counted on the card and stands in full behind "Show all".
 """
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -24,7 +25,7 @@ from bot.cards.blocks import (
     section,
     size,
 )
-from bot.cards.text import Shown, one_line, render, short, short_mrkdwn
+from bot.cards.text import Shown, clip, one_line, plain, render, short, short_mrkdwn
 from bot.cards.wording import (
     approvals,
     button_words,
@@ -33,7 +34,7 @@ from bot.cards.wording import (
     requirement,
     title,
     undone_by,
-    verdict_words,
+    verdict_word,
     what,
 )
 from runtime.desk.model import ApprovalView, FieldView
@@ -131,7 +132,7 @@ def _votes(view: ApprovalView, level: _Level) -> list[Block]:
     votes = view.votes[-level.others :]
     pairs = [
         (
-            plain_text(Shown(f"{level.label(vote.person_name)}\n{verdict_words(view, vote.verdict)}")),
+            plain_text(Shown(f"{level.label(vote.person_name)}\n{verdict_word(view.kind, vote.verdict)}")),
             level.value(vote.reason) if vote.reason else Shown("—"),
         )
         for vote in votes
@@ -189,6 +190,15 @@ def _buttons(view: ApprovalView, now: datetime) -> Block:
     }
 
 
+_USER = re.compile(r"[UW][A-Z0-9]{1,20}")
+
+
+def _call(view: ApprovalView, now: datetime) -> list[Block]:
+    """Call those who are asked, as long as they are."""
+    people = [f"<@{user}>" for user in view.asked if _USER.fullmatch(user)] if is_open(view, now) else []
+    return [context(mrkdwn_text(Shown(f"For {' '.join(people)}")))] if people else []
+
+
 def _outcome(view: ApprovalView, level: _Level) -> list[Block]:
     if view.status is ApprovalStatus.REQUESTED:
         warning = rows([(bold("Nobody can fulfil this"), level.value(view.shortfall))]) if view.shortfall else []
@@ -199,12 +209,17 @@ def _outcome(view: ApprovalView, level: _Level) -> list[Block]:
 def _heading(view: ApprovalView, now: datetime) -> Block:
     has_tier = view.tier and view.kind is not AskKind.TASK  # a review changes nothing by itself
     tier = f" · {short(one_line(view.tier), 20, lines=1)} tier" if has_tier else ""
-    return header(Shown(f"{title(view, now)}{tier}{' · escalated' if view.escalated else ''}"))
+    is_final = view.kind is AskKind.EFFECT and not view.reversible_by
+    # What can't be undone says at once what it is done to.
+    head, hidden = clip(one_line(view.target), 45, lines=1)
+    to = f": {plain(head)}{'…' if hidden else ''}" if is_final and head else ""
+    return header(Shown(f"{title(view, now)}{tier}{' · escalated' if view.escalated else ''}{to}"))
 
 
 def _blocks(view: ApprovalView, now: datetime, level: _Level) -> list[Block]:
     return [
         _heading(view, now),
+        *_call(view, now),
         *_outcome(view, level),
         *rows(_facts(view, level)),
         *_fields(view, level),

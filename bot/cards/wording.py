@@ -43,9 +43,9 @@ def title(view: ApprovalView, now: datetime) -> str:
     return ends.get(view.status, _ENDS[view.status])
 
 
-def verdict_words(view: ApprovalView, verdict: VoteVerdict) -> str:
+def verdict_word(ask: AskKind, verdict: VoteVerdict) -> str:
     """Return what a person said, for a sentence that begins with the name."""
-    return (_DOUBT_VERDICTS if view.kind is AskKind.IN_DOUBT else _VERDICTS)[verdict]
+    return (_DOUBT_VERDICTS if ask is AskKind.IN_DOUBT else _VERDICTS)[verdict]
 
 
 def approvals(view: ApprovalView) -> int:

@@ -95,6 +95,17 @@ class CardPosts:
             raise TransientError("the card is not posted yet")
         return location
 
+    async def link(self, approval_id: str) -> Shown | None:
+        """Return a link to the card, or None where there is none to be had: what it is added to says enough."""
+        location = await self._ledger.location(approval_id)
+        if location is None:
+            return None
+        try:
+            permalink = await self._client.chat_getPermalink(channel=location[0], message_ts=location[1])
+        except FAILURES:
+            return None
+        return link(Shown("Open the card"), str(permalink["permalink"]))
+
     async def _show(self, view: ApprovalView, shown: Card, location: Location) -> Location:
         """Edit the card in place, or put another in its place where Slack says that it stays as it is."""
         try:

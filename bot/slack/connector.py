@@ -7,8 +7,9 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards.blocks import SECTION_LIMIT, Block, section
+from bot.cards.blocks import SECTION_LIMIT, Block, context, mrkdwn_text, section
 from bot.cards.card import BUDGET
+from bot.cards.messages import words
 from bot.cards.text import chunks, clip, mrkdwn, plain
 from bot.slack.card_posts import CardPosts
 from bot.slack.client import FAILURES, error_code, failure
@@ -82,15 +83,15 @@ class SlackConnector:
         """Post text into the thread of a card, or into a channel."""
         params = params_of(PostMessage, call)
         if params.thread_of is None:
-            return await self._post_text(params.channel, params.text, call.key, None)
+            return await self._say(params, params.channel, call.key, None)
         channel, card = await self._cards.location(params.thread_of)
         try:
-            return await self._post_text(channel, params.text, call.key, card)
+            return await self._say(params, channel, call.key, card)
         except SlackApiError as error:
             if error_code(error) not in _NO_THREAD:
                 raise
         channel, thread = await self._cards.thread_anew(params.thread_of)
-        return await self._post_text(channel, params.text, call.key, thread)
+        return await self._say(params, channel, call.key, thread)
 
     async def reconcile_message(self, call: Call) -> Reconciled:
         """Find a message that was posted without an answer."""
@@ -108,7 +109,7 @@ class SlackConnector:
     async def direct_message(self, call: Call) -> JsonObject:
         """Write to one person."""
         params = params_of(DirectMessage, call)
-        return await self._post_text(await self._direct(params), params.text, call.key, None)
+        return await self._say(params, await self._direct(params), call.key, None)
 
     async def reconcile_direct(self, call: Call) -> Reconciled:
         """Find a direct message that was posted without an answer."""
@@ -119,9 +120,14 @@ class SlackConnector:
         response = await self._client.conversations_open(users=params.user)
         return str(response["channel"]["id"])
 
-    async def _post_text(self, channel: str, text: str, key: str, thread: str | None) -> JsonObject:
+    async def _say(self, params: PostMessage | DirectMessage, channel: str, key: str, thread: str | None) -> JsonObject:
+        """Put what happened into words and, where it is about a card that is elsewhere, add the way there."""
+        text = words(params.said)
+        link = await self._cards.link(params.card_of) if params.card_of else None
+        way = [context(mrkdwn_text(link))] if link else []
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
-        return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), _blocks(text), thread)
+        blocks = [*_blocks(text), *way]
+        return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), blocks, thread)
 
 
 def _place(channel: str, message: Mapping[str, Any] | None) -> Reconciled:

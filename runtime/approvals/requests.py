@@ -13,6 +13,7 @@ from runtime.approvals.rules import shortfall
 from runtime.definitions.model import Verb
 from runtime.model.action import Tier
 from runtime.model.approval import AskKind, NewApproval, Requirement
+from runtime.model.messages import Unfulfillable
 from runtime.model.states import EffectStatus, WaitType
 from runtime.outbox import messages
 from runtime.planning.passage import Passage
@@ -210,5 +211,6 @@ async def _tell_unfulfillable(passage: Passage, new: NewApproval) -> None:
     engine, tx = passage.engine, passage.tx
     facts = {"approval_id": new.approval_id, "why": new.shortfall}
     tx.leaf("approval.unfulfillable", facts, step=new.step, approval_id=new.approval_id, effect_id=new.effect_id)
-    text = f"Nobody can fulfil the request for step {new.step} of run {tx.run_id}: {new.shortfall}."
-    await messages.tell_groups(engine, tx, list(engine.routing.doubt_groups), f"unfulfillable:{new.approval_id}", text)
+    said = Unfulfillable(run=await messages.run_name(tx), step=new.step, why=new.shortfall)
+    groups, name = list(engine.routing.doubt_groups), f"unfulfillable:{new.approval_id}"
+    await messages.tell_groups(engine, tx, groups, name, said, new.approval_id)

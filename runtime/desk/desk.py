@@ -1,5 +1,6 @@
 """The runtime's counter, at which the bot stands: people, approvals as they are, and clicks."""
 
+from dataclasses import replace
 from typing import Any
 
 from receipts.chain import Actor
@@ -16,6 +17,9 @@ from runtime.model.notification import Notification, VotePayload, VoteRefusal
 from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
+
+MOST_CALLED = 5
+"""People whom a card calls by name; a larger group reads its channel."""
 
 
 class EngineDesk:
@@ -39,7 +43,13 @@ class EngineDesk:
         row = await approvals.approval_view_row(conn, approval_id)
         if row is None or row["tenant"] != self.tenant:
             return None
-        return view_of(row, await approvals.votes_of(conn, approval_id))
+        groups = row["requirement"]["groups"]
+        people = [*groups, *row["requirement"]["escalate_to"]] if row["escalated"] else groups
+        accounts = await directory.accounts_in_groups(conn, self.tenant, people)
+        view = view_of(row, await approvals.votes_of(conn, approval_id))
+        own = {user for _, user in row["requester_accounts"]}
+        asked = tuple(user for user in accounts if user not in own)
+        return replace(view, asked=asked if len(asked) <= MOST_CALLED else ())
 
     async def pending(self, person_id: str, limit: int) -> Pending:
         """Return how many open approvals the person may decide, and the most urgent of them."""
@@ -132,6 +142,7 @@ def view_of(row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
         groups=tuple(requirement["groups"]),
         all_groups=requirement["all_groups"],
         reason_required=requirement["reason_required"],
+        asked=(),
         votes=tuple(VoteView(v.person_name, VoteVerdict(v.verdict), v.reason, v.at) for v in votes),
         requested_at=row["requested_at"],
         expires_at=row["expires_at"],

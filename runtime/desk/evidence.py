@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.model.json_limits import error_text
+from runtime.model.messages import EvidenceSealed
 from runtime.outbox import messages, retry
 from runtime.store import approvals
 from runtime.store.evidence import bundles as stored
@@ -66,6 +67,7 @@ class EvidenceDesk:
                 facts = {name: value for name, value in vars(bundle).items() if name != "retention_until"}
                 tx.leaf("evidence.sealed", facts)
                 thread = await approvals.last_card_of_run(tx.conn, run_id)
-                text = f"Run {run_id} has ended: {tx.status}. Evidence sealed. SHA-256: {bundle.sha256}"
-                await messages.tell_thread(self.engine, tx, thread, "sealed", text)
+                name = await messages.run_name(tx)
+                said = EvidenceSealed(run=name, status=tx.status, sha256=bundle.sha256)
+                await messages.tell_thread(self.engine, tx, thread, "sealed", said)
         self.engine.wakeup.poke()

@@ -60,6 +60,7 @@ class ApprovalView:
     groups: tuple[str, ...]
     all_groups: bool
     reason_required: bool
+    asked: tuple[str, ...]  # Slack ids of the people in the groups, where they are few enough to be called by name
     votes: tuple[VoteView, ...]
     requested_at: datetime
     expires_at: datetime

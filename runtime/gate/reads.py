@@ -57,7 +57,7 @@ async def _write(engine: Engine, tx: RunTx, lease: ReadLease, end: ReadEnd) -> N
     if end.held and not lease.held:
         log.warning("read %s of run %s is held: %s", lease.path, lease.run_id, end.moved.error)
         tx.leaf("read.held", {"error": end.moved.error}, step=lease.path)
-        await tell_held(engine, tx, f"Step {lease.path}", end.moved.error, f"{lease.path}:{lease.attempt}")
+        await tell_held(engine, tx, lease.path, end.moved.error, f"{lease.path}:{lease.attempt}")
     await advance(engine, tx, end.moved)
     if end.pause is not None:
         await steps.postpone_read(tx.conn, lease, tx.now + end.pause, taken=end.taken, held=end.held)

@@ -9,6 +9,7 @@ from runtime.approvals import requests
 from runtime.engine import Engine
 from runtime.handlers import JsonObject
 from runtime.model.effect import AttemptOutcome, OnDoubt
+from runtime.model.messages import Held
 from runtime.model.states import STEP, EffectStatus, StepStatus, WaitStatus, is_final
 from runtime.outbox import messages, retry
 from runtime.planning.passage import Passage
@@ -166,8 +167,7 @@ async def hold(passage: Passage, reason: str) -> None:
         log.warning("effect %s (%s::%s) is held: %s", effect.effect_id, effect.connector, effect.operation, reason)
         passage.note("effect.held", {"error": reason})
         if not effect.is_message or effect.operation == "post_card":  # of the chat's words those that ask somebody
-            what = f"Step {effect.step}" if effect.step else "A card"
-            await tell_held(passage.engine, tx, what, reason, f"{effect.effect_id}:{effect.attempt}")
+            await tell_held(passage.engine, tx, effect.step, reason, f"{effect.effect_id}:{effect.attempt}")
     if passage.attempt.is_doubtful:
         await _still_in_doubt(passage, reason, None, counted=False, held=True)
     else:
@@ -175,10 +175,10 @@ async def hold(passage: Passage, reason: str) -> None:
         await _nothing_done(passage, EffectStatus.HELD, reason, pause, counted=False)
 
 
-async def tell_held(engine: Engine, tx: RunTx, what: str, reason: str, name: str) -> None:
-    """Tell those who can mend it, once for each `name`."""
-    text = f"{what} of run {tx.run_id} is held: {reason}. It goes on by itself once that is mended."
-    await messages.tell_groups(engine, tx, list(engine.routing.doubt_groups), f"held:{name}", text)
+async def tell_held(engine: Engine, tx: RunTx, step: str, reason: str, name: str) -> None:
+    """Tell those who can mend it, once for each `name`; `step` is "" where a card is held."""
+    said = Held(run=await messages.run_name(tx), step=step, why=reason)
+    await messages.tell_groups(engine, tx, list(engine.routing.doubt_groups), f"held:{name}", said, None)
 
 
 async def _nothing_done(

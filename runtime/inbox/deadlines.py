@@ -3,6 +3,7 @@
 from runtime.engine import Engine
 from runtime.inbox.endings import end_approval
 from runtime.model.approval import ApprovalStatus
+from runtime.model.messages import TimeRunsShort
 from runtime.model.notification import Applied, DeadlinePayload, EscalationPayload, Notification
 from runtime.model.states import NotificationStatus, StepStatus, WaitStatus, WaitType
 from runtime.model.wait import Wait
@@ -52,9 +53,9 @@ async def apply_escalation(
     if wait.approval_id is not None:
         await approvals.touch(conn, wait.approval_id, escalated=True)
         await messages.card_changed(engine, tx, wait.approval_id)
-    text = f"Time runs short for step {wait.step} of run {tx.run_id}. Asking: {', '.join(groups)}."
-    await messages.tell_thread(engine, tx, wait.approval_id, f"escalated:{wait.wait_id}", text)
-    await messages.tell_groups(engine, tx, groups, f"escalated:{wait.wait_id}", text)
+    said = TimeRunsShort(run=await messages.run_name(tx), step=wait.step, groups=groups)
+    await messages.tell_thread(engine, tx, wait.approval_id, f"escalated:{wait.wait_id}", said)
+    await messages.tell_groups(engine, tx, groups, f"escalated:{wait.wait_id}", said, wait.approval_id)
     await tx.flush()
     return Applied(NotificationStatus.APPLIED, {"run_id": wait.run_id, "step": wait.step})
 

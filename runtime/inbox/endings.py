@@ -1,11 +1,10 @@
 """What the end of an approval means for the effect, the step and the card."""
 
-import json
-
 from runtime.engine import Engine
 from runtime.gate import settlement
 from runtime.model.approval import Approval, ApprovalStatus, AskKind, Vote, VoteVerdict
 from runtime.model.effect import AttemptOutcome
+from runtime.model.messages import ApprovalEnded, Note
 from runtime.model.states import STEP, EffectStatus, StepStatus, WaitStatus, is_final
 from runtime.outbox import messages
 from runtime.outbox.attempt import make_attempt
@@ -15,11 +14,6 @@ from runtime.planning.planner import StepMoved
 from runtime.store import approvals, effects, steps, waits
 from runtime.store.passages import read_facts
 from runtime.store.run_tx import RunTx
-
-
-def quoted(reason: str) -> str:
-    """Return a reason as one quoted line, so that it cannot pass for a sentence of ours."""
-    return f": {json.dumps(reason, ensure_ascii=False)}" if reason else "."
 
 
 async def end_approval(
@@ -40,9 +34,14 @@ async def end_approval(
     await ending[approval.kind](engine, tx, approval, status, votes)
     await messages.card_changed(engine, tx, approval.approval_id)
     if approval.kind is AskKind.EFFECT:
-        why = "".join(f" {vote.person_name}{quoted(vote.reason)}" for vote in votes if vote.reason)
-        text = f"Your request in run {tx.run_id}, step {approval.step}, was {status}.{why}"
-        await messages.tell_requester(engine, tx, f"approval:{approval.approval_id}", text)
+        said = ApprovalEnded(
+            run=await messages.run_name(tx),
+            step=approval.step,
+            status=status,
+            votes=[Note(name=vote.person_name, why=vote.reason) for vote in votes if vote.reason],
+        )
+        name = f"approval:{approval.approval_id}"
+        await messages.tell_requester(engine, tx, name, said, approval.approval_id)
 
 
 async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:

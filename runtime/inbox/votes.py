@@ -7,9 +7,10 @@ from typing import Any
 from receipts.chain import Actor
 from runtime.approvals.rules import Ballot, refuse_vote, tally
 from runtime.engine import Engine
-from runtime.inbox.endings import end_approval, quoted
+from runtime.inbox.endings import end_approval
 from runtime.model.actor import Person
-from runtime.model.approval import Approval, ApprovalStatus, AskKind, Refusal, Vote, VoteVerdict
+from runtime.model.approval import Approval, ApprovalStatus, AskKind, Refusal, Vote
+from runtime.model.messages import VoteCounted
 from runtime.model.notification import Applied, Notification, VotePayload
 from runtime.model.states import NotificationStatus
 from runtime.outbox import messages
@@ -140,14 +141,13 @@ async def _count(
     return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": str(status)})
 
 
-_SAID = (
-    {VoteVerdict.APPROVE: "approved", VoteVerdict.REJECT: "rejected"},
-    {VoteVerdict.APPROVE: "says it happened", VoteVerdict.REJECT: "says it did not happen"},
-)
-
-
 async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, vote: Vote, count: int, quorum: int) -> None:
-    said = _SAID[approval.kind is AskKind.IN_DOUBT][vote.verdict]
-    progress = f" ({count} of {quorum})" if vote.verdict is VoteVerdict.APPROVE else ""
-    text = f"{vote.person_name} {said}{progress}{quoted(vote.reason)}"
-    await messages.tell_thread(engine, tx, approval.approval_id, f"vote:{approval.approval_id}:{vote.person}", text)
+    said = VoteCounted(
+        ask=approval.kind,
+        person=vote.person_name,
+        verdict=vote.verdict,
+        reason=vote.reason,
+        count=count,
+        quorum=quorum,
+    )
+    await messages.tell_thread(engine, tx, approval.approval_id, f"vote:{approval.approval_id}:{vote.person}", said)

@@ -1,16 +1,134 @@
-"""What is said in the chat, as data: the parameters of the chat's operations, for those who send and who post."""
+"""What is said in the chat, as data: the parameters of the chat's operations, for those who send and who post.
 
-from typing import Annotated
+The runtime says what happened; the words are the bot's.
+"""
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from runtime.model.approval import ApprovalStatus, AskKind, VoteVerdict
+from runtime.model.states import RunStatus
 
 Text = Annotated[str, Field(min_length=1)]
+Status = Annotated[RunStatus, Field(strict=False)]
 
 
 class Message(BaseModel):
     """Closed to unknown members."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class RunName(Message):
+    """A run as people know it: the title of its runbook, and the reference under which it was triggered."""
+
+    title: str
+    reference: str
+
+
+class Note(Message):
+    """A step, or a person, and why it is named."""
+
+    name: str
+    why: str
+
+
+class VoteCounted(Message):
+    """Somebody's vote counts; `count` of `quorum` have voted so far."""
+
+    kind: Literal["vote_counted"] = "vote_counted"
+    ask: Annotated[AskKind, Field(strict=False)]
+    person: str
+    verdict: Annotated[VoteVerdict, Field(strict=False)]
+    reason: str
+    count: int
+    quorum: int
+
+
+class ApprovalEnded(Message):
+    """What the requester asked for was decided, or not in time; `votes` are those who gave a reason."""
+
+    kind: Literal["approval_ended"] = "approval_ended"
+    run: RunName
+    step: str
+    status: Annotated[ApprovalStatus, Field(strict=False)]
+    votes: list[Note]
+
+
+class TimeRunsShort(Message):
+    """Those next in line are asked."""
+
+    kind: Literal["time_runs_short"] = "time_runs_short"
+    run: RunName
+    step: str
+    groups: list[str]
+
+
+class EffectEnded(Message):
+    """What became of the effect that was asked about."""
+
+    kind: Literal["effect_ended"] = "effect_ended"
+    result: str
+
+
+class RunEnded(Message):
+    """What a run came to: what failed, what people rejected, and what was not done, each with its reason."""
+
+    kind: Literal["run_ended"] = "run_ended"
+    run: RunName
+    status: Status
+    failed: list[Note]
+    rejected: list[Note]
+    skipped: list[Note]
+
+
+class EvidenceSealed(Message):
+    """The evidence of a finished run is stored; `sha256` is its digest in hexadecimal."""
+
+    kind: Literal["evidence_sealed"] = "evidence_sealed"
+    run: RunName
+    status: Status
+    sha256: str
+
+
+class Unfulfillable(Message):
+    """An approval was asked for that nobody can give."""
+
+    kind: Literal["unfulfillable"] = "unfulfillable"
+    run: RunName
+    step: str
+    why: str
+
+
+class Held(Message):
+    """Something waits for somebody to mend something outside. `step` is "" where it is a card."""
+
+    kind: Literal["held"] = "held"
+    run: RunName
+    step: str
+    why: str
+
+
+class Plain(Message):
+    """Words as the first release wrote them into its outbox."""
+
+    kind: Literal["plain"] = "plain"
+    text: Text
+
+
+Said = Annotated[
+    VoteCounted
+    | ApprovalEnded
+    | TimeRunsShort
+    | EffectEnded
+    | RunEnded
+    | EvidenceSealed
+    | Unfulfillable
+    | Held
+    | Plain,
+    Field(discriminator="kind"),
+]
 
 
 class PostCard(Message):
@@ -33,16 +151,28 @@ class UpdateCard(Message):
     revision: int
 
 
-class PostMessage(Message):
+class _Saying(Message):
+    said: Said
+    card_of: Text | None = None  # the approval to whose card a link is given, where there is one
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_first_written(cls, document: Any) -> Any:
+        """Take over what the first release wrote: plain text."""
+        if not isinstance(document, dict) or "text" not in document or "said" in document:
+            return document
+        others = {name: value for name, value in document.items() if name != "text"}
+        return {**others, "said": {"kind": "plain", "text": document["text"]}}
+
+
+class PostMessage(_Saying):
     """slack::post_message: into the thread of an approval's card, or into the channel."""
 
     channel: Text
-    text: Text
     thread_of: Text | None = None
 
 
-class DirectMessage(Message):
+class DirectMessage(_Saying):
     """slack::direct_message."""
 
     user: Text
-    text: Text

@@ -10,7 +10,7 @@ from runtime.engine import Engine
 from runtime.model.action import Tier, dedupe_key
 from runtime.model.approval import Approval
 from runtime.model.effect import NewEffect, OnDoubt, Purpose
-from runtime.model.messages import DirectMessage, Message, PostCard, PostMessage, UpdateCard
+from runtime.model.messages import DirectMessage, Message, PostCard, PostMessage, RunName, Said, UpdateCard
 from runtime.outbox import retry
 from runtime.outbox.propose import propose
 from runtime.store import approvals, directory
@@ -21,6 +21,12 @@ MOST_DIRECT = 10
 
 _RETRY = retry.to_document(Retry(100_000, "exponential", timedelta(seconds=2), timedelta(minutes=2)))
 """A chat that is away is tried until the effect's deadline: for a card, that is as long as its approval is open."""
+
+
+async def run_name(tx: RunTx) -> RunName:
+    """Return the run as people know it."""
+    definition = await tx.definition()
+    return RunName(title=definition.title, reference=tx.row["trigger_ref"])
 
 
 async def post_card(engine: Engine, tx: RunTx, approval_id: str, groups: tuple[str, ...], until: datetime) -> None:
@@ -48,36 +54,36 @@ async def card_outdated(engine: Engine, tx: RunTx, approval: Approval, noticed: 
     await _send(engine, tx, "update_card", channel, update, key, OnDoubt.RETRY)
 
 
-async def tell_thread(engine: Engine, tx: RunTx, approval_id: str | None, name: str, text: str) -> None:
-    """Add a sentence to the card's thread, or to the default channel where there is no card; `name` makes it once."""
+async def tell_thread(engine: Engine, tx: RunTx, approval_id: str | None, name: str, said: Said) -> None:
+    """Say something in the card's thread, or to the default channel where there is no card; `name` makes it once."""
     approval = await approvals.get_approval(tx.conn, approval_id) if approval_id else None
     channel = (approval and approval.channel) or engine.routing.default_channel
-    message = PostMessage(channel=channel, text=text, thread_of=approval_id)
+    message = PostMessage(channel=channel, said=said, thread_of=approval_id)
     await _send(engine, tx, "post_message", channel, message, f"say:{tx.run_id}:{name}", OnDoubt.RECONCILE)
 
 
-async def tell_requester(engine: Engine, tx: RunTx, name: str, text: str) -> None:
-    """Tell the person who asked, if they have a Slack account."""
+async def tell_requester(engine: Engine, tx: RunTx, name: str, said: Said, card_of: str | None) -> None:
+    """Tell the person who asked, if they have a Slack account, with the way to the card of that approval."""
     accounts = await directory.accounts_of(tx.conn, tx.tenant, tx.row["requested_by"])
-    await _tell(engine, tx, [user for _, user in accounts], name, text)
+    await _tell(engine, tx, [user for _, user in accounts], name, said, card_of)
 
 
-async def tell_groups(engine: Engine, tx: RunTx, groups: list[str], name: str, text: str) -> None:
+async def tell_groups(engine: Engine, tx: RunTx, groups: list[str], name: str, said: Said, card_of: str | None) -> None:
     """Tell the groups: one message to each channel of theirs and, where they are few, one to each person as well.
 
     Every message is an effect with leaves of its own, written under the run's lock: a large group hears it once.
     """
     for channel in dict.fromkeys(engine.routing.channel((group,)) for group in groups):
-        message = PostMessage(channel=channel, text=text)
+        message = PostMessage(channel=channel, said=said, card_of=card_of)
         key = f"say:{tx.run_id}:{name}:{channel}"
         await _send(engine, tx, "post_message", channel, message, key, OnDoubt.RECONCILE)
     accounts = await directory.accounts_in_groups(tx.conn, tx.tenant, groups)
-    await _tell(engine, tx, accounts if len(accounts) <= MOST_DIRECT else [], name, text)
+    await _tell(engine, tx, accounts if len(accounts) <= MOST_DIRECT else [], name, said, card_of)
 
 
-async def _tell(engine: Engine, tx: RunTx, users: list[str], name: str, text: str) -> None:
+async def _tell(engine: Engine, tx: RunTx, users: list[str], name: str, said: Said, card_of: str | None) -> None:
     for user in users:
-        message = DirectMessage(user=user, text=text)
+        message = DirectMessage(user=user, said=said, card_of=card_of)
         await _send(engine, tx, "direct_message", user, message, f"dm:{tx.run_id}:{name}:{user}", OnDoubt.RECONCILE)
 
 

@@ -1,6 +1,6 @@
 """Asks the planner and commits its answer: the shell around ``plan``, inside the caller's transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +10,12 @@ from runtime.definitions.model import Definition, Kind, Verb
 from runtime.engine import Engine
 from runtime.model.action import commitment, dedupe_key
 from runtime.model.effect import NewEffect, Purpose
+from runtime.model.messages import Note, RunEnded
 from runtime.model.states import RUN, STEP, StepStatus, WaitStatus, WaitType, is_final
 from runtime.model.step import StepState
 from runtime.outbox import messages, retry
 from runtime.outbox.propose import propose
-from runtime.planning.ending import Ending, ending_of, ending_sentence
+from runtime.planning.ending import Ending, StepNote, ending_of
 from runtime.planning.planner import Event, Proposal, Snapshot, Timer, Transition, plan
 from runtime.planning.waits import open_wait
 from runtime.store import approvals, effects, waits
@@ -156,7 +157,14 @@ async def _clear_up(engine: Engine, tx: RunTx, ending: Ending) -> None:
     """End everything that a finished run still waits for, asks for, or meant to do."""
     await waits.cancel_waits(tx.conn, tx.run_id, tx.now)
     await _reject_and_cancel(engine, tx, f"the run ended: {tx.status}", None)
-    await messages.tell_requester(engine, tx, "run", ending_sentence(tx.run_id, ending))
+    said = RunEnded(
+        run=await messages.run_name(tx),
+        status=ending.status,
+        failed=_notes(ending.failed),
+        rejected=_notes(ending.rejected),
+        skipped=_notes(ending.skipped),
+    )
+    await messages.tell_requester(engine, tx, "run", said, await approvals.last_card_of_run(tx.conn, tx.run_id))
 
 
 async def _reject_and_cancel(engine: Engine, tx: RunTx, reason: str, step: str | None) -> None:
@@ -165,3 +173,7 @@ async def _reject_and_cancel(engine: Engine, tx: RunTx, reason: str, step: str |
     for approval_id in await approvals.cancel_open(tx.conn, tx.run_id, tx.now, step):
         tx.leaf("approval.canceled", {"approval_id": approval_id}, approval_id=approval_id)
         await messages.card_changed(engine, tx, approval_id)
+
+
+def _notes(notes: Sequence[StepNote]) -> list[Note]:
+    return [Note(name=note.step, why=note.why) for note in notes]

@@ -48,25 +48,3 @@ def _notes(steps: Mapping[str, StepState], status: StepStatus) -> tuple[StepNote
 def _said_no(definition: Definition, path: str, state: StepState) -> bool:
     is_review = definition.verb_of(path).wait_type == "human_task" and isinstance(state.result, Mapping)
     return is_review and state.result.get("decision") == "rejected"
-
-
-def ending_sentence(run_id: str, ending: Ending) -> str:
-    """Say it to the person who asked."""
-    said = {
-        RunStatus.SUCCEEDED: f"Your run {run_id} has finished",
-        RunStatus.FAILED_TERMINAL: f"Your run {run_id} has ended without success",
-        RunStatus.CANCELED: f"Your run {run_id} was canceled",
-    }[ending.status]
-    if ending.status is RunStatus.SUCCEEDED and not ending.rejected and not ending.skipped:
-        return f"{said}: every step was done."
-    parts = [
-        *(f"{note.step}: {note.why}" for note in ending.failed[:1]),
-        *(_listed("Rejected", ending.rejected)),
-        *(_listed("Not done", ending.skipped)),
-    ]
-    return ". ".join([said, *(part.rstrip(".") for part in parts)]) + "."
-
-
-def _listed(word: str, notes: tuple[StepNote, ...]) -> list[str]:
-    named = [f"{note.step} ({note.why})" if note.why else note.step for note in notes]
-    return [f"{word}: {', '.join(named)}"] if named else []

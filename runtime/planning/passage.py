@@ -8,6 +8,7 @@ from receipts.model import make_receipt
 from runtime.definitions.model import Verb
 from runtime.engine import Engine
 from runtime.model.effect import AttemptOutcome, Effect
+from runtime.model.messages import EffectEnded
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.outbox import messages
 from runtime.outbox.attempt import Attempt
@@ -127,4 +128,6 @@ class Passage:
             return
         await approvals.touch(self.tx.conn, approval_id, result=result)
         await messages.card_changed(self.engine, self.tx, approval_id)
-        await messages.tell_thread(self.engine, self.tx, approval_id, f"result:{approval_id}", f"Outcome: {result}.")
+        await messages.tell_thread(
+            self.engine, self.tx, approval_id, f"result:{approval_id}", EffectEnded(result=result)
+        )

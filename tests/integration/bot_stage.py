@@ -96,6 +96,7 @@ def ask(approval_id: str = "apr-1", **changes: Any) -> ApprovalView:
         groups=("compliance",),
         all_groups=False,
         reason_required=False,
+        asked=(),
         votes=(),
         requested_at=START,
         expires_at=START + timedelta(hours=8),

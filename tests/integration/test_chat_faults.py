@@ -20,7 +20,7 @@ from edge.messages import RunOut
 from policy.client import OpaEngine
 from runtime.model.approval import ApprovalStatus
 from runtime.store import approvals
-from sandbox.client import SandboxUser
+from sandbox.client import SandboxUser, messages
 from tests.bench import TENANT
 from tests.integration.bot_stage import until
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
@@ -229,3 +229,22 @@ async def _make_so(conn: Any, now: Any, case: dict[str, Any]) -> None:
             "INSERT INTO votes SELECT approval_id, %s, '', '[]', 'approve', '', 'T0ACME', %s, '', %s FROM approvals",
             (person, f"U{account.upper()}", now),
         )
+
+
+async def test_who_is_asked_is_called_and_who_asked_is_told_in_words_with_the_way_to_the_card(chat: Chat) -> None:
+    approval_id = await chat.file()
+    ann, rita = await chat.person("ann"), await chat.person("rita")
+    card = await ann.find_card(lambda message: "Approval needed" in message["text"])
+    assert set(card["mentions"]) == {"UANN", "UBEN", "UCAT"}
+    assert "register:Halvorsen Seefracht" in card["blocks"][0]["text"]["text"]
+    await chat.bench.click("ann", approval_id, "reject", reason="wrong owner")
+    await chat.bench.settle()
+    told = [message for message in messages(await rita.see()) if message["channel"].startswith("D")]
+    assert [message["text"].partition(")")[0] for message in reversed(told)] == [
+        "Your request in One filing (1",
+        "One filing (1",
+    ]
+    for message in told:
+        assert any(f"/archives/{CHANNEL}/p" in link for link in message["links"])
+        assert not {"run_", "failed_terminal", "succeeded"} & set(message["text"].replace(".", " ").split())
+    assert (await ann.find_card(lambda message: message["ts"] == card["ts"]))["mentions"] == []

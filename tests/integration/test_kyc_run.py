@@ -137,6 +137,8 @@ async def test_who_asked_is_told_that_the_review_said_no_and_what_was_not_done(c
     await case.bench.settle()
     assert (await case.bench.run(run_id))["status"] == "succeeded"
     said = [message["text"] for message in case.bench.chat.said("direct_message")][-1]
-    assert said.startswith(f"Your run {run_id} has finished. Rejected: review (an owner is missing). Not done: ")
+    assert said.startswith("Corporate onboarding (")
+    assert ") has finished. Rejected: review (an owner is missing). Not done: " in said
+    assert run_id not in said
     assert "filing (not so: " in said
     assert "every step" not in said

@@ -40,6 +40,7 @@ KYC = ApprovalView(
     groups=("compliance",),
     all_groups=False,
     reason_required=False,
+    asked=(),
     votes=(),
     requested_at=NOW,
     expires_at=NOW + timedelta(hours=8),

@@ -195,7 +195,7 @@ def test_a_decided_card_offers_no_decision_and_says_what_became_of_it(status: Ap
     view = replace(KYC, status=status, votes=(ANNA, BORIS), result="performed", revision=5)
     seen = card(view, now=NOW)
     assert list(buttons(seen)) == [SHOW_ALL]
-    assert f"{words} · high tier\n*What became of it*\nperformed" in shown(seen.blocks)
+    assert f"{words} · high tier: LEI 5493001KJTIIGC8Y1R12\n*What became of it*\nperformed" in shown(seen.blocks)
     assert "Boris Lind\nrejected\nWrong owner" in shown(seen.blocks)
     assert "Expires" not in shown(seen.blocks)
 
@@ -252,3 +252,12 @@ def test_card_says_that_nobody_can_fulfil_the_request() -> None:
     why = "it needs 2 distinct people, and 1 may decide"
     assert why in shown(card(replace(KYC, shortfall=why), now=NOW).blocks)
     assert "Nobody can fulfil" not in shown(card(KYC, now=NOW).blocks)
+
+
+def test_what_cannot_be_undone_names_its_target_in_its_heading_and_people_are_called_while_it_is_open() -> None:
+    final = card(replace(KYC, asked=("U0ANNA", "U0BORIS", "<!channel>")), now=NOW).blocks
+    assert final[0]["text"]["text"] == "Approval needed · high tier: LEI 5493001KJTIIGC8Y1R12"
+    assert final[1]["elements"][0]["text"] == "For <@U0ANNA> <@U0BORIS>"
+    assert "<@" not in shown(card(replace(KYC, asked=("U0ANNA",), status=ApprovalStatus.APPROVED), now=NOW).blocks)
+    undoable = card(replace(KYC, reversible_by="An opposite entry"), now=NOW).blocks
+    assert undoable[0]["text"]["text"] == "Approval needed · high tier"

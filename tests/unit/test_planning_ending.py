@@ -7,7 +7,7 @@ import pytest
 from runtime.definitions.model import Definition
 from runtime.model.states import RunStatus, StepStatus
 from runtime.model.step import StepState
-from runtime.planning.ending import Ending, StepNote, ending_of, ending_sentence
+from runtime.planning.ending import Ending, StepNote, ending_of
 from tests.unit.test_definitions_catalog import GOOD, load
 
 DONE = StepState(StepStatus.SUCCEEDED, {"decision": "rejected", "reason": "no"})
@@ -36,20 +36,3 @@ def test_failed_and_skipped_steps_are_named_with_their_reason(onboard: Definitio
     }
     ending = ending_of(onboard, RunStatus.FAILED_TERMINAL, steps)
     assert (ending.failed, ending.skipped) == ((StepNote("look", "away"),), (StepNote("ask", "not so: x"),))
-    said = "Your run r1 has ended without success. look: away. Not done: ask (not so: x)."
-    assert ending_sentence("r1", ending) == said
-
-
-@pytest.mark.parametrize(
-    ("ending", "said"),
-    [
-        (Ending(RunStatus.SUCCEEDED, (), (), ()), "Your run r1 has finished: every step was done."),
-        (Ending(RunStatus.CANCELED, (), (), ()), "Your run r1 was canceled."),
-        (
-            Ending(RunStatus.SUCCEEDED, (), (StepNote("review", "wrong owner"),), (StepNote("filing", ""),)),
-            "Your run r1 has finished. Rejected: review (wrong owner). Not done: filing.",
-        ),
-    ],
-)
-def test_sentence_says_what_is_so(ending: Ending, said: str) -> None:
-    assert ending_sentence("r1", ending) == said

@@ -1,0 +1,98 @@
+"""What is said about a run, in words: from the runtime's data to sentences for people. All of it is data to Slack."""
+
+import json
+from collections.abc import Sequence
+
+from bot.cards.wording import verdict_word
+from runtime.model.approval import ApprovalStatus, VoteVerdict
+from runtime.model.messages import (
+    ApprovalEnded,
+    EffectEnded,
+    EvidenceSealed,
+    Held,
+    Note,
+    Plain,
+    RunEnded,
+    RunName,
+    Said,
+    TimeRunsShort,
+    Unfulfillable,
+    VoteCounted,
+)
+from runtime.model.states import RunStatus
+
+_DECIDED = {
+    ApprovalStatus.APPROVED: "was approved",
+    ApprovalStatus.REJECTED: "was rejected",
+    ApprovalStatus.EXPIRED: "was not decided in time, so it is not done",
+    ApprovalStatus.CANCELED: "was canceled",
+}
+_ENDED = {
+    RunStatus.SUCCEEDED: "has finished",
+    RunStatus.FAILED_TERMINAL: "has ended without success",
+    RunStatus.CANCELED: "was canceled",
+}
+
+
+def words(said: Said) -> str:  # noqa: PLR0911 - one for each kind
+    """Return what is said."""
+    match said:
+        case VoteCounted():
+            return _vote(said)
+        case ApprovalEnded():
+            return _approval(said)
+        case TimeRunsShort():
+            return f"Time runs short for {said.step} of {_run(said.run)}. Now asked: {', '.join(said.groups)}."
+        case EffectEnded():
+            return f"Outcome: {said.result}."
+        case RunEnded():
+            return _run_ended(said)
+        case EvidenceSealed():
+            return f"{_run(said.run)} {_ended(said.status)}. Evidence sealed. SHA-256: {said.sha256}"
+        case Unfulfillable():
+            return f"Nobody can fulfil the request for {said.step} of {_run(said.run)}: {said.why}."
+        case Held():
+            what = said.step or "A card"
+            return f"{what} of {_run(said.run)} is held: {said.why}. It goes on by itself once that is mended."
+        case Plain():
+            return said.text
+
+
+def _run(run: RunName) -> str:
+    return f"{run.title} ({run.reference})"
+
+
+def _ended(status: RunStatus) -> str:
+    return _ENDED.get(status, "has ended")
+
+
+def _quoted(reason: str) -> str:
+    """Return a reason as one quoted line, so that it cannot pass for a sentence of ours."""
+    return f": {json.dumps(reason, ensure_ascii=False)}" if reason else "."
+
+
+def _vote(said: VoteCounted) -> str:
+    progress = f" ({said.count} of {said.quorum})" if said.verdict is VoteVerdict.APPROVE else ""
+    return f"{said.person} {verdict_word(said.ask, said.verdict)}{progress}{_quoted(said.reason)}"
+
+
+def _approval(said: ApprovalEnded) -> str:
+    why = "".join(f" {vote.name}{_quoted(vote.why)}" for vote in said.votes)
+    return f"Your request in {_run(said.run)}, {said.step}, {_DECIDED.get(said.status, 'has ended')}.{why}"
+
+
+def _run_ended(said: RunEnded) -> str:
+    head = f"{_run(said.run)} {_ended(said.status)}"
+    if said.status is RunStatus.SUCCEEDED and not said.rejected and not said.skipped:
+        return f"{head}: every step was done."
+    parts = [
+        *(f"{note.name}: {note.why}" for note in said.failed[:1]),
+        *_listed("Rejected", said.rejected),
+        *_listed("Not done", said.skipped),
+    ]
+    return ". ".join([head, *(part.rstrip(".") for part in parts)]) + "."
+
+
+def _listed(word: str, notes: Sequence[Note]) -> list[str]:
+    named = [f"{note.name} ({note.why})" if note.why else note.name for note in notes]
+    return [f"{word}: {', '.join(named)}"] if named else []

@@ -1,0 +1,108 @@
+"""What people are told, in words: the outcome and its reasons, and never a status of the engine's or a bare id."""
+
+import json
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from bot.cards.messages import words
+from runtime.model.approval import ApprovalStatus, AskKind, VoteVerdict
+from runtime.model.messages import (
+    ApprovalEnded,
+    DirectMessage,
+    EffectEnded,
+    EvidenceSealed,
+    Held,
+    Note,
+    Plain,
+    PostMessage,
+    RunEnded,
+    RunName,
+    Said,
+    TimeRunsShort,
+    Unfulfillable,
+    VoteCounted,
+)
+from runtime.model.states import RunStatus
+
+RUN = RunName(title="Corporate onboarding", reference="case-7")
+REVIEW = Note(name="review", why="wrong owner")
+
+
+def ended(status: RunStatus, **notes: list[Note]) -> RunEnded:
+    given = {"failed": [], "rejected": [], "skipped": [], **notes}
+    return RunEnded(run=RUN, status=status, **given)  # type: ignore[arg-type]  # the names are the three above
+
+
+APPROVE, REJECT = VoteVerdict.APPROVE, VoteVerdict.REJECT
+SAID: list[tuple[Said, str]] = [
+    (
+        VoteCounted(ask=AskKind.EFFECT, person="Anna", verdict=APPROVE, reason='so "it" is', count=1, quorum=2),
+        r'Anna approved (1 of 2): "so \"it\" is"',
+    ),
+    (VoteCounted(ask=AskKind.IN_DOUBT, person="Anna", verdict=REJECT, reason="", count=1, quorum=1),
+     "Anna says it did not happen."),
+    (
+        ApprovalEnded(run=RUN, step="filing", status=ApprovalStatus.REJECTED, votes=[Note(name="Boris", why="no")]),
+        'Your request in Corporate onboarding (case-7), filing, was rejected. Boris: "no"',
+    ),
+    (
+        ApprovalEnded(run=RUN, step="filing", status=ApprovalStatus.EXPIRED, votes=[]),
+        "Your request in Corporate onboarding (case-7), filing, was not decided in time, so it is not done.",
+    ),
+    (
+        TimeRunsShort(run=RUN, step="filing", groups=["seniors", "board"]),
+        "Time runs short for filing of Corporate onboarding (case-7). Now asked: seniors, board.",
+    ),
+    (EffectEnded(result="performed"), "Outcome: performed."),
+    (
+        ended(RunStatus.SUCCEEDED),
+        "Corporate onboarding (case-7) has finished: every step was done.",
+    ),
+    (
+        ended(RunStatus.SUCCEEDED, rejected=[REVIEW], skipped=[Note(name="filing", why="")]),
+        "Corporate onboarding (case-7) has finished. Rejected: review (wrong owner). Not done: filing.",
+    ),
+    (
+        ended(RunStatus.FAILED_TERMINAL, failed=[Note(name="look", why="away.")]),
+        "Corporate onboarding (case-7) has ended without success. look: away.",
+    ),
+    (
+        ended(RunStatus.CANCELED),
+        "Corporate onboarding (case-7) was canceled.",
+    ),
+    (
+        EvidenceSealed(run=RUN, status=RunStatus.FAILED_TERMINAL, sha256="ab" * 32),
+        f"Corporate onboarding (case-7) has ended without success. Evidence sealed. SHA-256: {'ab' * 32}",
+    ),
+    (
+        Unfulfillable(run=RUN, step="filing", why="nobody is in seniors"),
+        "Nobody can fulfil the request for filing of Corporate onboarding (case-7): nobody is in seniors.",
+    ),
+    (
+        Held(run=RUN, step="", why="not_in_channel"),
+        "A card of Corporate onboarding (case-7) is held: not_in_channel. It goes on by itself once that is mended.",
+    ),
+    (Plain(text="as it was"), "as it was"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("said", "sentence"), SAID, ids=[said.kind for said, _ in SAID])
+def test_what_happened_is_said_in_words_and_survives_the_outbox(said: Said, sentence: str) -> None:
+    assert words(said) == sentence
+    stored = json.loads(DirectMessage(user="U1", said=said).model_dump_json())
+    assert DirectMessage.model_validate(stored).said == said
+
+
+def test_every_kind_has_words() -> None:
+    models = TypeAdapter(Said).json_schema()["$defs"].values()
+    kinds = {one["properties"]["kind"]["const"] for one in models if "kind" in one.get("properties", ())}
+    assert kinds == {said.kind for said, _ in SAID}
+
+
+def test_messages_of_the_first_release_are_still_said() -> None:
+    old = PostMessage.model_validate({"channel": "C1", "text": "hello", "thread_of": None})
+    assert words(old.said) == "hello"
+    for wrong in ({"channel": "C1", "text": ""}, {"channel": "C1"}, {"channel": "C1", "text": "x", "said": {}}):
+        with pytest.raises(ValidationError):
+            PostMessage.model_validate(wrong)
