@@ -33,7 +33,7 @@ class Targets:
         return {
             "bench::look": self.look.handler(writes=False),
             "servicenow::add_work_note": self.note.handler(reconcile=self.note.reconcile),
-            "register::file_report": self.file.handler(),
+            "register::file_report": self.file.handler(reconcile=self.file.reconcile),
             "portal::request_documents": self.portal.handler(),
         }
 
