@@ -48,6 +48,9 @@ async def _reconcile(crossing: Crossing, read_back: ReadBack) -> bool:
     if isinstance(found, Done):
         await crossing.finish(recordable(found.result))
         return False
+    if not isinstance(found, Untouched | Changed):  # a handler of an older contract: what it says is not understood
+        await crossing.finish(OutcomeUnknownError(f"not reconciled: {type(found).__name__} says nothing"))
+        return False
     attempt.cleared = isinstance(found, Untouched) and not may_land
     if attempt.cleared and not attempt.is_spent:
         return True
