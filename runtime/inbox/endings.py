@@ -12,7 +12,7 @@ from runtime.planning.advance import advance
 from runtime.planning.passage import Passage
 from runtime.planning.planner import StepMoved
 from runtime.store import approvals, effects, steps, waits
-from runtime.store.passages import read_facts
+from runtime.store.work.passages import read_facts
 from runtime.store.run_tx import RunTx
 
 

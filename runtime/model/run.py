@@ -1,8 +1,14 @@
-"""A run as a trigger claims it."""
+"""A run as a trigger claims it, and its steps as the planner and the workers know them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from runtime.model.states import StepStatus
 
 
 @dataclass(frozen=True)
@@ -22,3 +28,28 @@ class NewRun:
     request_id: str
     salt: str
     genesis_hash: str
+
+
+@dataclass(frozen=True)
+class StepState:
+    """What the planner knows of a step."""
+
+    status: StepStatus
+    result: Any = None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class ReadLease:
+    """A read that this worker may do; `attempt` is its fencing token. `waited` of the attempts were not even taken."""
+
+    run_id: str
+    tenant: str
+    path: str
+    params: Mapping[str, Any]
+    attempt: int
+    waited: int
+    held: bool  # operators were told
+    started_at: datetime | None
+    definition_name: str
+    definition_version: int

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from runtime.definitions.model import Definition
 from runtime.model.states import RunStatus, StepStatus
-from runtime.model.step import StepState
+from runtime.model.run import StepState
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from runtime.definitions.checks.schemas import violations
 from runtime.definitions.model import Definition, EffectClass, Kind, Verb
 from runtime.model.json_limits import fault
 from runtime.model.states import RUN, STEP, RunStatus, StepStatus, check, check_run, is_final
-from runtime.model.step import StepState
+from runtime.model.run import StepState
 
 Json = Any
 

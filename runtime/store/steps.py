@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.definitions.model import Definition
 from runtime.model.states import StepStatus
-from runtime.model.step import ReadLease, StepState
+from runtime.model.run import ReadLease, StepState
 from runtime.store.database.pool import Conn
 
 

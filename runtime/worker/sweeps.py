@@ -18,8 +18,9 @@ from runtime.model.notification import DeadlinePayload, EscalationPayload, Notif
 from runtime.model.wait import DueWait
 from runtime.outbox.attempt import make_attempt
 from runtime.planning.passage import Passage
-from runtime.store import effects, leases, waits
-from runtime.store.passages import read_facts
+from runtime.store import effects, waits
+from runtime.store.work import leases
+from runtime.store.work.passages import read_facts
 
 BATCH = 100
 AT_ONCE = 4

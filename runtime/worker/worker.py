@@ -16,12 +16,13 @@ from runtime.gate import breakers, gate
 from runtime.gate.reads import do_read
 from runtime.inbox import inbox
 from runtime.model.effect import Effect, Purpose
-from runtime.model.step import ReadLease
+from runtime.model.run import ReadLease
 from runtime.planning.triggers import start_next
-from runtime.store import leases, notifications
+from runtime.store.work import leases
+from runtime.store import notifications
 from runtime.store.database import signals
 from runtime.store.database.signals import beside
-from runtime.store.leases import Lessee
+from runtime.store.work.leases import Lessee
 from runtime.worker.lanes import Lane, room_for, slots_of
 
 log = logging.getLogger(__name__)

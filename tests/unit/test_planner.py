@@ -12,7 +12,7 @@ from runtime.definitions.model import Definition, Edge, EdgeKind, EffectClass, K
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
 from runtime.model.states import RUN, STEP, RunStatus, StepStatus, is_final
-from runtime.model.step import StepState
+from runtime.model.run import StepState
 from runtime.model.wait import Correlate, OnInvalid
 from runtime.planning.planner import Canceled, ParamsError, Snapshot, Started, StepMoved, Transition, fits, plan
 

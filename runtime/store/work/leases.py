@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from runtime.model.effect import Effect, Purpose
-from runtime.model.step import ReadLease
+from runtime.model.run import ReadLease
 from runtime.store.database.pool import Conn
 from runtime.store.effects import COLUMNS, effect_of
 

@@ -1,0 +1,1 @@
+"""What workers do with rows: leases, breakers, and what a passage has to know.."""
