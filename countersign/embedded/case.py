@@ -71,8 +71,7 @@ class Case:
     async def until(self, what: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """Wait until something holds of the run; `what` says it in words for whoever waits in vain."""
 
-        async def look() -> dict[str, Any] | None:
-            state = await self.state()
+        async def look(state: dict[str, Any]) -> dict[str, Any] | None:
             return state if holds(state) else None
 
         return await self._wait(what, look)
@@ -83,23 +82,25 @@ class Case:
         if reply is None:
             return
         url = self.outside.standins[self.pack]
-        word = await self._wait(f"what the {reply.who} is asked", lambda: reply.find(url, self.payload))
+        word = await self._wait(f"what the {reply.who} is asked", lambda _: reply.find(url, self.payload))
         secret = self.outside.secrets[self.example.caller]
         # what is asked may be parked a moment after it was asked: until then nothing waits for the answer
         parked = "the step that waits for it"
         await self.until(parked, lambda run: any(one["status"] == "parked" for one in run["steps"]))
         await client.post(self.outside.edge, "/v1/notifications", word, self.example.caller, secret)
 
-    async def _wait(self, what: str, look: Callable[[], Awaitable[T | None]]) -> T:
+    async def _wait(self, what: str, look: Callable[[dict[str, Any]], Awaitable[T | None]]) -> T:
         """Look again and again; give up after PATIENCE, or as soon as the run has failed."""
+        state = await self.state()
         try:
             async with asyncio.timeout(PATIENCE):
-                while (found := await look()) is None:
-                    if (state := await self.state())["status"] in _FAILED:
+                while (found := await look(state)) is None:
+                    if state["status"] in _FAILED:
                         raise CaseError(self._in_vain(what, state))
                     await asyncio.sleep(_LOOK)
+                    state = await self.state()
         except (TimeoutError, aiohttp.ClientError) as error:
-            raise CaseError(self._in_vain(what, await self.state())) from error
+            raise CaseError(self._in_vain(what, state)) from error
         return found
 
     def _in_vain(self, what: str, state: dict[str, Any]) -> str:

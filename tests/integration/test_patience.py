@@ -68,6 +68,12 @@ async def test_a_wait_for_a_run_that_has_failed_ends_at_once(tmp_path: Path) -> 
     )
 
 
+async def test_what_holds_of_a_failed_run_is_found_however_late_it_fails(tmp_path: Path) -> None:
+    async with served(edge(state("running"), state("failed_terminal"))) as url:
+        found = await case_at(url, tmp_path).until("its end", lambda run: run["status"] == "failed_terminal")
+    assert found["status"] == "failed_terminal"
+
+
 async def test_a_wait_in_vain_says_what_was_waited_for_and_where_the_logs_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
