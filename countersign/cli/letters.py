@@ -18,7 +18,7 @@ _LETTER = ("notification_id", "status", "kind", "correlation_key", "actor", "rec
 
 @letters.command("list")
 def list_(
-    status: Annotated[str | None, typer.Option(help="dead_letter, early or received.")] = None,
+    status: Annotated[str | None, typer.Option(help="In this status: dead_letter, early or received.")] = None,
     limit: Limit = 50,
     *,
     as_json: AsJson = False,

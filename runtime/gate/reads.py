@@ -11,8 +11,8 @@ from runtime.gate import breakers
 from runtime.gate.settlement import tell_held
 from runtime.handlers import Call, HandlerError, HeldError, JsonObject, NotTakenError, RefusedError, TransientError
 from runtime.model.json_limits import error_text, fault
-from runtime.model.states import StepStatus
 from runtime.model.run import ReadLease
+from runtime.model.states import StepStatus
 from runtime.outbox import retry
 from runtime.planning.advance import advance
 from runtime.planning.planner import ParamsError, StepMoved, fits

@@ -11,8 +11,8 @@ from runtime.engine import Engine
 from runtime.model.action import commitment, dedupe_key
 from runtime.model.effect import NewEffect, Purpose
 from runtime.model.messages import Note, RunEnded
-from runtime.model.states import RUN, STEP, StepStatus, WaitStatus, WaitType, is_final
 from runtime.model.run import StepState
+from runtime.model.states import RUN, STEP, StepStatus, WaitStatus, WaitType, is_final
 from runtime.outbox import messages, retry
 from runtime.outbox.propose import propose
 from runtime.planning.ending import Ending, StepNote, ending_of

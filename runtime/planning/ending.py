@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runtime.definitions.model import Definition
-from runtime.model.states import RunStatus, StepStatus
 from runtime.model.run import StepState
+from runtime.model.states import RunStatus, StepStatus
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from runtime.definitions.cel.expressions import ExpressionError, evaluate_condit
 from runtime.definitions.checks.schemas import violations
 from runtime.definitions.model import Definition, EffectClass, Kind, Verb
 from runtime.model.json_limits import fault
-from runtime.model.states import RUN, STEP, RunStatus, StepStatus, check, check_run, is_final
 from runtime.model.run import StepState
+from runtime.model.states import RUN, STEP, RunStatus, StepStatus, check, check_run, is_final
 
 Json = Any
 

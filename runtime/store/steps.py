@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from runtime.definitions.model import Definition
-from runtime.model.states import StepStatus
 from runtime.model.run import ReadLease, StepState
+from runtime.model.states import StepStatus
 from runtime.store.database.pool import Conn
 
 

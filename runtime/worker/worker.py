@@ -18,10 +18,10 @@ from runtime.inbox import inbox
 from runtime.model.effect import Effect, Purpose
 from runtime.model.run import ReadLease
 from runtime.planning.triggers import start_next
-from runtime.store.work import leases
 from runtime.store import notifications
 from runtime.store.database import signals
 from runtime.store.database.signals import beside
+from runtime.store.work import leases
 from runtime.store.work.leases import Lessee
 from runtime.worker.lanes import Lane, room_for, slots_of
 

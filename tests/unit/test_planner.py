@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from runtime.definitions.model import Definition, Edge, EdgeKind, EffectClass, Kind, Retry, StepDefinition, Verb
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
-from runtime.model.states import RUN, STEP, RunStatus, StepStatus, is_final
 from runtime.model.run import StepState
+from runtime.model.states import RUN, STEP, RunStatus, StepStatus, is_final
 from runtime.model.wait import Correlate, OnInvalid
 from runtime.planning.planner import Canceled, ParamsError, Snapshot, Started, StepMoved, Transition, fits, plan
 

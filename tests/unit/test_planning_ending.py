@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from runtime.definitions.model import Definition
-from runtime.model.states import RunStatus, StepStatus
 from runtime.model.run import StepState
+from runtime.model.states import RunStatus, StepStatus
 from runtime.planning.ending import Ending, StepNote, ending_of
 from tests.unit.test_definitions_catalog import GOOD, load
 
