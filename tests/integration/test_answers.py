@@ -54,6 +54,7 @@ async def test_the_waits_token_goes_out_with_the_request_and_is_demanded_back(be
 async def test_a_tried_again_request_carries_the_token_of_the_wait_that_is_open(bench: Bench, targets: Targets) -> None:
     targets.portal.answers = [TimeoutError()]
     run_id = await _started(bench)
+    await bench.later(minutes=10)  # the first request can no longer land: now a person is asked
     assert (await bench.click("omar", await bench.approval_id("in_doubt"), "reject", "it is not there")).counted
     await bench.settle()
     (wait,) = await bench.rows("SELECT token FROM waits WHERE run_id = %s AND status = 'active'", run_id)

