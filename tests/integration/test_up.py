@@ -180,7 +180,9 @@ async def test_a_home_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> No
     assert is_one_sentence(finished, "cannot be written (Not a directory): name another home with COUNTERSIGN_HOME")
 
 
-@pytest.mark.parametrize("words", [["case", "kyc"], ["evidence", "list"], ["cancel", "run_0", "--reason=x", "--as=omar"]])
+@pytest.mark.parametrize(
+    "words", [["case", "kyc"], ["evidence", "list"], ["cancel", "run_0", "--reason=x", "--as=omar"]]
+)
 async def test_where_nothing_runs_commands_say_so(tmp_path: Path, words: list[str]) -> None:
     finished = await command(*words, env={"COUNTERSIGN_HOME": str(tmp_path)})
     assert is_one_sentence(finished, f"nothing runs here, in {tmp_path}: start `countersign up`, or set COUNTERSIGN_")
