@@ -32,8 +32,8 @@ from runtime.planning.triggers import Claim, Trigger
 from runtime.store import directory, runs
 from runtime.store.database.pool import make_pool
 from runtime.store.definitions import keep_definition
-from runtime.store.work import leases
-from runtime.store.work.leases import Lessee
+from runtime.store.leasing import leases
+from runtime.store.leasing.leases import Lessee
 from runtime.worker import sweeps
 from runtime.worker.lanes import Lane, room_for, slots_of
 from runtime.worker.worker import Worker

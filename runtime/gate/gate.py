@@ -36,7 +36,7 @@ from runtime.model.states import STEP, EffectStatus, StepStatus, is_final
 from runtime.outbox.attempt import make_attempt, make_question
 from runtime.planning.passage import Passage
 from runtime.store import approvals, effects, records
-from runtime.store.work.passages import count_writes, read_facts
+from runtime.store.leasing.passages import count_writes, read_facts
 
 UNSTORABLE = (psycopg.DataError, ReceiptsError, UnicodeError, OverflowError)
 """What the database, or canonical JSON, says of an answer that cannot be kept."""

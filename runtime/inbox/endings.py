@@ -12,8 +12,8 @@ from runtime.planning.advance import advance
 from runtime.planning.passage import Passage
 from runtime.planning.planner import StepMoved
 from runtime.store import approvals, effects, steps, waits
+from runtime.store.leasing.passages import read_facts
 from runtime.store.run_tx import RunTx
-from runtime.store.work.passages import read_facts
 
 
 async def end_approval(

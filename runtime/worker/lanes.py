@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from runtime.model.effect import Effect
-from runtime.store.work.leases import Room
+from runtime.store.leasing.leases import Room
 
 
 class Lane(StrEnum):

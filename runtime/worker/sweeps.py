@@ -19,8 +19,8 @@ from runtime.model.wait import DueWait
 from runtime.outbox.attempt import make_attempt
 from runtime.planning.passage import Passage
 from runtime.store import effects, waits
-from runtime.store.work import leases
-from runtime.store.work.passages import read_facts
+from runtime.store.leasing import leases
+from runtime.store.leasing.passages import read_facts
 
 BATCH = 100
 AT_ONCE = 4

@@ -21,8 +21,8 @@ from runtime.planning.triggers import start_next
 from runtime.store import notifications
 from runtime.store.database import signals
 from runtime.store.database.signals import beside
-from runtime.store.work import leases
-from runtime.store.work.leases import Lessee
+from runtime.store.leasing import leases
+from runtime.store.leasing.leases import Lessee
 from runtime.worker.lanes import Lane, room_for, slots_of
 
 log = logging.getLogger(__name__)

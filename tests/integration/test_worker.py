@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from runtime.handlers import Call, Handler, JsonObject, TransientError
 from runtime.model.states import NotificationStatus
 from runtime.store import notifications, runs
-from runtime.store.work import leases
+from runtime.store.leasing import leases
 from runtime.worker import sweeps
 from runtime.worker.worker import Worker
 from tests.bench import Bench, with_handlers
