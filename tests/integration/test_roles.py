@@ -178,16 +178,19 @@ def test_what_is_no_record_may_go(house: House) -> None:
         house.tried(PROGRAM, f"DELETE FROM {table}")
 
 
+SECRET = ("salt", "token")
+
+
 def test_the_reader_looks_and_does_nothing_else(house: House) -> None:
     for table in metadata.tables:
-        columns = [name for name in metadata.tables[table].columns.keys() if name != "salt"]  # noqa: SIM118 - SQLAlchemy's
+        columns = [name for name in metadata.tables[table].columns.keys() if name not in SECRET]  # noqa: SIM118 - SQLAlchemy's
         house.tried(LOGINS["reader"], f"SELECT {', '.join(columns)} FROM {table}")
         for order in (f"INSERT INTO {table} DEFAULT VALUES", f"DELETE FROM {table}", f"TRUNCATE {table}"):
             with pytest.raises(errors.InsufficientPrivilege):
                 house.tried(LOGINS["reader"], order)
-    for table in ("runs", "tenants"):
+    for column, table in (("salt", "runs"), ("salt", "tenants"), ("token", "waits")):
         with pytest.raises(errors.InsufficientPrivilege):
-            house.tried(LOGINS["reader"], f"SELECT salt FROM {table}")
+            house.tried(LOGINS["reader"], f"SELECT {column} FROM {table}")
 
 
 def test_a_login_of_the_owner_migrates_and_what_it_makes_is_the_owners(house: House) -> None:

@@ -18,8 +18,8 @@ from runtime.store.tables import metadata
 OWNER, PROGRAM, READER = "countersign_owner", "countersign_program", "countersign_reader"
 VERSIONS = "alembic_version"
 
-_SALT = "salt"
-"""Whoever knows it can try what stands behind the commitments of redacted values."""
+_SECRET = {"salt", "token"}
+"""Columns that let their reader try what stands behind the commitments of redacted values, or answer for a wait."""
 
 _FOREIGN = """
     SELECT count(*) FROM pg_class WHERE oid = ANY(CAST(:tables AS regclass[]))
@@ -108,11 +108,13 @@ def _grant_program(connection: Connection, tables: list[str]) -> None:
 
 def _grant_reader(connection: Connection, tables: list[str]) -> None:
     _grant(connection, f"REVOKE ALL ON {', '.join(tables)} FROM {READER}")
-    secret = {name: table.columns.keys() for name, table in metadata.tables.items() if _SALT in table.columns}
+    secret = {
+        name: table.columns.keys() for name, table in metadata.tables.items() if _SECRET & set(table.columns.keys())
+    }
     open_ = [name for name in tables if name not in secret]
     _grant(connection, f"GRANT SELECT ON {', '.join(open_)} TO {READER}")
     for name, columns in secret.items():
-        shown = ", ".join(f'"{column}"' for column in columns if column != _SALT)
+        shown = ", ".join(f'"{column}"' for column in columns if column not in _SECRET)
         _grant(connection, f"GRANT SELECT ({shown}) ON {name} TO {READER}")
 
 
