@@ -21,7 +21,7 @@ up: ## Start everything on this machine and leave it running for people to click
 
 test: ## Run the tests, e.g. make test ARGS="tests/unit -k gate"
 	$(SETUP) test
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
 
 check: ## Check format, lint, types, import order and policies
 	$(SETUP) check

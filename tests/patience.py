@@ -1,5 +1,16 @@
 """How long a test waits for what must happen: long, because it ends as soon as it has happened."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
+
 MINUTE = 60.0
 POLICY = 0.5
 """How long the product waits for policy, as fault tests have it."""
+_LOOK = 0.05
+
+
+async def until(holds: Callable[[], Awaitable[object]]) -> None:
+    """Look again and again until something holds, for a minute."""
+    async with asyncio.timeout(MINUTE):
+        while not await holds():
+            await asyncio.sleep(_LOOK)

@@ -1,9 +1,15 @@
 """Ports of this machine: a free one, and whether those that people will look at can be had."""
 
 import os
+import secrets
 import socket
+from itertools import count, islice
 
 from countersign.config.errors import CountersignError
+
+_OURS = range(20_000, 32_000)
+"""Below what systems hand out to connections (Linux: from 32768): one of those could take a port before its server."""
+_next = count(secrets.randbelow(len(_OURS)))  # programs that start together look in different places
 
 
 class PortError(CountersignError):
@@ -11,11 +17,16 @@ class PortError(CountersignError):
 
 
 def free_port() -> int:
-    """Return a port of the loopback address that is free at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port of the loopback address that is free at this moment, and that nobody is given by chance."""
+    for number in islice(_next, len(_OURS)):
+        port = _OURS[number % len(_OURS)]
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise PortError(f"no port of 127.0.0.1 from {_OURS[0]} to {_OURS[-1]} is free")
 
 
 def try_port(host: str, port: int, option: str) -> int:

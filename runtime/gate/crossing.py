@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-import psycopg
-
 from runtime.engine import Engine
 from runtime.gate import settlement
 from runtime.handlers import (
@@ -24,9 +22,10 @@ from runtime.handlers import (
 from runtime.model.json_limits import error_text, fault
 from runtime.outbox.attempt import Attempt
 from runtime.planning.passage import Passage
+from runtime.store.database.pool import AWAY
 
-FINISH_PAUSES = (0.2, 1.0, 3.0)
-"""Seconds between tries to write an outcome while the database is away."""
+FINISH_PAUSES = (0.2, 1.0, 3.0, 5.0, 5.0, 5.0)
+"""Seconds between tries to write an outcome while the database is away or takes no writes."""
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +90,7 @@ class Crossing:
         for pause in FINISH_PAUSES:
             try:
                 await self._write(result)
-            except psycopg.OperationalError as error:
+            except AWAY as error:
                 log.warning("outcome of effect %s not written yet: %s", self.effect.effect_id, error)
                 await asyncio.sleep(pause)
             else:

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-import psycopg
-
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.inbox import votes
@@ -37,7 +35,7 @@ from runtime.model.notification import (
 from runtime.model.states import NotificationStatus
 from runtime.outbox.retry import delay
 from runtime.store import notifications
-from runtime.store.database.pool import Conn
+from runtime.store.database.pool import AWAY, Conn
 
 UNUSABLE = "This cannot be recorded as it is. Nothing has changed."
 NOT_NOW = "This could not be recorded just now, and will be tried again."
@@ -65,7 +63,7 @@ async def apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
         return await _apply(engine, notification_id)
     except PayloadError as error:
         return await _bury(engine, notification_id, error)
-    except (psycopg.OperationalError, psycopg.InterfaceError):
+    except AWAY:
         raise  # the database's, whom nothing can be told just now
     except Exception as error:  # noqa: BLE001 - whatever it is, what people and other systems said is kept
         return await _put_off(engine, notification_id, error)

@@ -19,6 +19,7 @@ from countersign.embedded.system import Ports, embedded
 from evidence.verify.verify import verify
 from sandbox.client import SandboxUser
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
+from tests.patience import MINUTE
 
 BUCKET = "evidence"
 
@@ -66,9 +67,9 @@ async def _sign(site: Site, person: str, *marks: str) -> None:
         return site.case.run_id in shown and '"actions"' in shown and all(mark in shown for mark in marks)
 
     user = site.people[person]
-    await user.click(await user.find_card(fits, timeout=20), "countersign_approve")
+    await user.click(await user.find_card(fits, timeout=MINUTE), "countersign_approve")
     if "Approval needed" in marks:
-        await user.find_modal(timeout=20)
+        await user.find_modal(timeout=MINUTE)
         await user.submit({"reason": "checked"})
 
 

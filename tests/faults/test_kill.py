@@ -18,6 +18,7 @@ from countersign.embedded.packs import example_of
 from countersign.embedded.standins import actions
 from countersign.embedded.system import Ports, embedded
 from sandbox.client import SandboxUser
+from tests.patience import MINUTE, until
 
 
 @dataclass
@@ -45,10 +46,10 @@ class Plant:
             return self.case.run_id in shown and '"actions"' in shown and all(mark in shown for mark in marks)
 
         user = self.people[person]
-        card = await user.find_card(fits, timeout=20)
+        card = await user.find_card(fits, timeout=MINUTE)
         await user.click(card, "countersign_approve")
         if "Approval needed" in marks:  # what cannot be undone is signed with a reason
-            await user.find_modal(timeout=20)
+            await user.find_modal(timeout=MINUTE)
             await user.submit({"reason": "checked"})
 
     async def sign(self, fault: str, **how: Any) -> None:
@@ -60,9 +61,9 @@ class Plant:
         await self.tell("faults", next=fault, **how)
         await self.decide("boris", "Approval needed", "1 of 2")
 
-    async def faults_to_come(self) -> int:
+    async def fault_began(self) -> bool:
         async with aiohttp.ClientSession() as session, session.get(f"{self.others}/__standin/actions") as response:
-            return int((await response.json())["faults_to_come"])
+            return not (await response.json())["faults_to_come"]
 
     async def filings(self) -> int:
         return await actions(self.others, "register::file_report")
@@ -132,8 +133,7 @@ async def test_a_worker_killed_while_the_effect_is_leased(plant: Plant) -> None:
 async def test_a_worker_killed_between_the_act_and_its_receipt(plant: Plant) -> None:
     await plant.sign("hang_after_commit")
     await plant.case.until("the filing", lambda run: step(run, "filing") == "running")
-    while await plant.filings() == 0:
-        await plant.case.state()
+    await until(plant.filings)
     await plant.worker.kill()
     await plant.worker.start()
     await _ends_well(plant)
@@ -141,8 +141,7 @@ async def test_a_worker_killed_between_the_act_and_its_receipt(plant: Plant) -> 
 
 async def test_a_worker_killed_during_a_call_that_lands_late(plant: Plant) -> None:
     await plant.sign("late_commit", after=5)
-    while await plant.faults_to_come():
-        await plant.case.state()
+    await until(plant.fault_began)
     await plant.worker.kill()
     await plant.worker.start()
     await _ends_well(plant)

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.config import Config
 
+from countersign.embedded.ports import free_port
 from countersign.embedded.setup.servers import MINIO, find
 from tests.certificates import Pair
 
@@ -65,7 +65,7 @@ def minio_server(
     root: Mapping[str, str] = ROOT_USER,
 ) -> Iterator[MinioServer]:
     """Run MinIO on a data folder until the block ends; over TLS where it has a certificate. `root` says who is that."""
-    port, console = _free_port(), _free_port()
+    port, console = free_port(), free_port()
     if pair is not None:
         certificates = folder / ".minio/certs"  # where it looks for them
         certificates.mkdir(parents=True)
@@ -90,10 +90,3 @@ def minio_server(
             yield server
         finally:
             process.terminate()
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port

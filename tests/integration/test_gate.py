@@ -252,3 +252,24 @@ async def test_what_proves_what_happened_cannot_be_changed(bench: Bench) -> None
     for table in ("audit_leaves", "receipts", "policy_decisions", "policy_texts"):
         with pytest.raises(errors.InsufficientPrivilege):
             await bench.rows(f"DELETE FROM {table} RETURNING 1")
+
+
+@pytest.mark.parametrize("state", ["25006", "53100"], ids=["read-only", "full"])
+async def test_an_outcome_that_cannot_be_written_for_a_moment_is_no_doubt(
+    bench: Bench, targets: Targets, state: str
+) -> None:
+    await bench.meddle("CREATE SEQUENCE tries")
+    await bench.meddle("GRANT USAGE ON SEQUENCE tries TO public")
+    await bench.meddle(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        f" IF nextval('tries') <= 2 THEN RAISE 'no writes now' USING ERRCODE = '{state}'; END IF; RETURN NEW; END $$"
+    )
+    await bench.meddle(
+        "CREATE TRIGGER refuse BEFORE INSERT ON receipts FOR EACH ROW"
+        " WHEN (NEW.document->>'step' = 'note') EXECUTE FUNCTION refuse()"
+    )
+    run_id = (await bench.start("bench.note", NOTE)).run_id
+    await bench.settle()
+    assert (await bench.run(run_id))["status"] == "succeeded"
+    assert len(targets.note.calls) == 1
+    assert [receipt["outcome"] for receipt in await _receipts(bench, run_id)] == ["success"]

@@ -9,6 +9,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from sandbox.harness import EXAMPLE
 from sandbox.workspace import load_workspace
+from tests.patience import MINUTE
 
 WORKSPACE = load_workspace(EXAMPLE)
 
@@ -39,7 +40,7 @@ def test_the_program_ends_cleanly_when_asked_to() -> None:
     with start("--workspace", str(EXAMPLE)) as process:
         assert address(process).startswith("http://127.0.0.1:")
         process.terminate()
-        assert process.wait(timeout=10) == 0
+        assert process.wait(timeout=MINUTE) == 0
 
 
 @pytest.mark.parametrize("text", ["team: [", "team: {}"])
@@ -47,7 +48,7 @@ def test_a_bad_workspace_file_is_named_without_a_traceback(tmp_path: Path, text:
     path = tmp_path / "bad.yaml"
     path.write_text(text, encoding="utf-8")
     with start("--workspace", str(path)) as process:
-        _, errors = process.communicate(timeout=10)
+        _, errors = process.communicate(timeout=MINUTE)
     assert process.returncode == 1
     assert errors.startswith(str(path))
     assert "Traceback" not in errors

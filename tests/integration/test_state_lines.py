@@ -49,6 +49,7 @@ async def test_every_leaf_is_a_line_with_the_ids_of_what_it_is_about(
 async def test_what_is_rolled_back_is_not_told(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     run_id = (await bench.start("bench.file", {"company": "ACME", "text": "x"})).run_id
     caplog.set_level(logging.INFO, STATE)
+    caplog.clear()
     async with bench.engine.pool.connection() as conn:
         with suppress(ZeroDivisionError):
             async with conn.transaction():

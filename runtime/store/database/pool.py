@@ -20,6 +20,9 @@ _KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_coun
 PATIENCE = 10.0
 """Seconds that somebody waits for a connection of the pool."""
 
+AWAY = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
+"""What is raised while PostgreSQL cannot be reached, or takes no writes: the same may be written a moment later."""
+
 Conn = TellingConnection
 
 
