@@ -105,15 +105,24 @@ def _turn(view: ApprovalView, page: int, count: int) -> list[Block]:
     return [{"type": "actions", "elements": buttons}] if buttons else []
 
 
-def details_modal(view: ApprovalView, page: int = 0) -> dict[str, Any]:
+def details_modal(view: ApprovalView, page: int) -> dict[str, Any]:
     """Return one page of everything; a page beyond the last is the last."""
+    modals = details_modals(view)
+    return modals[min(page, len(modals) - 1)]
+
+
+def details_modals(view: ApprovalView) -> list[dict[str, Any]]:
+    """Return everything, page by page."""
     pages = _pages(view)
-    page = min(page, len(pages) - 1)
-    where = f"Page {page + 1} of {len(pages)} · revision {view.revision} of the request"
+    return [_modal(view, blocks, number, len(pages)) for number, blocks in enumerate(pages)]
+
+
+def _modal(view: ApprovalView, blocks: list[Block], page: int, count: int) -> dict[str, Any]:
+    where = f"Page {page + 1} of {count} · revision {view.revision} of the request"
     return {
         "type": "modal",
         "callback_id": references.DETAILS_MODAL,
         "title": plain_text(Shown("Everything asked")),
         "close": plain_text(Shown("Close")),
-        "blocks": [context(bold(where)), *pages[page], *_turn(view, page, len(pages))],
+        "blocks": [context(bold(where)), *blocks, *_turn(view, page, count)],
     }

@@ -7,8 +7,9 @@ from typing import Any
 
 from bot.slack.doctor import Fact
 from countersign.checks.probe import policy_text
+from countersign.compose.connection import connected
 from countersign.compose.engine import make_routing
-from countersign.compose.storage import connected, database_versions
+from countersign.compose.storage import database_versions
 from countersign.config.directory import read_directory
 from countersign.config.settings import Settings, required
 from policy.model import PolicyText

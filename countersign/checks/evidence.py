@@ -4,7 +4,7 @@ import asyncio
 
 from bot.slack.doctor import Fact
 from countersign.compose.archive import make_archive
-from countersign.compose.storage import connected
+from countersign.compose.connection import connected
 from countersign.config.settings import Settings
 from evidence.archive.archive import Archive, ArchiveError
 from runtime.clock import Clock

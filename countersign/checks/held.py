@@ -1,7 +1,7 @@
 """What the doctor says of work that waits for somebody to mend something outside."""
 
 from bot.slack.doctor import Fact
-from countersign.compose.storage import connected
+from countersign.compose.connection import connected
 from countersign.config.settings import Settings
 from runtime.desk import inspection
 

@@ -71,7 +71,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     """Run a command's work; a database that is not as it must be is a foreseen error."""
     import psycopg
 
-    from countersign.compose.storage import DatabaseError
+    from countersign.compose.connection import DatabaseError
     from runtime.model.json_limits import first_line
 
     try:

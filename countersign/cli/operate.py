@@ -1,17 +1,15 @@
-"""What an operator does to a running system from the command line."""
+"""What an operator does to a running system from the command line. What is large is imported where it is needed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from countersign.compose.archive import make_archive
+from countersign.compose.connection import connected
 from countersign.compose.directory import load_directory
-from countersign.compose.storage import check_migrations, connected, open_storage
 from countersign.config.directory import Directory
 from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings, required
-from policy.text import strict_json
 from runtime.clock import utc_now
 from runtime.desk import inspection
 from runtime.desk.inspection import OpenBundle
@@ -29,6 +27,8 @@ class OperateError(CountersignError):
 
 def read_json(file: Path) -> Any:
     """Return the JSON in a file, or raise OperateError."""
+    from policy.text import strict_json
+
     try:
         return strict_json(file.read_bytes().decode())
     except OSError as error:
@@ -42,6 +42,8 @@ async def perform(settings: Settings, record: Callable[[OperatorDesk], Awaitable
 
     As long as no worker has applied it, its status is `received`. Raise OperateError where it was not to be done.
     """
+    from countersign.compose.storage import open_storage
+
     async with open_storage(settings) as storage:
         desk = OperatorDesk(storage.pool, storage.clock, settings.tenant)
         try:
@@ -62,6 +64,8 @@ async def looked_up(settings: Settings, look: Callable[..., Awaitable[T]], *what
 
 async def load_people(settings: Settings, file: Path) -> Directory:
     """Load a directory file, and return what it says."""
+    from countersign.compose.storage import check_migrations
+
     await asyncio.to_thread(check_migrations, required(settings, "database_url"))
     async with connected(settings) as conn:
         return await load_directory(conn, settings.tenant, file)
@@ -84,6 +88,8 @@ async def fetch_bundle(settings: Settings, run_id: str, to: Path) -> str:
 
 
 def _fetch(settings: Settings, location: str, to: Path) -> None:
+    from countersign.compose.archive import make_archive
+
     data = make_archive(settings, utc_now).get(location)
     try:
         to.write_bytes(data)

@@ -1,4 +1,4 @@
-"""The database as the settings name it: one connection for a command, a pool and its clock for a process."""
+"""The store of a process as the settings name it: its pool, its clock, and the migration that it must be at."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,26 +7,20 @@ from dataclasses import dataclass
 
 import psycopg
 from alembic.util import CommandError
-from psycopg.rows import dict_row
 from sqlalchemy.exc import SQLAlchemyError
 
-from countersign.config.errors import CountersignError
+from countersign.compose.connection import DatabaseError, unusable
 from countersign.config.settings import Settings, required
 from runtime.clock import SharedClock, since_boot, utc_now
-from runtime.model.json_limits import first_line
 from runtime.store.database import migrate
 from runtime.store.database.health import set_right
-from runtime.store.database.pool import Conn, Pool, limits, make_pool
+from runtime.store.database.pool import Pool, limits, make_pool
 from runtime.store.database.roles import make_login
 from runtime.store.database.signals import beside
 from runtime.store.database.startup import wait_until_up
 
 CLOCK_SECONDS = 30.0
 """Seconds between two looks at the database's clock."""
-
-
-class DatabaseError(CountersignError):
-    """The database cannot be used as it is; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -62,25 +56,13 @@ async def _keep_right(pool: Pool, clock: SharedClock) -> None:
                 await set_right(conn, clock)
 
 
-@asynccontextmanager
-async def connected(settings: Settings) -> AsyncIterator[Conn]:
-    """Give one connection to the database, or raise DatabaseError saying why there is none."""
-    dsn = required(settings, "database_url")
-    try:
-        conn = await Conn.connect(dsn, autocommit=True, row_factory=dict_row, connect_timeout=5, prepare_threshold=None)
-    except psycopg.Error as error:
-        raise _unusable(error) from error
-    async with conn:
-        yield conn
-
-
 def await_database(settings: Settings) -> None:
     """Wait for a database that is starting, as long as the settings say, or raise DatabaseError."""
     try:
         dsn = required(settings, "database_url")
         wait_until_up(dsn, settings.database_patience, limits(_is_pooled(settings)))
     except psycopg.Error as error:
-        raise _unusable(error) from error
+        raise unusable(error) from error
 
 
 def check_migrations(dsn: str) -> None:
@@ -98,7 +80,7 @@ def database_versions(dsn: str) -> tuple[str | None, str | None]:
     try:
         return migrate.versions(dsn)
     except SQLAlchemyError as error:
-        raise _unusable(error) from error
+        raise unusable(error) from error
 
 
 def migrate_database(dsn: str) -> None:
@@ -106,7 +88,7 @@ def migrate_database(dsn: str) -> None:
     try:
         migrate.migrate(dsn)
     except SQLAlchemyError as error:
-        raise _unusable(error) from error
+        raise unusable(error) from error
     except CommandError as error:
         raise DatabaseError(f"the database belongs to a newer program; update this one ({error})") from error
 
@@ -125,9 +107,3 @@ def _listening_dsn(settings: Settings) -> str | None:
     if settings.database_direct_url is not None:
         return settings.database_direct_url.get_secret_value()
     return None if _is_pooled(settings) else required(settings, "database_url")
-
-
-def _unusable(error: Exception) -> DatabaseError:
-    why = first_line(getattr(error, "orig", None) or error)
-    remedy = "; behind a pooler set COUNTERSIGN_DATABASE_POOLER=transaction" if "startup parameter" in why else ""
-    return DatabaseError(f"the database cannot be used: {why}{remedy}")

@@ -17,6 +17,7 @@ import aiohttp
 
 from countersign.config.errors import CountersignError
 from countersign.config.settings import START_HEADER, variable
+from countersign.embedded.home import PRIVATE
 
 START_LIMIT = 120.0
 """Seconds until a child has to answer: a machine may be busy with others, and the wait ends as soon as it answers."""
@@ -24,8 +25,6 @@ STOP_LIMIT = 15.0
 """Seconds that a child has for what it has begun."""
 TRIES = 3
 """A child that ends so often in a row without having answered is given up."""
-PRIVATE = 0o077
-"""The umask of all that embedded mode keeps: its owner alone reads it."""
 
 _PAUSE, _LOOK, _WORDS = 0.5, 0.1, 2000
 # Loaded before any fork, after which little may be called.

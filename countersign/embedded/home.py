@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from countersign.config.errors import CountersignError
-from countersign.embedded.children import PRIVATE
+
+PRIVATE = 0o077
+"""The umask of all that embedded mode keeps: its owner alone reads it."""
 
 FOLDERS = ("data", "evidence", "keys", "logs", "opa")
 _OURS = {*FOLDERS, "demo", "directory.yaml", "running.json", "workspace.yaml"}

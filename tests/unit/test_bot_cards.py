@@ -1,7 +1,6 @@
 """A card shows everything or says how much more there is, and what it shows is data."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
 from bot.cards.card import Card, card, confirmation
-from bot.cards.details import details_modal
+from bot.cards.details import details_modals
 from bot.cards.home import SHOWN, home
 from bot.cards.modals import reason_modal
 from bot.cards.references import APPROVE, REJECT, SHOW_ALL
@@ -39,21 +38,10 @@ def buttons(of: Card) -> dict[str, dict[str, Any]]:
     return {one["action_id"]: one for block in of.blocks if block["type"] == "actions" for one in block["elements"]}
 
 
-def pages(view: ApprovalView) -> Iterator[dict[str, Any]]:
-    page = 0
-    while True:
-        modal = details_modal(view, page)
-        yield modal
-        last = modal["blocks"][-1]
-        if last["type"] != "actions" or not any("next" in one["action_id"] for one in last["elements"]):
-            return
-        page += 1
-
-
 def details(view: ApprovalView) -> dict[str, list[Any]]:
     """Read the values back from all pages, by label."""
     found: dict[str, list[str]] = {}
-    for modal in pages(view):
+    for modal in details_modals(view):
         blocks = [block for block in modal["blocks"][1:] if block["type"] != "actions"]
         for label, value in zip(blocks[::2], blocks[1::2], strict=True):
             words, _, part = label["elements"][0]["text"].strip("*").partition(" · part ")
@@ -85,7 +73,7 @@ def test_every_modal_fits_slack_whatever_the_data(text: str) -> None:
     view = everywhere(text)
     for verdict in VoteVerdict:
         check_view(reason_modal(view, verdict, "C0APPROVALS"), "modal")
-    for modal in pages(view):
+    for modal in details_modals(view):
         check_view(modal, "modal")
     for permalink in ("https://slack.example/archives/C1/p1", None):
         check_view(home([(view, permalink)] * SHOWN, 500, now=NOW), "home")
@@ -125,7 +113,7 @@ def test_every_value_is_recovered_from_the_pages_of_show_all(text: str) -> None:
 def test_many_large_fields_are_recovered_over_many_pages() -> None:
     fields = tuple(FieldView(f"f{n}", None, f"{n}" + "ω" * 10_000) for n in range(60))
     view = replace(KYC, fields=fields)
-    assert sum(1 for _ in pages(view)) > 5
+    assert len(details_modals(view)) > 5
     found = details(view)
     assert [found[f"Field {n + 1} of 60 · value"] for n in range(60)] == [[field.after] for field in fields]
 
