@@ -14,6 +14,7 @@ from countersign.embedded.opa import OpaChild
 from countersign.embedded.postgres import embedded_postgres
 from runtime.store.database.migrate import migrate
 from runtime.store.database.roles import make_login
+from tests.forked import stop_server
 from tests.logins import PROGRAM
 from tests.opa_server import POLICIES, start_opa
 
@@ -23,6 +24,13 @@ _numbers = count(1)
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_server_is_left() -> Iterator[None]:
+    """End the server of forked programs with the session."""
+    yield
+    stop_server()
 
 
 @pytest.fixture(scope="session")

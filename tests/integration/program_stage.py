@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import socket
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +29,7 @@ from sandbox.rules.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tests.files import DIRECTORY
+from tests.forked import Forked, start
 from tests.logins import as_program
 from tests.patience import MINUTE
 
@@ -175,12 +175,11 @@ async def sandbox(request_url: str | None = None) -> AsyncIterator[str]:
 class Program:
     """A `countersign` process; `lines` is its log so far."""
 
-    process: asyncio.subprocess.Process
+    process: Forked
     lines: list[dict[str, Any]] = field(default_factory=list)
 
     async def said(self, words: str) -> dict[str, Any]:
         """Read the log until a line holds these words."""
-        assert self.process.stderr
         async with asyncio.timeout(MINUTE):
             async for line in self.process.stderr:
                 self.lines.append(json.loads(line) if line.startswith(b"{") else {"message": line.decode()})
@@ -190,7 +189,6 @@ class Program:
 
     async def ended(self) -> int:
         """Wait for its end; return the exit status."""
-        assert self.process.stderr
         async with asyncio.timeout(MINUTE):
             async for line in self.process.stderr:
                 self.lines.append(json.loads(line) if line.startswith(b"{") else {"message": line.decode()})
@@ -201,14 +199,7 @@ class Program:
 async def program(*arguments: str, env: Mapping[str, str]) -> AsyncIterator[Program]:
     """Run `countersign` with this environment; what is left of it is killed at the end."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("COUNTERSIGN_")}
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "countersign", *arguments),
-        env={**inherited, **env},
-        cwd=ROOT,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    process = await start(arguments, {**inherited, **env})
     try:
         yield Program(process)
     finally:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -132,6 +133,7 @@ async def test_verifying_imports_nothing_that_needs_a_server_or_a_network(office
         str(home / "keys/evidence.pub.pem"),
     ]
     script = f"""
+import os
 import sys
 from countersign.cli.app import main
 sys.argv[1:] = {arguments!r}
@@ -310,3 +312,20 @@ async def test_a_file_that_others_can_read_or_that_sets_more_than_settings_is_no
         more = {**office.env, "PYTHONPATH": "/nowhere", "LD_PRELOAD": "evil.so"}
         write_private(file, json.dumps({"env": more, "standins": {}}))
         assert (await command("evidence", "list", env=home)).code == 0
+
+
+@pytest.mark.parametrize("words", [("config",), ("serve", "--role", "boss")])
+async def test_a_forked_program_ends_and_speaks_as_one_that_was_started_anew(words: tuple[str, ...]) -> None:
+    env = {"COUNTERSIGN_SLACK_APP_TOKEN": CANARY}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("COUNTERSIGN_")}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "countersign", *words),
+        env={**inherited, **env},
+        cwd=ROOT,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode is not None
+    assert await command(*words, env=env) == Finished(process.returncode, out.decode(), err.decode())
