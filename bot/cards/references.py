@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from runtime.desk.model import ApprovalView
-from runtime.model.approval import ApprovalStatus, Refusal, VoteVerdict
+from runtime.model.approval import ApprovalStatus, Refusal, RefusalCode, VoteVerdict
 
 DIGEST_PREFIX = 16
 
@@ -52,26 +52,12 @@ def of(view: ApprovalView) -> dict[str, Any]:
     return {"id": view.approval_id, "digest": view.digest[:DIGEST_PREFIX], "stamp": view.stamp}
 
 
-_DECIDED = {
-    ApprovalStatus.APPROVED: "This was already approved. Your click changes nothing.",
-    ApprovalStatus.REJECTED: "This was already rejected. Your click changes nothing.",
-    ApprovalStatus.EXPIRED: "The time for this ran out. Your click changes nothing.",
-    ApprovalStatus.CANCELED: "This was canceled. Your click changes nothing.",
-}
-
-
 def stale(ref: CardRef, view: ApprovalView | None) -> Refusal | None:
     """Say why a click on a card that showed `ref` cannot count, or None. The desk decides again when it applies."""
     if view is None:
-        return Refusal("vote.unknown", "Countersign does not know this request any more. Your click changes nothing.")
+        return Refusal(RefusalCode.UNKNOWN)
     if not view.digest.startswith(ref.digest) or not ref.digest:
-        return Refusal(
-            "vote.other_action", "This card shows another action than the request. Your click changes nothing."
-        )
-    if view.status in _DECIDED:
-        return Refusal("vote.closed", _DECIDED[view.status])
-    if ref.stamp not in ("", view.stamp):
-        return Refusal(
-            "vote.stale", "The card has changed since you opened it. Please look at it as it is now, and click again."
-        )
-    return None
+        return Refusal(RefusalCode.OTHER_ACTION)
+    if view.status is not ApprovalStatus.REQUESTED:
+        return Refusal(RefusalCode.CLOSED, (str(view.status),))
+    return Refusal(RefusalCode.STALE) if ref.stamp not in ("", view.stamp) else None

@@ -6,6 +6,7 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.home import SHOWN, home, home_refusal
+from bot.cards.refusals import refusal_words
 from bot.listeners.identity import identify
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.payloads import EventCallback, User
@@ -43,7 +44,7 @@ class HomeTab:
     async def _view(self, user: User) -> dict[str, Any]:
         identity = await identify(user, self._installation.known, self._client, self._desk)
         if identity.refusal or identity.person is None:
-            return home_refusal(identity.refusal.text if identity.refusal else "")
+            return home_refusal(refusal_words(identity.refusal) if identity.refusal else "")
         pending = await self._desk.pending(identity.person.id, SHOWN)
         links = await asyncio.gather(*(self._permalink(view) for view in pending.views))
         return home(list(zip(pending.views, links, strict=True)), pending.total, now=self._clock())

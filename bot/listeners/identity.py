@@ -12,21 +12,11 @@ from bot.listeners.payloads import User
 from bot.slack.client import FAILURES
 from runtime.desk.model import Desk
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import Refusal
+from runtime.model.approval import Refusal, RefusalCode
 
 # Leaves room to record the refusal before Slack's three seconds are over.
 _LOOKUP_SECONDS = 1.0
 
-_TEXTS = {
-    "identity.other_team": "You belong to another workspace. Only members of this one can decide here.",
-    "identity.deactivated": "This Slack account is deactivated, so it cannot decide.",
-    "identity.bot": "Bots cannot decide. A person has to.",
-    "identity.guest": "Guests cannot decide. Please ask a full member of this workspace.",
-    "identity.unclear": "Slack did not say whether you are a full member of this workspace, so you cannot decide here.",
-    "identity.unknown": "Countersign's directory has no person for your Slack account, so you cannot decide here.",
-    "identity.ambiguous": "Countersign's directory has two people for your Slack account. Please tell its operator.",
-    "identity.lookup_failed": "Slack did not confirm who you are just now, so this was not counted. Please try again.",
-}
 # What Slack must deny of a full member.
 _MUST_BE_FALSE = ("deleted", "is_bot", "is_restricted", "is_ultra_restricted")
 
@@ -38,10 +28,6 @@ class Identity:
     account: SlackAccount
     person: Person | None
     refusal: Refusal | None
-
-
-def _refuse(code: str) -> Refusal:
-    return Refusal(code, _TEXTS[code])
 
 
 def is_elsewhere(user: User, installation: Installation) -> bool:
@@ -58,7 +44,7 @@ def team_refusal(user: User, installation: Installation, profile: Mapping[str, A
     is_colleague = organization is not None and _enterprise(profile) == organization
     is_member = profile.get("team_id") == installation.team and not profile.get("is_stranger")
     agrees = user.team_id is not None and user.team_id in (installation.team, organization, *_teams(profile))
-    return None if (is_member or is_colleague) and agrees else _refuse("identity.other_team")
+    return None if (is_member or is_colleague) and agrees else Refusal(RefusalCode.OTHER_TEAM)
 
 
 def _enterprise(profile: Mapping[str, Any]) -> str:
@@ -78,20 +64,20 @@ def _teams(profile: Mapping[str, Any]) -> list[str]:
 def profile_refusal(profile: Mapping[str, Any]) -> Refusal | None:
     """Refuse by what users.info says: only a certain full member passes, and nobody is called what they are not."""
     if profile.get("deleted") is True:
-        return _refuse("identity.deactivated")
+        return Refusal(RefusalCode.DEACTIVATED)
     if profile.get("is_bot") is True or profile.get("is_workflow_bot") or profile.get("id") == "USLACKBOT":
-        return _refuse("identity.bot")
+        return Refusal(RefusalCode.BOT)
     if profile.get("is_restricted") is True or profile.get("is_ultra_restricted") is True:
-        return _refuse("identity.guest")
+        return Refusal(RefusalCode.GUEST)
     clear = all(profile.get(flag) is False for flag in _MUST_BE_FALSE)
-    return None if clear else _refuse("identity.unclear")
+    return None if clear else Refusal(RefusalCode.UNCLEAR)
 
 
 def the_one(people: Sequence[Person]) -> Person | Refusal:
     """Return the one person behind an account."""
     if len(people) == 1:
         return people[0]
-    return _refuse("identity.ambiguous" if people else "identity.unknown")
+    return Refusal(RefusalCode.AMBIGUOUS if people else RefusalCode.NOT_IN_DIRECTORY)
 
 
 async def _vet(
@@ -102,12 +88,12 @@ async def _vet(
         async with asyncio.timeout(_LOOKUP_SECONDS):
             installation = await known()
             if is_elsewhere(user, installation):
-                return _refuse("identity.other_team")
+                return Refusal(RefusalCode.OTHER_TEAM)
             profile = (await client.users_info(user=user.id)).get("user")
     except FAILURES:
         profile = None
     if not isinstance(profile, dict) or profile.get("id") != user.id:
-        return _refuse("identity.lookup_failed")
+        return Refusal(RefusalCode.LOOKUP_FAILED)
     teams = (*_teams(profile)[:1], installation.team, installation.enterprise)
     found = [team for team in dict.fromkeys(teams) if team]
     return team_refusal(user, installation, profile) or profile_refusal(profile) or found

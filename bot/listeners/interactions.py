@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.cards import references
 from bot.cards.details import details_modal
 from bot.cards.modals import reason_fault, reason_modal
+from bot.cards.refusals import refusal_words
 from bot.listeners import private
 from bot.listeners.clicks import click
 from bot.listeners.identity import Identity, identify
@@ -165,7 +166,7 @@ class Interactions:
             await self._answers.tell(user.id, channel, private.NOT_YET_COUNTED, occasion=notification)
             return
         if outcome.refusal:
-            await self._answers.tell(user.id, channel, outcome.refusal.text, occasion=notification)
+            await self._answers.tell(user.id, channel, refusal_words(outcome.refusal), occasion=notification)
 
     async def _show(self, payload: Actions, ack: AsyncAck) -> None:
         """Open or turn the pages of everything, for people of the directory only."""
@@ -178,7 +179,7 @@ class Interactions:
         if view:
             await self._open(payload, details_modal(view, ref.page))
         if refusal:
-            await self._tell(payload, refusal.text)
+            await self._tell(payload, refusal_words(refusal))
 
     async def _open(self, payload: Actions, modal: dict[str, Any]) -> None:
         """Open a modal, or turn the open one into it. A repeated delivery finds its trigger used, and is silent."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from runtime.model.actor import Person
-from runtime.model.approval import ApprovalStatus, Refusal, Requirement, VoteVerdict
+from runtime.model.approval import ApprovalStatus, Refusal, RefusalCode, Requirement, VoteVerdict
 
 REASON_MIN = 3
 
@@ -42,18 +42,18 @@ def refuse_vote(
     """
     behind = frozenset(accounts)
     if ballot.status is not ApprovalStatus.REQUESTED:
-        return Refusal("vote.closed", f"This request is closed already: it was {ballot.status}. Nothing has changed.")
+        return Refusal(RefusalCode.CLOSED, (str(ballot.status),))
     if now >= ballot.expires_at:
-        return Refusal("vote.expired", "The time for this request has run out. Nothing has changed.")
+        return Refusal(RefusalCode.EXPIRED)
     if person.id in (ballot.requested_by, ballot.submitted_by) or behind & ballot.requester_accounts:
-        return Refusal("vote.requester", "You asked for this yourself, so somebody else has to decide it.")
+        return Refusal(RefusalCode.REQUESTER)
     if person.id in ballot.requirement.exclude:
-        return Refusal("vote.excluded", "Policy excludes you from deciding this request.")
+        return Refusal(RefusalCode.EXCLUDED)
     electorate = ballot.requirement.electorate(escalated=ballot.escalated)
     if not set(person.groups) & set(electorate):
-        return Refusal("vote.not_in_group", f"This request is for members of: {', '.join(electorate)}.")
+        return Refusal(RefusalCode.NOT_IN_GROUP, tuple(electorate))
     if person.id in ballot.voted or behind & ballot.voted_accounts:
-        return Refusal("vote.repeated", "You have voted on this request already. Your first vote stands.")
+        return Refusal(RefusalCode.REPEATED)
     return _refuse_reason(ballot, verdict, reason)
 
 
@@ -61,7 +61,7 @@ def _refuse_reason(ballot: Ballot, verdict: VoteVerdict, reason: str | None) -> 
     if reason is None or len(reason.strip()) >= REASON_MIN:
         return None
     if verdict is VoteVerdict.REJECT or ballot.requirement.reason_required:
-        return Refusal("vote.reason_missing", "A reason is needed, in a few words.")
+        return Refusal(RefusalCode.REASON_MISSING)
     return None
 
 

@@ -11,7 +11,7 @@ from runtime.inbox import inbox
 from runtime.inbox.votes import UNKNOWN_APPROVAL, ballot_of
 from runtime.model.action import Acting, Tier
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import ApprovalStatus, AskKind, Refusal, Requirement, Vote, VoteVerdict, stamp
+from runtime.model.approval import ApprovalStatus, AskKind, Refusal, RefusalCode, Requirement, Vote, VoteVerdict, stamp
 from runtime.model.json_limits import error_text
 from runtime.model.notification import Notification, VotePayload, VoteRefusal
 from runtime.outbox import messages
@@ -101,16 +101,16 @@ class EngineDesk:
     async def apply(self, notification_id: str) -> ClickOutcome:
         """Apply a recorded click, at most once; a repeat returns the same outcome."""
         facts = await inbox.apply(self.engine, notification_id)
-        refusal = None if facts["counted"] else Refusal(facts["code"], facts["text"])
+        refusal = None if facts["counted"] else Refusal(RefusalCode(facts["code"]), tuple(facts.get("about", ())))
         status = ApprovalStatus(facts["approval"]) if facts["approval"] else None
         return ClickOutcome(facts["counted"], refusal, status)
 
 
 def _refusal_of(click: Click) -> VoteRefusal | None:
     if click.refusal is not None:
-        return VoteRefusal(code=click.refusal.code, text=click.refusal.text)
+        return VoteRefusal(code=click.refusal.code, about=click.refusal.about)
     if click.person_id is None:
-        return VoteRefusal(code="identity.unknown", text="The directory does not know you.")
+        return VoteRefusal(code=RefusalCode.NOT_IN_DIRECTORY, about=())
     return None
 
 

@@ -17,6 +17,7 @@ from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
 from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.retries import apply_retry
+from runtime.model.approval import RefusalCode
 from runtime.model.json_limits import error_text, first_line
 from runtime.model.notification import (
     Applied,
@@ -37,7 +38,6 @@ from runtime.outbox.retry import delay
 from runtime.store import notifications
 from runtime.store.database.pool import AWAY, Conn
 
-UNUSABLE = "This cannot be recorded as it is. Nothing has changed."
 NOT_NOW = "This could not be recorded just now, and will be tried again."
 
 _BACKOFF = Retry(1, "exponential", timedelta(seconds=1), timedelta(minutes=10))
@@ -71,7 +71,7 @@ async def apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
 
 async def _bury(engine: Engine, notification_id: str, error: PayloadError) -> Mapping[str, Any]:
     reason = error_text(engine.privacy.text(str(error)))
-    facts = _told("inbox.unusable", UNUSABLE, NotificationStatus.DEAD_LETTER, reason)
+    facts = _told(RefusalCode.UNUSABLE, NotificationStatus.DEAD_LETTER, reason)
     log.warning("notification %s is a dead letter: %s", notification_id, reason)
     async with engine.pool.connection() as conn:
         await notifications.mark(conn, notification_id, NotificationStatus.DEAD_LETTER, facts, engine.clock())
@@ -87,15 +87,14 @@ async def _put_off(engine: Engine, notification_id: str, error: Exception) -> Ma
         await notifications.postpone(conn, notification_id, engine.clock() + pause)
     if failures == 1:
         log.error("notification %s could not be applied, and is tried again", notification_id, exc_info=error)
-    return _told("inbox.failing", NOT_NOW, NotificationStatus.RECEIVED, NOT_NOW)
+    return _told(RefusalCode.FAILING, NotificationStatus.RECEIVED, NOT_NOW)
 
 
-def _told(code: str, text: str, status: NotificationStatus, reason: str) -> dict[str, Any]:
+def _told(code: RefusalCode, status: NotificationStatus, reason: str) -> dict[str, Any]:
     """Return facts for whoever asks, be it about a vote or an answer."""
     return {
         "counted": False,
-        "code": code,
-        "text": text,
+        "code": str(code),
         "approval": None,
         "status": str(status),
         "reason": reason,
@@ -115,7 +114,7 @@ async def _apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
         facts = {**applied.facts, "status": str(applied.status)}
         await notifications.mark(conn, notification_id, applied.status, facts, engine.clock())
     if applied.status is NotificationStatus.DEAD_LETTER:
-        log.warning("notification %s is a dead letter: %s", notification_id, facts.get("reason") or facts.get("text"))
+        log.warning("notification %s is a dead letter: %s", notification_id, facts.get("reason") or facts["code"])
     return facts
 
 

@@ -9,7 +9,7 @@ from runtime.approvals.rules import Ballot, refuse_vote, tally
 from runtime.engine import Engine
 from runtime.inbox.endings import end_approval
 from runtime.model.actor import Person
-from runtime.model.approval import Approval, ApprovalStatus, AskKind, Refusal, Vote
+from runtime.model.approval import Approval, ApprovalStatus, AskKind, Refusal, RefusalCode, Vote
 from runtime.model.messages import VoteCounted
 from runtime.model.notification import Applied, Notification, VotePayload
 from runtime.model.states import NotificationStatus
@@ -18,10 +18,9 @@ from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
 from runtime.store.run_tx import RunTx
 
-UNKNOWN_APPROVAL = Refusal("vote.unknown", "This request is not known here. Nothing has changed.")
-STALE = Refusal(
-    "vote.stale", "The card has changed since you opened it. Please look at it as it is now, and click again."
-)
+UNKNOWN_APPROVAL = Refusal(RefusalCode.UNKNOWN)
+
+_CLOSED = (RefusalCode.CLOSED, RefusalCode.EXPIRED, RefusalCode.STALE)
 
 
 async def apply_vote(engine: Engine, conn: Conn, notification: Notification, payload: VotePayload) -> Applied:
@@ -47,10 +46,10 @@ async def apply_vote(engine: Engine, conn: Conn, notification: Notification, pay
 
 async def _voter(conn: Conn, tenant: str, payload: VotePayload) -> Person | Refusal:
     if payload.refusal is not None:
-        return Refusal(payload.refusal.code, payload.refusal.text)
+        return Refusal(payload.refusal.code, payload.refusal.about)
     row = await directory.actor(conn, tenant, payload.person_id) if payload.person_id else None
     if row is None or row["kind"] != "person":
-        return Refusal("identity.unknown", "The directory does not know you. Ask the operator to add you.")
+        return Refusal(RefusalCode.NOT_IN_DIRECTORY)
     return Person(row["actor_id"], row["name"], tuple(row["groups"]))
 
 
@@ -75,30 +74,31 @@ async def _refusal(tx: RunTx, approval: Approval, person: Person, payload: VoteP
     ballot = await ballot_of(tx.conn, approval, tx.row)
     account = (payload.team, payload.user)
     refusal = refuse_vote(ballot, person, [account], payload.verdict, payload.reason, tx.now)
-    return refusal or (STALE if payload.stamp not in ("", approval.stamp) else None)
+    return refusal or (Refusal(RefusalCode.STALE) if payload.stamp not in ("", approval.stamp) else None)
 
 
 def _refuse(tx: RunTx, approval: Approval, payload: VotePayload, refusal: Refusal) -> Applied:
     facts = {
         "approval_id": approval.approval_id,
-        "code": refusal.code,
+        "code": str(refusal.code),
         "verdict": str(payload.verdict),
         "team": payload.team,
         "user": payload.user,
     }
     actor = Actor(id=payload.person_id or f"slack:{payload.team}:{payload.user}", kind="person")
     tx.leaf("vote.refused", facts, actor=actor, step=approval.step, approval_id=approval.approval_id)
-    repeated = refusal.code == "vote.repeated"
-    closed = refusal.code in ("vote.closed", "vote.expired", "vote.stale")
-    status = NotificationStatus.DUPLICATE if repeated else NotificationStatus.STALE
-    if not repeated and not closed:
-        status = NotificationStatus.REFUSED
-    return _refused(status, refusal, approval.status)
+    return _refused(_status_of(refusal.code), refusal, approval.status)
+
+
+def _status_of(code: RefusalCode) -> NotificationStatus:
+    if code is RefusalCode.REPEATED:
+        return NotificationStatus.DUPLICATE
+    return NotificationStatus.STALE if code in _CLOSED else NotificationStatus.REFUSED
 
 
 def _refused(status: NotificationStatus, refusal: Refusal, approval: ApprovalStatus | None) -> Applied:
-    facts = {"counted": False, "code": refusal.code, "text": refusal.text, "approval": approval and str(approval)}
-    return Applied(status, facts)
+    about = {"code": str(refusal.code), "about": list(refusal.about)}
+    return Applied(status, {"counted": False, **about, "approval": approval and str(approval)})
 
 
 async def _count(

@@ -37,12 +37,37 @@ class VoteVerdict(StrEnum):
     REJECT = "reject"
 
 
+class RefusalCode(StrEnum):
+    """Why a click does not count; stable, since it goes into the audit. The bot words each of them."""
+
+    UNKNOWN = "vote.unknown"
+    OTHER_ACTION = "vote.other_action"
+    CLOSED = "vote.closed"
+    EXPIRED = "vote.expired"
+    STALE = "vote.stale"
+    REQUESTER = "vote.requester"
+    EXCLUDED = "vote.excluded"
+    NOT_IN_GROUP = "vote.not_in_group"
+    REPEATED = "vote.repeated"
+    REASON_MISSING = "vote.reason_missing"
+    OTHER_TEAM = "identity.other_team"
+    DEACTIVATED = "identity.deactivated"
+    BOT = "identity.bot"
+    GUEST = "identity.guest"
+    UNCLEAR = "identity.unclear"
+    NOT_IN_DIRECTORY = "identity.unknown"
+    AMBIGUOUS = "identity.ambiguous"
+    LOOKUP_FAILED = "identity.lookup_failed"
+    UNUSABLE = "inbox.unusable"
+    FAILING = "inbox.failing"
+
+
 @dataclass(frozen=True)
 class Refusal:
-    """Why a click does not count. `code` is stable and goes into the audit; `text` is said to the person in private."""
+    """Why a click does not count; `about` are the status that a closed request has, or the groups that are asked."""
 
-    code: str
-    text: str
+    code: RefusalCode
+    about: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from receipts.chain import Actor
-from runtime.model.approval import VoteVerdict
+from runtime.model.approval import RefusalCode, VoteVerdict
 from runtime.model.states import NotificationStatus
 
 
@@ -37,8 +37,8 @@ class _Payload(BaseModel):
 class VoteRefusal(_Payload):
     """Why the bot knows already that a click cannot count."""
 
-    code: str
-    text: str
+    code: RefusalCode
+    about: tuple[str, ...]
 
 
 class VotePayload(_Payload):

@@ -8,7 +8,7 @@ import pytest
 from runtime.desk.model import Click
 from runtime.handlers import OutcomeUnknownError
 from runtime.model.actor import SlackAccount
-from runtime.model.approval import Refusal, VoteVerdict
+from runtime.model.approval import Refusal, RefusalCode, VoteVerdict
 from tests.bench import TEAM, Bench
 from tests.integration.conftest import Targets
 
@@ -97,7 +97,7 @@ async def test_who_may_not_decide_is_refused_and_the_refusal_is_audited(bench: B
 
 async def test_a_refusal_that_the_bot_found_is_on_record(bench: Bench) -> None:
     run_id, approval = await _asked(bench)
-    guest = Refusal("identity.guest", "Guests cannot decide.")
+    guest = Refusal(RefusalCode.GUEST)
     click = Click("k", approval, "", VoteVerdict.APPROVE, "", SlackAccount(TEAM, "UGUEST"), None, guest, "req")
     outcome = await bench.desk.apply(await bench.desk.record(click))
     assert outcome.refusal == guest

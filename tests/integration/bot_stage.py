@@ -17,7 +17,7 @@ from bot.slack.connector import slack_handlers
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import ApprovalStatus, AskKind, Refusal, VoteVerdict
+from runtime.model.approval import ApprovalStatus, AskKind, Refusal, RefusalCode, VoteVerdict
 from sandbox.client import SandboxUser
 from sandbox.harness import Faults, HandClock, served
 from sandbox.rules.limits import Limits
@@ -155,9 +155,9 @@ class MemoryDesk:
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         if person_id == self.requester:
-            return Refusal("approval.requester", "You asked for this, so you cannot decide it.")
+            return Refusal(RefusalCode.REQUESTER)
         if person_id in self.voters.get(approval_id, set()):
-            return Refusal("approval.voted", "You have already decided this.")
+            return Refusal(RefusalCode.REPEATED)
         return None
 
     async def record(self, click: Click) -> str:
@@ -183,7 +183,7 @@ class MemoryDesk:
         view = self.approvals.get(click.approval_id)
         refusal = click.refusal
         if refusal is None and view and (view.status, view.stamp) != (ApprovalStatus.REQUESTED, click.stamp):
-            refusal = Refusal("approval.stale", "The card has changed. Please look again.")
+            refusal = Refusal(RefusalCode.STALE)
         if refusal is None and view and click.person_id:
             refusal = await self.may_decide(click.approval_id, click.person_id)
         if refusal or view is None or click.person_id is None:

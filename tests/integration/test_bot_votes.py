@@ -149,7 +149,7 @@ async def test_one_person_with_two_accounts_has_one_vote(stage: Stage) -> None:
     await stage.desk.settled()
     await stage.refresh()
     await phone.click(await the_card(phone, stage), APPROVE)
-    await whispered(phone, "already decided")
+    await whispered(phone, "voted on this request already")
     assert len(stage.desk.approvals["apr-1"].votes) == 1
 
 

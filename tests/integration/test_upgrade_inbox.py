@@ -8,7 +8,8 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from runtime.model.notification import VotePayload, parse_payload
+from runtime.model.approval import RefusalCode
+from runtime.model.notification import VotePayload, VoteRefusal, parse_payload
 from runtime.store import migrations
 from runtime.store.database.migrate import migrate
 from tests.integration.program_stage import database
@@ -29,6 +30,12 @@ SELECT id, 'acme', 'vote', id, 'approval:apr_1', '{"approval_id": "apr_1", "revi
        'req', status, outcome::json, now()
   FROM (VALUES ('clicked', 'received', NULL), ('excluded', 'dead_letter', '{"code": "vote.excluded"}'),
                ('unknown', 'dead_letter', '{"code": "vote.unknown"}')) AS v (id, status, outcome);
+INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor, request_id,
+                           status, received_at)
+VALUES ('guest', 'acme', 'vote', 'guest', 'approval:apr_1', '{"approval_id": "apr_1", "revision": 3, "verdict":
+        "approve", "reason": "", "team": "T", "user": "U", "person_id": null,
+        "refusal": {"code": "identity.guest", "text": "Guests cannot decide."}}',
+        '{"id": "slack:T:U", "kind": "person"}', 'req', 'received', now());
 """
 
 
@@ -53,10 +60,14 @@ def test_whoever_was_asked_before_tokens_went_out_may_answer_without_one(
 def test_a_click_that_was_recorded_and_not_counted_can_still_be(
     upgraded: Upgraded,
 ) -> None:
-    (row,) = upgraded.execute("SELECT kind, payload FROM notifications WHERE status = 'received'").fetchall()
-    payload = parse_payload("vote", row["payload"])
-    assert isinstance(payload, VotePayload)
-    assert payload.stamp == ""
+    rows = upgraded.execute(
+        "SELECT payload FROM notifications WHERE status = 'received' ORDER BY notification_id"
+    ).fetchall()
+    clicked, guest = (parse_payload("vote", row["payload"]) for row in rows)
+    assert isinstance(clicked, VotePayload)
+    assert isinstance(guest, VotePayload)
+    assert (clicked.stamp, clicked.refusal) == ("", None)
+    assert guest.refusal == VoteRefusal(code=RefusalCode.GUEST, about=())
 
 
 def test_votes_that_did_not_count_are_no_dead_letters(upgraded: Upgraded) -> None:
@@ -64,5 +75,6 @@ def test_votes_that_did_not_count_are_no_dead_letters(upgraded: Upgraded) -> Non
     assert {row["notification_id"]: row["status"] for row in rows} == {
         "clicked": "received",
         "excluded": "refused",
+        "guest": "received",
         "unknown": "dead_letter",
     }

@@ -8,11 +8,12 @@ from pydantic import ValidationError
 
 from bot.cards.modals import reason_fault, reason_modal
 from bot.cards.references import CardRef, ReasonRef, of, stale
+from bot.cards.refusals import refusal_words
 from bot.listeners.clicks import click
 from bot.listeners.identity import Identity
 from bot.listeners.payloads import parse_payload
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import ApprovalStatus, AskKind, Refusal, VoteVerdict
+from runtime.model.approval import ApprovalStatus, AskKind, Refusal, RefusalCode, VoteVerdict
 from tests.unit.bot_samples import ANNA as ANNAS_VOTE
 from tests.unit.bot_samples import KYC
 
@@ -43,7 +44,7 @@ def test_deliveries_of_one_click_share_a_key_and_nothing_else_does() -> None:
 
 
 def test_a_refused_click_keeps_who_and_why() -> None:
-    refusal = Refusal("identity.unknown", "…")
+    refusal = Refusal(RefusalCode.NOT_IN_DIRECTORY)
     nobody = Identity(SlackAccount("T1", "U9"), None, refusal)
     made = click(REF, nobody, VoteVerdict.REJECT, occasion="1", reason="", refusal=refusal)
     assert (made.account.user, made.person_id, made.refusal) == ("U9", None, refusal)
@@ -53,12 +54,23 @@ def test_a_click_on_the_card_as_it_is_now_is_not_stale() -> None:
     assert stale(REF, KYC) is None
 
 
+@pytest.mark.parametrize("code", RefusalCode)
+def test_every_refusal_is_one_or_two_sentences(code: RefusalCode) -> None:
+    for about in ((), ("approved",)):
+        assert refusal_words(Refusal(code, about)).endswith(".")
+
+
+def test_whoever_is_in_none_of_the_groups_is_told_which_are_asked() -> None:
+    said = refusal_words(Refusal(RefusalCode.NOT_IN_GROUP, ("compliance", "legal")))
+    assert said == "This request is for members of: compliance, legal."
+
+
 @pytest.mark.parametrize("status", [one for one in ApprovalStatus if one is not ApprovalStatus.REQUESTED])
 def test_a_click_on_a_decided_request_changes_nothing_and_says_so(status: ApprovalStatus) -> None:
     refusal = stale(REF, replace(KYC, status=status, stamp="6" * 16))
     assert refusal
     assert refusal.code == "vote.closed"
-    assert "changes nothing" in refusal.text
+    assert "changes nothing" in refusal_words(refusal)
 
 
 def test_a_click_on_a_card_that_lacks_anothers_vote_is_not_stale() -> None:

@@ -2,6 +2,11 @@
 UPDATE notifications SET payload = (payload::jsonb - 'revision' || '{"stamp": ""}')::json
  WHERE kind = 'vote' AND status = 'received';
 
+-- a refusal is a code, and the bot words it
+UPDATE notifications
+   SET payload = jsonb_set(payload::jsonb, '{refusal}', (payload::jsonb -> 'refusal') - 'text' || '{"about": []}')::json
+ WHERE kind = 'vote' AND status = 'received' AND payload ->> 'refusal' IS NOT NULL;
+
 -- the token is demanded back; whoever was asked before this was not told one
 ALTER TABLE waits ADD COLUMN correlate TEXT NOT NULL DEFAULT 'by_key';
 ALTER TABLE waits ALTER COLUMN correlate DROP DEFAULT;

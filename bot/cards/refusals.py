@@ -1,0 +1,48 @@
+"""Why a click does not count, in words for the person who made it. Nobody else sees them."""
+
+from runtime.model.approval import ApprovalStatus, Refusal, RefusalCode
+
+_WORDS = {
+    RefusalCode.UNKNOWN: "Countersign does not know this request any more. Your click changes nothing.",
+    RefusalCode.OTHER_ACTION: "This card shows another action than the request. Your click changes nothing.",
+    RefusalCode.EXPIRED: "The time for this request has run out. Nothing has changed.",
+    RefusalCode.STALE: ("The card has changed since you opened it. Please look at it as it is now, and click again."),
+    RefusalCode.REQUESTER: "You asked for this yourself, so somebody else has to decide it.",
+    RefusalCode.EXCLUDED: "Policy excludes you from deciding this request.",
+    RefusalCode.REPEATED: "You have voted on this request already. Your first vote stands.",
+    RefusalCode.REASON_MISSING: "A reason is needed, in a few words.",
+    RefusalCode.OTHER_TEAM: "You belong to another workspace. Only members of this one can decide here.",
+    RefusalCode.DEACTIVATED: "This Slack account is deactivated, so it cannot decide.",
+    RefusalCode.BOT: "Bots cannot decide. A person has to.",
+    RefusalCode.GUEST: "Guests cannot decide. Please ask a full member of this workspace.",
+    RefusalCode.UNCLEAR: (
+        "Slack did not say whether you are a full member of this workspace, so you cannot decide here."
+    ),
+    RefusalCode.NOT_IN_DIRECTORY: (
+        "Countersign's directory has no person for your Slack account, so you cannot decide here."
+    ),
+    RefusalCode.AMBIGUOUS: ("Countersign's directory has two people for your Slack account. Please tell its operator."),
+    RefusalCode.LOOKUP_FAILED: (
+        "Slack did not confirm who you are just now, so this was not counted. Please try again."
+    ),
+    RefusalCode.UNUSABLE: "This cannot be recorded as it is. Nothing has changed.",
+    RefusalCode.FAILING: "This could not be recorded just now, and will be tried again.",
+}
+_CLOSED = {
+    ApprovalStatus.APPROVED: "This was already approved. Your click changes nothing.",
+    ApprovalStatus.REJECTED: "This was already rejected. Your click changes nothing.",
+    ApprovalStatus.EXPIRED: "The time for this ran out. Your click changes nothing.",
+    ApprovalStatus.CANCELED: "This was canceled. Your click changes nothing.",
+}
+
+
+def refusal_words(refusal: Refusal) -> str:
+    """Return what the person is told."""
+    match refusal.code, refusal.about:
+        case RefusalCode.CLOSED, (status,):
+            return _CLOSED[ApprovalStatus(status)]
+        case RefusalCode.CLOSED, _:
+            return "This request is closed already. Your click changes nothing."
+        case RefusalCode.NOT_IN_GROUP, groups:
+            return f"This request is for members of: {', '.join(groups)}."
+    return _WORDS[refusal.code]
