@@ -1,6 +1,7 @@
 """Real servers for tests: PostgreSQL from its package and OPA with the repository's policies; a database per test."""
 
 import os
+import shutil
 from collections.abc import AsyncIterator, Iterator
 from itertools import count
 from pathlib import Path
@@ -19,6 +20,9 @@ from tests.logins import PROGRAM
 from tests.opa_server import POLICIES, start_opa
 
 _numbers = count(1)
+_MEMORY = Path("/dev/shm")  # noqa: S108 - the folder in it has a name that nobody can guess
+_ROOM = 4 * 1024**3
+"""Bytes that must be free there, with several servers side by side."""
 
 # The same examples on every machine: what a property test finds is found by whoever runs it next. `random` explores.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -33,13 +37,23 @@ def no_server_is_left() -> Iterator[None]:
     stop_server()
 
 
+def _in_memory() -> Path | None:
+    """Return a folder in memory, if there is one with room: a database is hundreds of files, and made for each test."""
+    is_roomy = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ROOM
+    return _MEMORY if is_roomy else None
+
+
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """A PostgreSQL server with a migrated template database; gives the server's DSN."""
-    with TemporaryDirectory(prefix="countersign-") as folder, embedded_postgres(Path(folder) / "data") as dsn:
+    with (
+        TemporaryDirectory(prefix="countersign-", dir=_in_memory()) as folder,
+        embedded_postgres(Path(folder) / "data") as dsn,
+    ):
         with psycopg.connect(dsn, autocommit=True) as conn:
             for setting in ("fsync", "full_page_writes", "synchronous_commit"):  # this server is never killed
                 conn.execute(f"ALTER SYSTEM SET {setting} = off")
+            conn.execute("ALTER SYSTEM SET max_wal_size = '128MB'")
             conn.execute("SELECT pg_reload_conf()")
             conn.execute("CREATE DATABASE template_countersign")
         migrate(_database(dsn, "template_countersign"))
@@ -52,7 +66,7 @@ def dsn(postgres: str) -> Iterator[str]:
     """The DSN of a fresh, migrated database, as its superuser; programs under test log in as `as_program` says."""
     name = f"test_{next(_numbers)}"
     with psycopg.connect(postgres, autocommit=True) as conn:
-        conn.execute(f"CREATE DATABASE {name} TEMPLATE template_countersign STRATEGY wal_log")
+        conn.execute(f"CREATE DATABASE {name} TEMPLATE template_countersign STRATEGY file_copy")
         yield _database(postgres, name)
         conn.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
