@@ -16,7 +16,7 @@ from policy.model import PolicyEngine
 from receipts.chain import Actor
 from receipts.privacy import Privacy, Secret
 from runtime.definitions.model import Definition
-from runtime.definitions.sources.catalog import load_catalog
+from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.desk.desk import EngineDesk
 from runtime.desk.model import Click, ClickOutcome
 from runtime.engine import Engine, Routing
@@ -220,6 +220,20 @@ class Bench:
         return await inbox.apply(self.engine, await inbox.record(self.engine, notification))
 
 
+_catalogs: dict[tuple[object, ...], Catalog] = {}
+
+
+def _catalog(packs: list[Path], handlers: Mapping[str, Handler]) -> Catalog:
+    """Load the packs once for handlers of the same kinds: nothing else in handlers is looked at."""
+    kinds = (
+        (name, handler.writes, handler.reconcile is None, handler.before is None) for name, handler in handlers.items()
+    )
+    known = (*packs, *sorted(kinds))
+    if known not in _catalogs:
+        _catalogs[known] = load_catalog(packs, handlers)
+    return _catalogs[known]
+
+
 @asynccontextmanager
 async def open_bench(
     dsn: str,
@@ -233,7 +247,7 @@ async def open_bench(
     """Open a runtime over `dsn` with the given packs and handlers; chat operations are counted by hand."""
     chat = ChatTarget()
     every = {**{f"slack::{name}": chat.handler(reconcile=chat.reconcile) for name in CHAT_OPERATIONS}, **handlers}
-    catalog = load_catalog(packs, every)
+    catalog = _catalog(packs, every)
     catalog.require("strict")
     clock = clock or HandClock()
     async with make_pool(as_program(dsn), size=8, behind_pooler=False, **connection) as pool:

@@ -33,7 +33,7 @@ from tests.integration.conftest import Targets
 CASE = {"case_id": "c", "lei": CLIENT, "report": {"owners": []}}
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
 KEY = "acme:await_answer:C1"
-TIMES = 20
+TIMES = 10
 
 
 class KilledError(BaseException):

@@ -3,6 +3,7 @@
 import ast
 import base64
 import hashlib
+import shutil
 import subprocess
 import sys
 import threading
@@ -39,18 +40,38 @@ def _record(member: str, text: str) -> str:
     return f"{member},sha256={digest},{len(text)}\n"
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a checkout with one package in each lock file, which pip finds in a folder."""
-    wheels = tmp_path / "wheels"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a checkout with one package in each lock file, set up with the first, beside what pip finds."""
+    made = tmp_path_factory.mktemp("made")
+    wheels, checkout = made / "wheels", made / "checkout"
     wheels.mkdir()
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
-    checkout = tmp_path / "checkout"
     checkout.mkdir()
     (checkout / PACKAGES.source).write_text(_wheel(wheels, "first"))
     (checkout / DEVELOPMENT.source).write_text(_wheel(wheels, "second"))
-    return checkout
+    with pytest.MonkeyPatch.context() as patch:
+        _find_in(wheels, patch)
+        _ensure(checkout, PACKAGES.source)
+    return made
+
+
+@pytest.fixture
+def root(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of the checkout that nobody has set up."""
+    _find_in(made / "wheels", monkeypatch)
+    return shutil.copytree(made / "checkout", tmp_path / "checkout", ignore=shutil.ignore_patterns(".venv"))
+
+
+@pytest.fixture
+def ready(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a copy of the checkout with its environment, which finds its packages wherever it stands."""
+    _find_in(made / "wheels", monkeypatch)
+    return shutil.copytree(made / "checkout", tmp_path / "checkout", symlinks=True)
+
+
+def _find_in(wheels: Path, patch: pytest.MonkeyPatch) -> None:
+    patch.setenv("PIP_NO_INDEX", "1")
+    patch.setenv("PIP_FIND_LINKS", str(wheels))
 
 
 def _ensure(root: Path, *layers: str) -> list[str]:
@@ -62,35 +83,32 @@ def _ensure(root: Path, *layers: str) -> list[str]:
 
 
 def _modules(root: Path) -> set[str]:
-    listed = subprocess.check_output(
-        [root / ".venv" / "bin" / "python", "-m", "pip", "list", "--format=freeze"], text=True
-    )
-    return {line.partition("==")[0] for line in listed.splitlines()} & {"first", "second"}
+    script = "from importlib.metadata import distributions\nfor each in distributions(): print(each.name)"
+    listed = subprocess.check_output([root / ".venv" / "bin" / "python", "-c", script], text=True)
+    return set(listed.split()) & {"first", "second"}
 
 
-def test_demo_needs_no_development_package_and_tests_add_them(root: Path) -> None:
-    _ensure(root, PACKAGES.source)
-    assert _modules(root) == {"first"}
-    assert not any(PACKAGES.name in line for line in _ensure(root))
-    assert _modules(root) == {"first", "second"}
-    assert _ensure(root) == [], "the next time there is nothing to do"
+def test_demo_needs_no_development_package_and_tests_add_them(ready: Path) -> None:
+    assert _modules(ready) == {"first"}
+    assert not any(PACKAGES.name in line for line in _ensure(ready))
+    assert _modules(ready) == {"first", "second"}
+    assert _ensure(ready) == [], "the next time there is nothing to do"
 
 
-def test_interrupted_set_up_is_done_again_from_the_start(root: Path) -> None:
-    _ensure(root, PACKAGES.source)
-    half_written = root / ".venv" / "half-written"
+def test_interrupted_set_up_is_done_again_from_the_start(ready: Path) -> None:
+    half_written = ready / ".venv" / "half-written"
     half_written.mkdir()
-    (root / ".venv" / "set-up" / DEVELOPMENT.source).write_text("started")
-    _ensure(root)
+    (ready / ".venv" / "set-up" / DEVELOPMENT.source).write_text("started")
+    _ensure(ready)
     assert not half_written.exists()
-    assert _modules(root) == {"first", "second"}
+    assert _modules(ready) == {"first", "second"}
 
 
-def test_changed_lock_file_makes_a_new_environment(root: Path) -> None:
-    _ensure(root)
-    (root / DEVELOPMENT.source).write_text("# the package is no longer wanted\n")
-    _ensure(root)
-    assert _modules(root) == {"first"}
+def test_changed_lock_file_makes_a_new_environment(ready: Path) -> None:
+    _ensure(ready)
+    (ready / DEVELOPMENT.source).write_text("# the package is no longer wanted\n")
+    _ensure(ready)
+    assert _modules(ready) == {"first"}
 
 
 def test_package_with_another_hash_is_refused(root: Path) -> None:
@@ -102,10 +120,10 @@ def test_package_with_another_hash_is_refused(root: Path) -> None:
     assert _modules(root) == set()
 
 
-def test_package_that_cannot_be_found_is_said_with_the_remedy(root: Path) -> None:
-    (root / PACKAGES.source).write_text(f"third==1.0 --hash=sha256:{'0' * 64}\n")
+def test_package_that_cannot_be_found_is_said_with_the_remedy(ready: Path) -> None:
+    (ready / DEVELOPMENT.source).write_text(f"third==1.0 --hash=sha256:{'0' * 64}\n")
     with pytest.raises(SetUpError, match=r"connect to the network or name a package index in PIP_INDEX_URL"):
-        _ensure(root)
+        _ensure(ready)
 
 
 def test_environment_of_somebody_else_is_kept(root: Path) -> None:
