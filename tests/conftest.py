@@ -1,5 +1,6 @@
 """Real servers for tests: PostgreSQL from its package and OPA with the repository's policies; a database per test."""
 
+import gc
 import os
 import shutil
 from collections.abc import AsyncIterator, Iterator
@@ -28,6 +29,15 @@ _ROOM = 4 * 1024**3
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+gc.disable()  # while tests are collected, which makes a million objects and leaves hardly one behind
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage again, but look no more at what was there before the first test."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

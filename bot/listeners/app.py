@@ -111,7 +111,7 @@ def build_bot(settings: BotSettings, desk: Desk, ledger: CardLedger, clock: Cloc
     client = slack_client(settings.token, settings.base_url)
     installation = InstallationWatch(client)
     app = AsyncApp(
-        name="countersign",
+        name=slack_logger().name,  # Bolt gives the logger of this name the level of the next: it must not be ours
         logger=slack_logger(),
         client=slack_client(None, settings.base_url),
         authorize=installation,

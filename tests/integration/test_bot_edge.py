@@ -74,6 +74,15 @@ async def test_a_bad_signature_is_401_and_nothing_of_the_body_is_logged(
     assert CANARY not in caplog.text
 
 
+async def test_what_slack_sends_changes_the_level_of_no_log_but_that_of_its_own(
+    stage: Stage, http: aiohttp.ClientSession
+) -> None:
+    before = logging.getLogger().level
+    body = b'{"type": "url_verification", "challenge": "c-2"}'
+    assert await post(http, stage, body, headers(stage, body)) == 200
+    assert (logging.getLogger("countersign").level, logging.getLogger().level) == (logging.NOTSET, before)
+
+
 async def test_a_request_without_a_signature_is_401(stage: Stage, http: aiohttp.ClientSession) -> None:
     assert await post(http, stage, b"{}", {}) == 401
     async with http.get(stage.bot_url) as response:
