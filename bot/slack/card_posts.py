@@ -16,6 +16,7 @@ from bot.slack.log import slack_logger
 from bot.slack.posts import Posts
 from runtime.clock import Clock
 from runtime.desk.model import ApprovalView, CardLedger, Desk
+from runtime.failpoints import Point, at
 from runtime.handlers import JsonObject, RefusedError, TransientError
 from runtime.model.approval import ApprovalStatus
 
@@ -60,8 +61,11 @@ class CardPosts:
     async def _post(self, view: ApprovalView, channel: str, key: str) -> Location:
         shown = card(view, now=self._clock())
         metadata = {"event_type": CARD_EVENT, "event_payload": {"approval_id": view.approval_id, "key": key}}
+        at(Point.CARD_POSTING)
         place = await self._posts.post(channel, metadata, shown.text, shown.blocks, None)
+        at(Point.CARD_POSTED)
         await self._ledger.remember(view.approval_id, place["channel"], place["ts"], shown.json())
+        at(Point.CARD_REMEMBERED)
         return place["channel"], place["ts"]
 
     async def find(self, approval_id: str, channel: str, key: str) -> JsonObject | None:

@@ -11,6 +11,7 @@ from evidence.bundle.dossier import Dossier
 from evidence.errors import EvidenceError
 from receipts.signing import SigningKey
 from runtime.desk.evidence import EvidenceDesk, KeptBundle, Story
+from runtime.failpoints import Point, at
 
 LEASE = timedelta(minutes=2)
 """How long a worker may take; one that is lost meanwhile leaves the bundle to others after that."""
@@ -56,4 +57,7 @@ class Sealer:
 
     def _store(self, run_id: str, story: Story) -> tuple[Sealed, Stored]:
         sealed = seal(story, self.key)
-        return sealed, self.archive.put(f"{run_id}.zip", sealed.data, sealed.sha256)
+        at(Point.ARCHIVE_PUTTING)
+        stored = self.archive.put(f"{run_id}.zip", sealed.data, sealed.sha256)
+        at(Point.ARCHIVE_PUT)
+        return sealed, stored

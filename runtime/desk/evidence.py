@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
+from runtime.failpoints import Point, at
 from runtime.model.json_limits import error_text
 from runtime.model.messages import EvidenceSealed
 from runtime.outbox import messages, retry
@@ -42,12 +43,17 @@ class EvidenceDesk:
         """Return a run to seal within the lease, or None."""
         async with self.engine.pool.connection() as conn:
             await stored.open_bundles(conn, self.engine.tenant)
-            return await stored.lease_bundle(conn, self.engine.tenant, lease)
+            leased = await stored.lease_bundle(conn, self.engine.tenant, lease)
+        if leased is not None:
+            at(Point.BUNDLE_BEGUN)
+        return leased
 
     async def forget(self, run_id: str) -> None:
         """Take out of the run's rows what nobody may see: its steps are done with it."""
         async with self.engine.run_tx(run_id) as tx:
             await forget_run(tx)
+            at(Point.BUNDLE_FORGETTING)
+        at(Point.BUNDLE_FORGOT)
 
     async def story(self, run_id: str) -> Story:
         """Return the run's records up to its sealing, in one consistent view."""
@@ -58,6 +64,7 @@ class EvidenceDesk:
         pause = retry.delay(PAUSES, lease.tries, self.engine.jitter())
         async with self.engine.pool.connection() as conn:
             await stored.mark_failed(conn, lease.run_id, error_text(self.engine.privacy.text(error)), pause)
+        at(Point.BUNDLE_FAILED)
         return pause
 
     async def mark_stored(self, run_id: str, bundle: KeptBundle) -> None:
@@ -70,4 +77,6 @@ class EvidenceDesk:
                 name = await messages.run_name(tx)
                 said = EvidenceSealed(run=name, status=tx.status, sha256=bundle.sha256)
                 await messages.tell_thread(self.engine, tx, thread, "sealed", said)
+            at(Point.BUNDLE_STORING)
+        at(Point.BUNDLE_STORED)
         self.engine.wakeup.poke()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from runtime.engine import Engine
+from runtime.failpoints import Point, at
 from runtime.gate import settlement
 from runtime.handlers import (
     Call,
@@ -84,6 +85,7 @@ class Crossing:
             if self.effect.postponed == 0:
                 passage.note(event, {"error": reason})
             await settlement.postpone(passage, reason)
+        at(Point.EFFECT_POSTPONED)
 
     async def finish(self, result: JsonObject | Exception) -> None:
         """Write what happened; a database that blinks must not turn it into doubt, so it is tried while fenced."""
@@ -94,26 +96,32 @@ class Crossing:
                 log.warning("outcome of effect %s not written yet: %s", self.effect.effect_id, error)
                 await asyncio.sleep(pause)
             else:
+                at(Point.ATTEMPT_ENDED)
                 return
         await self._write(result)
 
     async def _write(self, result: JsonObject | Exception) -> None:
         async with self.passage() as passage:
-            if not isinstance(result, Exception):
-                await settlement.succeed(passage, result)
-                return
-            reason = error_text((await passage.tx.privacy()).text(describe(result)))
-            match result:
-                case HeldError():
-                    await settlement.hold(passage, reason)
-                case RefusedError():
-                    await settlement.fail(passage, reason)
-                case NotTakenError():
-                    await settlement.wait_until_taken(passage, reason, result.retry_after)
-                case TransientError():
-                    await settlement.try_later(passage, reason, result.retry_after)
-                case _:
-                    await settlement.doubt(passage, reason)
+            await self._settle(passage, result)
+            at(Point.ATTEMPT_ENDING)
+
+    @staticmethod
+    async def _settle(passage: Passage, result: JsonObject | Exception) -> None:
+        if not isinstance(result, Exception):
+            await settlement.succeed(passage, result)
+            return
+        reason = error_text((await passage.tx.privacy()).text(describe(result)))
+        match result:
+            case HeldError():
+                await settlement.hold(passage, reason)
+            case RefusedError():
+                await settlement.fail(passage, reason)
+            case NotTakenError():
+                await settlement.wait_until_taken(passage, reason, result.retry_after)
+            case TransientError():
+                await settlement.try_later(passage, reason, result.retry_after)
+            case _:
+                await settlement.doubt(passage, reason)
 
 
 def recordable(result: JsonObject) -> JsonObject:

@@ -6,6 +6,7 @@ the verb's `settles_within` says: a target that is slower than our patience acts
 
 from collections.abc import Awaitable, Callable
 
+from runtime.failpoints import Point, at
 from runtime.gate import settlement
 from runtime.gate.crossing import Crossing, describe, recordable
 from runtime.handlers import Call, Changed, Done, HeldError, JsonObject, OutcomeUnknownError, Reconciled, Untouched
@@ -38,7 +39,9 @@ async def _reconcile(crossing: Crossing, read_back: ReadBack) -> bool:
     attempt, effect = crossing.attempt, crossing.effect
     may_land = attempt.may_land(crossing.engine.clock())  # before the look, which may take a while
     try:
+        at(Point.LOOKING_BACK)
         found = await crossing.call(read_back, effect.timeout_s)
+        at(Point.LOOKED_BACK)
     except HeldError as error:
         await crossing.finish(error)
         return False

@@ -25,6 +25,7 @@ from receipts.errors import ReceiptsError
 from receipts.redaction import redact
 from runtime.approvals import requests
 from runtime.engine import Engine
+from runtime.failpoints import Point, at
 from runtime.gate import breakers, settlement
 from runtime.gate.crossing import Crossing, Void, describe, recordable
 from runtime.gate.doubts import clear_doubt
@@ -141,7 +142,9 @@ class _Gate(Crossing):
     # 3
     async def _ask(self, question: Question) -> Verdict | None:
         try:
+            at(Point.POLICY_ASKING)
             verdict = await self.engine.policy.ask(question)
+            at(Point.POLICY_ANSWERED)
             if verdict.answer.obligations:
                 raise PolicyUnavailableError(f"unknown obligations: {', '.join(verdict.answer.obligations)}")
         except PolicyUnavailableError as error:
@@ -157,6 +160,7 @@ class _Gate(Crossing):
             return
         async with engine.pool.connection() as conn:
             await records.keep_policy_text(conn, engine.policy.text(digest), engine.clock())
+        at(Point.POLICY_TEXT_KEPT)
         engine.kept_texts.add(digest)
 
     # 4
@@ -164,6 +168,8 @@ class _Gate(Crossing):
         async with self.passage() as passage:
             verdict = await self._put_on_record(passage, question, verdict)
             await settlement.reject(passage, self._why_not(verdict))
+            at(Point.EFFECT_DENYING)
+        at(Point.EFFECT_DENIED)
 
     def _why_not(self, verdict: Verdict) -> str:
         if self.void is not None:
@@ -197,6 +203,8 @@ class _Gate(Crossing):
             before = (await passage.tx.privacy()).value(before)
             await requests.open_approval(passage, verdict.answer, before)
             await passage.move_step(StepStatus.WAITING_APPROVAL)
+            at(Point.EFFECT_DEFERRING)
+        at(Point.EFFECT_DEFERRED)
 
     async def _before_for_card(self) -> JsonObject:
         """Return the present values of what would change, where the connector can say; never a reason to fail."""
@@ -245,9 +253,11 @@ class _Gate(Crossing):
                     return False
                 await self._put_on_record(passage, question, verdict)
                 await self._start(passage)
+                at(Point.ATTEMPT_BEGINNING)
         except KeyInUseError:
             await self.postpone("effect.postponed", "another effect acts under its idempotency key")
         else:
+            at(Point.ATTEMPT_BEGUN)
             return True
         return False
 
@@ -289,8 +299,10 @@ class _Gate(Crossing):
             raise LeaseLostError(self.effect.effect_id)  # asleep since it began: others may have taken over
         try:
             left = (limit - asleep).total_seconds()  # whoever looks for it later counts from when it began
+            at(Point.CONNECTOR_CALLING)
             result: JsonObject | Exception = recordable(await self.call(self.handler.run, left))
         except Exception as error:  # noqa: BLE001 - whatever is raised is an outcome, and at worst an unknown one
             result = error
+        at(Point.CONNECTOR_CALLED)
         await breakers.report(self.engine, self.effect.connector, self.effect.target, result)
         await self.finish(result)  # 8

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from runtime.definitions.model import Verb
 from runtime.engine import Engine
+from runtime.failpoints import Point, at
 from runtime.gate import breakers
 from runtime.gate.settlement import tell_held
 from runtime.handlers import Call, HandlerError, HeldError, JsonObject, NotTakenError, RefusedError, TransientError
@@ -48,6 +49,8 @@ async def do_read(engine: Engine, lease: ReadLease) -> None:
     async with engine.run_tx(lease.run_id) as tx:
         if await steps.holds_read(tx.conn, lease, engine.worker):
             await _write(engine, tx, lease, end)
+            at(Point.READ_ENDING)
+    at(Point.READ_ENDED)
 
 
 async def _write(engine: Engine, tx: RunTx, lease: ReadLease, end: ReadEnd) -> None:
@@ -73,7 +76,9 @@ async def _read(engine: Engine, verb: Verb, lease: ReadLease) -> JsonObject | Ex
     call = Call(lease.tenant, lease.run_id, lease.path, verb.handler.split("::")[1], dict(lease.params))
     try:
         async with asyncio.timeout(verb.timeout.total_seconds()):
+            at(Point.READ_CALLING)
             result = await handler.run(call)
+            at(Point.READ_CALLED)
         if wrong := fault(result):
             raise ParamsError(f"result: {wrong}")
         fits(verb.output_schema, result, "result")

@@ -11,6 +11,7 @@ from typing import Any
 
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
+from runtime.failpoints import Point, at
 from runtime.inbox import votes
 from runtime.inbox.cancellations import apply_cancel
 from runtime.inbox.completions import apply_answer
@@ -48,8 +49,10 @@ log = logging.getLogger(__name__)
 
 async def record(engine: Engine, notification: Notification) -> str:
     """Write a notification durably and return its id; a repeat returns the first's id."""
+    at(Point.NOTIFICATION_RECORDING)
     async with engine.pool.connection() as conn:
         notification_id = await notifications.record(conn, notification, engine.clock())
+    at(Point.NOTIFICATION_RECORDED)
     engine.wakeup.poke()
     return notification_id
 
@@ -113,6 +116,8 @@ async def _apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
         applied = await _dispatch(engine, conn, notification)
         facts = {**applied.facts, "status": str(applied.status)}
         await notifications.mark(conn, notification_id, applied.status, facts, engine.clock())
+        at(Point.NOTIFICATION_APPLYING)
+    at(Point.NOTIFICATION_APPLIED)
     if applied.status is NotificationStatus.DEAD_LETTER:
         log.warning("notification %s is a dead letter: %s", notification_id, facts.get("reason") or facts["code"])
     return facts

@@ -8,6 +8,7 @@ from typing import Any
 from receipts.chain import GENESIS, Actor
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
+from runtime.failpoints import Point, at
 from runtime.model.action import commitment
 from runtime.model.json_limits import fault
 from runtime.model.run import NewRun
@@ -64,6 +65,8 @@ async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Cla
         tx = await engine.lock_run(conn, run_id, trigger.request_id)
         tx.leaf("run.queued", _facts(definition, trigger), actor=trigger.requested_by)
         await tx.flush()
+        at(Point.TRIGGER_CLAIMING)
+    at(Point.TRIGGER_CLAIMED)
     engine.wakeup.poke()
     return Claim(run_id, is_new=True)
 
@@ -135,9 +138,11 @@ async def start_next(engine: Engine, but: set[str]) -> bool:
             tx = await engine.lock_run(conn, run_id)
             await _start(engine, tx)
             await tx.flush()
+            at(Point.RUN_STARTING)
         except BaseException:
             but.add(run_id)
             raise
+    at(Point.RUN_STARTED)
     return True
 
 

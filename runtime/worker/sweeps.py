@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from receipts.chain import Actor
 from runtime.engine import Engine
+from runtime.failpoints import Point, at
 from runtime.gate import settlement
 from runtime.inbox import inbox
 from runtime.inbox.early import look_after_early
@@ -113,5 +114,7 @@ async def _reclaim(engine: Engine, effect_id: str) -> int:
             await settlement.doubt(passage, "the worker was lost during the attempt")
         else:
             await settlement.postpone(passage, "the worker was lost before the attempt")
+        at(Point.RECLAIMING)
+    at(Point.RECLAIMED)
     engine.wakeup.poke()
     return 1

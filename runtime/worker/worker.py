@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import psycopg
 
 from runtime.engine import Engine
+from runtime.failpoints import Point, at
 from runtime.gate import breakers, gate
 from runtime.gate.reads import do_read
 from runtime.inbox import inbox
@@ -157,6 +158,7 @@ class Worker:
         async with self.engine.pool.connection() as conn:
             claimed = await notifications.claim(conn, lessee.tenant, lessee.now, lessee.until, free)
         for notification_id in claimed:
+            at(Point.NOTIFICATION_CLAIMED)
             self._spawn(Lane.INBOX, inbox.apply(self.engine, notification_id), None)
         return len(claimed)
 
@@ -190,6 +192,7 @@ class Worker:
         async with self.engine.pool.connection() as conn:
             leased = await leases.lease_reads(conn, self._lessee(), list(self.engine.handlers), free)
         for lease in leased:
+            at(Point.READ_LEASED)
             self._spawn(Lane.READS, do_read(self.engine, lease), lease)
         return len(leased)
 
@@ -201,6 +204,7 @@ class Worker:
         async with self.engine.pool.connection() as conn:
             leased = await leases.lease_effects(conn, self._lessee(), _PURPOSES[lane], room)
         for effect in leased:
+            at(Point.EFFECT_LEASED)
             self._spawn(lane, gate.perform(self.engine, effect), effect)
         return len(leased)
 

@@ -1,0 +1,182 @@
+"""What has to hold of a world that has settled. Each rule yields a sentence for whatever breaks it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tests.faults.checker.canonical import digest, leaf_hash
+from tests.faults.checker.facts import Facts, Row
+
+Rule = Callable[[Facts], Iterator[str]]
+
+_ENDS = ("succeeded", "failed_terminal", "canceled")
+_OVER = ("dispatched", "rejected", "failed")
+_BETWEEN_CLOCKS = 0.25
+"""Seconds by which the program's moment, told by the database, and an upstream's own may differ."""
+_FORBIDDEN = "leave"
+
+
+def triggers_reach_one_end(facts: Facts) -> Iterator[str]:
+    """Each accepted trigger is one run, whoever sent it how often, and that run has ended."""
+    told: dict[str, set[str]] = defaultdict(set)
+    for line in facts.told("triggered"):
+        if line["ok"]:
+            told[line["ref"]].add(line["run_id"])
+    runs = {row["run_id"]: row for row in facts.tables["runs"]}
+    made = Counter(row["trigger"]["ref"] for row in runs.values())
+    sent = {line["ref"] for line in facts.told("triggered")}
+    for ref, ids in told.items():
+        if len(ids) > 1:
+            yield f"trigger {ref} was answered with {len(ids)} runs: {', '.join(sorted(ids))}"
+        for run_id in ids:
+            if run_id not in runs:
+                yield f"trigger {ref} was accepted as run {run_id}, which is not there"
+            elif runs[run_id]["status"] not in _ENDS:
+                yield f"run {run_id} of trigger {ref} has not ended: {runs[run_id]['status']}"
+    yield from (f"trigger {ref} made {number} runs" for ref, number in made.items() if number > 1)
+    yield from (f"there is a run of {ref}, which nobody asked for" for ref in made.keys() - sent)
+
+
+def effects_happen_once(facts: Facts) -> Iterator[str]:
+    """An effect happens at most once under its key; once where a receipt says so; and never without a receipt."""
+    acted = Counter((line["operation"], line["key"]) for line in facts.told("acted"))
+    done = {
+        (row["document"]["operation"], row["idempotency_key"])
+        for row in facts.tables["receipts"]
+        if row["outcome"] == "success" and row["document"]["connector"] != "slack"
+    }
+    for (operation, key), times in acted.items():
+        if times > 1:
+            yield f"{operation} under {key} happened {times} times"
+        if (operation, key) not in done:
+            yield f"{operation} under {key} happened, and no receipt says so"
+    yield from (f"a receipt says that {name} under {key} happened, and it did not" for name, key in done - acted.keys())
+    yield from (f"{name} under {key} happened, which policy forbids" for name, key in acted if name == _FORBIDDEN)
+
+
+def effects_are_allowed(facts: Facts) -> Iterator[str]:
+    """Each effect has an earlier allow, and where signatures were asked for, an earlier quorum on the same digest."""
+    for line in facts.told("acted"):
+        what = f"{line['operation']} under {line['key']}"
+        effect = facts.effects_by_key.get((line["operation"], line["key"]))
+        if effect is None:
+            yield f"{what} happened, and no effect of that key is known"
+            continue
+        known, until = facts.of_effect[effect["effect_id"]], line["at"] + _BETWEEN_CLOCKS
+        outcomes = {row["outcome"] for row in known["decisions"] if row["at_s"] <= until}
+        if "allow" not in outcomes:
+            yield f"{what} happened, and policy had not allowed it"
+        if "needs_approval" in {row["outcome"] for row in known["decisions"]}:
+            yield from _unsigned(facts, what, effect, known["approvals"], until)
+
+
+def _unsigned(facts: Facts, what: str, effect: Row, approvals: list[Row], until: float) -> Iterator[str]:
+    """Yield if no approval of exactly this action had enough distinct people by then."""
+    enough = 0
+    for row in (row for row in approvals if row["kind"] == "effect" and row["digest"] == effect["digest"]):
+        votes = [vote for vote in facts.votes_of[row["approval_id"]] if vote["at_s"] <= until]
+        people = {vote["person"] for vote in votes if vote["verdict"] == "approve"}
+        accounts = {(vote["team"], vote["account"]) for vote in votes if vote["verdict"] == "approve"}
+        enough = max(enough, min(len(people), len(accounts)) >= row["requirement"]["quorum"])
+    if not enough:
+        yield f"{what} happened without the signatures that policy had asked for"
+
+
+def votes_are_clicks(facts: Facts) -> Iterator[str]:
+    """Each vote was clicked, by that person on that card; no click counts twice."""
+    clicked = {(line["approval_id"], line["person"]) for line in facts.told("clicked")}
+    counted = Counter((row["approval_id"], row["person"]) for row in facts.tables["votes"])
+    for (approval, person), times in counted.items():
+        if (approval, person) not in clicked:
+            yield f"the vote of {person} on {approval} was never clicked"
+        if times > 1:
+            yield f"{person} voted {times} times on {approval}"
+
+
+def chains_hold(facts: Facts) -> Iterator[str]:
+    """Each run's chain has no gap, derives anew, and ends where the run's row says."""
+    for run in facts.tables["runs"]:
+        before = "0" * 64
+        leaves = facts.chains[run["run_id"]]
+        for number, row in enumerate(leaves, 1):
+            leaf = row["leaf"]
+            if row["seq"] != number or leaf["seq"] != number:
+                yield f"run {run['run_id']}: leaf {number} is missing"
+            if leaf["prev_hash"] != before or row["prev_hash"] != before:
+                yield f"run {run['run_id']}: leaf {number} does not name the one before it"
+            if leaf_hash(leaf) != row["hash"] or leaf["hash"] != row["hash"]:
+                yield f"run {run['run_id']}: leaf {number} does not give its hash"
+            before = row["hash"]
+        if (run["audit_seq"], run["audit_hash"]) != (len(leaves), before):
+            yield f"run {run['run_id']}: its chain ends elsewhere than its row says"
+
+
+def records_are_in_chains(facts: Facts) -> Iterator[str]:
+    """Each receipt and decision gives its digest, and a leaf of its run names it; the allow comes before the receipt."""
+    named: dict[tuple[str, str], int] = {}
+    for run_id, leaves in facts.chains.items():
+        for row in leaves:
+            if row["leaf"]["event"] in ("receipt.written", "decision.recorded"):
+                named[run_id, row["leaf"]["data"]["digest"]] = row["seq"]
+    for table in ("receipts", "decisions"):
+        for row in facts.tables[table]:
+            if digest(row["document"]) != row["digest"]:
+                yield f"{table}: a record of effect {row['effect_id']} does not give its digest"
+            if (row["run_id"], row["digest"]) not in named:
+                yield f"{table}: no leaf names a record of effect {row['effect_id']}"
+    allowed: dict[str, int] = {}
+    for row in facts.tables["decisions"]:
+        if row["outcome"] == "allow":
+            place = named.get((row["run_id"], row["digest"]), 1 << 30)
+            allowed[row["effect_id"]] = min(place, allowed.get(row["effect_id"], 1 << 30))
+    for row in facts.tables["receipts"]:
+        if row["outcome"] == "success" and allowed.get(row["effect_id"], 1 << 30) > named.get(
+            (row["run_id"], row["digest"]), 0
+        ):
+            yield f"effect {row['effect_id']}: its receipt comes before policy's allow"
+
+
+def nothing_is_left(facts: Facts) -> Iterator[str]:
+    """Nothing is leased, pending, waiting to be applied, or unsealed."""
+    for row in facts.tables["effects"]:
+        if row["status"] not in _OVER:
+            yield f"effect {row['effect_id']} ({row['operation']} of {row['run_id']}) is {row['status']}: {row['error']}"
+    for row in facts.tables["steps"]:
+        if row["status"] in ("ready", "running", "waiting_approval", "parked", "failed_retryable"):
+            yield f"step {row['path']} of {row['run_id']} is {row['status']}"
+    for row in facts.tables["notifications"]:
+        if row["status"] in ("received", "early"):
+            yield f"notification {row['notification_id']} ({row['kind']}) is {row['status']}"
+    stored = {row["run_id"] for row in facts.tables["bundles"] if row["stored_at"] is not None}
+    for row in facts.tables["runs"]:
+        if row["run_id"] not in stored:
+            yield f"the evidence of run {row['run_id']} is not stored"
+
+
+RULES: tuple[Rule, ...] = (
+    triggers_reach_one_end,
+    effects_happen_once,
+    effects_are_allowed,
+    votes_are_clicks,
+    chains_hold,
+    records_are_in_chains,
+    nothing_is_left,
+)
+
+
+def broken(facts: Facts) -> dict[str, list[str]]:
+    """Return what does not hold, by rule."""
+    said: dict[str, list[str]] = {rule.__name__: list(rule(facts)) for rule in RULES}
+    return {name: sentences for name, sentences in said.items() if sentences}
+
+
+def answered_outside(facts: Facts, recovery: float) -> tuple[int, int]:
+    """Return (requests, those that were accepted) of clients while nothing was wrong, nor had been shortly before."""
+    windows = [(line["began"], line["at"] + recovery) for line in facts.told("fault")]
+    windows += [(line["at"], line["at"] + recovery) for line in facts.told("killed") if line["who"] == "front"]
+    calm: list[dict[str, Any]] = [
+        line
+        for line in facts.told("triggered")
+        if not any(began <= line["at"] and line["sent"] <= ended for began, ended in windows)
+    ]
+    return len(calm), sum(line["ok"] for line in calm)

@@ -1,0 +1,51 @@
+"""`python -m tests.faults.harness --runs 2000 --minutes 10 --seed 7`: plays worlds, and fails where one does not hold."""
+
+import argparse
+import asyncio
+import secrets
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.faults.harness.play import Script, play
+from tests.faults.world.world import parts
+
+
+def main() -> int:
+    """Play as the command line says; print the seed, and return 1 where something is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.harness", description=__doc__)
+    parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--minutes", type=float, default=10.0, help="for everything, the settling and the check too")
+    parser.add_argument("--seed", type=int, default=None, help="the same seed plays the same faults")
+    parser.add_argument("--no-points", action="store_true", help="arm no failpoints")
+    parser.add_argument("--keep", action="store_true", help="leave histories and logs where they are")
+    options = parser.parse_args()
+    seed = secrets.randbelow(1 << 31) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
+    folder = Path(tempfile.mkdtemp(prefix="countersign-faults-"))
+    folder.chmod(0o755)
+    began = time.monotonic()
+    try:
+        holds = asyncio.run(_play(folder, options, seed))
+    finally:
+        if options.keep:
+            print(f"kept in {folder}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    print(f"{'held' if holds else f'DID NOT HOLD: seed {seed}'} in {time.monotonic() - began:.0f} s")
+    return 0 if holds else 1
+
+
+async def _play(folder: Path, options: argparse.Namespace, seed: int) -> bool:
+    seconds = max(options.minutes * 60 * 0.55, 8.0)
+    script = Script(seed, options.runs, seconds, settle=max(options.minutes * 60 * 0.2, 60.0), points=not options.no_points)
+    async with parts(folder) as shared:
+        report = await play(shared, folder / "world", "world_storm", script)
+    print(report.text(), flush=True)
+    return report.holds
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""The clients of the world: who triggers runs, and who clicks. Each writes down what it did and what it was told."""
+
+import asyncio
+import json
+from contextlib import suppress
+from typing import Any
+
+import aiohttp
+import psycopg
+
+from edge.signing import headers
+from sandbox.client import SandboxError
+from tests.faults.harness.schedule import Wish
+from tests.faults.world import chat
+from tests.faults.world.history import History, true_time
+from tests.faults.world.world import CLIENT, CLIENT_SECRET, World
+
+_ACCEPTED, _ANSWER_LIMIT = 202, 6.0
+_DELIVERIES = 4
+_TRIES = 8
+_LOOK, _PAUSE = 0.4, 0.4
+_LANDED = 8.0
+"""Seconds after which a person can say whether something happened: nothing lands that late."""
+
+
+class Triggers:
+    """Sends triggers until they are accepted: again after silence, and several at once."""
+
+    def __init__(self, world: World, http: aiohttp.ClientSession) -> None:
+        self._world, self._http = world, http
+        self._history = History(world.histories / "triggers.jsonl")
+
+    async def bring(self, wish: Wish) -> None:
+        """Have a run started."""
+        sent = (self._until_accepted(wish) for _ in range(wish.copies))
+        await asyncio.gather(*sent)
+
+    async def _until_accepted(self, wish: Wish) -> None:
+        while not await self._send(wish):
+            await asyncio.sleep(_PAUSE)
+
+    async def _send(self, wish: Wish) -> bool:
+        payload = {"ref": wish.ref, **({"desk": f"desk-{wish.desk}"} if wish.kind == "pay" else {})}
+        data = json.dumps({"ref": wish.ref, "payload": payload}).encode()
+        path = f"/v1/triggers/world.{wish.kind}"
+        signed = headers(CLIENT, CLIENT_SECRET, int(true_time()), "POST", path, data)
+        sent, status, answer = true_time(), 0, {}
+        try:
+            async with self._http.post(f"{self._world.edge}{path}", data=data, headers=signed) as response:
+                status, answer = response.status, await response.json(content_type=None)
+        except (aiohttp.ClientError, TimeoutError, ValueError):
+            pass
+        is_accepted = status == _ACCEPTED
+        run_id = answer.get("run_id") if is_accepted else None
+        self._history.add("triggered", ref=wish.ref, type=wish.kind, ok=is_accepted, sent=sent, status=status,
+                          run_id=run_id)  # fmt: skip
+        return is_accepted
+
+
+class People:
+    """People who sign whatever card they see, each click delivered four times; one tells what had happened."""
+
+    def __init__(self, world: World, http: aiohttp.ClientSession) -> None:
+        self._world, self._http = world, http
+        self._history = History(world.histories / "people.jsonl")
+        self._hands = {person: asyncio.Lock() for person in (*chat.PEOPLE, chat.OPERATOR)}
+        self._busy: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def watch(self) -> None:
+        """Click on, for ever."""
+        while True:
+            with suppress(psycopg.Error, OSError):
+                await self._look()
+            await asyncio.sleep(_LOOK)
+
+    async def _look(self) -> None:
+        rows = await self._world.rows(
+            "SELECT a.approval_id, a.kind, a.channel, a.card_ts, e.operation, e.idempotency_key,"
+            " array(SELECT person FROM votes v WHERE v.approval_id = a.approval_id) AS voted"
+            " FROM approvals a JOIN effects e USING (effect_id)"
+            " WHERE a.status = 'requested' AND a.card_ts IS NOT NULL"
+        )
+        for row in rows:
+            for person in self._asked(row):
+                self._beside(f"{row['approval_id']} {person}", self._decide(person, row))
+
+    def _asked(self, row: dict[str, Any]) -> list[str]:
+        """Return who is to click on a card now: of three officers two are needed, and the third comes too late."""
+        people = [chat.OPERATOR] if row["kind"] == "in_doubt" else list(chat.PEOPLE)
+        return [person for person in people if person not in row["voted"]]
+
+    def _beside(self, name: str, work: Any) -> None:
+        if name in self._busy:
+            work.close()
+            return
+        self._busy.add(name)
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: (self._tasks.discard(done), self._busy.discard(name)))
+
+    async def _decide(self, person: str, row: dict[str, Any]) -> None:
+        happened = True
+        if row["kind"] == "in_doubt":
+            await asyncio.sleep(_LANDED)
+            happened = await self._happened(row)
+        action = "countersign_approve" if happened else "countersign_reject"
+        async with self._hands[person]:
+            answer = await self._act(
+                person, action="click", channel=row["channel"], ts=row["card_ts"], action_id=action, confirmed=True,
+                deliveries=_DELIVERIES,
+            )  # fmt: skip
+            if answer.get("ok") and _wants_reason(row):
+                answer = await self._submit(person)
+        ack = answer.get("ack") or {}
+        self._history.add("clicked", approval_id=row["approval_id"], person=person, action=action,
+                          deliveries=_DELIVERIES, ok=bool(answer.get("ok")), error=ack.get("error"))  # fmt: skip
+
+    async def _submit(self, person: str) -> dict[str, Any]:
+        """Send the modal, which opens a moment after the click was acknowledged."""
+        answer: dict[str, Any] = {}
+        for _ in range(_TRIES):
+            answer = await self._act(person, action="submit", values={"reason": "seen and checked"})
+            if "problem" not in answer:
+                break
+            await asyncio.sleep(0.1)
+        if not answer.get("ok"):
+            await self._act(person, action="close")
+        return answer
+
+    async def _happened(self, row: dict[str, Any]) -> bool:
+        """Ask the upstream what it did, as a person would who looks there."""
+        port = self._world.upstream_port
+        query = {"key": row["idempotency_key"]}
+        async with self._http.get(f"http://127.0.0.1:{port}/acts/{row['operation']}", params=query) as response:
+            return bool((await response.json())["entries"])
+
+    async def _act(self, person: str, **act: Any) -> dict[str, Any]:
+        try:
+            async with self._http.post(
+                f"{self._world.chat}/sandbox/act", json={"user": chat.user_of(person), **act}
+            ) as response:
+                answer: dict[str, Any] = await response.json()
+                return answer
+        except (aiohttp.ClientError, TimeoutError, SandboxError, ValueError):
+            return {}
+
+
+def _wants_reason(row: dict[str, Any]) -> bool:
+    """Return whether a modal may ask why: for what cannot be undone, and where something is denied."""
+    return row["operation"] == "wipe" or row["kind"] == "in_doubt"
+
+
+def session() -> aiohttp.ClientSession:
+    """Return what clients send with."""
+    timeout = aiohttp.ClientTimeout(total=_ANSWER_LIMIT)
+    return aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(limit=0, force_close=True))

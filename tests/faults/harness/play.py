@@ -1,0 +1,210 @@
+"""Plays a world from its beginning to its verdict: the storm, the settling, what is still to be covered, the check."""
+
+import asyncio
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import psycopg
+
+from runtime.failpoints import Point
+from tests.faults.checker.report import Report
+from tests.faults.harness import schedule
+from tests.faults.harness.clients import People, Triggers, session
+from tests.faults.harness.kinds import Fault
+from tests.faults.harness.schedule import Arms, Wish
+from tests.faults.harness.verdict import judge
+from tests.faults.world import history
+from tests.faults.world.world import SLOTS, Parts, World, world
+
+TIMES = 3
+"""How often each failpoint has to kill."""
+_STILL = 6.0
+"""Seconds for which a process that stopped itself stands still: longer than its lease."""
+_NOTHING = Arms({}, {})
+_UP = 60.0
+
+
+@dataclass(frozen=True)
+class Script:
+    """What is played: so many runs in so many stormy seconds, and for how long the world may take to settle."""
+
+    seed: int
+    runs: int
+    seconds: float
+    settle: float
+    points: bool = True
+
+
+class Stage:
+    """One world being played."""
+
+    def __init__(self, played: World, script: Script) -> None:
+        self.world, self.script = played, script
+        self.arms: dict[str, Iterator[Arms]] = {slot: schedule.arms(script.seed, slot) for slot in SLOTS}
+        self.armed = script.points
+        self.missing: list[Point] = []
+        self.running: set[asyncio.Task[None]] = set()
+
+    async def play(self) -> None:
+        """Play the whole script; the world is quiet at the end, or the time is up."""
+        async with session() as http:
+            triggers, people = Triggers(self.world, http), People(self.world, http)
+            keepers = [asyncio.create_task(work) for work in (self._arm(), self._rouse(), people.watch())]
+            try:
+                await self._up()
+                began = time.monotonic()
+                wishes = schedule.wishes(self.script.seed, self.script.runs, self.script.seconds)
+                storm = asyncio.create_task(self._storm(schedule.faults(self.script.seed, self.script.seconds), began))
+                await self._bring(triggers, wishes, began)
+                await storm
+                if self.script.points:
+                    await self._cover(triggers)
+                self.armed = False
+                await self._calm()
+                await self._settle()
+            finally:
+                for task in keepers:
+                    task.cancel()
+                await asyncio.gather(*keepers, return_exceptions=True)
+
+    async def _up(self) -> None:
+        async with session() as http, asyncio.timeout(_UP):
+            while True:
+                with suppress(OSError, TimeoutError):
+                    async with http.get(f"{self.world.edge}/healthz") as response:
+                        if response.status == 200:  # noqa: PLR2004
+                            return
+                await asyncio.sleep(0.1)
+
+    async def _arm(self) -> None:
+        """Say for each next start of a process where it will end."""
+        seen = dict.fromkeys(SLOTS, -1)
+        while True:
+            for name, slot in self.world.slots.items():
+                if slot.starts != seen[name]:
+                    seen[name] = slot.starts
+                    arms = self._next(name)
+                    self.world.arm(name, arms.points, arms.stops)
+            await asyncio.sleep(0.02)
+
+    def _next(self, name: str) -> Arms:
+        if not self.armed:
+            return _NOTHING
+        if self.missing:
+            return Arms({str(point): 1 for point in self.missing}, {})
+        return next(self.arms[name])
+
+    async def _rouse(self) -> None:
+        """Let processes that stopped themselves go on, when they are sure to have lost their leases."""
+        since: dict[int, float] = {}
+        while True:
+            for name, slot in self.world.slots.items():
+                if slot.pid is not None and _stands_still(slot.pid):
+                    if time.monotonic() - since.setdefault(slot.pid, time.monotonic()) > _STILL:
+                        self.world.signal(name, signal.SIGCONT)
+                elif slot.pid is not None:
+                    since.pop(slot.pid, None)
+            await asyncio.sleep(0.5)
+
+    async def _storm(self, faults: list[Fault], began: float) -> None:
+        for fault in faults:
+            await asyncio.sleep(max(0.0, began + fault.at - time.monotonic()))
+            task = asyncio.create_task(self._strike(fault))
+            self.running.add(task)
+            task.add_done_callback(self.running.discard)
+        if self.running:
+            await asyncio.wait(self.running)
+
+    async def _strike(self, fault: Fault) -> None:
+        began = history.true_time()
+        await fault.strike(self.world)
+        self.world.history.add("fault", fault=repr(fault), sort=type(fault).__name__, began=began)
+
+    async def _bring(self, triggers: Triggers, wishes: list[Wish], began: float) -> None:
+        async with asyncio.TaskGroup() as group:
+            for wish in wishes:
+                await asyncio.sleep(max(0.0, began + wish.at - time.monotonic()))
+                group.create_task(triggers.bring(wish))
+
+    async def _cover(self, triggers: Triggers) -> None:
+        """Have the points kill that have killed too seldom, with more runs of each kind, one batch after another."""
+        batch = 0
+        while batch < 24 and (missing := self.uncovered()):  # noqa: PLR2004 - then it is reported
+            self.missing = missing
+            await self._calm()
+            seed = self.script.seed * 1000 + batch
+            wishes = [
+                Wish(one.number, 0.0, one.kind, f"{one.kind}-more-{batch}-{one.number}", one.desk, one.copies)
+                for one in schedule.wishes(seed, 12, 4.0)
+            ]
+            await self._bring(triggers, wishes, time.monotonic())
+            await self._trouble_for(missing)
+            batch += 1
+        self.missing = []
+
+    async def _trouble_for(self, missing: list[Point]) -> None:
+        """Bring about what a rare point needs: policy away, or no room for evidence."""
+        slot = SLOTS[-1]
+        if Point.BUNDLE_FAILED in missing:
+            self.world.fill_disk(slot, full=True)
+        if Point.EFFECT_POSTPONED in missing:
+            self.world.links["policy"].begin(schedule.Trouble.CUT)
+        await asyncio.sleep(4.0)
+        self.world.links["policy"].end()
+        self.world.fill_disk(slot, full=False)
+
+    def uncovered(self) -> list[Point]:
+        """Return the points that have not killed often enough."""
+        killed = Counter(line["point"] for line in history.read(self.world.histories) if line["kind"] == "killed")
+        return [point for point in Point if killed[point] < TIMES]
+
+    async def _calm(self) -> None:
+        """Start every process anew, without a wrong clock and as it is armed now."""
+        await asyncio.sleep(0.1)  # the next start is armed by now
+        for name in SLOTS:
+            self.world.set_clock(name, 0.0, 0.0)
+            arms = self._next(name)
+            self.world.arm(name, arms.points, arms.stops)
+            self.world.signal(name, signal.SIGKILL)
+        await self._up()
+
+    async def _settle(self) -> None:
+        """Wait until nothing moves any more; what does not settle in time is the checker's to say."""
+        until = time.monotonic() + self.script.settle
+        while time.monotonic() < until:
+            with suppress(psycopg.Error, OSError):
+                rows = await self.world.rows(_OPEN)
+                if not any(rows[0].values()):
+                    return
+            await asyncio.sleep(0.5)
+
+
+_OPEN = """
+SELECT (SELECT count(*) FROM runs WHERE finished_at IS NULL) AS runs,
+       (SELECT count(*) FROM effects WHERE status NOT IN ('dispatched', 'rejected', 'failed')) AS effects,
+       (SELECT count(*) FROM notifications WHERE status IN ('received', 'early')) AS notifications,
+       (SELECT count(*) FROM runs r WHERE NOT EXISTS
+            (SELECT FROM evidence_bundles b WHERE b.run_id = r.run_id AND b.stored_at IS NOT NULL)) AS bundles
+"""
+
+
+def _stands_still(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
+    except psutil.NoSuchProcess:
+        return False
+
+
+async def play(parts: Parts, folder: Path, name: str, script: Script, bug: str = "") -> Report:
+    """Play a world of its own and return what the checker says of it."""
+    async with world(parts, folder, name, script.seed, bug) as played:
+        stage = Stage(played, script)
+        await stage.play()
+    uncovered = stage.uncovered() if script.points else []
+    return await judge(played, uncovered)

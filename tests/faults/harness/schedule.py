@@ -1,0 +1,105 @@
+"""What goes wrong, when: a pure function of the seed. Seconds count from the world's beginning."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+
+from runtime.failpoints import Point
+from tests.faults.harness.kinds import Clock, Fault, FullDisk, Kill, KillDatabase, Link, Pause
+from tests.faults.world.proxy import Trouble
+from tests.faults.world.world import FRONT, KINDS, LINKS, SLOTS, WORKERS
+
+CYCLE, STORM = 30.0, 22.0
+"""Of each cycle of seconds, the first are stormy; in the rest nothing new goes wrong."""
+FRONT_POINTS = (
+    *(Point.TRIGGER_CLAIMING, Point.TRIGGER_CLAIMED, Point.NOTIFICATION_RECORDING, Point.NOTIFICATION_RECORDED),
+    *(Point.NOTIFICATION_APPLYING, Point.NOTIFICATION_APPLIED),
+)
+WORKER_POINTS = tuple(
+    point for point in Point if point not in (Point.TRIGGER_CLAIMING, Point.TRIGGER_CLAIMED)
+)
+_SHARES = {"note": 30, "pay": 22, "wipe": 3, "leave": 4, "ask": 21, "pause": 20}
+_HITS = 12
+
+
+@dataclass(frozen=True)
+class Arms:
+    """At which hit of which points a process is killed, or stands still."""
+
+    points: dict[str, int]
+    stops: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A run that a client wants: of which kind, under which name, when, and how often it is sent at once."""
+
+    number: int
+    at: float
+    kind: str
+    ref: str
+    desk: int
+    copies: int
+
+
+def faults(seed: int, seconds: float) -> list[Fault]:
+    """Return what goes wrong in a world that is stormy for so long."""
+    rng = random.Random(f"faults {seed}")  # noqa: S311 - repeatable on purpose
+    found: list[Fault] = []
+    at = 4.0
+    kinds = count()
+    while at < seconds - 4:
+        if at % CYCLE < STORM:
+            found.append(_fault(rng, at, next(kinds)))
+        at += rng.uniform(1.2, 2.8)
+    return found
+
+
+def _fault(rng: random.Random, at: float, number: int) -> Fault:
+    """Return a fault; every kind comes in turn."""
+    match number % 8:
+        case 0 | 4:
+            return Kill(at, rng.choice(SLOTS))
+        case 1:
+            return Pause(at, rng.choice(WORKERS), rng.uniform(4.0, 6.0))
+        case 2 | 6:
+            link = LINKS[number // 4 % len(LINKS)]
+            return Link(at, link, rng.choice([one for one in Trouble if one is not Trouble.NONE]), rng.uniform(0.5, 3.5))
+        case 3:
+            return KillDatabase(at, rng.uniform(0.1, 2.0)) if number % 3 == 0 else Kill(at, rng.choice(WORKERS))
+        case 5:
+            return Clock(at, rng.choice(SLOTS), rng.uniform(-600, 600), rng.uniform(-0.05, 0.05))
+        case _:
+            return FullDisk(at, WORKERS[1], rng.uniform(2.0, 5.0))
+
+
+def arms(seed: int, slot: str) -> Iterator[Arms]:
+    """Yield how each start of a slot's process is treated: every point has its turn, the rare ones by chance too."""
+    rng = random.Random(f"arms {seed} {slot}")  # noqa: S311 - repeatable on purpose
+    known = FRONT_POINTS if slot == FRONT else WORKER_POINTS
+    while True:
+        turns = list(known)
+        rng.shuffle(turns)
+        for place in range(0, len(turns), 2):
+            points = {str(point): rng.randint(1, _HITS) for point in turns[place : place + 2]}
+            stops = {str(Point.ATTEMPT_BEGUN): rng.randint(5, 60)} if slot != FRONT and rng.random() < 0.3 else {}  # noqa: PLR2004
+            yield Arms(points, stops)
+
+
+def wishes(seed: int, runs: int, seconds: float) -> list[Wish]:
+    """Return the runs that clients want, spread over the time."""
+    rng = random.Random(f"wishes {seed}")  # noqa: S311 - repeatable on purpose
+    kinds = rng.choices(KINDS, [_SHARES[kind] for kind in KINDS], k=runs)
+    kinds[: len(KINDS)] = KINDS[:runs]  # a small world has one of each
+    return [
+        Wish(
+            number=number,
+            at=number * seconds / runs,
+            kind=kind,
+            ref=f"{kind}-{number}",
+            desk=rng.randrange(8),
+            copies=rng.choice((1, 1, 1, 2, 4)),
+        )
+        for number, kind in enumerate(kinds)
+    ]

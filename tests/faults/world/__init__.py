@@ -1,0 +1,1 @@
+"""The world of the fault harness: real processes, what stands between them, and what they write down."""

@@ -1,0 +1,85 @@
+"""Bugs that a test of the checker plants in our program: each takes away one rule on which everything rests."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any
+
+import runtime.gate.gate as gate_module
+import runtime.inbox.votes as votes_module
+from policy.model import Question
+from runtime.approvals.rules import tally
+from runtime.model.approval import ApprovalStatus, Requirement
+from runtime.outbox.attempt import Attempt, make_question
+from runtime.planning import triggers
+from runtime.store import effects
+
+Patch = Callable[[Any, str, Any], None]
+
+
+class Bug(StrEnum):
+    """What is wrong."""
+
+    NO_FENCE = "no_fence"  # a worker that slept past its lease calls the connector all the same
+    NO_DEDUPE = "no_dedupe"  # a trigger that is sent again starts another run
+    DOUBT_CLEARED_AT_ONCE = "doubt_cleared_at_once"  # what has not landed yet is taken for never to land
+    VOTE_COUNTED_TWICE = "vote_counted_twice"
+    COMMIT_LEFT_OUT = "commit_left_out"  # that an attempt begins is not written before the connector is called
+
+
+def plant(bug: Bug, patch: Patch = setattr) -> None:
+    """Plant a bug in this process."""
+    _PLANTERS[bug](patch)
+
+
+def _no_fence(patch: Patch) -> None:
+    act = gate_module._Gate._act
+
+    async def act_anyway(gate: Any) -> None:
+        gate.attempt.started_at = gate.engine.clock()
+        await act(gate)
+
+    patch(gate_module._Gate, "_act", act_anyway)
+
+
+def _no_dedupe(patch: Patch) -> None:
+    claim = triggers.claim
+
+    async def claim_anew(engine: Any, definition: Any, trigger: Any) -> Any:
+        return await claim(engine, definition, replace(trigger, ref=f"{trigger.ref}#{secrets.token_hex(4)}"))
+
+    patch(triggers, "claim", claim_anew)
+
+
+def _doubt_cleared_at_once(patch: Patch) -> None:
+    patch(Attempt, "may_land", lambda _attempt, _now: False)
+
+
+def _vote_counted_twice(patch: Patch) -> None:
+    def tally_twice(requirement: Requirement, votes: Sequence[Any]) -> ApprovalStatus:
+        return tally(requirement, [*votes, *((verdict, f"{person}-again", groups) for verdict, person, groups in votes)])
+
+    def ask_twice(attempt: Attempt, now: Any) -> Question:
+        question = make_question(attempt, now)
+        again = [vote.model_copy(update={"person": f"{vote.person}-again"}) for vote in question.votes]
+        return question.model_copy(update={"votes": [*question.votes, *again]})
+
+    patch(votes_module, "tally", tally_twice)
+    patch(gate_module, "make_question", ask_twice)
+
+
+def _commit_left_out(patch: Patch) -> None:
+    async def begin_nothing(*_: Any, **__: Any) -> None:
+        """Say nothing of the attempt."""
+
+    patch(effects, "begin_attempt", begin_nothing)
+
+
+_PLANTERS: dict[Bug, Callable[[Patch], None]] = {
+    Bug.NO_FENCE: _no_fence,
+    Bug.NO_DEDUPE: _no_dedupe,
+    Bug.DOUBT_CLEARED_AT_ONCE: _doubt_cleared_at_once,
+    Bug.VOTE_COUNTED_TWICE: _vote_counted_twice,
+    Bug.COMMIT_LEFT_OUT: _commit_left_out,
+}

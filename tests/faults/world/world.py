@@ -1,0 +1,328 @@
+"""The world: our program in processes, everything around it in others, and a proxy on every link between them."""
+
+import asyncio
+import json
+import os
+import resource
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from countersign.config.settings import ROOT
+from countersign.embedded.ports import free_port
+from tests.faults.world import chat, upstream
+from tests.faults.world.history import History, true_time
+from tests.faults.world.program import Order
+from tests.faults.world.proxy import Proxy, to_port, to_socket
+from tests.faults.world.servers import PACK, TENANT, Postgres, opa
+from tests.integration.minio_server import PASSWORD, USER, MinioServer
+from tests.logins import PROGRAM
+
+CLIENT, CLIENT_SECRET = "world-client", "world-client-secret-" * 3
+LEASE_SECONDS = 3.0
+FRONT, WORKERS = "front", ("worker-1", "worker-2")
+SLOTS = (FRONT, *WORKERS)
+KINDS = ("note", "pay", "wipe", "leave", "ask", "pause")
+LINKS = ("database", "policy", "archive", "slack", "clicks", "upstream")
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Slot:
+    """A place for one process of ours. Its order is what the next start of it follows."""
+
+    order: Order
+    pid: int | None = None
+    wanted: bool = True
+    starts: int = 0
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass
+class Parts:
+    """What several worlds may share: servers, and the process that ours are forked from."""
+
+    postgres: Postgres
+    opa_port: int
+    minio: MinioServer
+    zygote: "Zygote"
+
+
+class Zygote:
+    """The process that ours are forked from."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._slots: dict[str, Slot] = {}
+        self._told: dict[str, asyncio.Future[int]] = {}
+
+    def adopt(self, slots: Mapping[str, Slot]) -> None:
+        """Tell these slots of what becomes of their processes."""
+        self._slots.update({slot.order.name: slot for slot in slots.values()})
+
+    async def start(self, slot: Slot) -> None:
+        """Fork a process that follows the slot's order."""
+        told = self._told[slot.order.name] = asyncio.get_running_loop().create_future()
+        slot.gone.clear()
+        slot.starts += 1
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{slot.order.line()}\n".encode())
+        slot.pid = await told
+
+    async def listen(self) -> None:
+        """Hear of starts and ends, as long as it lives."""
+        assert self._process.stdout is not None
+        async for line in self._process.stdout:
+            told = json.loads(line)
+            if "status" not in told:
+                self._told.pop(told["name"]).set_result(told["pid"])
+            elif (slot := self._slots[told["name"]]).pid in (told["pid"], None):
+                slot.pid = None
+                slot.gone.set()
+
+
+@asynccontextmanager
+async def zygote(folder: Path) -> AsyncIterator[Zygote]:
+    """Start the process that ours are forked from; the pack of the world is installed for it."""
+    plugin = folder / "plugin" / "countersign_world-1.dist-info"
+    plugin.mkdir(parents=True)
+    (plugin / "METADATA").write_text("Metadata-Version: 2.1\nName: countersign-world\nVersion: 1\n")
+    (plugin / "entry_points.txt").write_text("[countersign.handlers]\nworld = countersign_world.handlers:handlers\n")
+    paths = os.pathsep.join([str(plugin.parent), str(PACK), str(ROOT)])
+    with (folder / "zygote.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tests.faults.world.zygote", cwd=ROOT, env={**os.environ, "PYTHONPATH": paths},
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log,
+        )  # fmt: skip
+    forks = Zygote(process)
+    listening = asyncio.create_task(forks.listen())
+    try:
+        yield forks
+    finally:
+        if process.stdin is not None:
+            process.stdin.close()
+        await process.wait()
+        await listening
+
+
+class World:
+    """One world, with a database of its own."""
+
+    def __init__(self, parts: Parts, folder: Path, name: str, seed: int) -> None:
+        self.parts, self.folder, self.name, self.seed = parts, folder, name, seed
+        self.histories = folder / "histories"
+        self.history = History(self.histories / "harness.jsonl")
+        self.dsn = parts.postgres.make(name)
+        self.links: dict[str, Proxy] = {}
+        self.slots: dict[str, Slot] = {}
+        self.front_port, self.chat_port, self.upstream_port = free_port(), free_port(), free_port()
+        self.edge = f"http://127.0.0.1:{self.front_port}"
+        self.chat = f"http://127.0.0.1:{self.chat_port}"
+
+    @property
+    def local_archive(self) -> Path:
+        """Return the folder of bundles of the worker that has no bucket."""
+        return self.folder / "home-worker-2" / "evidence"
+
+    async def start(self, stack: AsyncExitStack, bug: str) -> None:
+        """Start everything."""
+        ways = {
+            "database": to_socket(self.parts.postgres.socket),
+            "policy": to_port(self.parts.opa_port),
+            "archive": to_port(int(self.parts.minio.endpoint.rpartition(":")[2])),
+            "slack": to_port(self.chat_port),
+            "clicks": to_port(self.front_port),
+            "upstream": to_port(self.upstream_port),
+        }
+        for link, way in ways.items():
+            self.links[link] = Proxy(way)
+            await self.links[link].start()
+            stack.push_async_callback(self.links[link].stop)
+        workspace = chat.write_workspace(self.folder, f"http://127.0.0.1:{self.links['clicks'].port}/slack/events")
+        await self._beside(stack, "chat", "--port", str(self.chat_port), "--workspace", str(workspace))
+        await self._beside(stack, "upstream", "--port", str(self.upstream_port), "--seed", str(self.seed), "--history",
+                           str(self.histories / "upstream.jsonl"), "--edge", self.edge)  # fmt: skip
+        self.parts.minio.make_bucket(self._bucket)
+        directory = self.folder / "directory.yaml"
+        directory.write_text(json.dumps(_directory()), encoding="utf-8")
+        for name in SLOTS:
+            self.slots[name] = Slot(self._order(name, directory, bug))
+        self.parts.zygote.adopt(self.slots)
+        for slot in self.slots.values():
+            keeper = asyncio.create_task(self._keep(slot))
+            stack.push_async_callback(_end, keeper)
+
+    @property
+    def _bucket(self) -> str:
+        return self.name.replace("_", "-")
+
+    async def _beside(self, stack: AsyncExitStack, module: str, *arguments: str) -> None:
+        with (self.folder / f"{module}.log").open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", f"tests.faults.world.{module}", *arguments, cwd=ROOT, stdout=log, stderr=log
+            )
+        stack.push_async_callback(_kill, process)
+
+    def _order(self, name: str, directory: Path, bug: str) -> Order:
+        clock = self.folder / f"{name}.clock"
+        return Order(
+            name=f"{self.name}-{name}",
+            argv=["serve", *(("--role=edge", "--role=bot") if name == FRONT else ("--role=worker", "--role=sweeps"))],
+            env=self._environment(name, directory),
+            log=str(self.folder / f"{name}.log"),
+            clock=str(clock),
+            history=str(self.histories / f"{name}.jsonl"),
+            bug=bug,
+        )
+
+    def _environment(self, name: str, directory: Path) -> dict[str, str]:
+        given = {
+            "tenant": TENANT,
+            "home": self.folder / f"home-{name}",
+            "signing_key": self.folder / "keys" / "evidence.pem",
+            "database_url": f"postgresql://{PROGRAM}@127.0.0.1:{self.links['database'].port}/{self.name}"
+            "?sslmode=disable&gssencmode=disable&connect_timeout=5",
+            "database_patience": 600,
+            "opa_url": f"http://127.0.0.1:{self.links['policy'].port}",
+            "opa_timeout": 2.0,
+            "packs": [str(PACK)],
+            "pack": {"world": {"url": f"http://127.0.0.1:{self.links['upstream'].port}"}},
+            "directory": directory,
+            "slack_bot_token": chat.BOT_TOKEN,
+            "slack_signing_secrets": [chat.SIGNING_SECRET],
+            "slack_api_url": f"http://127.0.0.1:{self.links['slack'].port}/api/",
+            "slack_channel": chat.channel_of("approvals"),
+            "slack_channels": {group: chat.channel_of(group) for group in ("compliance", *chat.DESKS)},
+            "callers": {CLIENT: CLIENT_SECRET, upstream.CALLER: upstream.SECRET},
+            "caller_rate": 1000,
+            "caller_burst": 10_000,
+            "lease_seconds": LEASE_SECONDS,
+            "sweep_seconds": 0.5,
+            "log_level": "warning",
+            "log_format": "text",
+            "concurrency": 16,
+            "port": self.front_port if name == FRONT else 0,
+            **(self._bucket_settings() if name == WORKERS[0] else {}),
+        }
+        plain = {key: value if isinstance(value, str) else json.dumps(value, default=str) for key, value in given.items()}
+        own = {f"COUNTERSIGN_{key.upper()}": value.strip('"') for key, value in plain.items()}
+        return {"PATH": os.defpath, "HOME": str(self.folder), **own}
+
+    def _bucket_settings(self) -> dict[str, object]:
+        return {
+            "s3_bucket": self._bucket,
+            "s3_endpoint": f"http://127.0.0.1:{self.links['archive'].port}",
+            "s3_access_key": USER,
+            "s3_secret_key": PASSWORD,
+            "retention_mode": "GOVERNANCE",
+            "retention_days": 1,
+        }
+
+    async def _keep(self, slot: Slot) -> None:
+        """Start a process again whenever it is gone, as a machine's keeper does."""
+        while True:
+            if slot.wanted:
+                await self.parts.zygote.start(slot)
+                await slot.gone.wait()
+            await asyncio.sleep(0.1)
+
+    def arm(self, name: str, points: Mapping[str, int], stops: Mapping[str, int]) -> None:
+        """Have the next process of a slot end, or stand still, at these points."""
+        slot = self.slots[name]
+        slot.order = replace(slot.order, points=dict(points), stops=dict(stops))
+
+    def signal(self, name: str, number: signal.Signals) -> bool:
+        """Send a slot's process a signal; return whether there was one."""
+        pid = self.slots[name].pid
+        if pid is None:
+            return False
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+        return True
+
+    def set_clock(self, name: str, step: float, drift: float) -> None:
+        """Put the wall clock of a slot's machine wrong by so many seconds, and by more with every second."""
+        file = Path(self.slots[name].order.clock)
+        draft = file.with_suffix(".new")
+        draft.write_text(json.dumps({"step": step, "drift": drift, "since": true_time()}), encoding="utf-8")
+        draft.replace(file)
+
+    def fill_disk(self, name: str, *, full: bool) -> None:
+        """Let no file of a slot's process grow beyond a few bytes, or any file again."""
+        pid = self.slots[name].pid
+        if pid is not None:
+            with suppress(ProcessLookupError):
+                limit = 256 if full else resource.RLIM_INFINITY
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+
+    async def rows(self, query: str, *values: Any) -> list[Row]:
+        """Look into the database, past every proxy."""
+        async with await psycopg.AsyncConnection.connect(self.dsn, row_factory=dict_row, autocommit=True) as conn:
+            return await (await conn.execute(query.encode(), values)).fetchall()
+
+
+def _directory() -> dict[str, Any]:
+    def account(name: str) -> list[dict[str, str]]:
+        return [{"team": chat.TEAM, "user": chat.user_of(name)}]
+
+    groups = ["compliance", *chat.DESKS]
+    officers = [{"id": name, "name": name.title(), "groups": groups, "slack": account(name)} for name in chat.PEOPLE]
+    operator = {"id": chat.OPERATOR, "name": "Omar", "groups": ["operators"], "slack": account(chat.OPERATOR)}
+    return {
+        "version": 1,
+        "people": [*officers, operator],
+        "agents": [
+            {"id": CLIENT, "name": "Client", "triggers": [f"world.{kind}" for kind in KINDS]},
+            {"id": upstream.CALLER, "name": "Upstream", "completes": ["ask_client"]},
+        ],
+    }
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()
+
+
+@asynccontextmanager
+async def world(parts: Parts, folder: Path, name: str, seed: int, bug: str = "") -> AsyncIterator[World]:
+    """Run a world; at the end its processes are killed, and database and histories stay."""
+    folder.mkdir(parents=True)
+    async with AsyncExitStack() as stack:
+        made = World(parts, folder, name, seed)
+        stack.callback(_stop, made)
+        await made.start(stack, bug)
+        yield made
+
+
+def _stop(made: World) -> None:
+    for name, slot in made.slots.items():
+        slot.wanted = False
+        made.signal(name, signal.SIGKILL)
+
+
+@asynccontextmanager
+async def parts(folder: Path) -> AsyncIterator[Parts]:
+    """Run what worlds share."""
+    from tests.faults.world.servers import postgres  # noqa: PLC0415
+    from tests.integration.minio_server import minio_server  # noqa: PLC0415
+
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(postgres(folder / "postgres" / "data"))
+        port = await stack.enter_async_context(opa(folder / "opa"))
+        (folder / "minio").mkdir()
+        bucket = stack.enter_context(minio_server(folder / "minio"))
+        yield Parts(server, port, bucket, await stack.enter_async_context(zygote(folder)))
