@@ -97,7 +97,13 @@ class People:
         self._busy.add(name)
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(lambda done: (self._tasks.discard(done), self._busy.discard(name)))
+        task.add_done_callback(lambda done: self._ended(done, name))
+
+    def _ended(self, task: asyncio.Task[None], name: str) -> None:
+        self._tasks.discard(task)
+        self._busy.discard(name)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._history.add("stumbled", name=name, error=repr(error))
 
     async def _decide(self, person: str, row: dict[str, Any]) -> None:
         happened = True

@@ -62,7 +62,8 @@ class Postgres:
                 process.send_signal(signal.SIGKILL)
         for process in killed:
             _await_end(process)
-        file.unlink()  # a process that nobody has buried yet would pass for a server that runs
+        for left in (file, Path(f"{self.socket}.lock")):  # a process that nobody has buried yet would pass for a server
+            left.unlink(missing_ok=True)
 
     def start(self) -> None:
         """Start it again, which recovers what was committed."""
