@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from tests.faults.harness.play import Script, play
+from tests.faults.harness.seeded import escaped
 from tests.faults.world.world import parts
 
 
@@ -19,7 +20,8 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--minutes", type=float, default=10.0, help="for everything, the settling and the check too")
     parser.add_argument("--seed", type=int, default=None, help="the same seed plays the same faults")
-    parser.add_argument("--no-points", action="store_true", help="arm no failpoints")
+    parser.add_argument("--kills", type=int, default=3, help="how often each failpoint has to have killed")
+    parser.add_argument("--no-bugs", action="store_true", help="plant no bugs")
     parser.add_argument("--keep", action="store_true", help="leave histories and logs where they are")
     options = parser.parse_args()
     seed = secrets.randbelow(1 << 31) if options.seed is None else options.seed
@@ -40,11 +42,13 @@ def main() -> int:
 
 async def _play(folder: Path, options: argparse.Namespace, seed: int) -> bool:
     seconds = max(options.minutes * 60 * 0.55, 8.0)
-    script = Script(seed, options.runs, seconds, settle=max(options.minutes * 60 * 0.2, 60.0), points=not options.no_points)
+    script = Script(seed, options.runs, seconds, settle=max(options.minutes * 60 * 0.2, 60.0), kills=options.kills)
     async with parts(folder) as shared:
+        missed = [] if options.no_bugs else await escaped(shared, folder / "bugs")
+        print(f"  planted bugs not caught: {', '.join(missed) or 'none'}", flush=True)
         report = await play(shared, folder / "world", "world_storm", script)
     print(report.text(), flush=True)
-    return report.holds
+    return report.holds and not missed
 
 
 if __name__ == "__main__":

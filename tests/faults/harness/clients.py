@@ -60,8 +60,9 @@ class Triggers:
 class People:
     """People who sign whatever card they see, each click delivered four times; one tells what had happened."""
 
-    def __init__(self, world: World, http: aiohttp.ClientSession) -> None:
+    def __init__(self, world: World, http: aiohttp.ClientSession, officers: int = len(chat.PEOPLE)) -> None:
         self._world, self._http = world, http
+        self._officers = chat.PEOPLE[:officers]
         self._history = History(world.histories / "people.jsonl")
         self._hands = {person: asyncio.Lock() for person in (*chat.PEOPLE, chat.OPERATOR)}
         self._busy: set[str] = set()
@@ -87,7 +88,7 @@ class People:
 
     def _asked(self, row: dict[str, Any]) -> list[str]:
         """Return who is to click on a card now: of three officers two are needed, and the third comes too late."""
-        people = [chat.OPERATOR] if row["kind"] == "in_doubt" else list(chat.PEOPLE)
+        people = [chat.OPERATOR] if row["kind"] == "in_doubt" else list(self._officers)
         return [person for person in people if person not in row["voted"]]
 
     def _beside(self, name: str, work: Any) -> None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import aiohttp
 import psutil
 import psycopg
 
@@ -17,28 +18,32 @@ from tests.faults.checker.report import Report
 from tests.faults.harness import schedule
 from tests.faults.harness.clients import People, Triggers, session
 from tests.faults.harness.kinds import Fault
-from tests.faults.harness.schedule import Arms, Wish
+from tests.faults.harness.schedule import Wish
 from tests.faults.harness.verdict import judge
 from tests.faults.world import history
-from tests.faults.world.world import SLOTS, Parts, World, world
+from tests.faults.world.world import FRONT, SLOTS, Arms, Parts, World, world
 
-TIMES = 3
-"""How often each failpoint has to kill."""
 _STILL = 6.0
 """Seconds for which a process that stopped itself stands still: longer than its lease."""
 _NOTHING = Arms({}, {})
 _UP = 60.0
+_BATCHES = 20
+"""After so many tries to have every point kill, those that did not are reported."""
 
 
 @dataclass(frozen=True)
 class Script:
-    """What is played: so many runs in so many stormy seconds, and for how long the world may take to settle."""
+    """What is played: so many runs in so many stormy seconds, and for how long the world may take to settle.
+
+    `points` arms failpoints; each has to have killed at least so many times (`kills`).
+    """
 
     seed: int
     runs: int
     seconds: float
     settle: float
     points: bool = True
+    kills: int = 3
 
 
 class Stage:
@@ -48,22 +53,22 @@ class Stage:
         self.world, self.script = played, script
         self.arms: dict[str, Iterator[Arms]] = {slot: schedule.arms(script.seed, slot) for slot in SLOTS}
         self.armed = script.points
-        self.missing: list[Point] = []
+        self.covering = False
         self.running: set[asyncio.Task[None]] = set()
 
     async def play(self) -> None:
         """Play the whole script; the world is quiet at the end, or the time is up."""
         async with session() as http:
             triggers, people = Triggers(self.world, http), People(self.world, http)
-            keepers = [asyncio.create_task(work) for work in (self._arm(), self._rouse(), people.watch())]
+            keepers = [asyncio.create_task(work) for work in (self._arm(), rouse(self.world, _STILL), people.watch())]
             try:
-                await self._up()
+                await until_up(self.world)
                 began = time.monotonic()
                 wishes = schedule.wishes(self.script.seed, self.script.runs, self.script.seconds)
                 storm = asyncio.create_task(self._storm(schedule.faults(self.script.seed, self.script.seconds), began))
                 await self._bring(triggers, wishes, began)
                 await storm
-                if self.script.points:
+                if self.script.points and self.script.kills:
                     await self._cover(triggers)
                 self.armed = False
                 await self._calm()
@@ -72,15 +77,6 @@ class Stage:
                 for task in keepers:
                     task.cancel()
                 await asyncio.gather(*keepers, return_exceptions=True)
-
-    async def _up(self) -> None:
-        async with session() as http, asyncio.timeout(_UP):
-            while True:
-                with suppress(OSError, TimeoutError):
-                    async with http.get(f"{self.world.edge}/healthz") as response:
-                        if response.status == 200:  # noqa: PLR2004
-                            return
-                await asyncio.sleep(0.1)
 
     async def _arm(self) -> None:
         """Say for each next start of a process where it will end."""
@@ -96,21 +92,11 @@ class Stage:
     def _next(self, name: str) -> Arms:
         if not self.armed:
             return _NOTHING
-        if self.missing:
-            return Arms({str(point): 1 for point in self.missing}, {})
+        if self.covering:
+            known = schedule.FRONT_POINTS if name == FRONT else schedule.WORKER_POINTS
+            missing = [point for point in self.uncovered() if point in known]
+            return Arms({str(missing[self.world.slots[name].starts % len(missing)]): 1}, {}) if missing else _NOTHING
         return next(self.arms[name])
-
-    async def _rouse(self) -> None:
-        """Let processes that stopped themselves go on, when they are sure to have lost their leases."""
-        since: dict[int, float] = {}
-        while True:
-            for name, slot in self.world.slots.items():
-                if slot.pid is not None and _stands_still(slot.pid):
-                    if time.monotonic() - since.setdefault(slot.pid, time.monotonic()) > _STILL:
-                        self.world.signal(name, signal.SIGCONT)
-                elif slot.pid is not None:
-                    since.pop(slot.pid, None)
-            await asyncio.sleep(0.5)
 
     async def _storm(self, faults: list[Fault], began: float) -> None:
         for fault in faults:
@@ -134,19 +120,18 @@ class Stage:
 
     async def _cover(self, triggers: Triggers) -> None:
         """Have the points kill that have killed too seldom, with more runs of each kind, one batch after another."""
-        batch = 0
-        while batch < 24 and (missing := self.uncovered()):  # noqa: PLR2004 - then it is reported
-            self.missing = missing
+        self.covering = True
+        for batch in range(_BATCHES):
+            missing = self.uncovered()
+            if not missing:
+                break
             await self._calm()
             seed = self.script.seed * 1000 + batch
             wishes = [
-                Wish(one.number, 0.0, one.kind, f"{one.kind}-more-{batch}-{one.number}", one.desk, one.copies)
-                for one in schedule.wishes(seed, 12, 4.0)
+                Wish(one.number, one.at, one.kind, f"{one.kind}-more-{batch}-{one.number}", one.desk, one.copies)
+                for one in schedule.wishes(seed, 16, 4.0)
             ]
-            await self._bring(triggers, wishes, time.monotonic())
-            await self._trouble_for(missing)
-            batch += 1
-        self.missing = []
+            await asyncio.gather(self._bring(triggers, wishes, time.monotonic()), self._trouble_for(missing))
 
     async def _trouble_for(self, missing: list[Point]) -> None:
         """Bring about what a rare point needs: policy away, or no room for evidence."""
@@ -162,7 +147,7 @@ class Stage:
     def uncovered(self) -> list[Point]:
         """Return the points that have not killed often enough."""
         killed = Counter(line["point"] for line in history.read(self.world.histories) if line["kind"] == "killed")
-        return [point for point in Point if killed[point] < TIMES]
+        return [point for point in Point if killed[point] < self.script.kills]
 
     async def _calm(self) -> None:
         """Start every process anew, without a wrong clock and as it is armed now."""
@@ -172,7 +157,7 @@ class Stage:
             arms = self._next(name)
             self.world.arm(name, arms.points, arms.stops)
             self.world.signal(name, signal.SIGKILL)
-        await self._up()
+        await until_up(self.world)
 
     async def _settle(self) -> None:
         """Wait until nothing moves any more; what does not settle in time is the checker's to say."""
@@ -183,6 +168,30 @@ class Stage:
                 if not any(rows[0].values()):
                     return
             await asyncio.sleep(0.5)
+
+
+async def until_up(played: World) -> None:
+    """Wait until the edge answers."""
+    async with session() as http, asyncio.timeout(_UP):
+        while True:
+            with suppress(aiohttp.ClientError, OSError, TimeoutError):
+                async with http.get(f"{played.edge}/healthz") as response:
+                    if response.status == 200:  # noqa: PLR2004
+                        return
+            await asyncio.sleep(0.1)
+
+
+async def rouse(played: World, seconds: float) -> None:
+    """Let processes that stand still go on after so long, for ever."""
+    since: dict[int, float] = {}
+    while True:
+        for name, slot in played.slots.items():
+            if slot.pid is not None and _stands_still(slot.pid):
+                if time.monotonic() - since.setdefault(slot.pid, time.monotonic()) > seconds:
+                    played.signal(name, signal.SIGCONT)
+            elif slot.pid is not None:
+                since.pop(slot.pid, None)
+        await asyncio.sleep(0.5)
 
 
 _OPEN = """

@@ -8,7 +8,7 @@ from itertools import count
 from runtime.failpoints import Point
 from tests.faults.harness.kinds import Clock, Fault, FullDisk, Kill, KillDatabase, Link, Pause
 from tests.faults.world.proxy import Trouble
-from tests.faults.world.world import FRONT, KINDS, LINKS, SLOTS, WORKERS
+from tests.faults.world.world import FRONT, KINDS, LINKS, SLOTS, WORKERS, Arms
 
 CYCLE, STORM = 30.0, 22.0
 """Of each cycle of seconds, the first are stormy; in the rest nothing new goes wrong."""
@@ -21,14 +21,6 @@ WORKER_POINTS = tuple(
 )
 _SHARES = {"note": 30, "pay": 22, "wipe": 3, "leave": 4, "ask": 21, "pause": 20}
 _HITS = 12
-
-
-@dataclass(frozen=True)
-class Arms:
-    """At which hit of which points a process is killed, or stands still."""
-
-    points: dict[str, int]
-    stops: dict[str, int]
 
 
 @dataclass(frozen=True)

@@ -102,11 +102,15 @@ class _Link(asyncio.Protocol):
         except OSError:
             self.cut()
             return
-        if self.server is not None and self._early:
-            self.server.write(bytes(self._early))
+
+    def connected(self, server: asyncio.Transport) -> None:
+        """Hand on what the client has said meanwhile."""
+        self.server = server
+        if self._early:
+            server.write(bytes(self._early))
             self._early.clear()
-        if self.server is not None and self._closing:
-            self.server.write_eof()
+        if self._closing:
+            server.write_eof()
 
     def data_received(self, data: bytes) -> None:
         if self.server is None:
@@ -174,10 +178,11 @@ class _Far(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        self.link.server = transport
         if self.link.client is None or self.link.client.is_closing():
             transport.abort()
-        elif self.link.proxy.trouble is Trouble.STALL:
+            return
+        self.link.connected(transport)
+        if self.link.proxy.trouble is Trouble.STALL:
             transport.pause_reading()
 
     def data_received(self, data: bytes) -> None:

@@ -62,8 +62,8 @@ def fate_of(seed: int, operation: str, key: str, number: int) -> Fate:
 class Upstream:
     """The other side of the world's verbs."""
 
-    def __init__(self, seed: int, history: History, edge: str) -> None:
-        self.seed, self.history, self.edge = seed, history, edge
+    def __init__(self, seed: int, history: History, edge: str, first: Fate) -> None:
+        self.seed, self.history, self.edge, self.first = seed, history, edge, first
         self.acts: dict[tuple[str, str], list[str]] = defaultdict(list)
         self.asked: Counter[tuple[str, str]] = Counter()
         self.numbers = itertools.count(1)
@@ -82,7 +82,9 @@ class Upstream:
         operation, key = request.match_info["operation"], request.headers["Idempotency-Key"]
         body = await request.json()
         self.asked[operation, key] += 1
-        fate = fate_of(self.seed, operation, key, self.asked[operation, key])
+        number = self.asked[operation, key]
+        is_set = number == 1 and self.first is not Fate.WELL
+        fate = self.first if is_set else fate_of(self.seed, operation, key, number)
         self.history.add("asked", operation=operation, key=key, fate=fate)
         match fate:
             case Fate.FAIL_BEFORE:
@@ -186,7 +188,7 @@ def _hang_up(request: web.Request) -> web.Response:
 
 
 async def _serve(options: argparse.Namespace) -> None:
-    upstream = Upstream(options.seed, History(options.history), options.edge)
+    upstream = Upstream(options.seed, History(options.history), options.edge, Fate(options.first))
     runner = web.AppRunner(upstream.app(), access_log=None, shutdown_timeout=1.0)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", options.port).start()
@@ -199,4 +201,5 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--history", type=Path, required=True)
     parser.add_argument("--edge", required=True)
+    parser.add_argument("--first", required=True, help="what becomes of the first request under each key")
     asyncio.run(_serve(parser.parse_args()))

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psycopg
@@ -22,6 +23,7 @@ from tests.faults.world.history import History, true_time
 from tests.faults.world.program import Order
 from tests.faults.world.proxy import Proxy, to_port, to_socket
 from tests.faults.world.servers import PACK, TENANT, Postgres, opa
+from tests.faults.world.upstream import Fate
 from tests.integration.minio_server import PASSWORD, USER, MinioServer
 from tests.logins import PROGRAM
 
@@ -33,6 +35,14 @@ KINDS = ("note", "pay", "wipe", "leave", "ask", "pause")
 LINKS = ("database", "policy", "archive", "slack", "clicks", "upstream")
 
 Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Arms:
+    """At which hit of which points a process is killed, or stands still."""
+
+    points: dict[str, int]
+    stops: dict[str, int]
 
 
 @dataclass
@@ -132,7 +142,7 @@ class World:
         """Return the folder of bundles of the worker that has no bucket."""
         return self.folder / "home-worker-2" / "evidence"
 
-    async def start(self, stack: AsyncExitStack, bug: str) -> None:
+    async def start(self, stack: AsyncExitStack, bug: str, fate: Fate, arms: Mapping[str, Arms]) -> None:
         """Start everything."""
         ways = {
             "database": to_socket(self.parts.postgres.socket),
@@ -149,12 +159,14 @@ class World:
         workspace = chat.write_workspace(self.folder, f"http://127.0.0.1:{self.links['clicks'].port}/slack/events")
         await self._beside(stack, "chat", "--port", str(self.chat_port), "--workspace", str(workspace))
         await self._beside(stack, "upstream", "--port", str(self.upstream_port), "--seed", str(self.seed), "--history",
-                           str(self.histories / "upstream.jsonl"), "--edge", self.edge)  # fmt: skip
+                           str(self.histories / "upstream.jsonl"), "--edge", self.edge, "--first", fate)  # fmt: skip
         self.parts.minio.make_bucket(self._bucket)
         directory = self.folder / "directory.yaml"
         directory.write_text(json.dumps(_directory()), encoding="utf-8")
         for name in SLOTS:
             self.slots[name] = Slot(self._order(name, directory, bug))
+            if name in arms:
+                self.arm(name, arms[name].points, arms[name].stops)
         self.parts.zygote.adopt(self.slots)
         for slot in self.slots.values():
             keeper = asyncio.create_task(self._keep(slot))
@@ -298,13 +310,25 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 @asynccontextmanager
-async def world(parts: Parts, folder: Path, name: str, seed: int, bug: str = "") -> AsyncIterator[World]:
-    """Run a world; at the end its processes are killed, and database and histories stay."""
+async def world(
+    parts: Parts,
+    folder: Path,
+    name: str,
+    seed: int,
+    *,
+    bug: str = "",
+    fate: Fate = Fate.WELL,
+    arms: Mapping[str, Arms] = MappingProxyType({}),
+) -> AsyncIterator[World]:
+    """Run a world; at the end its processes are killed, and database and histories stay.
+
+    `fate` is that of the first request under each key, and `arms` treats the first processes.
+    """
     folder.mkdir(parents=True)
     async with AsyncExitStack() as stack:
         made = World(parts, folder, name, seed)
         stack.callback(_stop, made)
-        await made.start(stack, bug)
+        await made.start(stack, bug, fate, arms)
         yield made
 
 
