@@ -1,1 +1,1 @@
-"""Reads what clients wrote down and what the database holds, and says what does not fit. Knows nothing of the runtime."""
+"""Reads what clients wrote down and what the database holds; says what does not fit. Knows nothing of the runtime."""

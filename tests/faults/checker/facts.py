@@ -74,5 +74,10 @@ def gather(dsn: str, histories: Path) -> Facts:
     """Read it all, the database in one consistent view."""
     with psycopg.connect(dsn, row_factory=dict_row) as conn:
         conn.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        tables = {name: conn.execute(query.encode()).fetchall() for name, query in _TABLES.items()}
+        return facts_of(conn, histories)
+
+
+def facts_of(conn: psycopg.Connection[Row], histories: Path) -> Facts:
+    """Read it all, the database as a connection sees it."""
+    tables = {name: conn.execute(query.encode()).fetchall() for name, query in _TABLES.items()}
     return Facts(read(histories), tables)

@@ -14,6 +14,7 @@ _OVER = ("dispatched", "rejected", "failed")
 _BETWEEN_CLOCKS = 0.25
 """Seconds by which the program's moment, told by the database, and an upstream's own may differ."""
 _FORBIDDEN = "leave"
+_NOWHERE = 1 << 30
 
 
 def triggers_reach_one_end(facts: Facts) -> Iterator[str]:
@@ -23,7 +24,7 @@ def triggers_reach_one_end(facts: Facts) -> Iterator[str]:
         if line["ok"]:
             told[line["ref"]].add(line["run_id"])
     runs = {row["run_id"]: row for row in facts.tables["runs"]}
-    made = Counter(row["trigger"]["ref"] for row in runs.values())
+    made = Counter(row["trigger_ref"] for row in runs.values())
     sent = {line["ref"] for line in facts.told("triggered")}
     for ref, ids in told.items():
         if len(ids) > 1:
@@ -112,35 +113,45 @@ def chains_hold(facts: Facts) -> Iterator[str]:
 
 
 def records_are_in_chains(facts: Facts) -> Iterator[str]:
-    """Each receipt and decision gives its digest, and a leaf of its run names it; the allow comes before the receipt."""
-    named: dict[tuple[str, str], int] = {}
-    for run_id, leaves in facts.chains.items():
-        for row in leaves:
-            if row["leaf"]["event"] in ("receipt.written", "decision.recorded"):
-                named[run_id, row["leaf"]["data"]["digest"]] = row["seq"]
+    """Each receipt and decision gives its digest, and a leaf of its run names it."""
+    named = _named(facts)
     for table in ("receipts", "decisions"):
         for row in facts.tables[table]:
             if digest(row["document"]) != row["digest"]:
                 yield f"{table}: a record of effect {row['effect_id']} does not give its digest"
             if (row["run_id"], row["digest"]) not in named:
                 yield f"{table}: no leaf names a record of effect {row['effect_id']}"
+
+
+def allows_come_first(facts: Facts) -> Iterator[str]:
+    """In its chain, policy's allow of an effect stands before the receipt of its success."""
+    named = _named(facts)
     allowed: dict[str, int] = {}
     for row in facts.tables["decisions"]:
         if row["outcome"] == "allow":
-            place = named.get((row["run_id"], row["digest"]), 1 << 30)
-            allowed[row["effect_id"]] = min(place, allowed.get(row["effect_id"], 1 << 30))
+            place = named.get((row["run_id"], row["digest"]), _NOWHERE)
+            allowed[row["effect_id"]] = min(place, allowed.get(row["effect_id"], _NOWHERE))
     for row in facts.tables["receipts"]:
-        if row["outcome"] == "success" and allowed.get(row["effect_id"], 1 << 30) > named.get(
-            (row["run_id"], row["digest"]), 0
-        ):
+        place = named.get((row["run_id"], row["digest"]), 0)
+        if row["outcome"] == "success" and allowed.get(row["effect_id"], _NOWHERE) > place:
             yield f"effect {row['effect_id']}: its receipt comes before policy's allow"
+
+
+def _named(facts: Facts) -> dict[tuple[str, str], int]:
+    """Return where in their chains receipts and decisions are named, by run and digest."""
+    return {
+        (run_id, row["leaf"]["data"]["digest"]): row["seq"]
+        for run_id, leaves in facts.chains.items()
+        for row in leaves
+        if row["leaf"]["event"] in ("receipt.written", "decision.recorded")
+    }
 
 
 def nothing_is_left(facts: Facts) -> Iterator[str]:
     """Nothing is leased, pending, waiting to be applied, or unsealed."""
     for row in facts.tables["effects"]:
         if row["status"] not in _OVER:
-            yield f"effect {row['effect_id']} ({row['operation']} of {row['run_id']}) is {row['status']}: {row['error']}"
+            yield f"effect {row['effect_id']} ({row['operation']}) is {row['status']}: {row['error']}"
     for row in facts.tables["steps"]:
         if row["status"] in ("ready", "running", "waiting_approval", "parked", "failed_retryable"):
             yield f"step {row['path']} of {row['run_id']} is {row['status']}"
@@ -160,6 +171,7 @@ RULES: tuple[Rule, ...] = (
     votes_are_clicks,
     chains_hold,
     records_are_in_chains,
+    allows_come_first,
     nothing_is_left,
 )
 

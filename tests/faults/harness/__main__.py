@@ -1,4 +1,4 @@
-"""`python -m tests.faults.harness --runs 2000 --minutes 10 --seed 7`: plays worlds, and fails where one does not hold."""
+"""`python -m tests.faults.harness --runs 2000 --minutes 10 --seed 7`: plays worlds; fails where one does not hold."""
 
 import argparse
 import asyncio
@@ -25,7 +25,7 @@ def main() -> int:
     parser.add_argument("--keep", action="store_true", help="leave histories and logs where they are")
     options = parser.parse_args()
     seed = secrets.randbelow(1 << 31) if options.seed is None else options.seed
-    print(f"seed {seed}", flush=True)
+    _say(f"seed {seed}")
     folder = Path(tempfile.mkdtemp(prefix="countersign-faults-"))
     folder.chmod(0o755)
     began = time.monotonic()
@@ -33,10 +33,10 @@ def main() -> int:
         holds = asyncio.run(_play(folder, options, seed))
     finally:
         if options.keep:
-            print(f"kept in {folder}")
+            _say(f"kept in {folder}")
         else:
             shutil.rmtree(folder, ignore_errors=True)
-    print(f"{'held' if holds else f'DID NOT HOLD: seed {seed}'} in {time.monotonic() - began:.0f} s")
+    _say(f"{'held' if holds else f'DID NOT HOLD: seed {seed}'} in {time.monotonic() - began:.0f} s")
     return 0 if holds else 1
 
 
@@ -45,10 +45,15 @@ async def _play(folder: Path, options: argparse.Namespace, seed: int) -> bool:
     script = Script(seed, options.runs, seconds, settle=max(options.minutes * 60 * 0.2, 60.0), kills=options.kills)
     async with parts(folder) as shared:
         missed = [] if options.no_bugs else await escaped(shared, folder / "bugs")
-        print(f"  planted bugs not caught: {', '.join(missed) or 'none'}", flush=True)
+        _say(f"  planted bugs not caught: {', '.join(missed) or 'none'}")
         report = await play(shared, folder / "world", "world_storm", script)
-    print(report.text(), flush=True)
+    _say(report.text())
     return report.holds and not missed
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -17,8 +17,9 @@ from tests.faults.world.world import CLIENT, CLIENT_SECRET, World
 
 _ACCEPTED, _ANSWER_LIMIT = 202, 6.0
 _DELIVERIES = 4
+_AT_ONCE = 16
 _TRIES = 8
-_LOOK, _PAUSE = 0.4, 0.4
+_LOOK, _PAUSE, _LONGEST = 0.4, 0.4, 3.0
 _LANDED = 8.0
 """Seconds after which a person can say whether something happened: nothing lands that late."""
 
@@ -29,15 +30,18 @@ class Triggers:
     def __init__(self, world: World, http: aiohttp.ClientSession) -> None:
         self._world, self._http = world, http
         self._history = History(world.histories / "triggers.jsonl")
+        self._turns = asyncio.Semaphore(_AT_ONCE)  # clients that all send again at once would keep a front from rising
 
     async def bring(self, wish: Wish) -> None:
         """Have a run started."""
-        sent = (self._until_accepted(wish) for _ in range(wish.copies))
-        await asyncio.gather(*sent)
+        async with self._turns:
+            await asyncio.gather(*(self._until_accepted(wish) for _ in range(wish.copies)))
 
     async def _until_accepted(self, wish: Wish) -> None:
+        pause = _PAUSE
         while not await self._send(wish):
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST)
 
     async def _send(self, wish: Wish) -> bool:
         payload = {"ref": wish.ref, **({"desk": f"desk-{wish.desk}"} if wish.kind == "pay" else {})}
@@ -80,7 +84,8 @@ class People:
             "SELECT a.approval_id, a.kind, a.channel, a.card_ts, e.operation, e.idempotency_key,"
             " array(SELECT person FROM votes v WHERE v.approval_id = a.approval_id) AS voted"
             " FROM approvals a JOIN effects e USING (effect_id)"
-            " WHERE a.status = 'requested' AND a.card_ts IS NOT NULL"
+            " WHERE a.status = 'requested' AND a.card_ts IS NOT NULL ORDER BY a.requested_at LIMIT %s",
+            _AT_ONCE,
         )
         for row in rows:
             for person in self._asked(row):
@@ -122,6 +127,7 @@ class People:
         ack = answer.get("ack") or {}
         self._history.add("clicked", approval_id=row["approval_id"], person=person, action=action,
                           deliveries=_DELIVERIES, ok=bool(answer.get("ok")), error=ack.get("error"))  # fmt: skip
+        await asyncio.sleep(_PAUSE if answer.get("ok") else 2 * _PAUSE)  # the next look sees what came of it
 
     async def _submit(self, person: str) -> dict[str, Any]:
         """Send the modal, which opens a moment after the click was acknowledged."""
@@ -155,7 +161,7 @@ class People:
 
 def _wants_reason(row: dict[str, Any]) -> bool:
     """Return whether a modal may ask why: for what cannot be undone, and where something is denied."""
-    return row["operation"] == "wipe" or row["kind"] == "in_doubt"
+    return bool(row["operation"] == "wipe" or row["kind"] == "in_doubt")
 
 
 def session() -> aiohttp.ClientSession:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
-import psutil
 import psycopg
 
 from runtime.failpoints import Point
@@ -21,13 +20,17 @@ from tests.faults.harness.kinds import Fault
 from tests.faults.harness.schedule import Wish
 from tests.faults.harness.verdict import judge
 from tests.faults.world import history
+from tests.faults.world.processes import stands_still
+from tests.faults.world.proxy import Trouble
 from tests.faults.world.world import FRONT, SLOTS, Arms, Parts, World, world
 
 _STILL = 6.0
 """Seconds for which a process that stopped itself stands still: longer than its lease."""
 _NOTHING = Arms({}, {})
 _UP = 60.0
-_BATCHES = 20
+_STORMING, _COVERING = 6.0, 2.0
+"""Seconds after which a point that was not hit gives its turn to the next."""
+_BATCHES = 30
 """After so many tries to have every point kill, those that did not are reported."""
 
 
@@ -54,6 +57,7 @@ class Stage:
         self.arms: dict[str, Iterator[Arms]] = {slot: schedule.arms(script.seed, slot) for slot in SLOTS}
         self.armed = script.points
         self.covering = False
+        self.turns: Counter[str] = Counter()
         self.running: set[asyncio.Task[None]] = set()
 
     async def play(self) -> None:
@@ -70,7 +74,6 @@ class Stage:
                 await storm
                 if self.script.points and self.script.kills:
                     await self._cover(triggers)
-                self.armed = False
                 await self._calm()
                 await self._settle()
             finally:
@@ -79,23 +82,23 @@ class Stage:
                 await asyncio.gather(*keepers, return_exceptions=True)
 
     async def _arm(self) -> None:
-        """Say for each next start of a process where it will end."""
+        """Say for each process where it will end: anew after its start, and when nothing came of it for a while."""
         seen = dict.fromkeys(SLOTS, -1)
+        since = dict.fromkeys(SLOTS, 0.0)
         while True:
+            patience = _COVERING if self.covering else _STORMING
             for name, slot in self.world.slots.items():
-                if slot.starts != seen[name]:
-                    seen[name] = slot.starts
-                    arms = self._next(name)
-                    self.world.arm(name, arms.points, arms.stops)
-            await asyncio.sleep(0.02)
+                if self.armed and (slot.starts != seen[name] or time.monotonic() - since[name] > patience):
+                    seen[name], since[name] = slot.starts, time.monotonic()
+                    self.turns[name] += 1
+                    self.world.arm(name, self._next(name))
+            await asyncio.sleep(0.05)
 
     def _next(self, name: str) -> Arms:
-        if not self.armed:
-            return _NOTHING
         if self.covering:
             known = schedule.FRONT_POINTS if name == FRONT else schedule.WORKER_POINTS
             missing = [point for point in self.uncovered() if point in known]
-            return Arms({str(missing[self.world.slots[name].starts % len(missing)]): 1}, {}) if missing else _NOTHING
+            return Arms({str(missing[self.turns[name] % len(missing)]): 1}, {}) if missing else _NOTHING
         return next(self.arms[name])
 
     async def _storm(self, faults: list[Fault], began: float) -> None:
@@ -125,7 +128,6 @@ class Stage:
             missing = self.uncovered()
             if not missing:
                 break
-            await self._calm()
             seed = self.script.seed * 1000 + batch
             wishes = [
                 Wish(one.number, one.at, one.kind, f"{one.kind}-more-{batch}-{one.number}", one.desk, one.copies)
@@ -139,23 +141,24 @@ class Stage:
         if Point.BUNDLE_FAILED in missing:
             self.world.fill_disk(slot, full=True)
         if Point.EFFECT_POSTPONED in missing:
-            self.world.links["policy"].begin(schedule.Trouble.CUT)
+            self.world.links["policy"].begin(Trouble.CUT)
         await asyncio.sleep(4.0)
         self.world.links["policy"].end()
         self.world.fill_disk(slot, full=False)
 
     def uncovered(self) -> list[Point]:
         """Return the points that have not killed often enough."""
-        killed = Counter(line["point"] for line in history.read(self.world.histories) if line["kind"] == "killed")
+        killed = Counter(
+            line["point"] for line in history.read(self.world.histories, SLOTS) if line["kind"] == "killed"
+        )
         return [point for point in Point if killed[point] < self.script.kills]
 
     async def _calm(self) -> None:
-        """Start every process anew, without a wrong clock and as it is armed now."""
-        await asyncio.sleep(0.1)  # the next start is armed by now
+        """Start every process anew, with a right clock, and have none end any more."""
+        self.armed = False
         for name in SLOTS:
             self.world.set_clock(name, 0.0, 0.0)
-            arms = self._next(name)
-            self.world.arm(name, arms.points, arms.stops)
+            self.world.arm(name, _NOTHING)
             self.world.signal(name, signal.SIGKILL)
         await until_up(self.world)
 
@@ -176,7 +179,7 @@ async def until_up(played: World) -> None:
         while True:
             with suppress(aiohttp.ClientError, OSError, TimeoutError):
                 async with http.get(f"{played.edge}/healthz") as response:
-                    if response.status == 200:  # noqa: PLR2004
+                    if response.status == 200:
                         return
             await asyncio.sleep(0.1)
 
@@ -186,7 +189,7 @@ async def rouse(played: World, seconds: float) -> None:
     since: dict[int, float] = {}
     while True:
         for name, slot in played.slots.items():
-            if slot.pid is not None and _stands_still(slot.pid):
+            if slot.pid is not None and stands_still(slot.pid):
                 if time.monotonic() - since.setdefault(slot.pid, time.monotonic()) > seconds:
                     played.signal(name, signal.SIGCONT)
             elif slot.pid is not None:
@@ -203,16 +206,9 @@ SELECT (SELECT count(*) FROM runs WHERE finished_at IS NULL) AS runs,
 """
 
 
-def _stands_still(pid: int) -> bool:
-    try:
-        return bool(psutil.Process(pid).status() == psutil.STATUS_STOPPED)
-    except psutil.NoSuchProcess:
-        return False
-
-
-async def play(parts: Parts, folder: Path, name: str, script: Script, bug: str = "") -> Report:
+async def play(parts: Parts, folder: Path, name: str, script: Script) -> Report:
     """Play a world of its own and return what the checker says of it."""
-    async with world(parts, folder, name, script.seed, bug) as played:
+    async with world(parts, folder, name, script.seed) as played:
         stage = Stage(played, script)
         await stage.play()
     uncovered = stage.uncovered() if script.points else []

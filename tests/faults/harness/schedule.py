@@ -16,11 +16,9 @@ FRONT_POINTS = (
     *(Point.TRIGGER_CLAIMING, Point.TRIGGER_CLAIMED, Point.NOTIFICATION_RECORDING, Point.NOTIFICATION_RECORDED),
     *(Point.NOTIFICATION_APPLYING, Point.NOTIFICATION_APPLIED),
 )
-WORKER_POINTS = tuple(
-    point for point in Point if point not in (Point.TRIGGER_CLAIMING, Point.TRIGGER_CLAIMED)
-)
+WORKER_POINTS = tuple(point for point in Point if point not in (Point.TRIGGER_CLAIMING, Point.TRIGGER_CLAIMED))
 _SHARES = {"note": 30, "pay": 22, "wipe": 3, "leave": 4, "ask": 21, "pause": 20}
-_HITS = 12
+_HITS = 4
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,9 @@ def _fault(rng: random.Random, at: float, number: int) -> Fault:
             return Pause(at, rng.choice(WORKERS), rng.uniform(4.0, 6.0))
         case 2 | 6:
             link = LINKS[number // 4 % len(LINKS)]
-            return Link(at, link, rng.choice([one for one in Trouble if one is not Trouble.NONE]), rng.uniform(0.5, 3.5))
+            return Link(
+                at, link, rng.choice([one for one in Trouble if one is not Trouble.NONE]), rng.uniform(0.5, 3.5)
+            )
         case 3:
             return KillDatabase(at, rng.uniform(0.1, 2.0)) if number % 3 == 0 else Kill(at, rng.choice(WORKERS))
         case 5:
@@ -73,9 +73,9 @@ def arms(seed: int, slot: str) -> Iterator[Arms]:
     while True:
         turns = list(known)
         rng.shuffle(turns)
-        for place in range(0, len(turns), 2):
-            points = {str(point): rng.randint(1, _HITS) for point in turns[place : place + 2]}
-            stops = {str(Point.ATTEMPT_BEGUN): rng.randint(5, 60)} if slot != FRONT and rng.random() < 0.3 else {}  # noqa: PLR2004
+        for point in turns:
+            points = {str(point): rng.randint(1, _HITS)}
+            stops = {str(Point.ATTEMPT_BEGUN): rng.randint(2, 8)} if slot != FRONT and rng.random() < 0.3 else {}
             yield Arms(points, stops)
 
 

@@ -38,9 +38,7 @@ class Trap:
 
 
 TRAPS: Mapping[Bug, Trap] = {
-    Bug.NO_FENCE: Trap(
-        "effects_happen_once", arms={WORKERS[0]: Arms({}, {Point.ATTEMPT_BEGUN: 1})}
-    ),
+    Bug.NO_FENCE: Trap("effects_happen_once", arms={WORKERS[0]: Arms({}, {Point.ATTEMPT_BEGUN: 1})}),
     Bug.NO_DEDUPE: Trap("triggers_reach_one_end", copies=3),
     Bug.DOUBT_CLEARED_AT_ONCE: Trap("effects_happen_once", fate=Fate.LATE),
     Bug.VOTE_COUNTED_TWICE: Trap("effects_are_allowed", kind="pay", officers=1),
@@ -58,7 +56,10 @@ async def escaped(parts: Parts, folder: Path) -> list[str]:
 
 async def _caught(parts: Parts, folder: Path, bug: Bug) -> bool:
     trap = TRAPS[bug]
-    async with world(parts, folder, f"world_{bug}", 1, bug=bug, fate=trap.fate, arms=trap.arms) as played, session() as http:
+    async with (
+        world(parts, folder, f"world_{bug}", 1, bug=bug, fate=trap.fate, arms=trap.arms) as played,
+        session() as http,
+    ):
         triggers, people = Triggers(played, http), People(played, http, trap.officers)
         beside = [asyncio.create_task(work) for work in (people.watch(), rouse(played, _LONG))]
         try:

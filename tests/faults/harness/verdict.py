@@ -37,7 +37,9 @@ async def _bundles(world: World, facts: Facts) -> list[str]:
     said = [line.split(" ", 2) for line in out.decode().splitlines()]
     held = {line[1]: line[2] for line in said if line[0] == "ok"}
     wrong = [" ".join(line) for line in said if line[0] != "ok"]
-    missing = [f"{run_id} does not stand where it was stored" for run_id in promised if held.get(run_id) != promised[run_id]]
+    missing = [
+        f"{run_id} does not stand where it was stored" for run_id in promised if held.get(run_id) != promised[run_id]
+    ]
     return wrong + missing
 
 

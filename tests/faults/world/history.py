@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,10 @@ def true_time() -> float:
     return time.clock_gettime(time.CLOCK_REALTIME)
 
 
-def read(folder: Path) -> list[dict[str, Any]]:
-    """Return the lines of all histories in a folder, oldest first; each with the file that it stands in as `who`."""
-    found = [{"who": path.stem, **line} for path in sorted(folder.glob("*.jsonl")) for line in _lines(path)]
+def read(folder: Path, of: Collection[str] = ()) -> list[dict[str, Any]]:
+    """Return the lines of the histories in a folder, or of some of them, oldest first; `who` is whose each is."""
+    files = [path for path in sorted(folder.glob("*.jsonl")) if not of or path.stem in of]
+    found = [{"who": path.stem, **line} for path in files for line in _lines(path)]
     return sorted(found, key=lambda line: line["at"])
 
 

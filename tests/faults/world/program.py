@@ -3,13 +3,14 @@
 Nothing of the rules is changed here, but where a test of the checker plants a bug (`bugs`).
 """
 
+import contextlib
 import json
 import os
 import signal
 import sys
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,8 @@ _machine: list["Machine"] = []
 class Order:
     """What one process is to be: its arguments and environment, and how it is treated.
 
-    `points` says at which hit of which failpoint it is killed, `stops` at which it stands still. `clock` is the file
-    with the seconds by which its machine's wall clock is wrong.
+    `arms` is the file that says at which hit of which failpoint it is killed, and at which it stands still: it may
+    change while the process runs. `clock` is the file with the seconds by which its machine's wall clock is wrong.
     """
 
     name: str
@@ -36,8 +37,7 @@ class Order:
     log: str
     clock: str
     history: str
-    points: dict[str, int] = field(default_factory=dict)
-    stops: dict[str, int] = field(default_factory=dict)
+    arms: str
     bug: str = ""
 
     def line(self) -> str:
@@ -82,19 +82,32 @@ class Executioner:
     """Ends the process, or has it stand still, at the nth hit of a point; and writes that down first."""
 
     def __init__(self, order: Order) -> None:
-        self._order = order
+        self._name, self._file = order.name, order.arms
         self._history = History(Path(order.history))
+        self._read = -1
+        self._points: dict[str, int] = {}
+        self._stops: dict[str, int] = {}
         self._hits: Counter[str] = Counter()
 
     def __call__(self, point: failpoints.Point) -> None:
         """Be told of a hit."""
+        self._look()
         self._hits[point] += 1
-        if self._hits[point] == self._order.points.get(point):
-            self._history.add("killed", point=point, name=self._order.name)
+        if self._hits[point] == self._points.get(point):
+            self._history.add("killed", point=point, name=self._name)
             os.kill(os.getpid(), signal.SIGKILL)
-        if self._hits[point] == self._order.stops.get(point):
-            self._history.add("stopped", point=point, name=self._order.name)
+        if self._hits[point] == self._stops.get(point):
+            self._history.add("stopped", point=point, name=self._name)
             os.kill(os.getpid(), signal.SIGSTOP)
+
+    def _look(self) -> None:
+        """Take over what the file says, if it is another than before; hits are counted from then on."""
+        with contextlib.suppress(FileNotFoundError):
+            written = Path(self._file).stat().st_mtime_ns
+            if written != self._read:
+                told = json.loads(Path(self._file).read_text(encoding="utf-8"))
+                self._read, self._points, self._stops = written, told["points"], told["stops"]
+                self._hits.clear()
 
 
 def become(order: Order) -> None:

@@ -77,7 +77,7 @@ class _Link(asyncio.Protocol):
         self.server: asyncio.Transport | None = None
         self._early = bytearray()
         self._drops = bytearray()
-        self._closing = False
+        self._closing = self._shut = False  # said by the client that it will say no more, and to it
         self._tasks: set[asyncio.Task[None]] = set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -125,11 +125,12 @@ class _Link(asyncio.Protocol):
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
+        del exc
         self.cut()
 
     def reply(self, data: bytes) -> None:
         """Hand the server's words to the client, or do to them what the trouble does."""
-        if self.client is None or self.client.is_closing():
+        if self.client is None or self.client.is_closing() or self._shut:
             return
         if self.proxy.trouble is Trouble.DROP_REPLY:
             self.cut()
@@ -142,7 +143,7 @@ class _Link(asyncio.Protocol):
 
     async def _drip(self) -> None:
         """Say it byte by byte at first; what is said meanwhile comes after it."""
-        while self._drops and self.client is not None and not self.client.is_closing():
+        while self._drops and self.client is not None and not (self.client.is_closing() or self._shut):
             size = 1 if self.proxy.trouble is Trouble.DRIP else len(self._drops)
             self.client.write(bytes(self._drops[:size]))
             del self._drops[:size]
@@ -157,6 +158,7 @@ class _Link(asyncio.Protocol):
             else:
                 half.resume_reading()
         if trouble is Trouble.HALF_CLOSE and self.client is not None and not self.client.is_closing():
+            self._shut = True
             with suppress(OSError, RuntimeError):
                 self.client.write_eof()
 
@@ -192,5 +194,6 @@ class _Far(asyncio.Protocol):
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
+        del exc
         if self.link.client is not None and not self.link.client.is_closing():
             self.link.client.close()

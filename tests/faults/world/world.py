@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -166,7 +166,7 @@ class World:
         for name in SLOTS:
             self.slots[name] = Slot(self._order(name, directory, bug))
             if name in arms:
-                self.arm(name, arms[name].points, arms[name].stops)
+                self.arm(name, arms[name])
         self.parts.zygote.adopt(self.slots)
         for slot in self.slots.values():
             keeper = asyncio.create_task(self._keep(slot))
@@ -192,6 +192,7 @@ class World:
             log=str(self.folder / f"{name}.log"),
             clock=str(clock),
             history=str(self.histories / f"{name}.jsonl"),
+            arms=str(self.folder / f"{name}.arms"),
             bug=bug,
         )
 
@@ -224,7 +225,9 @@ class World:
             "port": self.front_port if name == FRONT else 0,
             **(self._bucket_settings() if name == WORKERS[0] else {}),
         }
-        plain = {key: value if isinstance(value, str) else json.dumps(value, default=str) for key, value in given.items()}
+        plain = {
+            key: value if isinstance(value, str) else json.dumps(value, default=str) for key, value in given.items()
+        }
         own = {f"COUNTERSIGN_{key.upper()}": value.strip('"') for key, value in plain.items()}
         return {"PATH": os.defpath, "HOME": str(self.folder), **own}
 
@@ -246,10 +249,9 @@ class World:
                 await slot.gone.wait()
             await asyncio.sleep(0.1)
 
-    def arm(self, name: str, points: Mapping[str, int], stops: Mapping[str, int]) -> None:
-        """Have the next process of a slot end, or stand still, at these points."""
-        slot = self.slots[name]
-        slot.order = replace(slot.order, points=dict(points), stops=dict(stops))
+    def arm(self, name: str, arms: Arms) -> None:
+        """Have a slot's process end, or stand still, at these points and no others."""
+        _write(Path(self.slots[name].order.arms), asdict(arms))
 
     def signal(self, name: str, number: signal.Signals) -> bool:
         """Send a slot's process a signal; return whether there was one."""
@@ -262,10 +264,7 @@ class World:
 
     def set_clock(self, name: str, step: float, drift: float) -> None:
         """Put the wall clock of a slot's machine wrong by so many seconds, and by more with every second."""
-        file = Path(self.slots[name].order.clock)
-        draft = file.with_suffix(".new")
-        draft.write_text(json.dumps({"step": step, "drift": drift, "since": true_time()}), encoding="utf-8")
-        draft.replace(file)
+        _write(Path(self.slots[name].order.clock), {"step": step, "drift": drift, "since": true_time()})
 
     def fill_disk(self, name: str, *, full: bool) -> None:
         """Let no file of a slot's process grow beyond a few bytes, or any file again."""
@@ -279,6 +278,13 @@ class World:
         """Look into the database, past every proxy."""
         async with await psycopg.AsyncConnection.connect(self.dsn, row_factory=dict_row, autocommit=True) as conn:
             return await (await conn.execute(query.encode(), values)).fetchall()
+
+
+def _write(file: Path, told: Mapping[str, Any]) -> None:
+    """Let a file appear whole."""
+    draft = file.with_suffix(f"{file.suffix}.new")
+    draft.write_text(json.dumps(told), encoding="utf-8")
+    draft.replace(file)
 
 
 def _directory() -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from countersign_connector.http import Request, Service
 from pydantic import BaseModel
 
-from countersign_connector.http import Request, Service
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, Untouched
 
 _WRITES = ("note", "pay", "tell", "wipe", "leave", "ask_client")
