@@ -6,7 +6,7 @@ CODE := countersign bot edge sandbox evidence runtime policy receipts packs tool
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test check fmt lock clean
+.PHONY: help demo up test faults soak check fmt lock clean
 
 help: ## Show these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8
@@ -22,6 +22,14 @@ up: ## Start everything on this machine and leave it running for people to click
 test: ## Run the tests, e.g. make test ARGS="tests/unit -k gate"
 	$(SETUP) test
 	@$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
+
+faults: ## Break everything around the program, and the program, for ten minutes, and check that nothing is lost
+	$(SETUP) test
+	@$(BIN)/python -m tests.faults.harness --runs 2000 --minutes 10 $(ARGS)
+
+soak: ## The same for as long as you like, e.g. make soak ARGS="--minutes 60"
+	$(SETUP) test
+	@$(BIN)/python -m tests.faults.harness $(ARGS)
 
 check: ## Check format, lint, types, import order and policies
 	$(SETUP) check

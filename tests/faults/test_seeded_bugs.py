@@ -47,7 +47,7 @@ async def _sleeps_past_its_lease(world: SmallWorld, monkeypatch: pytest.MonkeyPa
 
 
 async def _is_sent_twice(world: SmallWorld, _: pytest.MonkeyPatch) -> None:
-    for _ in range(2):
+    for _twice in range(2):
         await world.start("bench.note", NOTE, "n1")
 
 

@@ -7,18 +7,25 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
+from tests.faults.checker.report import Report
 from tests.faults.harness.play import Script, play
 from tests.faults.harness.seeded import escaped
 from tests.faults.world.world import parts
+
+_STORMY, _SETTLING = 0.55, 0.2
+"""Shares of a world's time; the rest is for the points that are still to kill, and for the check."""
+_LONGEST = 600.0
+"""Seconds that a world lasts."""
 
 
 def main() -> int:
     """Play as the command line says; print the seed, and return 1 where something is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.harness", description=__doc__)
     parser.add_argument("--runs", type=int, default=2000)
-    parser.add_argument("--minutes", type=float, default=10.0, help="for everything, the settling and the check too")
+    parser.add_argument("--minutes", type=float, default=10.0, help="in worlds of ten at most, one after another")
     parser.add_argument("--seed", type=int, default=None, help="the same seed plays the same faults")
     parser.add_argument("--kills", type=int, default=3, help="how often each failpoint has to have killed")
     parser.add_argument("--no-bugs", action="store_true", help="plant no bugs")
@@ -41,14 +48,24 @@ def main() -> int:
 
 
 async def _play(folder: Path, options: argparse.Namespace, seed: int) -> bool:
-    seconds = max(options.minutes * 60 * 0.55, 8.0)
-    script = Script(seed, options.runs, seconds, settle=max(options.minutes * 60 * 0.2, 60.0), kills=options.kills)
+    """Play the planted bugs, then one world after another; return whether all of it was as it has to be."""
+    until, lasts = time.monotonic() + options.minutes * 60, min(options.minutes * 60, _LONGEST)
     async with parts(folder) as shared:
         missed = [] if options.no_bugs else await escaped(shared, folder / "bugs")
         _say(f"  planted bugs not caught: {', '.join(missed) or 'none'}")
-        report = await play(shared, folder / "world", "world_storm", script)
-    _say(report.text())
-    return report.holds and not missed
+        holds, totals, number = not missed, Counter[str](), 0
+        while holds and (number == 0 or until - time.monotonic() > lasts * _STORMY):
+            left = min(until - time.monotonic(), _LONGEST)
+            script = Script(
+                seed + number, options.runs, left * _STORMY, max(left * _SETTLING, 60.0), kills=options.kills
+            )
+            report = await play(shared, folder / f"world-{number}", f"world_{number}", script)
+            _say(f"seed {script.seed}:\n{report.text()}")
+            holds, number = report.holds, number + 1
+            totals.update(report.counts)
+    if number > 1:
+        _say(f"{number} worlds together:\n{Report(counts=totals).text()}")
+    return holds
 
 
 def _say(text: str) -> None:

@@ -38,15 +38,14 @@ _BATCHES = 30
 class Script:
     """What is played: so many runs in so many stormy seconds, and for how long the world may take to settle.
 
-    `points` arms failpoints; each has to have killed at least so many times (`kills`).
+    Each failpoint has to have killed at least so many times (`kills`).
     """
 
     seed: int
     runs: int
     seconds: float
     settle: float
-    points: bool = True
-    kills: int = 3
+    kills: int
 
 
 class Stage:
@@ -55,7 +54,7 @@ class Stage:
     def __init__(self, played: World, script: Script) -> None:
         self.world, self.script = played, script
         self.arms: dict[str, Iterator[Arms]] = {slot: schedule.arms(script.seed, slot) for slot in SLOTS}
-        self.armed = script.points
+        self.armed = True
         self.covering = False
         self.turns: Counter[str] = Counter()
         self.running: set[asyncio.Task[None]] = set()
@@ -72,7 +71,7 @@ class Stage:
                 storm = asyncio.create_task(self._storm(schedule.faults(self.script.seed, self.script.seconds), began))
                 await self._bring(triggers, wishes, began)
                 await storm
-                if self.script.points and self.script.kills:
+                if self.script.kills:
                     await self._cover(triggers)
                 await self._calm()
                 await self._settle()
@@ -211,5 +210,4 @@ async def play(parts: Parts, folder: Path, name: str, script: Script) -> Report:
     async with world(parts, folder, name, script.seed) as played:
         stage = Stage(played, script)
         await stage.play()
-    uncovered = stage.uncovered() if script.points else []
-    return await judge(played, uncovered)
+    return await judge(played, stage.uncovered())

@@ -17,7 +17,7 @@ FRONT_POINTS = (
     *(Point.NOTIFICATION_APPLYING, Point.NOTIFICATION_APPLIED),
 )
 WORKER_POINTS = tuple(point for point in Point if point not in (Point.TRIGGER_CLAIMING, Point.TRIGGER_CLAIMED))
-_SHARES = {"note": 30, "pay": 22, "wipe": 3, "leave": 4, "ask": 21, "pause": 20}
+_SHARES = {"note": 26, "pay": 26, "wipe": 3, "leave": 4, "ask": 21, "pause": 20}
 _HITS = 4
 
 
@@ -59,7 +59,7 @@ def _fault(rng: random.Random, at: float, number: int) -> Fault:
                 at, link, rng.choice([one for one in Trouble if one is not Trouble.NONE]), rng.uniform(0.5, 3.5)
             )
         case 3:
-            return KillDatabase(at, rng.uniform(0.1, 2.0)) if number % 3 == 0 else Kill(at, rng.choice(WORKERS))
+            return KillDatabase(at, rng.uniform(0.1, 2.0)) if number % 16 < 8 else Kill(at, rng.choice(WORKERS))
         case 5:
             return Clock(at, rng.choice(SLOTS), rng.uniform(-600, 600), rng.uniform(-0.05, 0.05))
         case _:
