@@ -15,8 +15,8 @@ from tests.faults.harness.play import Script, play
 from tests.faults.harness.seeded import escaped
 from tests.faults.world.world import parts
 
-_STORMY, _SETTLING = 0.55, 0.2
-"""Shares of a world's time; the rest is for the points that are still to kill, and for the check."""
+_STORMY, _COVERING, _SETTLING = 0.5, 0.2, 0.2
+"""Shares of a world's time, the latter two at most; the rest is for planted bugs and the check."""
 _LONGEST = 600.0
 """Seconds that a world lasts."""
 
@@ -55,10 +55,8 @@ async def _play(folder: Path, options: argparse.Namespace, seed: int) -> bool:
         _say(f"  planted bugs not caught: {', '.join(missed) or 'none'}")
         holds, totals, number = not missed, Counter[str](), 0
         while holds and (number == 0 or until - time.monotonic() > lasts * _STORMY):
-            left = min(until - time.monotonic(), _LONGEST)
-            script = Script(
-                seed + number, options.runs, left * _STORMY, max(left * _SETTLING, 60.0), kills=options.kills
-            )
+            shares = lasts * _STORMY, max(lasts * _COVERING, 60.0), max(lasts * _SETTLING, 90.0)
+            script = Script(seed + number, options.runs, *shares, options.kills)
             report = await play(shared, folder / f"world-{number}", f"world_{number}", script)
             _say(f"seed {script.seed}:\n{report.text()}")
             holds, number = report.holds, number + 1

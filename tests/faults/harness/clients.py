@@ -74,10 +74,14 @@ class People:
 
     async def watch(self) -> None:
         """Click on, for ever."""
-        while True:
-            with suppress(psycopg.Error, OSError):
-                await self._look()
-            await asyncio.sleep(_LOOK)
+        try:
+            while True:
+                with suppress(psycopg.Error, OSError):
+                    await self._look()
+                await asyncio.sleep(_LOOK)
+        finally:
+            for task in self._tasks:
+                task.cancel()
 
     async def _look(self) -> None:
         rows = await self._world.rows(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 import aiohttp
@@ -22,7 +23,7 @@ from tests.faults.harness.verdict import judge
 from tests.faults.world import history
 from tests.faults.world.processes import stands_still
 from tests.faults.world.proxy import Trouble
-from tests.faults.world.world import FRONT, SLOTS, Arms, Parts, World, world
+from tests.faults.world.world import FRONT, SLOTS, WORKERS, Arms, Parts, World, world
 
 _STILL = 6.0
 """Seconds for which a process that stopped itself stands still: longer than its lease."""
@@ -30,20 +31,21 @@ _NOTHING = Arms({}, {})
 _UP = 60.0
 _STORMING, _COVERING = 6.0, 2.0
 """Seconds after which a point that was not hit gives its turn to the next."""
-_BATCHES = 30
-"""After so many tries to have every point kill, those that did not are reported."""
+_BATCH = 12
 
 
 @dataclass(frozen=True)
 class Script:
-    """What is played: so many runs in so many stormy seconds, and for how long the world may take to settle.
+    """What is played: so many runs in so many stormy seconds.
 
-    Each failpoint has to have killed at least so many times (`kills`).
+    Each failpoint has to have killed at least so many times (`kills`): for those that have not, there are `cover`
+    seconds more. Then the world has `settle` seconds in which to come to rest.
     """
 
     seed: int
     runs: int
     seconds: float
+    cover: float
     settle: float
     kills: int
 
@@ -56,7 +58,6 @@ class Stage:
         self.arms: dict[str, Iterator[Arms]] = {slot: schedule.arms(script.seed, slot) for slot in SLOTS}
         self.armed = True
         self.covering = False
-        self.turns: Counter[str] = Counter()
         self.running: set[asyncio.Task[None]] = set()
 
     async def play(self) -> None:
@@ -89,7 +90,6 @@ class Stage:
             for name, slot in self.world.slots.items():
                 if self.armed and (slot.starts != seen[name] or time.monotonic() - since[name] > patience):
                     seen[name], since[name] = slot.starts, time.monotonic()
-                    self.turns[name] += 1
                     self.world.arm(name, self._next(name))
             await asyncio.sleep(0.05)
 
@@ -97,7 +97,7 @@ class Stage:
         if self.covering:
             known = schedule.FRONT_POINTS if name == FRONT else schedule.WORKER_POINTS
             missing = [point for point in self.uncovered() if point in known]
-            return Arms({str(missing[self.turns[name] % len(missing)]): 1}, {}) if missing else _NOTHING
+            return Arms({str(point): 1 for point in missing}, {})
         return next(self.arms[name])
 
     async def _storm(self, faults: list[Fault], began: float) -> None:
@@ -123,27 +123,29 @@ class Stage:
     async def _cover(self, triggers: Triggers) -> None:
         """Have the points kill that have killed too seldom, with more runs of each kind, one batch after another."""
         self.covering = True
-        for batch in range(_BATCHES):
+        until = time.monotonic() + self.script.cover
+        for batch in count():
             missing = self.uncovered()
-            if not missing:
-                break
-            seed = self.script.seed * 1000 + batch
+            if not missing or time.monotonic() > until:
+                return
             wishes = [
                 Wish(one.number, one.at, one.kind, f"{one.kind}-more-{batch}-{one.number}", one.desk, one.copies)
-                for one in schedule.wishes(seed, 16, 4.0)
+                for one in schedule.wishes(self.script.seed * 1000 + batch, _BATCH, 4.0)
             ]
-            await asyncio.gather(self._bring(triggers, wishes, time.monotonic()), self._trouble_for(missing))
+            await asyncio.gather(
+                self._bring(triggers, wishes, time.monotonic()), self._trouble_for(missing if batch % 2 else [])
+            )
 
     async def _trouble_for(self, missing: list[Point]) -> None:
         """Bring about what a rare point needs: policy away, or no room for evidence."""
-        slot = SLOTS[-1]
         if Point.BUNDLE_FAILED in missing:
-            self.world.fill_disk(slot, full=True)
+            self.world.fill_disk(WORKERS[1], full=True)
         if Point.EFFECT_POSTPONED in missing:
             self.world.links["policy"].begin(Trouble.CUT)
-        await asyncio.sleep(4.0)
+        await asyncio.sleep(1.5)
         self.world.links["policy"].end()
-        self.world.fill_disk(slot, full=False)
+        await asyncio.sleep(1.5)
+        self.world.fill_disk(WORKERS[1], full=False)
 
     def uncovered(self) -> list[Point]:
         """Return the points that have not killed often enough."""
