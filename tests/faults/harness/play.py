@@ -29,6 +29,8 @@ _STILL = 6.0
 """Seconds for which a process that stopped itself stands still: longer than its lease."""
 _NOTHING = Arms({}, {})
 _UP = 60.0
+_FRONT_RESTS, _WORKER_RESTS = 8.0, 2.5
+"""Seconds for which a process that has started is let be in a storm."""
 _STORMING, _COVERING = 6.0, 2.0
 """Seconds after which a point that was not hit gives its turn to the next."""
 _BATCH = 12
@@ -82,16 +84,22 @@ class Stage:
                 await asyncio.gather(*keepers, return_exceptions=True)
 
     async def _arm(self) -> None:
-        """Say for each process where it will end: anew after its start, and when nothing came of it for a while."""
-        seen = dict.fromkeys(SLOTS, -1)
-        since = dict.fromkeys(SLOTS, 0.0)
+        """Say for each process where it will end: some time after its start, so that it gets something done."""
+        starts, due = dict.fromkeys(SLOTS, 0), dict.fromkeys(SLOTS, 0.0)
         while True:
-            patience = _COVERING if self.covering else _STORMING
             for name, slot in self.world.slots.items():
-                if self.armed and (slot.starts != seen[name] or time.monotonic() - since[name] > patience):
-                    seen[name], since[name] = slot.starts, time.monotonic()
+                if self.armed and slot.starts != starts[name]:
+                    starts[name], due[name] = slot.starts, time.monotonic() + self._rest(name)
+                    self.world.arm(name, _NOTHING)
+                if self.armed and time.monotonic() >= due[name]:
+                    due[name] = time.monotonic() + (_COVERING if self.covering else _STORMING)
                     self.world.arm(name, self._next(name))
             await asyncio.sleep(0.05)
+
+    def _rest(self, name: str) -> float:
+        if self.covering:
+            return 0.0
+        return _FRONT_RESTS if name == FRONT else _WORKER_RESTS
 
     def _next(self, name: str) -> Arms:
         if self.covering:
