@@ -134,6 +134,8 @@ class World:
         self.links: dict[str, Proxy] = {}
         self.slots: dict[str, Slot] = {}
         self.front_port, self.chat_port, self.upstream_port = free_port(), free_port(), free_port()
+        self._looking = asyncio.Lock()
+        self._look: psycopg.AsyncConnection[Row] | None = None
         self.edge = f"http://127.0.0.1:{self.front_port}"
         self.chat = f"http://127.0.0.1:{self.chat_port}"
 
@@ -276,8 +278,15 @@ class World:
 
     async def rows(self, query: str, *values: Any) -> list[Row]:
         """Look into the database, past every proxy."""
-        async with await psycopg.AsyncConnection.connect(self.dsn, row_factory=dict_row, autocommit=True) as conn:
-            return await (await conn.execute(query.encode(), values)).fetchall()
+        async with self._looking:
+            if self._look is None or self._look.closed:
+                self._look = await psycopg.AsyncConnection.connect(self.dsn, row_factory=dict_row, autocommit=True)
+            return await (await self._look.execute(query.encode(), values)).fetchall()
+
+    async def close(self) -> None:
+        """Look no more."""
+        if self._look is not None:
+            await self._look.close()
 
 
 def _write(file: Path, told: Mapping[str, Any]) -> None:
@@ -334,6 +343,7 @@ async def world(
     async with AsyncExitStack() as stack:
         made = World(parts, folder, name, seed)
         stack.callback(_stop, made)
+        stack.push_async_callback(made.close)
         await made.start(stack, bug, fate, arms)
         yield made
 
