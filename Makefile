@@ -6,7 +6,7 @@ CODE := countersign bot edge sandbox evidence runtime policy receipts packs tool
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up test faults soak check fmt lock clean
+.PHONY: help demo up test faults soak check bench fmt lock clean
 
 help: ## Show these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8
@@ -38,6 +38,10 @@ check: ## Check format, lint, types, import order and policies
 	@$(BIN)/mypy $(CODE)
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/python tools/check_policies.py
+
+bench: ## Measure ours beside peers in one run, e.g. make bench ARGS="--quick"
+	$(SETUP) run
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 fmt: ## Format Python and Rego, and mend what lint can mend
 	$(SETUP) check

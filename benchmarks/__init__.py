@@ -1,1 +1,1 @@
-"""Benchmarks: ours beside the limit of the machine, in one run."""
+"""Ours beside peers, in one run: `make bench`. What each measure is stands in docs/performance.md."""

@@ -1,6 +1,7 @@
 """Write the lock files from pyproject.toml: versions and hashes for every platform, and no addresses.
 
-`requirements.lock` is what the program needs to run; `requirements-dev.lock` is what tests and checks add to it.
+`requirements.lock` is what the program needs to run; `requirements-dev.lock` is what tests and checks add to it;
+`benchmarks/requirements.lock` is what the benchmark's peers need, in an environment of their own.
 """
 
 import re
@@ -24,12 +25,15 @@ def main() -> None:
         pyproject = tomllib.load(file)
     run = [*pyproject["project"]["dependencies"], *pyproject["build-system"]["requires"]]
     development = pyproject["project"]["optional-dependencies"]["dev"]
+    peers = pyproject["dependency-groups"]["peers"]
     with tempfile.TemporaryDirectory() as folder:
         uv = _install_uv(Path(folder))
         running = compile_lock(uv, run)
+        apart = compile_lock(uv, peers)
         everything = compile_lock(uv, [*run, *development, *(pin(block) for block in running)])
     write(ROOT / "requirements.lock", running)
     write(ROOT / "requirements-dev.lock", [block for block in everything if block not in running])
+    write(ROOT / "benchmarks/requirements.lock", apart)
 
 
 def compile_lock(uv: Path, requirements: list[str]) -> list[str]:

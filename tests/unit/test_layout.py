@@ -82,7 +82,7 @@ def test_files_and_functions_are_small_as_a_rule() -> None:
     assert statistics.median(source.lines for source in PYTHON) <= 150
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock", "benchmarks/requirements.lock"])
 def test_lock_file_carries_versions_and_hashes_and_no_addresses(lock: str) -> None:
     text = (ROOT / lock).read_text(encoding="utf-8")
     assert "://" not in text

@@ -1,0 +1,59 @@
+"""Hears from the connectors when they were called."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+PATIENCE = 120.0
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """A call of a connector: `at` in seconds since the epoch; key and token go back with the answer of a wait."""
+
+    run_id: str
+    step: str
+    at: float
+    key: str
+    token: str
+
+
+class Stamps(asyncio.DatagramProtocol):
+    """The calls so far, by run and step."""
+
+    def __init__(self) -> None:
+        self.seen: dict[tuple[str, str], Stamp] = {}
+        self.port = 0
+        self._changed = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Remember where to be told."""
+        self.port = transport.get_extra_info("sockname")[1]
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:  # noqa: ARG002 - asyncio's signature
+        """Keep word of a call; a second one under the same name would be a second act, and is not expected."""
+        stamp = Stamp(*json.loads(data))
+        self.seen[stamp.run_id, stamp.step] = stamp
+        self._changed.set()
+
+    async def of(self, run_id: str, step: str) -> Stamp:
+        """Wait until the step of the run has called its connector."""
+        async with asyncio.timeout(PATIENCE):
+            while (run_id, step) not in self.seen:
+                self._changed.clear()
+                await self._changed.wait()
+        return self.seen[run_id, step]
+
+
+@asynccontextmanager
+async def listening() -> AsyncIterator[Stamps]:
+    """Listen while the block lasts."""
+    loop = asyncio.get_running_loop()
+    transport, stamps = await loop.create_datagram_endpoint(Stamps, local_addr=("127.0.0.1", 0))
+    try:
+        yield stamps
+    finally:
+        transport.close()

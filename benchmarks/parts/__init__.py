@@ -1,0 +1,1 @@
+"""The parts of a run, each of which brings ours and the peers together."""

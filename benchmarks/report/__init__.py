@@ -1,0 +1,1 @@
+"""What comes of a run: its measures, their figures, the table and the page. Pure."""
