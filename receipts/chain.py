@@ -71,6 +71,14 @@ class Head:
     hash: str
 
 
+@dataclass(frozen=True)
+class Written:
+    """A leaf that was just made, and its canonical JSON, from which its hash was taken."""
+
+    leaf: Leaf
+    document: bytes
+
+
 GENESIS = Head(0, "0" * 64)
 
 
@@ -83,7 +91,7 @@ def next_leaf(
     actor: Actor,
     correlation: Correlation,
     data: Mapping[str, Any],
-) -> Leaf:
+) -> Written:
     """Return the leaf that follows `head`."""
     body = {
         "run_id": run_id,
@@ -95,7 +103,10 @@ def next_leaf(
         "correlation": correlation.model_dump(),
         "data": dict(data),
     }
-    return Leaf.model_validate(body | {"hash": _hash(body)})
+    hashed = canonical.dumps(body)
+    leaf = Leaf.model_validate(body | {"hash": _hash(hashed)})
+    before, name, after = hashed.rpartition(b',"prev_hash":')  # behind it stand run_id and seq alone
+    return Written(leaf, b'%b,"hash":"%b"%b%b' % (before, leaf.hash.encode(), name, after))
 
 
 def verify_chain(leaves: Iterable[Leaf], head: Head | None = None) -> Head:
@@ -118,10 +129,10 @@ def _check_leaf(leaf: Leaf, last: Head, run_id: str) -> None:
         raise ChainError(f"leaf {leaf.seq} belongs to another run than {run_id}")
     if leaf.prev_hash != last.hash:
         raise ChainError(f"leaf {leaf.seq}: prev_hash is not the hash of leaf {last.seq}")
-    if leaf.hash != _hash(leaf.model_dump(exclude={"hash"})):
+    if leaf.hash != _hash(canonical.dumps(leaf.model_dump(exclude={"hash"}))):
         raise ChainError(f"leaf {leaf.seq}: its content does not give its hash")
 
 
-def _hash(body: Mapping[str, Any]) -> str:
-    """Return the RFC 6962 leaf hash of a leaf without its `hash`."""
-    return hashlib.sha256(LEAF_PREFIX + canonical.dumps(body)).hexdigest()
+def _hash(hashed: bytes) -> str:
+    """Return the RFC 6962 leaf hash of the canonical JSON of a leaf without its `hash`."""
+    return hashlib.sha256(LEAF_PREFIX + hashed).hexdigest()

@@ -42,9 +42,9 @@ class Receipt(Closed):
     finished_at: Timestamp
     error: str | None
 
-    def digest(self) -> str:
-        """Return the SHA-256 of the receipt's canonical form, which the audit chain and the evidence bundle carry."""
-        return canonical.digest(self.model_dump())
+    def document(self) -> bytes:
+        """Return the receipt's canonical form; its SHA-256 is what the audit chain and the evidence bundle carry."""
+        return canonical.dumps(self.model_dump())
 
 
 def make_receipt(

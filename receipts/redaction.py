@@ -29,6 +29,8 @@ _BAD_ESCAPE = re.compile(r"~(?![01])")
 
 Tokens = tuple[str, ...]
 
+_CONTAINERS = (dict, list, tuple)
+
 
 class PointerError(ReceiptsError):
     """A declared pointer is not a JSON pointer."""
@@ -86,18 +88,22 @@ def _walk(value: Any, path: str, pointers: list[Tokens], paths: list[str]) -> An
         paths.append(path)
         return MARKER
     if isinstance(value, dict):
-        return {
-            name: _walk(item, canonical.pointer(path, name), _into(pointers, name), paths)
-            for name, item in value.items()
-        }
+        return {name: _member(name, item, path, pointers, paths) for name, item in value.items()}
     if isinstance(value, list | tuple):
+        if not pointers and not any(isinstance(item, _CONTAINERS) for item in value):
+            return list(value)
         return [_walk(item, f"{path}/{i}", _after(pointers, str(i), "*"), paths) for i, item in enumerate(value)]
     return value
 
 
-def _into(pointers: list[Tokens], name: str) -> list[Tokens]:
-    """Return the pointers that hold below a member: the one that ends here, if its name looks like a secret's."""
-    return [()] if is_secret_name(name) else _after(pointers, name)
+def _member(name: str, item: Any, path: str, pointers: list[Tokens], paths: list[str]) -> Any:
+    """Return a member's value as `_walk` does; most have no need of a path."""
+    if is_secret_name(name):
+        paths.append(canonical.pointer(path, name))
+        return MARKER
+    if pointers or isinstance(item, _CONTAINERS):
+        return _walk(item, canonical.pointer(path, name), _after(pointers, name), paths)
+    return item
 
 
 def _after(pointers: list[Tokens], *tokens: str) -> list[Tokens]:

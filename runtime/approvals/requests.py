@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from policy.model import Answer, Question, Verdict
-from receipts.canonical import digest
+from receipts.canonical import digest_of, dumps
 from receipts.privacy import Privacy
 from receipts.redaction import redact
 from runtime.approvals.rules import shortfall
@@ -35,7 +35,7 @@ async def record_decision(passage: Passage, question: Question, verdict: Verdict
     tx, attempt = passage.tx, passage.attempt
     if verdict.answer.reasons:
         verdict = _cleaned(verdict, await tx.privacy())
-    document: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "id": passage.engine.new_id("dec"),
         "run_id": tx.run_id,
         "step": passage.effect.step,
@@ -47,18 +47,18 @@ async def record_decision(passage: Passage, question: Question, verdict: Verdict
         "policy_digest": verdict.policy_digest,
         "latency_us": round(verdict.latency_ms * 1000),
     }
-    attempt.decision_id = document["id"]
-    document_digest = digest(document)
+    attempt.decision_id = facts["id"]
+    document = dumps(facts)
     seq = passage.note(
         "decision.recorded",
         {
-            "decision_id": document["id"],
-            "digest": document_digest,
-            "outcome": document["outcome"],
+            "decision_id": facts["id"],
+            "digest": digest_of(document),
+            "outcome": facts["outcome"],
             "reasons": [reason.code for reason in verdict.answer.reasons],
         },
     )
-    await records.insert_decision(tx.conn, tx.run_id, passage.effect.effect_id, seq, document, document_digest, tx.now)
+    await records.insert_decision(tx.conn, tx.run_id, passage.effect.effect_id, seq, facts, document, tx.now)
     return verdict
 
 

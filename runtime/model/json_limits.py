@@ -15,9 +15,11 @@ def fault(value: Any, depth: int = DEPTH) -> str | None:
     if not isinstance(value, dict):
         return f"not an object but {type(value).__name__}"
     try:
-        dumps(value)
+        data = dumps(value)
     except CanonicalError as error:
         return str(error)
+    if b"\\u0000" not in data and data.count(b"[") + data.count(b"{") < depth:
+        return None  # as almost always: the rest says what is wrong, if anything is
     for text, level in _texts(value, 1):
         if level > depth:
             return f"nested deeper than {depth} levels"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from receipts.canonical import digest_of
 from receipts.model import make_receipt
 from runtime.definitions.model import Verb
 from runtime.engine import Engine
@@ -108,10 +109,10 @@ class Passage:
             approval_id=attempt.approval_id,
             error=error,
         )
-        digest, document = receipt.digest(), receipt.model_dump(mode="json")
-        written = {"receipt_id": receipt.receipt_id, "digest": digest, "outcome": outcome.value}
+        document = receipt.document()
+        written = {"receipt_id": receipt.receipt_id, "digest": digest_of(document), "outcome": outcome.value}
         seq = self.note("receipt.written", written)
-        await records.insert_receipt(tx.conn, seq, document, digest, document["response"], tx.now)
+        await records.insert_receipt(tx.conn, seq, receipt, document, tx.now)
 
     async def move_step(self, status: StepStatus, result: Any = None, error: str = "") -> None:
         """Move the step that the effect serves, and the run with it; a message moves nothing."""

@@ -220,13 +220,14 @@ class _Planning:
         self.move(path, StepState(StepStatus.READY))
 
     def _proposal(self, path: str, verb: Verb, params: Mapping[str, Json]) -> Proposal:
-        context = {
+        context: dict[str, Json] = {
             "params": params,
             "tenant": self.snapshot.tenant,
             "run": self._run(),
             "step": path,
-            "fields_hash": digest(redact_everywhere(params, verb.redact).value),  # a key must not confirm a guess
         }
+        if "fields_hash" in verb.target or "fields_hash" in verb.idempotency_key:  # a key must not confirm a guess
+            context["fields_hash"] = digest(redact_everywhere(params, verb.redact).value)
         proposal = Proposal(
             path=path,
             verb=verb,

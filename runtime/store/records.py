@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from policy.model import PolicyText
+from receipts.canonical import digest_of
+from receipts.model import Receipt
 from runtime.store.database.pool import Conn
 
 
@@ -18,32 +20,30 @@ async def keep_policy_text(conn: Conn, text: PolicyText, now: datetime) -> None:
 
 
 async def insert_decision(
-    conn: Conn, run_id: str, effect_id: str, seq: int, document: Mapping[str, Any], digest: str, now: datetime
+    conn: Conn, run_id: str, effect_id: str, seq: int, facts: Mapping[str, Any], document: bytes, now: datetime
 ) -> None:
-    """Write a decision under the audit leaf `seq` that names it."""
+    """Write a decision under the audit leaf `seq` that names it; `document` is the canonical JSON of `facts`."""
     await conn.execute(
         """
         INSERT INTO policy_decisions (decision_id, run_id, effect_id, seq, outcome, document, digest, policy_digest, at)
         VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
         """,
         (
-            document["id"],
+            facts["id"],
             run_id,
             effect_id,
             seq,
-            document["outcome"],
-            json.dumps(document),
-            digest,
-            document["policy_digest"],
+            facts["outcome"],
+            document.decode(),
+            digest_of(document),
+            facts["policy_digest"],
             now,
         ),
     )
 
 
-async def insert_receipt(
-    conn: Conn, seq: int, document: Mapping[str, Any], digest: str, response: Any, now: datetime
-) -> None:
-    """Write a receipt under the audit leaf `seq` that names it."""
+async def insert_receipt(conn: Conn, seq: int, receipt: Receipt, document: bytes, now: datetime) -> None:
+    """Write a receipt under the audit leaf `seq` that names it; `document` is its canonical JSON."""
     await conn.execute(
         """
         INSERT INTO receipts (receipt_id, run_id, tenant, effect_id, seq, idempotency_key, fingerprint, outcome,
@@ -51,17 +51,17 @@ async def insert_receipt(
         VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
         """,
         (
-            document["receipt_id"],
-            document["run_id"],
-            document["tenant"],
-            document["effect_id"],
+            receipt.receipt_id,
+            receipt.run_id,
+            receipt.tenant,
+            receipt.effect_id,
             seq,
-            document["idempotency_key"],
-            document["fingerprint"],
-            document["outcome"],
-            json.dumps(document),
-            None if response is None else json.dumps(response),
-            digest,
+            receipt.idempotency_key,
+            receipt.fingerprint,
+            receipt.outcome,
+            document.decode(),
+            None if receipt.response is None else json.dumps(receipt.response),
+            digest_of(document),
             now,
         ),
     )

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from receipts.chain import Actor, Correlation, Head, Leaf, next_leaf
+from receipts.chain import Actor, Correlation, Head, Leaf, Written, next_leaf
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values
 from runtime.definitions.model import Definition
@@ -42,7 +42,7 @@ class RunTx:
     writes: int
     head: Head
     settings_privacy: Privacy
-    leaves: list[Leaf] = field(default_factory=list)
+    leaves: list[Written] = field(default_factory=list)
 
     _privacy: Privacy | None = None
 
@@ -76,7 +76,7 @@ class RunTx:
         effect_id: str | None = None,
     ) -> int:
         """Append an audit leaf to the run's chain and return its sequence number."""
-        leaf = next_leaf(
+        written = next_leaf(
             self.head,
             run_id=self.run_id,
             at=self.now,
@@ -91,9 +91,9 @@ class RunTx:
             ),
             data=data,
         )
-        self.leaves.append(leaf)
-        self.head = Head(leaf.seq, leaf.hash)
-        return leaf.seq
+        self.leaves.append(written)
+        self.head = Head(written.leaf.seq, written.leaf.hash)
+        return written.leaf.seq
 
     async def privacy(self) -> Privacy:
         """Return what every text from outside passes before it is put on record in this run or shown.
@@ -113,6 +113,7 @@ class RunTx:
         """Write the gathered leaves and the run's row; nothing, if nothing was said."""
         if not self.leaves:
             return
+        leaves = [written.leaf for written in self.leaves]
         await self.conn.execute(
             """
             WITH leaves AS (
@@ -127,10 +128,10 @@ class RunTx:
             """,
             {
                 "run_id": self.run_id,
-                "seqs": [leaf.seq for leaf in self.leaves],
-                "prevs": [leaf.prev_hash for leaf in self.leaves],
-                "hashes": [leaf.hash for leaf in self.leaves],
-                "leaves": [leaf.model_dump_json() for leaf in self.leaves],
+                "seqs": [leaf.seq for leaf in leaves],
+                "prevs": [leaf.prev_hash for leaf in leaves],
+                "hashes": [leaf.hash for leaf in leaves],
+                "leaves": [written.document.decode() for written in self.leaves],
                 "status": self.status,
                 "error": self.error,
                 "writes": self.writes,
@@ -140,7 +141,7 @@ class RunTx:
                 "over": self.is_over,
             },
         )
-        self.conn.on_commit(partial(_tell, self.tenant, tuple(self.leaves)))
+        self.conn.on_commit(partial(_tell, self.tenant, leaves))
         self.leaves.clear()
 
 

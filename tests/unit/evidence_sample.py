@@ -256,7 +256,7 @@ def chained(events: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
                 effect_id=data.get("effect_id"),
             ),
             data={name: value for name, value in data.items() if name not in _beside(event)},
-        )
+        ).leaf
         leaves.append(leaf)
         head = Head(leaf.seq, leaf.hash)
     return [leaf.model_dump() for leaf in leaves]

@@ -2,10 +2,14 @@
 
 import enum
 import json
+import uuid
+from dataclasses import make_dataclass
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
+import rfc8785
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +32,35 @@ def test_what_is_read_back_has_the_same_bytes(value: Any) -> None:
     data = canonical.dumps(value)
     assert canonical.dumps(canonical.loads(data)) == data
     assert canonical.loads(data) == value
+
+
+# What two writers could disagree about: order of names, escapes, fractions, exponents, and texts that look like these.
+edgy = st.text(st.sampled_from('ae.,:[]{}"\\/-019 \n\x00\x1f\x7f\x80ö€\u2028\ud7ff\ue000\uffff\U00010000\U0001f600'))
+edges = st.recursive(
+    st.none()
+    | st.booleans()
+    | numbers
+    | edgy
+    | st.sampled_from([0.0, -0.0, 1.0, 1e15, 1e-7, 5e-324, LARGEST, -LARGEST]),
+    lambda inner: st.lists(inner) | st.dictionaries(edgy, inner) | st.lists(inner, max_size=3).map(tuple),
+    max_leaves=30,
+)
+
+
+@given(edges)
+@settings(deadline=None, max_examples=1000)
+def test_every_value_is_written_as_the_package_of_the_standard_writes_it(value: Any) -> None:
+    assert canonical.dumps(value) == rfc8785.dumps(value)
+
+
+def test_what_is_almost_always_written_does_not_take_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    leaf: dict[str, Any] = {
+        "at": "2026-01-05T10:00:00.123456Z",
+        "data": {"seq": -7, "ok": True, "said": "1.5 for Jürgen: yes, e.g. 2.5"},
+    }
+    expected = rfc8785.dumps(leaf)
+    monkeypatch.delattr(rfc8785, "dumps")
+    assert canonical.dumps(leaf) == expected
 
 
 @given(st.dictionaries(texts, values, min_size=2, max_size=5))
@@ -69,6 +102,12 @@ def test_digest_is_lowercase_sha256_of_the_bytes() -> None:
     assert canonical.digest({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
 
 
+class Colour(enum.Enum):
+    """A value that `orjson` would write as a text."""
+
+    RED = "red"
+
+
 def deep(levels: int) -> Any:
     value: Any = 0
     for _ in range(levels):
@@ -93,6 +132,11 @@ def deep(levels: int) -> Any:
         ({"a": Decimal(1)}, "/a: Decimal is not a JSON type"),
         ({"a": b"x"}, "/a: bytes is not a JSON type"),
         ({"a": {1, 2}}, "/a: set is not a JSON type"),
+        ({"a": uuid.UUID(int=1)}, "/a: UUID is not a JSON type"),
+        ([datetime(2026, 1, 5, tzinfo=UTC)], "/0: datetime is not a JSON type"),
+        ([date(2026, 1, 5)], "/0: date is not a JSON type"),
+        ({"a": Colour.RED}, "/a: Colour is not a JSON type"),
+        ({"a": make_dataclass("point", ["x"])(1)}, "/a: point is not a JSON type"),
     ],
 )
 def test_value_without_canonical_form_is_refused_with_its_path(value: Any, message: str) -> None:

@@ -25,7 +25,7 @@ def leaf_after(head: Head, event: str = "step.succeeded", run_id: str = "run-1",
         actor=SYSTEM,
         correlation=Correlation(run_id=run_id, step="a"),
         data=data,
-    )
+    ).leaf
 
 
 def make_chain(length: int, run_id: str = "run-1") -> list[Leaf]:
@@ -53,6 +53,14 @@ def test_hash_is_the_leaf_hash_of_rfc_6962_over_the_canonical_leaf() -> None:
     body = {name: value for name, value in CHAIN[3].model_dump().items() if name != "hash"}
     assert CHAIN[3].hash == hashlib.sha256(b"\x00" + canonical.dumps(body)).hexdigest()
     assert CHAIN[0].prev_hash == "0" * 64
+
+
+def test_leaf_is_stored_in_its_canonical_form() -> None:
+    data = {"prev_hash": ',"prev_hash":', "text": '","prev_hash":"0', "hash": None}
+    correlation = Correlation(run_id="run-1")
+    written = next_leaf(HEAD, run_id="run-1", at=START, event="a.b", actor=SYSTEM, correlation=correlation, data=data)
+    assert written.document == canonical.dumps(written.leaf.model_dump())
+    assert verify_chain([*CHAIN, Leaf.model_validate(canonical.loads(written.document))]).seq == len(CHAIN) + 1
 
 
 EDITS: dict[str, Any] = {
