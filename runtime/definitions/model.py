@@ -1,9 +1,10 @@
 """What executes: verbs and definitions as immutable values, made by the loader and read by the planner."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from runtime.model.action import Tier
@@ -134,4 +135,32 @@ class Definition:
 
     def needs(self, path: str) -> tuple[str, ...]:
         """Return the paths that the step at `path` waits for, in order, each once."""
-        return tuple(dict.fromkeys(edge.source for edge in self.edges if edge.target == path))
+        return self._needs.get(path, ())
+
+    def needed_by(self, path: str) -> tuple[str, ...]:
+        """Return the paths of the steps that wait for the one at `path`, in order, each once."""
+        return self._needed_by.get(path, ())
+
+    def in_order(self, paths: Iterable[str]) -> list[str]:
+        """Return the paths as the definition orders them, each once."""
+        return sorted(set(paths), key=self._places.__getitem__)
+
+    # Made once: a run asks for them at every move, and there are as many edges as steps, or more.
+    @cached_property
+    def _needs(self) -> Mapping[str, tuple[str, ...]]:
+        return _grouped((edge.target, edge.source) for edge in self.edges)
+
+    @cached_property
+    def _needed_by(self) -> Mapping[str, tuple[str, ...]]:
+        return _grouped((edge.source, edge.target) for edge in self.edges)
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {path: place for place, path in enumerate(self.steps)}
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for one, other in pairs:
+        found.setdefault(one, {})[other] = None
+    return {one: tuple(others) for one, others in found.items()}

@@ -1,6 +1,6 @@
 """Asks the planner and commits its answer: the shell around ``plan``, inside the caller's transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,8 @@ from runtime.model.states import RUN, STEP, StepStatus, WaitStatus, WaitType, is
 from runtime.outbox import messages, retry
 from runtime.outbox.propose import propose
 from runtime.planning.ending import Ending, StepNote, ending_of
-from runtime.planning.planner import Event, Proposal, Snapshot, Timer, Transition, plan
+from runtime.planning.planner import Event, NotLoadedError, Proposal, Snapshot, Timer, Transition, plan
+from runtime.planning.reach import reach, reach_on
 from runtime.planning.waits import open_wait
 from runtime.store import approvals, effects, waits
 from runtime.store import steps as step_rows
@@ -38,15 +39,28 @@ _SAID = {
 async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     """Plan what follows from `event` and write it: steps, effects, waits and leaves, in the transaction of `tx`."""
     definition = await tx.definition()
-    steps = await step_rows.load_steps(tx.conn, tx.run_id)
-    snapshot = Snapshot(tx.run_id, tx.tenant, tx.status, tx.row["trigger"], steps)
-    transition = await _cleaned(tx, plan(definition, snapshot, event))
+    transition = await _cleaned(tx, await _plan(tx, definition, event))
     await _write_steps(tx, transition)
     await _close_durable_steps(engine, tx, definition, transition)
     await _emit(engine, tx, definition, transition)
-    await _move_run(engine, tx, definition, transition, steps)
+    await _move_run(engine, tx, definition, transition)
     engine.wakeup.poke()
     return transition
+
+
+async def _plan(tx: RunTx, definition: Definition, event: Event) -> Transition:
+    """Plan with the steps that the event reaches; where the plan goes on to others, twice as far each time."""
+    paths, depth = reach(definition, event), 1
+    while True:
+        steps, others = await step_rows.load_steps(tx.conn, tx.run_id, paths)
+        snapshot = Snapshot(tx.run_id, tx.tenant, tx.status, tx.row["trigger"], steps, others)
+        try:
+            return plan(definition, snapshot, event)
+        except NotLoadedError as error:
+            if paths is None or (error.paths is not None and error.paths <= paths):
+                raise  # the store has no such step
+            paths = None if error.paths is None else reach_on(definition, paths, error.paths, depth)
+            depth *= 2
 
 
 async def _cleaned(tx: RunTx, transition: Transition) -> Transition:
@@ -130,14 +144,13 @@ async def _open_timer(engine: Engine, tx: RunTx, timer: Timer) -> None:
     )
 
 
-async def _move_run(
-    engine: Engine, tx: RunTx, definition: Definition, transition: Transition, before: Mapping[str, StepState]
-) -> None:
+async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transition: Transition) -> None:
     if transition.run is tx.status:
         return
     was, tx.status = tx.status, transition.run
     if tx.is_over:
-        ending = ending_of(definition, tx.status, {**before, **transition.steps})
+        steps, _ = await step_rows.load_steps(tx.conn, tx.run_id, None)
+        ending = ending_of(definition, tx.status, steps)
         tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else ""
         await _clear_up(engine, tx, ending)
     tx.leaf(f"run.{tx.status}", {"from": str(was), **({"error": tx.error} if tx.error else {})})

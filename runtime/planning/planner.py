@@ -1,6 +1,8 @@
 """The pure planner: ``plan(definition, snapshot, event) -> Transition``.
 
-It reads no clock, no database and no network. The shell loads a snapshot, asks, and commits the answer.
+It reads no clock, no database and no network. The shell loads a snapshot, asks, and commits the answer. A snapshot may
+leave out steps that the event does not reach (`reach`): the plan is the one that all steps would give, or an error that
+names the steps to load first. So what one event costs does not grow with the run.
 
 The rules: a step starts when all that it needs has succeeded or was skipped. A step with a `when` starts if the
 condition holds and is skipped if not; a step without one is skipped when something it needs was skipped. One step
@@ -8,7 +10,7 @@ that fails for good ends the run: what has not ended is canceled. A run succeeds
 succeeded or was skipped.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +27,8 @@ from runtime.model.states import RUN, STEP, RunStatus, StepStatus, check, check_
 
 Json = Any
 
+DONE = frozenset({StepStatus.SUCCEEDED, StepStatus.SKIPPED})
+"""What a step must have come to before those that need it may start."""
 KEY_LIMIT = 512
 """Characters of a target or key: more than any name needs, less than an index of the database can hold."""
 NAMED_PROBLEMS = 8
@@ -35,13 +39,26 @@ PARAMS_DEPTH = 80
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A run as it stands: everything that a plan may depend on."""
+    """A run as it stands: everything that a plan may depend on.
+
+    `steps` are in the definition's order; `others` says which of the statuses that have not ended occur among the steps
+    that are left out.
+    """
 
     run_id: str
     tenant: str
     status: RunStatus
     trigger: Mapping[str, Json]
     steps: Mapping[str, StepState]
+    others: frozenset[StepStatus] = frozenset()
+
+
+class NotLoadedError(LookupError):
+    """The plan reaches steps that the snapshot leaves out: `paths`, or all where that is None."""
+
+    def __init__(self, paths: frozenset[str] | None) -> None:
+        super().__init__("every step" if paths is None else ", ".join(sorted(paths)))
+        self.paths = paths
 
 
 @dataclass(frozen=True)
@@ -109,7 +126,10 @@ class Transition:
 
 
 def plan(definition: Definition, snapshot: Snapshot, event: Event) -> Transition:
-    """Return what follows from `event`; raise IllegalTransitionError if it cannot follow on `snapshot`."""
+    """Return what follows from `event`; raise IllegalTransitionError if it cannot follow on `snapshot`.
+
+    Raise NotLoadedError where that takes steps which the snapshot leaves out.
+    """
     if is_final(RUN, snapshot.status):
         return Transition(snapshot.status)
     planning = _Planning(definition, snapshot)
@@ -118,9 +138,9 @@ def plan(definition: Definition, snapshot: Snapshot, event: Event) -> Transition
     if isinstance(event, Canceled):
         planning.cancel_rest(event.reason)
     else:
-        planning.start_what_is_free()
+        planning.start_what_is_free(freed_by(definition, event))
         planning.halt_if_failed()
-    status = RunStatus.CANCELED if isinstance(event, Canceled) else run_status(planning.steps.values())
+    status = RunStatus.CANCELED if isinstance(event, Canceled) else run_status(planning.present())
     check_run(snapshot.status, status)
     planning.transition.run = status
     return planning.transition
@@ -136,13 +156,23 @@ _WAITS_FIRST = (
 )
 
 
-def run_status(steps: Iterable[StepState]) -> RunStatus:
+def freed_by(definition: Definition, event: Event) -> Collection[str]:
+    """Return the steps that may start after `event`, as far as the definition tells."""
+    match event:
+        case Started():
+            return [path for path in definition.steps if not definition.needs(path)]
+        case StepMoved(path, status) if status in DONE:
+            return definition.needed_by(path)
+        case _:
+            return ()
+
+
+def run_status(present: Collection[StepStatus]) -> RunStatus:
     """Return the run's status that the statuses of its steps add up to; work to do outranks waiting."""
-    present = {step.status for step in steps}
     for step, run in _WAITS_FIRST:
         if step in present:
             return run
-    if present <= {StepStatus.SUCCEEDED, StepStatus.SKIPPED}:
+    if DONE.issuperset(present):
         return RunStatus.SUCCEEDED
     return RunStatus.CANCELED if StepStatus.CANCELED in present else RunStatus.RUNNING
 
@@ -156,26 +186,35 @@ class _Planning:
         self.steps: dict[str, StepState] = dict(snapshot.steps)
         self.transition = Transition(snapshot.status)
 
+    def present(self) -> set[StepStatus]:
+        """Return the statuses of the run's steps; of those that are left out, the ones that have not ended."""
+        return {state.status for state in self.steps.values()} | self.snapshot.others
+
     def move(self, path: str, state: StepState) -> None:
-        before = self.steps[path].status
+        before = self._state(path).status
         if is_final(STEP, before):
             return  # a late answer about a step that has ended changes nothing
         check(STEP, before, state.status)
         self.steps[path] = state
         self.transition.steps[path] = state
 
-    def start_what_is_free(self) -> None:
-        """Start pending steps until none is free; skipping one may free the next."""
-        while free := [path for path in self.definition.steps if self._is_free(path)]:
+    def start_what_is_free(self, candidates: Iterable[str]) -> None:
+        """Start those of the steps that are free; skipping one may free those that need it."""
+        while free := [path for path in self.definition.in_order(candidates) if self._is_free(path)]:
             for path in free:
                 self._start(path)
+            skipped = [path for path in free if self.steps[path].status in DONE]
+            candidates = [follower for path in skipped for follower in self.definition.needed_by(path)]
 
     def halt_if_failed(self) -> None:
-        failed = [path for path, state in self.steps.items() if state.status is StepStatus.FAILED_TERMINAL]
+        changed = self.transition.steps  # a run in which a step failed before has ended
+        failed = [path for path, state in changed.items() if state.status is StepStatus.FAILED_TERMINAL]
         if failed:
-            self.cancel_rest(f"step {failed[0]} failed")
+            self.cancel_rest(f"step {self.definition.in_order(failed)[0]} failed")
 
     def cancel_rest(self, reason: str) -> None:
+        if len(self.steps) < len(self.definition.steps):
+            raise NotLoadedError(None)
         for path, state in self.steps.items():
             if not is_final(STEP, state.status):
                 self.move(path, StepState(StepStatus.CANCELED, error=reason))
@@ -184,31 +223,41 @@ class _Planning:
         self.transition.timers.clear()
 
     def _is_free(self, path: str) -> bool:
-        if self.steps[path].status is not StepStatus.PENDING:
+        if self._state(path).status is not StepStatus.PENDING:
             return False
-        done = {StepStatus.SUCCEEDED, StepStatus.SKIPPED}
-        return all(self.steps[need].status in done for need in self.definition.needs(path))
+        needs = self.definition.needs(path)
+        if any(self.steps[need].status not in DONE for need in needs if need in self.steps):
+            return False
+        if missing := frozenset(needs).difference(self.steps):
+            raise NotLoadedError(missing)
+        return True
+
+    def _state(self, path: str) -> StepState:
+        if path not in self.steps and path in self.definition.steps:
+            raise NotLoadedError(frozenset({path}))
+        return self.steps[path]
 
     def _start(self, path: str) -> None:
-        step = self.definition.steps[path]
+        context = self._context(path)
         try:
-            reason = self._reason_to_skip(path, step.when)
+            reason = self._reason_to_skip(path, context)
             if reason:
                 self.move(path, StepState(StepStatus.SKIPPED, error=reason))
             else:
-                self._propose(path)
+                self._propose(path, context)
         except (ExpressionError, ParamsError, ReceiptsError) as error:
             self.move(path, StepState(StepStatus.FAILED_TERMINAL, error=str(error)))
 
-    def _reason_to_skip(self, path: str, when: str | None) -> str:
+    def _reason_to_skip(self, path: str, context: Mapping[str, Json]) -> str:
+        when = self.definition.steps[path].when
         if when is not None:
-            return "" if evaluate_condition(when, self._context()) else f"not so: {when}"
+            return "" if evaluate_condition(when, context) else f"not so: {when}"
         skipped = [n for n in self.definition.needs(path) if self.steps[n].status is StepStatus.SKIPPED]
         return f"{skipped[0]} was skipped" if skipped else ""
 
-    def _propose(self, path: str) -> None:
+    def _propose(self, path: str, context: Mapping[str, Json]) -> None:
         verb = self.definition.verb_of(path)
-        params = resolve_params(verb, self.definition.steps[path].params, self._context())
+        params = resolve_params(verb, self.definition.steps[path].params, context)
         if verb.wait_type == "timer":
             self.move(path, StepState(StepStatus.PARKED))
             self.transition.timers.append(Timer(path, str(params["duration"])))
@@ -255,13 +304,10 @@ class _Planning:
             "definition": self.definition.name,
         }
 
-    def _context(self) -> dict[str, Json]:
-        ended = {StepStatus.SUCCEEDED, StepStatus.SKIPPED}
-        steps = {
-            path: {"status": str(state.status), "result": state.result}
-            for path, state in self.steps.items()
-            if state.status in ended
-        }
+    def _context(self, path: str) -> dict[str, Json]:
+        """Return what a step's expressions may name: of the other steps those that it needs, which have ended."""
+        needed = {need: self.steps[need] for need in self.definition.needs(path)}
+        steps = {need: {"status": str(state.status), "result": state.result} for need, state in needed.items()}
         return {"trigger": self.snapshot.trigger, "steps": steps, "run": self._run()}
 
 

@@ -1,14 +1,16 @@
 """Steps of runs, and the leases of reads."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from runtime.definitions.model import Definition
 from runtime.model.run import ReadLease, StepState
-from runtime.model.states import StepStatus
+from runtime.model.states import STEP, StepStatus, is_final
 from runtime.store.database.pool import Conn
+
+_OPEN = [status for status in StepStatus if not is_final(STEP, status)]
 
 
 async def _insert_steps(conn: Conn, run_id: str, definition: Definition) -> None:
@@ -31,13 +33,35 @@ async def _insert_steps(conn: Conn, run_id: str, definition: Definition) -> None
     )
 
 
-async def load_steps(conn: Conn, run_id: str) -> dict[str, StepState]:
-    """Return every step's state in the definition's order."""
+async def load_steps(
+    conn: Conn, run_id: str, paths: Collection[str] | None
+) -> tuple[dict[str, StepState], frozenset[StepStatus]]:
+    """Return the states of these steps, or of all, in the definition's order; and the statuses among the others.
+
+    Of the others' statuses those count that have not ended.
+    """
+    if paths is None:
+        every = "SELECT path, status, result, error FROM steps WHERE run_id = %s ORDER BY position"
+        return _states(await (await conn.execute(every, (run_id,))).fetchall()), frozenset()
     rows = await (
         await conn.execute(
-            "SELECT path, status, result, error FROM steps WHERE run_id = %s ORDER BY position", (run_id,)
+            """
+            SELECT path, status, result, error, position FROM steps WHERE run_id = %(run_id)s AND path = ANY(%(paths)s)
+            UNION ALL
+            SELECT NULL, open.status, NULL, '', -1 FROM unnest(%(open)s::text[]) AS open (status)
+             WHERE EXISTS (SELECT 1 FROM steps o WHERE o.run_id = %(run_id)s AND o.status = open.status
+                              AND o.path <> ALL(%(paths)s) AND o.status IN
+                                  ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable'))
+             ORDER BY position
+            """,
+            {"run_id": run_id, "paths": list(paths), "open": _OPEN},
         )
     ).fetchall()
+    others = frozenset(StepStatus(row["status"]) for row in rows if row["path"] is None)
+    return _states(row for row in rows if row["path"] is not None), others
+
+
+def _states(rows: Iterable[Mapping[str, Any]]) -> dict[str, StepState]:
     return {row["path"]: StepState(StepStatus(row["status"]), row["result"], row["error"]) for row in rows}
 
 

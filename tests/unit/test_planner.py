@@ -1,5 +1,6 @@
 """The planner: properties over random graphs, and the rules of starting, skipping, failing and ending."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -12,9 +13,21 @@ from runtime.definitions.model import Definition, Edge, EdgeKind, EffectClass, K
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
 from runtime.model.run import StepState
-from runtime.model.states import RUN, STEP, RunStatus, StepStatus, is_final
+from runtime.model.states import RUN, STEP, IllegalTransitionError, RunStatus, StepStatus, is_final
 from runtime.model.wait import Correlate, OnInvalid
-from runtime.planning.planner import Canceled, ParamsError, Snapshot, Started, StepMoved, Transition, fits, plan
+from runtime.planning.planner import (
+    Canceled,
+    Event,
+    NotLoadedError,
+    ParamsError,
+    Snapshot,
+    Started,
+    StepMoved,
+    Transition,
+    fits,
+    plan,
+)
+from runtime.planning.reach import NEEDS_READ, reach, reach_on
 
 READ = Verb(
     name="look",
@@ -140,6 +153,97 @@ def test_what_has_ended_is_never_moved_again(graph: Definition, data: st.DataObj
     last = play(graph, data)[-1]
     for path in graph.steps:
         assert plan(graph, last, StepMoved(path, StepStatus.FAILED_TERMINAL)) == Transition(last.status)
+
+
+@given(graphs(), st.data())
+def test_nothing_that_is_free_is_left_pending(graph: Definition, data: st.DataObject) -> None:
+    for snapshot in play(graph, data)[1:]:
+        for path, state in snapshot.steps.items():
+            needs = {snapshot.steps[need].status for need in graph.needs(path)}
+            assert state.status is not StepStatus.PENDING or not needs <= {StepStatus.SUCCEEDED, StepStatus.SKIPPED}
+
+
+def without(snapshot: Snapshot, paths: frozenset[str] | None) -> Snapshot:
+    """Return the snapshot with these steps alone, as the store loads it."""
+    if paths is None:
+        return snapshot
+    others = {state.status for path, state in snapshot.steps.items() if path not in paths}
+    return replace(
+        snapshot,
+        steps={path: state for path, state in snapshot.steps.items() if path in paths},
+        others=frozenset(status for status in others if not is_final(STEP, status)),
+    )
+
+
+def plan_in_parts(graph: Definition, snapshot: Snapshot, event: Event) -> tuple[Transition, list[int]]:
+    """Plan as the shell does, with what the event reaches; and return how many steps were loaded each time."""
+    paths, depth, loaded = reach(graph, event), 1, list[int]()
+    while True:
+        part = without(snapshot, paths)
+        loaded.append(len(part.steps))
+        try:
+            return plan(graph, part, event), loaded
+        except NotLoadedError as error:
+            assert paths is not None, "nothing is missing where all is there"
+            paths = None if error.paths is None else reach_on(graph, paths, error.paths, depth)
+            depth *= 2
+
+
+EVENTS = st.sampled_from([*StepStatus])
+
+
+@given(graphs(), st.data())
+def test_the_plan_of_what_an_event_reaches_is_the_plan_of_the_whole_run(graph: Definition, data: st.DataObject) -> None:
+    for snapshot in play(graph, data):
+        path = data.draw(st.sampled_from(list(graph.steps)))
+        for event in (StepMoved(path, data.draw(EVENTS), {"value": 1}, "why"), Canceled("no"), Started()):
+            assert outcome(plan, graph, snapshot, event) == outcome(plan_in_parts, graph, snapshot, event)
+
+
+def outcome(planner: Callable[[Definition, Snapshot, Event], Any], *given_: Any) -> Any:
+    """Return the plan, or what speaks against it."""
+    try:
+        found = planner(*given_)
+    except IllegalTransitionError as error:
+        return str(error)
+    return found[0] if isinstance(found, tuple) else found
+
+
+@pytest.mark.parametrize("length", [10, 2000])
+def test_a_move_in_a_long_chain_looks_at_three_steps(length: int) -> None:
+    chain = {f"s{i:04}": [f"s{i - 1:04}"] if i else [] for i in range(length)}
+    graph, middle = definition(chain), length // 2
+    states = [StepStatus.SUCCEEDED] * middle + [StepStatus.RUNNING] + [StepStatus.PENDING] * (length - middle - 1)
+    steps = {path: StepState(status) for path, status in zip(chain, states, strict=True)}
+    snapshot = replace(fresh(graph), status=RunStatus.RUNNING, steps=steps)
+    transition, loaded = plan_in_parts(graph, snapshot, StepMoved(f"s{middle:04}", StepStatus.SUCCEEDED))
+    assert loaded == [2]
+    assert [path for path, state in transition.steps.items() if state.status is StepStatus.READY] == [
+        f"s{middle + 1:04}"
+    ]
+
+
+def test_a_move_before_a_wide_join_looks_at_a_part_of_what_the_join_needs() -> None:
+    wide = [f"s{i:04}" for i in range(2000)]
+    graph = definition({**{path: [] for path in wide}, "join": wide})
+    running = after(fresh(graph), plan(graph, fresh(graph), Started()))
+    steps = running.steps
+    for number, path in enumerate(wide):
+        running = replace(running, steps=steps)
+        move = StepMoved(path, StepStatus.SUCCEEDED)
+        transition, loaded = plan_in_parts(graph, running, move)
+        assert sum(loaded) <= NEEDS_READ + 2 or number > len(wide) - NEEDS_READ
+        steps = {**steps, **transition.steps}
+    assert steps["join"].status is StepStatus.READY
+
+
+def test_skipping_goes_as_far_as_it_goes() -> None:
+    graph = definition({f"s{i:03}": [f"s{i - 1:03}"] if i else [] for i in range(500)}, {"s001": "false"})
+    running = after(fresh(graph), plan(graph, fresh(graph), Started()))
+    transition, loaded = plan_in_parts(graph, running, StepMoved("s000", StepStatus.SUCCEEDED))
+    assert transition.run is RunStatus.SUCCEEDED
+    assert len(transition.steps) == 500
+    assert len(loaded) <= 11
 
 
 @given(graphs(), st.data())

@@ -78,6 +78,13 @@ steps = Table(
     moment("finished_at", nullable=True),
     PrimaryKeyConstraint("run_id", "path"),
     one_of("status", StepStatus),
+    # what the planner asks of the steps that an event does not reach
+    partial(
+        "ix_steps_open",
+        "run_id",
+        "status",
+        where="status IN ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable')",
+    ),
     # what a worker may lease: reads that are free, or whose lease or back-off has run out
     partial("ix_steps_reads", "next_try_at", where="is_read AND status IN ('ready', 'running', 'failed_retryable')"),
 )

@@ -18,6 +18,7 @@ PARTS = (
     "worker",
     "approvals",
     "gate",
+    "growth",
     "guards",  # stays the last: it guards what the others made
 )
 
