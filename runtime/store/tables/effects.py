@@ -71,6 +71,8 @@ effects = Table(
     ),
     partial("ix_effects_leased", "lease_expires_at", where="status = 'leased'"),
     Index("ix_effects_run", "run_id"),
+    # what holds something that nobody may see
+    partial("ix_effects_hiding", "run_id", where="hides AND forgotten IS NULL"),
     CheckConstraint("(status = 'leased') = (lease_owner IS NOT NULL)", name="lease"),
     CheckConstraint("(purpose = 'message') = (step = '')", name="message"),
     CheckConstraint("NOT asked OR status = 'in_doubt'", name="asked"),
