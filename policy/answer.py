@@ -4,7 +4,7 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 import isodate
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -36,49 +36,77 @@ class _Provenance(_Envelope):
 class _Reply(_Envelope):
     decision_id: _Name
     provenance: _Provenance
-    result: Answer
+    result: Any
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer, its decision id, and the one bundle that gave it."""
+    """What a rule came to, the decision id, and the one bundle that gave it."""
 
-    answer: Answer
+    result: object
     decision_id: str
     bundle: str
     revision: str
 
 
 def parse_reply(document: object) -> Reply:
-    """Parse OPA's reply to one question, or raise PolicyUnavailableError.
+    """Parse what OPA says about a rule, or raise PolicyUnavailableError.
 
     1. It is an object with a decision id, provenance and a result: undefined rules give no result.
     2. The server is recent enough.
     3. Exactly one bundle gave the answer, and it names its revision.
-    4. The result has every member of an answer, and no other.
-    5. Requirement and outcome agree, the time limit is a duration, and not too many groups have to sign each.
     """
     try:
-        reply = _Reply.model_validate_json(json.dumps(document))  # 1, 3, 4
+        reply = _Reply.model_validate(document)  # 1, 3
     except ValidationError as error:
         raise PolicyUnavailableError(first_problem(error)) from error
     if parse_version(reply.provenance.version) < OLDEST_OPA:  # 2
         raise PolicyUnavailableError(f"OPA {reply.provenance.version} is older than {dotted(OLDEST_OPA)}")
-    _check(reply.result, "result")  # 5
     ((bundle, source),) = reply.provenance.bundles.items()
     return Reply(reply.result, reply.decision_id, bundle, source.revision)
 
 
-def parse_answer(document: object) -> Answer:
-    """Parse the answer to one question as it stands by itself, or raise PolicyUnavailableError."""
+def parse_answers(result: object, asked: int) -> list[Answer | PolicyUnavailableError]:
+    """Parse the answers to so many questions, each by itself: one that is wrong makes that one unavailable.
+
+    Raise PolicyUnavailableError where it is no set of answers to them: nobody could say what belongs to what.
+    """
+    if not isinstance(result, dict):
+        raise PolicyUnavailableError(f"result: not answers by their places but {type(result).__name__}")
+    places = [str(place) for place in range(asked)]
+    if strange := sorted(set(result).difference(places)):
+        raise PolicyUnavailableError(f"result.{strange[0]}: this was not asked")
+    return [_answer_or_not(result.get(place), f"result.{place}") for place in places]
+
+
+def _answer_or_not(document: object, name: str) -> Answer | PolicyUnavailableError:
+    try:
+        return parse_answer(document, name)
+    except PolicyUnavailableError as error:
+        return error
+
+
+def parse_answer(document: object, name: str) -> Answer:
+    """Parse the answer to one question, or raise PolicyUnavailableError that tells of it by `name`.
+
+    It has every member of an answer, and no other; requirement and outcome agree, the time limit is a duration, and not
+    too many groups have to sign each.
+    """
     if document is None:
-        raise PolicyUnavailableError("answer: undefined")
+        raise PolicyUnavailableError(f"{name}: undefined")
     try:
         answer = Answer.model_validate_json(json.dumps(document))
     except ValidationError as error:
-        raise PolicyUnavailableError(f"answer.{first_problem(error)}") from error
-    _check(answer, "answer")
+        raise PolicyUnavailableError(f"{name}.{first_problem(error)}") from error
+    _check(answer, name)
     return answer
+
+
+def parse_flaws(result: object) -> list[str]:
+    """Parse what is wrong with a tenant's configuration, or raise PolicyUnavailableError."""
+    if not isinstance(result, list) or not all(isinstance(flaw, str) for flaw in result):
+        raise PolicyUnavailableError("result: not a list of flaws")
+    return result
 
 
 def parse_version(text: str) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """The policy contract (design, section 11): the question, the answer, and the engine that answers."""
 
 import unicodedata
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Protocol
 
@@ -133,7 +134,10 @@ class Answer(Strict):
 
 
 class Verdict(Strict):
-    """An answer with its provenance: OPA's decision id, the digest of the policy text, and the latency."""
+    """An answer with its provenance: OPA's decision id, the digest of the policy text, and the latency.
+
+    The id is that of the request, and the question's place in it; the latency is the request's.
+    """
 
     answer: Answer
     decision_id: str
@@ -153,10 +157,14 @@ class PolicyUnavailableError(Exception):
 
 
 class PolicyEngine(Protocol):
-    """Answers questions; `text` gives the exact policy text of a digest that `ask` returned."""
+    """Answers questions; `text` gives the exact policy text of a digest that a verdict carried."""
 
     async def ask(self, question: Question) -> Verdict:
         """Return the verdict, or raise PolicyUnavailableError."""
+        ...
+
+    async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
+        """Return for each question, in their order, the verdict, or why there is none."""
         ...
 
     def text(self, digest: str) -> PolicyText:

@@ -13,7 +13,7 @@ from policy.text import PolicyError, strict_json
 _PACKAGE = "data.countersign.effect"
 UNDEFINED = "policy.undefined"
 """The reason of core's default decision, which stands where something in the decision is undefined."""
-_EACH = f"{{i: answer | some i, question in input; answer := {_PACKAGE}.decision with input as question}}"
+_EACH = f"{_PACKAGE}.decisions"
 
 
 async def vet_binary(opa: Path) -> None:
@@ -66,7 +66,7 @@ def _wrong(questions: Sequence[Question], answers: dict[int, object]) -> Iterato
 
 def _fault(document: object) -> str:
     try:
-        answer = parse_answer(document)
+        answer = parse_answer(document, "answer")
     except PolicyUnavailableError as error:
         return str(error)
     undefined = any(reason.code == UNDEFINED for reason in answer.reasons)

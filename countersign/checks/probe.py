@@ -24,11 +24,10 @@ async def examined(engine: PolicyEngine, tenant: str, now: datetime, passed: str
     """
     digest = (await engine.ask(probe(tenant, now))).policy_digest
     if digest != passed:
-        for question in _questions(engine.text(digest), tenant):
-            try:
-                await engine.ask(question)
-            except PolicyUnavailableError as error:
-                raise PolicyUnavailableError(f"{what(question)}: {error}") from error
+        questions = _questions(engine.text(digest), tenant)
+        for question, found in zip(questions, await engine.ask_all(questions), strict=True):
+            if isinstance(found, PolicyUnavailableError):
+                raise PolicyUnavailableError(f"{what(question)}: {found}") from found
     return digest
 
 

@@ -12,7 +12,7 @@ from countersign_kyc.handlers import handlers as kyc
 from countersign_kyc.seed_data import CLIENT
 from countersign_kyc.standins import build, settings
 
-from policy.model import Outcome, PolicyEngine, PolicyText, Question, Verdict
+from policy.model import Outcome, Question, Verdict
 from runtime.clock import SharedClock
 from runtime.gate import gate
 from runtime.handlers import (
@@ -29,6 +29,7 @@ from runtime.handlers import (
 from runtime.worker.worker import Worker
 from tests.bench import Bench, HandClock, Target, with_handlers
 from tests.integration.conftest import Targets
+from tests.policies import Between
 
 CASE = {"case_id": "c", "lei": CLIENT, "report": {"owners": []}}
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
@@ -63,19 +64,12 @@ class LateRegister:
         return {"register::file_report": Handler(self.run, reconcile=self.reconcile)}
 
 
-@dataclass
-class Allowing:
+class Allowing(Between):
     """A policy that has come to ask nobody: it allows everything."""
 
-    real: PolicyEngine
-
-    async def ask(self, question: Question) -> Verdict:
-        verdict = await self.real.ask(question)
+    async def changed(self, question: Question, verdict: Verdict) -> Verdict:  # noqa: ARG002 - whatever it is about
         answer = verdict.answer.model_copy(update={"outcome": Outcome.ALLOW, "requirement": None})
         return verdict.model_copy(update={"answer": answer})
-
-    def text(self, digest: str) -> PolicyText:
-        return self.real.text(digest)
 
 
 def _allowing(bench: Bench) -> Bench:

@@ -1,7 +1,7 @@
 """What may come between two steps of the gate: cancels, completions, lost replies, stopped workers, in bad order."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from runtime.worker import sweeps
 from runtime.worker.worker import Worker
 from tests.bench import Bench, Target, with_handlers
 from tests.integration.conftest import Targets
+from tests.policies import Between
 
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
 FILE = {"company": "ACME", "text": "report"}
@@ -36,22 +37,17 @@ Hook = Callable[[], Awaitable[None]]
 
 
 @dataclass
-class Interrupted:
+class Interrupted(Between):
     """The real policy, and something that happens after it answered for a step, once."""
 
-    real: PolicyEngine
     step: str
     hook: Hook | None = None
 
-    async def ask(self, question: Question) -> Verdict:
-        verdict = await self.real.ask(question)
+    async def changed(self, question: Question, verdict: Verdict) -> Verdict:
         if question.step == self.step and self.hook is not None:
             hook, self.hook = self.hook, None
             await hook()
         return verdict
-
-    def text(self, digest: str) -> PolicyText:
-        return self.real.text(digest)
 
 
 class Away:
@@ -59,6 +55,9 @@ class Away:
 
     async def ask(self, question: Question) -> Verdict:
         raise PolicyUnavailableError(f"away, step {question.step}")
+
+    async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
+        return [PolicyUnavailableError(f"away, step {question.step}") for question in questions]
 
     def text(self, digest: str) -> PolicyText:
         raise LookupError(digest)
@@ -330,22 +329,15 @@ async def test_an_effect_that_kills_its_worker_comes_to_an_end(bench: Bench) -> 
     assert (await _effect(bench, run_id))["status"] == "failed", "read back: it was never done"
 
 
-class Asking:
+class Asking(Between):
     """A policy whose author wants every word to the chat approved."""
 
-    def __init__(self, real: PolicyEngine) -> None:
-        self.real = real
-
-    async def ask(self, question: Question) -> Verdict:
-        verdict = await self.real.ask(question)
+    async def changed(self, question: Question, verdict: Verdict) -> Verdict:
         if question.step:
             return verdict
         document = verdict.model_dump(mode="json")
         document["answer"] |= {"outcome": "needs_approval", "requirement": REQUIREMENT}
         return Verdict.model_validate_json(json.dumps(document))
-
-    def text(self, digest: str) -> PolicyText:
-        return self.real.text(digest)
 
 
 async def test_a_card_never_asks_for_a_card_and_so_on_for_ever(bench: Bench, targets: Targets) -> None:

@@ -47,11 +47,19 @@ BODIES = {
     "empty object": {},
     "null result": {"result": None},
     "true": {"result": True},
-    "members missing": {"result": {"outcome": "allow"}},
-    "unknown outcome": {"result": {**COMPLETE, "outcome": "perhaps"}},
-    "quorum zero": {"result": _needs(0)},
-    "quorum negative": {"result": _needs(-1)},
-    "extra member": {"result": {**COMPLETE, "by_the_way": 1}},
+    "no answer in it": {"result": {}},
+    "one answer too many": {"result": {"0": COMPLETE, "1": COMPLETE}},
+    **{
+        name: {"result": {"0": answer}}
+        for name, answer in {
+            "null answer": None,
+            "members missing": {"outcome": "allow"},
+            "unknown outcome": {**COMPLETE, "outcome": "perhaps"},
+            "quorum zero": _needs(0),
+            "quorum negative": _needs(-1),
+            "extra member": {**COMPLETE, "by_the_way": 1},
+        }.items()
+    },
 }
 
 
@@ -140,7 +148,7 @@ async def test_a_malformed_answer_is_no_answer(
 
 async def test_an_error_of_opa_is_no_answer(bench: Bench, opa: OpaChild, targets: Targets) -> None:
     async with _behind_proxy(bench, opa.url) as (behind, proxy):
-        proxy.says({"result": COMPLETE}, status=500)
+        proxy.says({"result": {"0": COMPLETE}}, status=500)
         await _nothing_leaves_until_back(behind, proxy, targets)
 
 
@@ -210,7 +218,7 @@ async def test_an_approval_that_expired_before_it_was_used_is_void_and_asked_for
         run_id = (await behind.start("bench.file", {"company": "ACME", "text": "r"})).run_id
         await behind.settle()
         first = await behind.approval_id()
-        proxy.says({"result": COMPLETE}, status=500)
+        proxy.says({"result": {"0": COMPLETE}}, status=500)
         assert (await behind.click("ann", first)).counted
         assert (await behind.click("ben", first)).counted
         await behind.settle()

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from policy.model import Outcome, PolicyEngine, PolicyText, Question, Reason, Requirement, Verdict
+from policy.model import Outcome, Question, Reason, Requirement, Verdict
 from runtime.handlers import HeldError, NotTakenError, TransientError
 from runtime.worker.worker import Worker
 from tests.bench import Bench, Target
 from tests.integration.conftest import Targets
+from tests.policies import Between
 
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
 KEY = "acme:await_answer:C1"
@@ -118,20 +119,15 @@ ASKING = Requirement(
 
 
 @dataclass
-class Bent:
+class Bent(Between):
     """A policy engine whose answers are what a test makes of the real ones."""
 
-    real: PolicyEngine
-    changed: dict[str, Any]
+    update: dict[str, Any]
 
-    async def ask(self, question: Question) -> Verdict:
-        verdict = await self.real.ask(question)
+    async def changed(self, question: Question, verdict: Verdict) -> Verdict:
         if question.effect.connector == "slack":
             return verdict
-        return verdict.model_copy(update={"answer": verdict.answer.model_copy(update=self.changed)})
-
-    def text(self, digest: str) -> PolicyText:
-        return self.real.text(digest)
+        return verdict.model_copy(update={"answer": verdict.answer.model_copy(update=self.update)})
 
 
 def _bent(bench: Bench, **changed: Any) -> Bench:

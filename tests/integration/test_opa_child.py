@@ -125,7 +125,7 @@ async def test_edited_rule_of_a_pack_takes_effect(tmp_path: Path) -> None:
     [
         ("countersign/effect/tiers.rego", "default effective :=", "default effective {", "rego_parse_error"),
         ("countersign/effect/tiers.rego", "input.effect.tier", "input.effect.teer", "rego_type_error"),
-        ("countersign/effect/decision.rego", "decision := {", "decided := {", "answers an empty question"),
+        ("countersign/effect/decision.rego", '"deny"', '"denied"', "answers an empty question"),
         ("countersign/effect/decision.rego", '"allow"', '"maybe"', "acme: portal::request_documents: answer.outcome"),
         (
             "countersign/effect/approvals.rego",

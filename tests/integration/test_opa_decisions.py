@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,9 +10,9 @@ import pytest_asyncio
 import rfc8785
 
 from policy.client import OpaEngine
-from policy.model import Answer, Outcome, PolicyEngine, Question
+from policy.model import Answer, Outcome, PolicyEngine, PolicyUnavailableError, Question, Verdict
 from policy.text import read_policy
-from tests.opa_server import POLICIES, SHIPPED, question, start_opa, vote
+from tests.opa_server import POLICIES, SHIPPED, copy_policies, own_opa, question, start_opa, vote
 from tests.patience import MINUTE
 
 
@@ -153,6 +154,49 @@ async def test_each_verdict_has_its_own_decision_id_and_latency(engine: OpaEngin
     verdicts = [await engine.ask(question()) for _ in range(3)]
     assert len({verdict.decision_id for verdict in verdicts}) == 3
     assert all(0 < verdict.latency_ms < 500 for verdict in verdicts)
+
+
+async def test_questions_of_a_list_are_answered_as_each_alone(engine: OpaEngine) -> None:
+    asked = [
+        question(),
+        question([vote("bob"), vote("cyd")]),
+        question(writes=99),
+        question(target="elsewhere:1"),
+        question(operation="post_card", **SLACK),
+        question().model_copy(update={"tenant": "nobody"}),
+        *(question(fields={"lei": str(number)}) for number in range(34)),
+    ]
+    found = [one for one in await engine.ask_all(asked) if isinstance(one, Verdict)]
+    assert [one.answer for one in found] == [await answer(engine, one) for one in asked]
+    requests = [one.decision_id.partition("/") for one in found]
+    assert [int(place) for _, _, place in requests] == [*range(16), *range(16), *range(8)]
+    assert len({request for request, _, _ in requests}) == 3
+
+
+async def test_a_question_that_breaks_its_request_is_unavailable_alone(engine: OpaEngine) -> None:
+    signed = question([vote("bob"), vote("cyd")])
+    asked = [signed, signed.model_copy(update={"time": "now"}), signed]
+    first, broken, last = await engine.ask_all(asked)
+    assert isinstance(broken, PolicyUnavailableError)
+    assert "HTTP status 500" in str(broken)
+    assert isinstance(first, Verdict)
+    assert isinstance(last, Verdict)
+    assert first.answer.outcome is last.answer.outcome is Outcome.ALLOW
+
+
+async def test_flaws_of_a_configuration_make_its_tenant_unavailable_and_no_other(tmp_path: Path) -> None:
+    policies = copy_policies(tmp_path / "rego")
+    config = policies / "countersign_config"
+    flawed = (config / "acme/data.json").read_text().replace('"PT1H"', '"1h"')
+    (config / "flawed").mkdir()
+    (config / "flawed/data.json").write_text(flawed)
+    card = question(operation="post_card", **SLACK)
+    async with own_opa(policies, tmp_path) as url, OpaEngine(url, timeout=MINUTE) as engine:
+        good, bad = await engine.ask_all([card, card.model_copy(update={"tenant": "flawed"})])
+    assert isinstance(good, Verdict)
+    assert good.answer.outcome is Outcome.ALLOW
+    assert isinstance(bad, PolicyUnavailableError)
+    assert "flawed: requirements.urgent_incident.expires_in: Does not match pattern" in str(bad)
 
 
 async def test_text_of_a_digest_never_seen_is_a_lookup_error(engine: OpaEngine) -> None:

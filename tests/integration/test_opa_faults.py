@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from policy.client import OpaEngine
-from policy.model import Outcome, PolicyUnavailableError
+from policy.model import Outcome, PolicyUnavailableError, Verdict
 from policy.text import policy_text
 from tests.opa_server import question
 from tests.patience import POLICY
@@ -37,13 +37,15 @@ ASK: dict[str, Any] = {
 MODULES = {"countersign/effect/decision.rego": "package countersign.effect\n"}
 CONFIG = {"acme": {"writes_per_run": 1}}
 TEXT = policy_text(MODULES, CONFIG)
+PROVENANCE: dict[str, Any] = {"version": "1.22.0", "bundles": {"b": {"revision": TEXT.digest}}}
+FLAWS = "/v1/data/countersign/effect/config/flaws"
 
 Respond = Callable[[asyncio.StreamWriter, str], Awaitable[None]]
 
 
-def reply(result: Any, **envelope: Any) -> dict[str, Any]:
-    provenance = {"version": "1.22.0", "bundles": {"b": {"revision": TEXT.digest}}}
-    return {"decision_id": "d1", "provenance": provenance, "result": result, **envelope}
+def reply(answer: Any, **envelope: Any) -> dict[str, Any]:
+    """Return what OPA says about one question; to several, it says the same of each."""
+    return {"decision_id": "d1", "provenance": PROVENANCE, "result": {"0": answer}, **envelope}
 
 
 def http(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
@@ -57,6 +59,8 @@ def listing(path: str) -> dict[str, Any] | None:
         return {"result": [{"id": f"b/{name}", "raw": raw, "ast": {}} for name, raw in MODULES.items()]}
     if path == "/v1/data/countersign_config":
         return {"result": CONFIG}
+    if path == FLAWS:
+        return {"decision_id": "d2", "provenance": PROVENANCE, "result": []}
     return None
 
 
@@ -117,13 +121,17 @@ async def test_sound_server_is_understood() -> None:
         ({"result": None}, "decision_id: Field required"),
         ({"result": True}, "decision_id: Field required"),
         ({"result": ANSWER}, "decision_id: Field required"),
-        (reply(None), "result: "),
-        (reply(1), "result: "),
-        (reply({"outcome": "allow"}), "result.tier: Field required"),
-        (reply({**ANSWER, "outcome": "perhaps"}), "result.outcome: "),
-        (reply({**ANSWER, "extra": 1}), "result.extra: "),
-        (reply({**ASK, "requirement": {**ASK["requirement"], "quorum": 0}}), "result.requirement.quorum: "),
-        (reply({**ASK, "requirement": {**ASK["requirement"], "quorum": -1}}), "result.requirement.quorum: "),
+        (reply(None), "result.0: undefined"),
+        (reply(1), "result.0.reply: "),
+        (reply(ANSWER, result=None), "result: not answers by their places but NoneType"),
+        (reply(ANSWER, result=[ANSWER]), "result: not answers by their places but list"),
+        (reply(ANSWER, result={}), "result.0: undefined"),
+        (reply(ANSWER, result={"0": ANSWER, "1": ANSWER}), "result.1: this was not asked"),
+        (reply({"outcome": "allow"}), "result.0.tier: Field required"),
+        (reply({**ANSWER, "outcome": "perhaps"}), "result.0.outcome: "),
+        (reply({**ANSWER, "extra": 1}), "result.0.extra: "),
+        (reply({**ASK, "requirement": {**ASK["requirement"], "quorum": 0}}), "result.0.requirement.quorum: "),
+        (reply({**ASK, "requirement": {**ASK["requirement"], "quorum": -1}}), "result.0.requirement.quorum: "),
         (reply({**ASK, "requirement": {**ASK["requirement"], "expires_in": "soon"}}), "'soon' is no duration"),
         (reply(ANSWER, decision_id=None), "decision_id: "),
         (reply(ANSWER, provenance={}), "provenance.version: Field required"),
@@ -230,6 +238,88 @@ async def test_server_that_recovers_answers_again() -> None:
             await engine.ask(question())
         broken = False
         assert (await engine.ask(question())).answer.outcome is Outcome.ALLOW
+
+
+Answered = Callable[[int], Any]
+"""What a server says of the question at a place."""
+
+
+def answering_set(answer: Answered) -> Respond:
+    """Answer a set of sixteen by what the function says of each."""
+    return answering(reply(None, result={str(place): answer(place) for place in range(16)}))
+
+
+async def ask_sixteen(respond: Respond) -> list[Verdict | PolicyUnavailableError]:
+    async with serving(respond) as url, OpaEngine(url, timeout=POLICY) as engine:
+        return await engine.ask_all([question()] * 16)
+
+
+WRONG: dict[str, Any] = {
+    "null": None,
+    "true": True,
+    "members missing": {"outcome": "allow"},
+    "unknown outcome": {**ANSWER, "outcome": "perhaps"},
+    "quorum zero": {**ASK, "requirement": {**ASK["requirement"], "quorum": 0}},
+    "a requirement that is none": {**ASK, "requirement": None},
+    "extra member": {**ANSWER, "by_the_way": 1},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
+async def test_one_wrong_answer_among_sixteen_makes_that_one_unavailable(wrong: Any) -> None:
+    found = await ask_sixteen(answering_set(lambda place: wrong if place == 5 else ANSWER))
+    assert [place for place, one in enumerate(found) if not isinstance(one, Verdict)] == [5]
+    assert "result.5" in str(found[5])
+    ids = [one.decision_id for one in found if isinstance(one, Verdict)]
+    assert ids == [f"d1/{place}" for place in range(16) if place != 5]
+
+
+@pytest.mark.parametrize(
+    "strange", [None, [ANSWER] * 16, {str(place): ANSWER for place in range(17)}, {"first": ANSWER}]
+)
+async def test_a_set_that_is_not_answered_as_a_set_is_asked_one_by_one(strange: Any) -> None:
+    sets = [strange]
+
+    async def respond(writer: asyncio.StreamWriter, path: str) -> None:
+        document = listing(path) or reply(ANSWER, **({"result": sets.pop()} if sets else {}))
+        writer.write(http(json.dumps(document).encode()))
+
+    found = await ask_sixteen(respond)
+    assert [one.decision_id for one in found if isinstance(one, Verdict)] == ["d1/0"] * 16
+
+
+async def test_a_set_without_any_answer_is_unavailable_each_for_itself() -> None:
+    async with OpaEngine("http://127.0.0.1:9", timeout=POLICY) as engine:
+        found = await engine.ask_all([question()] * 40)
+        assert await engine.ask_all([]) == []
+    assert len(found) == 40
+    assert all(isinstance(one, PolicyUnavailableError) for one in found)
+
+
+FLAWED: list[tuple[Any, str]] = [
+    (["requirements.high.quorum: too low"], "acme: requirements.high.quorum: too low"),
+    ([1], "result: not a list of flaws"),
+    (None, "result: not a list of flaws"),
+]
+
+
+@pytest.mark.parametrize(("flaws", "said"), FLAWED)
+async def test_configuration_with_flaws_is_unavailable_whatever_the_rules_answer(flaws: Any, said: str) -> None:
+    async def respond(writer: asyncio.StreamWriter, path: str) -> None:
+        document = listing(path) or reply(ANSWER)
+        writer.write(http(json.dumps({**document, "result": flaws} if path == FLAWS else document).encode()))
+
+    await fails(respond, said)
+
+
+async def test_flaws_of_another_policy_say_nothing_of_this_one() -> None:
+    async def respond(writer: asyncio.StreamWriter, path: str) -> None:
+        document = listing(path) or reply(ANSWER)
+        if path == FLAWS:
+            document["provenance"] = {**PROVENANCE, "bundles": {"b": {"revision": "1" * 64}}}
+        writer.write(http(json.dumps(document).encode()))
+
+    await fails(respond, "replaced while it was looked at")
 
 
 @pytest.mark.parametrize("url", ["", "opa:8181", "ftp://opa:8181", "http://opa:8181/v1", "http://", "http://opa:x"])

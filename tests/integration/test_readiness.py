@@ -1,6 +1,7 @@
 """The probe is true: a process is ready when the database takes writes, policy answers, and Slack lets it in."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ from countersign.checks.probe import examined
 from countersign.checks.readiness import Readiness
 from countersign.compose.system import Role, compose
 from countersign.embedded.opa import OpaChild
-from policy.model import PolicyEngine, PolicyText, Question, Verdict
+from policy.model import PolicyEngine, PolicyText, PolicyUnavailableError, Question, Verdict
 from tests.integration.program_stage import (
     composed,
     edge_of,
@@ -36,6 +37,10 @@ class Counting:
     async def ask(self, question: Question) -> Verdict:
         self.asked += 1
         return await self.policy.ask(question)
+
+    async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
+        self.asked += len(questions)
+        return await self.policy.ask_all(questions)
 
     def text(self, digest: str) -> PolicyText:
         return self.policy.text(digest)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policy.answer import parse_reply, parse_version
+from policy.answer import parse_answers, parse_flaws, parse_reply, parse_version
 from policy.model import Answer, Outcome, PolicyUnavailableError
 
 REQUIREMENT: dict[str, Any] = {
@@ -36,8 +36,16 @@ def reply(result: Any) -> dict[str, Any]:
     return {
         "decision_id": "d1",
         "provenance": {"version": "1.22.0", "build_commit": "", "bundles": {"bundle.tar.gz": {"revision": "r1"}}},
-        "result": result,
+        "result": {"0": result},
     }
+
+
+def parse(document: Any) -> Answer:
+    """Parse the reply to one question, as the client does."""
+    (found,) = parse_answers(parse_reply(document).result, 1)
+    if isinstance(found, PolicyUnavailableError):
+        raise found
+    return found
 
 
 def changed(document: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
@@ -55,81 +63,81 @@ def changed(document: dict[str, Any], path: tuple[str, ...], value: Any) -> dict
 
 @pytest.mark.parametrize("result", [ALLOW, ASK, {**ALLOW, "outcome": "deny"}])
 def test_exact_answer_is_understood(result: dict[str, Any]) -> None:
+    assert parse(reply(result)).model_dump(mode="json") == result
     parsed = parse_reply(reply(result))
-    assert parsed.answer.model_dump(mode="json") == result
     assert (parsed.decision_id, parsed.bundle, parsed.revision) == ("d1", "bundle.tar.gz", "r1")
 
 
 @pytest.mark.parametrize("document", [None, True, 1, "allow", [], {}, [ALLOW], ALLOW, {"result": ALLOW}])
 def test_reply_without_envelope_is_unavailable(document: Any) -> None:
     with pytest.raises(PolicyUnavailableError):
-        parse_reply(document)
+        parse(document)
 
 
 @pytest.mark.parametrize("result", [None, True, "allow", 1, [], {}, {"outcome": "allow"}, {"allow": True}])
 def test_result_that_is_no_answer_is_unavailable(result: Any) -> None:
     with pytest.raises(PolicyUnavailableError, match=r"^result"):
-        parse_reply(reply(result))
+        parse(reply(result))
 
 
 def test_undefined_decision_is_unavailable() -> None:
     with pytest.raises(PolicyUnavailableError, match=r"^result: Field required"):
-        parse_reply(changed(reply(ALLOW), ("result",), DROPPED))
+        parse(changed(reply(ALLOW), ("result",), DROPPED))
 
 
 @pytest.mark.parametrize("member", list(ALLOW))
 def test_each_missing_member_is_unavailable_and_named(member: str) -> None:
-    with pytest.raises(PolicyUnavailableError, match=rf"^result\.{member}: Field required"):
-        parse_reply(changed(reply(ALLOW), ("result", member), DROPPED))
+    with pytest.raises(PolicyUnavailableError, match=rf"^result\.0\.{member}: Field required"):
+        parse(changed(reply(ALLOW), ("result", "0", member), DROPPED))
 
 
 @pytest.mark.parametrize("member", list(REQUIREMENT))
 def test_each_missing_member_of_the_requirement_is_unavailable_and_named(member: str) -> None:
-    with pytest.raises(PolicyUnavailableError, match=rf"^result\.requirement\.{member}: Field required"):
-        parse_reply(changed(reply(ASK), ("result", "requirement", member), DROPPED))
+    with pytest.raises(PolicyUnavailableError, match=rf"^result\.0\.requirement\.{member}: Field required"):
+        parse(changed(reply(ASK), ("result", "0", "requirement", member), DROPPED))
 
 
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("result", "outcome"), "Allow"),
-        (("result", "outcome"), "maybe"),
-        (("result", "outcome"), True),
-        (("result", "tier"), "none"),
-        (("result", "also"), 1),
-        (("result", "reasons"), ["because"]),
-        (("result", "requirement", "quorum"), 0),
-        (("result", "requirement", "quorum"), -1),
-        (("result", "requirement", "quorum"), "2"),
-        (("result", "requirement", "quorum"), 1.5),
-        (("result", "requirement", "quorum"), True),
-        (("result", "requirement", "quorum"), 1001),
-        (("result", "requirement", "quorum"), 10**30),
-        (("result", "requirement", "groups"), ["a" * 2001]),
-        (("result", "requirement", "groups"), ["a\x00"]),
-        (("result", "requirement", "groups"), ["a\n"]),
-        (("result", "requirement", "groups"), ["a\ud800"]),
-        (("result", "requirement", "groups"), [f"g{n}" for n in range(101)]),
-        (("result", "requirement", "exclude"), [f"p{n}" for n in range(101)]),
-        (("result", "requirement", "exclude"), ["a\x1b[31m"]),
-        (("result", "requirement", "escalate_to"), ["\x7f"]),
-        (("result", "requirement"), {**REQUIREMENT, "all_groups": True, "groups": list("abcdefghi")}),
-        (("result", "reasons"), [{"code": "a.b", "msg": "x" * 2001}]),
-        (("result", "reasons"), [{"code": "a.b", "msg": "nul \x00"}]),
-        (("result", "reasons"), [{"code": "a\x85b", "msg": "x"}]),
-        (("result", "reasons"), [{"code": "a.b", "msg": "x"}] * 101),
-        (("result", "obligations"), ["\x00"]),
+        (("result", "0", "outcome"), "Allow"),
+        (("result", "0", "outcome"), "maybe"),
+        (("result", "0", "outcome"), True),
+        (("result", "0", "tier"), "none"),
+        (("result", "0", "also"), 1),
+        (("result", "0", "reasons"), ["because"]),
+        (("result", "0", "requirement", "quorum"), 0),
+        (("result", "0", "requirement", "quorum"), -1),
+        (("result", "0", "requirement", "quorum"), "2"),
+        (("result", "0", "requirement", "quorum"), 1.5),
+        (("result", "0", "requirement", "quorum"), True),
+        (("result", "0", "requirement", "quorum"), 1001),
+        (("result", "0", "requirement", "quorum"), 10**30),
+        (("result", "0", "requirement", "groups"), ["a" * 2001]),
+        (("result", "0", "requirement", "groups"), ["a\x00"]),
+        (("result", "0", "requirement", "groups"), ["a\n"]),
+        (("result", "0", "requirement", "groups"), ["a\ud800"]),
+        (("result", "0", "requirement", "groups"), [f"g{n}" for n in range(101)]),
+        (("result", "0", "requirement", "exclude"), [f"p{n}" for n in range(101)]),
+        (("result", "0", "requirement", "exclude"), ["a\x1b[31m"]),
+        (("result", "0", "requirement", "escalate_to"), ["\x7f"]),
+        (("result", "0", "requirement"), {**REQUIREMENT, "all_groups": True, "groups": list("abcdefghi")}),
+        (("result", "0", "reasons"), [{"code": "a.b", "msg": "x" * 2001}]),
+        (("result", "0", "reasons"), [{"code": "a.b", "msg": "nul \x00"}]),
+        (("result", "0", "reasons"), [{"code": "a\x85b", "msg": "x"}]),
+        (("result", "0", "reasons"), [{"code": "a.b", "msg": "x"}] * 101),
+        (("result", "0", "obligations"), ["\x00"]),
         (("decision_id",), "d\x00"),
-        (("result", "requirement", "groups"), []),
-        (("result", "requirement", "expires_in"), "8h"),
-        (("result", "requirement", "expires_in"), "PT0S"),
-        (("result", "requirement", "expires_in"), "-PT8H"),
-        (("result", "requirement", "expires_in"), "P1M"),
-        (("result", "requirement", "expires_in"), "P400D"),
-        (("result", "requirement", "expires_in"), "P99999999999999999D"),
-        (("result", "requirement"), None),
-        (("result", "outcome"), "allow"),
-        (("result", "outcome"), "deny"),
+        (("result", "0", "requirement", "groups"), []),
+        (("result", "0", "requirement", "expires_in"), "8h"),
+        (("result", "0", "requirement", "expires_in"), "PT0S"),
+        (("result", "0", "requirement", "expires_in"), "-PT8H"),
+        (("result", "0", "requirement", "expires_in"), "P1M"),
+        (("result", "0", "requirement", "expires_in"), "P400D"),
+        (("result", "0", "requirement", "expires_in"), "P99999999999999999D"),
+        (("result", "0", "requirement"), None),
+        (("result", "0", "outcome"), "allow"),
+        (("result", "0", "outcome"), "deny"),
         (("decision_id",), ""),
         (("decision_id",), DROPPED),
         (("provenance",), DROPPED),
@@ -144,7 +152,7 @@ def test_each_missing_member_of_the_requirement_is_unavailable_and_named(member:
 )
 def test_anything_off_in_a_request_for_signatures_is_unavailable(path: tuple[str, ...], value: Any) -> None:
     with pytest.raises(PolicyUnavailableError):
-        parse_reply(changed(reply(ASK), path, value))
+        parse(changed(reply(ASK), path, value))
 
 
 def test_bounds_of_an_answer_are_inside_them() -> None:
@@ -155,14 +163,40 @@ def test_bounds_of_an_answer_are_inside_them() -> None:
         "all_groups": True,
         "groups": list("abcdefgh"),
     }
-    assert parse_reply(reply({**ASK, "requirement": most})).answer.requirement is not None
+    assert parse(reply({**ASK, "requirement": most})).requirement is not None
 
 
 def test_wrong_answer_is_unavailable_with_its_reason() -> None:
-    with pytest.raises(PolicyUnavailableError, match=r"^result\.requirement\.quorum: .*less than or equal to 1000"):
-        parse_reply(changed(reply(ASK), ("result", "requirement", "quorum"), 10**30))
-    with pytest.raises(PolicyUnavailableError, match=r"^result\.reasons\.0\.msg: .*control characters"):
-        parse_reply(changed(reply(ASK), ("result", "reasons"), [{"code": "a", "msg": "\x00"}]))
+    with pytest.raises(PolicyUnavailableError, match=r"^result\.0\.requirement\.quorum: .*less than or equal to 1000"):
+        parse(changed(reply(ASK), ("result", "0", "requirement", "quorum"), 10**30))
+    with pytest.raises(PolicyUnavailableError, match=r"^result\.0\.reasons\.0\.msg: .*control characters"):
+        parse(changed(reply(ASK), ("result", "0", "reasons"), [{"code": "a", "msg": "\x00"}]))
+
+
+def test_one_wrong_answer_makes_that_one_unavailable() -> None:
+    answers = {str(place): ALLOW for place in range(16)} | {"7": {**ALLOW, "outcome": "perhaps"}, "9": None}
+    del answers["11"]
+    found = parse_answers(answers, 16)
+    assert [place for place, one in enumerate(found) if isinstance(one, PolicyUnavailableError)] == [7, 9, 11]
+    assert [str(found[place]).partition(":")[0] for place in (7, 9, 11)] == [
+        "result.7.outcome",
+        "result.9",
+        "result.11",
+    ]
+
+
+@pytest.mark.parametrize(
+    "result", [None, True, "allow", [], [ALLOW], {"1": ALLOW}, {"0": ALLOW, "00": ALLOW}, {"0": ALLOW, "": ALLOW}]
+)
+def test_answers_that_are_not_to_what_was_asked_are_none(result: Any) -> None:
+    with pytest.raises(PolicyUnavailableError, match=r"^result"):
+        parse_answers(result, 1)
+
+
+@pytest.mark.parametrize("result", [None, True, {}, "", [1], [None], ["a", {}]])
+def test_flaws_are_a_list_of_texts(result: Any) -> None:
+    with pytest.raises(PolicyUnavailableError, match=r"^result"):
+        parse_flaws(result)
 
 
 def is_printable(value: Any) -> bool:
@@ -188,7 +222,7 @@ JSON = st.recursive(
 @settings(max_examples=100, deadline=None)
 def test_arbitrary_json_is_never_an_allow(document: Any) -> None:
     with pytest.raises(PolicyUnavailableError):
-        parse_reply(document)
+        parse(document)
 
 
 @given(member=st.sampled_from([*ALLOW, "x"]), value=JSON)
@@ -198,7 +232,7 @@ def test_altered_answer_is_an_allow_only_if_its_schema_still_holds(member: str, 
     valid = jsonschema.Draft202012Validator(Answer.model_json_schema()).is_valid(altered) and is_printable(value)
     fits = valid and (altered["requirement"] is None) == (altered["outcome"] != Outcome.NEEDS_APPROVAL)
     if fits:
-        assert parse_reply(reply(altered)).answer.outcome == altered["outcome"]
+        assert parse(reply(altered)).outcome == altered["outcome"]
     else:
         with pytest.raises(PolicyUnavailableError):
-            parse_reply(reply(altered))
+            parse(reply(altered))

@@ -27,10 +27,10 @@ demand := {"requirement": "high", "reason": reasons.of(rego.metadata.rule())} if
 # METADATA
 # title: Requirement
 # description: The tenant's requirement by the demand's name, with who is excluded and whether a reason is needed.
-requirement := object.union(
-	config.tenant.requirements[demand.requirement],
-	{"exclude": duties.excluded, "reason_required": reason_required},
-)
+requirement := object.union(found, {"exclude": duties.excluded, "reason_required": reason_required}) if {
+	found := config.tenant.requirements[demand.requirement]
+	config.is_requirement(found)
+}
 
 # METADATA
 # title: Reason required

@@ -14,8 +14,35 @@ tenant := data.countersign_config[input.tenant]
 
 # METADATA
 # title: Valid
-# description: The configuration has the demanded shape.
-valid if json.match_schema(tenant, _shape)[0]
+# description: >-
+#   What every question reads of the configuration is of the demanded kind, and so is what this one reads. The whole of
+#   it is looked at once for each policy, as `flaws`: to do so with every question would take half of its time.
+valid if {
+	is_number(tenant.writes_per_run)
+	is_object(tenant.connectors)
+	is_object(tenant.requirements.high)
+	not _misfit
+}
+
+# METADATA
+# title: Requirement that can be read
+# description: A requirement without which nobody could say whether enough have signed is none.
+is_requirement(entry) if {
+	is_number(entry.quorum)
+	entry.quorum >= 1
+	is_array(entry.groups)
+	count(entry.groups) > 0
+	is_boolean(entry.all_groups)
+	is_string(entry.expires_in)
+	is_array(entry.escalate_to)
+}
+
+# METADATA
+# title: Flaws
+# description: >-
+#   What is wrong with the configuration of the tenant that asks. Asked for by itself, once for each policy: no answer
+#   counts for a tenant whose configuration has flaws.
+flaws contains problem.error if some problem in json.match_schema(tenant, _shape)[1]
 
 # METADATA
 # title: Problems
@@ -42,6 +69,29 @@ deny contains reasons.of(rego.metadata.rule()) if not tenant
 deny contains reasons.of(rego.metadata.rule()) if {
 	tenant
 	not valid
+}
+
+_misfit if {
+	entry := tenant.connectors[input.effect.connector]
+	not _is_connector(entry)
+}
+
+_misfit if {
+	entry := tenant.connectors[input.effect.connector].operations[input.effect.operation]
+	not _is_operation(entry)
+}
+
+_is_connector(entry) if {
+	is_boolean(entry.chat)
+	is_object(entry.operations)
+}
+
+_is_operation(entry) if {
+	entry.tier in {"low", "medium", "high"}
+	is_array(entry.targets)
+	every target in entry.targets {
+		is_string(target)
+	}
 }
 
 _text := {"type": "string", "minLength": 1, "maxLength": 2000, "pattern": `^[^\x00-\x1f\x7f-\x9f]*$`}

@@ -1,5 +1,6 @@
 package countersign.effect.config_test
 
+import data.countersign.effect
 import data.countersign.effect.config
 import data.countersign.effect.given_test as given
 
@@ -19,27 +20,84 @@ test_unknown_tenant_is_denied if {
 	codes(null) == {"config.tenant_unknown"}
 }
 
-test_each_missing_key_is_denied if {
+flaws(tenants) := found if {
+	found := config.flaws with input as given.question with data.countersign_config as tenants
+}
+
+# A filing that enough people have signed reads all that a tenant's configuration says of it.
+filed(tenants) := decision if {
+	question := given.filing([given.approve("bob"), given.approve("cyd")])
+	decision := effect.decision with input as question with data.countersign_config as tenants
+}
+
+test_complete_configuration_has_no_flaws if {
+	flaws(given.config) == set()
+	flaws({}) == set()
+	filed(given.config).outcome == "allow"
+}
+
+test_each_missing_key_is_a_flaw_and_lets_nothing_pass if {
 	every path in [
 		"/writes_per_run", "/connectors", "/requirements", "/requirements/high", "/requirements/high/quorum",
 		"/requirements/high/groups", "/requirements/high/all_groups", "/requirements/high/expires_in",
 		"/requirements/high/escalate_to", "/connectors/ledger/chat", "/connectors/ledger/operations",
-		"/connectors/ledger/operations/note/tier", "/connectors/ledger/operations/note/targets",
+		"/connectors/ledger/operations/file/tier", "/connectors/ledger/operations/file/targets",
 	] {
-		codes({"t1": json.patch(given.tenant, [{"op": "remove", "path": path}])}) == {"config.invalid"}
+		tenants := {"t1": json.patch(given.tenant, [{"op": "remove", "path": path}])}
+		count(flaws(tenants)) > 0
+		filed(tenants).outcome == "deny"
 	}
 }
 
-test_each_wrong_value_is_denied if {
+test_no_wrong_kind_lets_anything_pass if {
+	every path in [
+		"/writes_per_run", "/connectors", "/requirements", "/requirements/high", "/requirements/high/quorum",
+		"/requirements/high/groups", "/requirements/high/all_groups", "/requirements/high/expires_in",
+		"/requirements/high/escalate_to", "/connectors/ledger", "/connectors/ledger/chat",
+		"/connectors/ledger/operations", "/connectors/ledger/operations/file",
+		"/connectors/ledger/operations/file/tier", "/connectors/ledger/operations/file/targets",
+		"/connectors/ledger/operations/file/targets/0",
+	] {
+		every wrong in [null, "many", true, -1, [[]], {"a": 1}] {
+			tenants := {"t1": json.patch(given.tenant, [{"op": "replace", "path": path, "value": wrong}])}
+			_stopped(path, wrong, tenants)
+		}
+	}
+}
+
+_stopped(path, wrong, _) if {path, wrong} in _right
+
+_stopped(_, _, tenants) if {
+	count(flaws(tenants)) > 0
+	filed(tenants).outcome != "allow"
+}
+
+# What is of the right kind, or no part of the answer once enough people have signed.
+_right := {
+	{"/connectors/ledger/chat", true},
+	{"/connectors/ledger/operations/file/targets/0", "many"},
+	{"/requirements/high/all_groups", true},
+	{"/requirements/high/expires_in", "many"},
+	{"/requirements/high/escalate_to", [[]]},
+}
+
+test_each_wrong_value_is_a_flaw if {
 	every change in [
 		["/requirements/high/quorum", 0], ["/requirements/high/quorum", -1], ["/requirements/high/quorum", 1.5],
-		["/requirements/high/quorum", 1001], ["/requirements/high/quorum", "2"], ["/requirements/high/groups", []], ["/requirements/high/groups", [""]], ["/requirements/high/groups", ["a\u0000"]],
+		["/requirements/high/quorum", 1001], ["/requirements/high/quorum", "2"], ["/requirements/high/groups", []],
+		["/requirements/high/groups", [""]], ["/requirements/high/groups", ["a\u0000"]],
 		["/requirements/high/groups", numbers_as_texts(101)],
 		["/requirements/high/expires_in", "PT0H"], ["/requirements/high/expires_in", "-PT8H"],
 		["/requirements/high/expires_in", "8h"], ["/requirements/high/quorom", 2], ["/writes_per_run", null],
 		["/writes_per_run", -1], ["/connectors/ledger/operations/note/tier", "none"], ["/connectors/ledger/chat", "no"],
 	] {
-		codes(changed(change[0], change[1])) == {"config.invalid"}
+		count(flaws(changed(change[0], change[1]))) > 0
+	}
+}
+
+test_no_quorum_below_one_is_ever_reached if {
+	every quorum in [0, -1, null, false, "2", [], {}] {
+		filed(changed("/requirements/high/quorum", quorum)).outcome == "deny"
 	}
 }
 
@@ -48,13 +106,14 @@ numbers_as_texts(count) := [sprintf("g%d", [number]) | some number in numbers.ra
 test_more_than_eight_groups_cannot_each_have_to_sign if {
 	groups := [{"op": "add", "path": "/requirements/high/groups", "value": numbers_as_texts(9)}]
 	each := [{"op": "add", "path": "/requirements/high/all_groups", "value": true}]
-	codes({"t1": json.patch(given.tenant, groups)}) == set()
-	codes({"t1": json.patch(given.tenant, array.concat(groups, each))}) == {"config.invalid"}
+	flaws({"t1": json.patch(given.tenant, groups)}) == set()
+	count(flaws({"t1": json.patch(given.tenant, array.concat(groups, each))})) > 0
 }
 
 test_problems_name_tenant_and_member if {
 	problems := config.problems with data.countersign_config as changed("/requirements/high/quorum", 0)
 	problems == {"t1: requirements.high.quorum: Must be greater than or equal to 1"}
+	flaws(changed("/requirements/high/quorum", 0)) == {"requirements.high.quorum: Must be greater than or equal to 1"}
 }
 
 test_shipped_configuration_has_no_problems if {

@@ -1,7 +1,7 @@
 # METADATA
 # title: Decision on one effect
 # description: >-
-#   The entrypoint. An effect is allowed only when every module says so outright; whatever is undefined denies.
+#   The entrypoints: for one effect, and for a list. An effect is allowed only when every module says so outright; whatever is undefined denies.
 # schemas:
 #   - input: schema.input
 package countersign.effect
@@ -56,6 +56,17 @@ decision := {
 } if {
 	permitted
 	approvals.granted
+}
+
+# METADATA
+# title: Decisions
+# description: The answers to a list of questions, each under its place in the list, so that none is taken for another's.
+# entrypoint: true
+# schemas:
+#   - input: schema.questions
+decisions[place] := answer if {
+	some place, question in input
+	answer := decision with input as question
 }
 
 # METADATA

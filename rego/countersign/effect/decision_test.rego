@@ -110,6 +110,33 @@ test_what_no_module_decides_is_denied if {
 	decision.reasons[0].code == "policy.undefined"
 }
 
+answers(questions) := decisions if {
+	decisions := effect.decisions with input as questions with data.countersign_config as given.config
+}
+
+test_each_question_of_a_list_is_answered_as_if_it_stood_alone if {
+	questions := [
+		given.question,
+		given.filing([]),
+		given.filing([given.approve("bob"), given.approve("cyd")]),
+		given.asked({"target": "elsewhere"}, []),
+		{},
+		null,
+		given.question,
+	]
+	decisions := answers(questions)
+	count(decisions) == count(questions)
+	every place, question in questions {
+		decisions[place] == answer(question)
+	}
+}
+
+test_list_of_nothing_has_no_answers if {
+	every broken in [[], {}, "x", null, 0] {
+		answers(broken) == {}
+	}
+}
+
 test_tenant_of_the_shipped_configuration_files_reports_with_signatures if {
 	question := object.union(
 		given.asked({"connector": "register", "operation": "file_report", "target": "register:5493001KJTIIGC8Y1R12", "tier": "high"}, []),
