@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import event
+from sqlalchemy.pool import Pool
 
 from countersign.checks.evidence import describe, evidence
 from countersign.cli.operate import list_bundles
@@ -156,6 +158,23 @@ async def test_message_that_the_chat_does_not_take_holds_up_no_seal(office: Offi
         await conn.execute('UPDATE approvals SET cards = \'[{"text": "late"}]\' WHERE run_id = %s', (run_id,))
     assert seal(await EvidenceDesk(bench.engine).story(run_id), office.key) == sealed
     assert bundle.read_bytes() == sealed.data
+
+
+async def test_stories_are_read_through_one_engine(office: Office) -> None:
+    learned: list[object] = []
+
+    def learns(connection: object, _: object) -> None:
+        learned.append(connection)
+
+    run_id = (await office.bench.start("bench.note", NOTE)).run_id
+    await office.bench.settle()
+    event.listen(Pool, "first_connect", learns)
+    try:
+        first = await _story(office, run_id)
+        assert await EvidenceDesk(office.bench.engine).story(run_id) == first
+    finally:
+        event.remove(Pool, "first_connect", learns)
+    assert len(learned) == 1
 
 
 async def _story(office: Office, run_id: str) -> Any:

@@ -5,9 +5,10 @@ Reading is SQLAlchemy Core on a connection of its own, in whichever thread build
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, Engine, select
 from sqlalchemy.engine import RowMapping
 from sqlalchemy.sql.schema import Table
 
@@ -31,12 +32,15 @@ class Story:
 
 def read_story(dsn: str, run_id: str) -> Story:
     """Return the run's records up to its sealing, in one consistent view."""
-    with (
-        open_engine(dsn)
-        .connect()
-        .execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True) as conn
-    ):
+    isolation: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+    with _engine(dsn).connect().execution_options(**isolation) as conn:
         return _story(conn, run_id)
+
+
+@lru_cache(maxsize=1)
+def _engine(dsn: str) -> Engine:
+    """Return the one engine of this process: a new one has to learn the server and its statements anew."""
+    return open_engine(dsn)
 
 
 def _story(conn: Connection, run_id: str) -> Story:
