@@ -20,8 +20,7 @@ _LARGEST_INTEGER = 2**53 - 1
 _TOO_LARGE = "whole number beyond 2**53 - 1; write it as text"
 
 _COMPILED = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
-_FRACTIONS = (b'":.', b'":e', b",.", b",e", b"[.", b"[e")
-"""What a number with a fraction or an exponent leaves where digits and signs are taken out; some texts do, too."""
+_DIGITS, _ALIKE = b"-0123456789", bytes.maketrans(b"[e", b",.")
 _ASTRAL = re.compile(rb"[\xf0-\xf4]")
 """Begins a character beyond the Basic Multilingual Plane: names with one are ordered otherwise in UTF-16."""
 
@@ -89,8 +88,8 @@ def _compiled(value: Any) -> bytes | None:
 
 def _has_fraction(data: bytes) -> bool:
     """Return whether one of the numbers may be written otherwise by the standard; True for some texts, too."""
-    rest = data.translate(None, b"-0123456789")
-    return rest.startswith((b".", b"e")) or any(mark in rest for mark in _FRACTIONS)
+    rest = data.translate(_ALIKE, _DIGITS)  # of a number with a fraction or an exponent, this leaves a point
+    return b",." in rest or b'":.' in rest or rest.startswith(b".")
 
 
 def _depth(value: Any) -> int:

@@ -118,8 +118,8 @@ class RunTx:
             """
             WITH leaves AS (
                 INSERT INTO audit_leaves (run_id, seq, prev_hash, hash, leaf)
-                SELECT %(run_id)s, * FROM unnest(%(seqs)s::int[], %(prevs)s::text[], %(hashes)s::text[],
-                                                 %(leaves)s::json[])
+                SELECT %(run_id)s, * FROM unnest(%(seqs)s::int[], %(prevs)b::text[], %(hashes)b::text[],
+                                                 %(leaves)b::text[]::json[])
             )
             UPDATE runs SET status = %(status)s, error = %(error)s, writes = %(writes)s, version = version + 1,
                    audit_seq = %(seq)s, audit_hash = %(hash)s, updated_at = %(now)s,
