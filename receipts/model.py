@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 
 from receipts import canonical
 from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp, timestamp
-from receipts.redaction import redact
+from receipts.redaction import hide
 
 ReceiptOutcome = Literal["success", "failure", "refusal", "in_doubt"]
 
@@ -60,7 +60,7 @@ def make_receipt(
 
     A clock that was set back between the two moments must not cost a receipt: the end is never before the start.
     """
-    sent, received = redact(request, pointers), redact(response)
+    sent, received = hide(request, pointers), hide(response)
     return Receipt(
         **facts,
         request=sent.value,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from receipts import canonical
-from receipts.redaction import MARKER, Redacted, hidden_values, redact
+from receipts.redaction import MARKER, Redacted, hidden_values, hide
 
 _GRAM = 8
 """Characters by which a form is found; shorter forms are looked for one by one."""
@@ -150,15 +150,15 @@ class Privacy:
 
 
 def redact_everywhere(document: Any, pointers: Iterable[str] = ()) -> Redacted:
-    """Redact a document, and with it each text in it that holds a hidden value."""
+    """Redact a document, and with it each text in it that holds a hidden value; its canonical form is made after."""
     pointers = tuple(pointers)
-    redacted = redact(document, pointers)
+    redacted = hide(document, pointers)
     if not redacted.paths:
         return redacted
     hidden = (text for value in hidden_values(document, pointers) for text in _texts(value))
     privacy = Privacy().hiding(*(text for text in hidden if len(text) >= _CONTAINED))
     holding = [path for path, text in _places(redacted.value, "") if privacy.text(text) != text]
-    return redact(document, (*pointers, *holding)) if holding else redacted
+    return hide(document, (*pointers, *holding)) if holding else redacted
 
 
 def _places(value: Any, path: str) -> Iterator[tuple[str, str]]:

@@ -50,6 +50,11 @@ def redact(value: Any, pointers: Iterable[str] = ()) -> Redacted:
     A value that has no canonical form is refused here already, so that nothing is left to fail later.
     """
     canonical.check(value)
+    return hide(value, pointers)
+
+
+def hide(value: Any, pointers: Iterable[str] = ()) -> Redacted:
+    """Redact a value that is on record already, or whose canonical form is made right after."""
     paths: list[str] = []
     hidden = _walk(value, "", [parse_pointer(text) for text in pointers], paths)
     return Redacted(hidden, tuple(sorted(paths)))
@@ -57,7 +62,7 @@ def redact(value: Any, pointers: Iterable[str] = ()) -> Redacted:
 
 def hidden_values(value: Any, pointers: Iterable[str] = ()) -> list[Any]:
     """Return what `redact` hides, as it is."""
-    return [value_at(value, parse_pointer(path)) for path in redact(value, pointers).paths]
+    return [value_at(value, parse_pointer(path)) for path in hide(value, pointers).paths]
 
 
 def value_at(value: Any, tokens: Tokens) -> Any:

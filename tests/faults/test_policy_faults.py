@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiohttp import ClientSession, web
@@ -14,10 +14,11 @@ from aiohttp.test_utils import TestServer
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
+from policy.model import Outcome, Verdict
 from runtime.worker.worker import Worker
 from tests.bench import Bench
 from tests.integration.conftest import Targets
-from tests.opa_server import copy_policies, start_opa
+from tests.opa_server import copy_policies, question, start_opa
 from tests.patience import MINUTE, POLICY
 
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
@@ -43,23 +44,21 @@ def _needs(quorum: int) -> dict[str, Any]:
     return {**COMPLETE, "outcome": "needs_approval", "requirement": {**ASKS, "quorum": quorum}}
 
 
+ANSWERS: dict[str, Any] = {
+    "null answer": None,
+    "members missing": {"outcome": "allow"},
+    "unknown outcome": {**COMPLETE, "outcome": "perhaps"},
+    "quorum zero": _needs(0),
+    "quorum negative": _needs(-1),
+    "extra member": {**COMPLETE, "by_the_way": 1},
+}
 BODIES = {
     "empty object": {},
     "null result": {"result": None},
     "true": {"result": True},
     "no answer in it": {"result": {}},
     "one answer too many": {"result": {"0": COMPLETE, "1": COMPLETE}},
-    **{
-        name: {"result": {"0": answer}}
-        for name, answer in {
-            "null answer": None,
-            "members missing": {"outcome": "allow"},
-            "unknown outcome": {**COMPLETE, "outcome": "perhaps"},
-            "quorum zero": _needs(0),
-            "quorum negative": _needs(-1),
-            "extra member": {**COMPLETE, "by_the_way": 1},
-        }.items()
-    },
+    **{name: {"result": {"0": answer}} for name, answer in ANSWERS.items()},
 }
 
 
@@ -76,12 +75,28 @@ class Proxy:
         self.asked += 1
         if self.fault is not None:
             return await self.fault(request)  # type: ignore[no-any-return]
+        return await self._passed_on(request)
+
+    async def _passed_on(self, request: web.Request) -> web.Response:
         body = await request.read()
         async with (
             ClientSession() as session,
             session.request(request.method, f"{self.real}{request.path_qs}", data=body) as answer,
         ):
             return web.Response(body=await answer.read(), status=answer.status, content_type="application/json")
+
+    def bends(self, place: str, answer: Any) -> None:
+        """Put another answer in the place of one of OPA's."""
+
+        async def fault(request: web.Request) -> web.Response:
+            passed = await self._passed_on(request)
+            if request.path.endswith("/decisions"):
+                document = json.loads(cast("bytes", passed.body))
+                document["result"][place] = answer
+                return web.json_response(document)
+            return passed
+
+        self.fault = fault
 
     def says(self, body: Any, status: int = 200) -> None:
         """Answer with a body; what OPA would add around the result is there, so that the result alone is wrong."""
@@ -144,6 +159,18 @@ async def test_a_malformed_answer_is_no_answer(
     async with _behind_proxy(bench, opa.url) as (behind, proxy):
         proxy.says(body)
         await _nothing_leaves_until_back(behind, proxy, targets)
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())
+async def test_a_malformed_answer_among_sixteen_is_no_answer_and_the_others_are(opa: OpaChild, answer: Any) -> None:
+    proxy = Proxy(opa.url, asyncio.Event())
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", proxy.handle)
+    proxy.bends("5", answer)
+    async with TestServer(app) as server, OpaEngine(str(server.make_url("")).rstrip("/"), timeout=MINUTE) as policy:
+        found = await policy.ask_all([question()] * 16)
+    assert [place for place, one in enumerate(found) if not isinstance(one, Verdict)] == [5]
+    assert {one.answer.outcome for one in found if isinstance(one, Verdict)} == {Outcome.NEEDS_APPROVAL}
 
 
 async def test_an_error_of_opa_is_no_answer(bench: Bench, opa: OpaChild, targets: Targets) -> None:

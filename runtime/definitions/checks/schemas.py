@@ -155,11 +155,27 @@ def compatible(given: frozenset[str] | None, wanted: frozenset[str] | None) -> b
 
 def violations(schema: Schema, value: Json) -> list[tuple[Path, str, str]]:
     """Return where `value` does not fit `schema`: the path, the keyword that says so, and a sentence."""
-    errors = _validator(dumps(schema)).iter_errors(value)
+    errors = _validator_of(schema).iter_errors(value)
     found = ((tuple(error.absolute_path), str(error.validator), error.message[:200]) for error in errors)
     return sorted(found, key=lambda fault: ([str(part) for part in fault[0]], fault[1:]))
 
 
-@lru_cache(maxsize=1024)
+_BY_IDENTITY: dict[int, tuple[Schema, Draft202012Validator]] = {}
+_MOST_KEPT = 1024
+
+
+def _validator_of(schema: Schema) -> Draft202012Validator:
+    """Return the validator of a schema that nobody changes: of the same object it is known without another look."""
+    kept = _BY_IDENTITY.get(id(schema))
+    if kept is not None and kept[0] is schema:
+        return kept[1]
+    if len(_BY_IDENTITY) >= _MOST_KEPT:
+        _BY_IDENTITY.clear()
+    validator = _validator(dumps(schema))
+    _BY_IDENTITY[id(schema)] = (schema, validator)
+    return validator
+
+
+@lru_cache(maxsize=_MOST_KEPT)
 def _validator(schema: bytes) -> Draft202012Validator:
     return Draft202012Validator(loads(schema), registry=Registry(), format_checker=FORMATS)
