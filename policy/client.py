@@ -28,6 +28,10 @@ MOST_QUESTIONS = 16
 _DECISIONS, _FLAWS = "countersign/effect/decisions", "countersign/effect/config/flaws"
 
 
+class _AwayError(PolicyUnavailableError):
+    """There was no reply, so no question can be why."""
+
+
 class OpaEngine:
     """The policy engine of the design, section 11: one OPA server, asked at constant paths, without retries."""
 
@@ -59,17 +63,20 @@ class OpaEngine:
         return found
 
     async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
-        """Return for each question the verdict, or why there is none: within the timeout, or twice that for several."""
+        """Return for each question the verdict, or why there is none, within twice the timeout."""
         sets = [questions[start : start + MOST_QUESTIONS] for start in range(0, len(questions), MOST_QUESTIONS)]
         return [found for answered in await asyncio.gather(*map(self._ask_set, sets)) for found in answered]
 
     async def _ask_set(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
-        """Ask for all in one request; where that gives no answers, one of them may be why, and each is asked alone."""
+        """Ask for all in one request; where its reply is no use, one of them may be why, and each is asked alone.
+
+        A server that is away or late is not asked more often for that.
+        """
         try:
             return await self._answers(questions)
         except PolicyUnavailableError as error:
-            if len(questions) == 1:
-                return [self._unavailable(str(error))]
+            if len(questions) == 1 or isinstance(error, _AwayError):
+                return [self._unavailable(str(error)) for _ in questions]
         alone = await asyncio.gather(*(self._ask_set([question]) for question in questions))
         return [found for (found,) in alone]
 
@@ -83,10 +90,12 @@ class OpaEngine:
                 await self._know(reply)
                 flaws = {tenant: await self._flaw(reply, tenant) for tenant in {one.tenant for one in questions}}
         except TimeoutError as error:
-            raise PolicyUnavailableError(f"no answer within {self._timeout * 1000:.0f} ms") from error
+            raise _AwayError(f"no answer within {self._timeout * 1000:.0f} ms") from error
+        except (aiohttp.ClientConnectionError, OSError) as error:
+            raise _AwayError(str(error) or type(error).__name__) from error
         except ValidationError as error:
             raise PolicyUnavailableError(first_problem(error)) from error
-        except (aiohttp.ClientError, OSError, ValueError, RecursionError) as error:
+        except (aiohttp.ClientError, ValueError, RecursionError) as error:
             raise PolicyUnavailableError(str(error) or type(error).__name__) from error
         latency = (time.perf_counter() - started) * 1000
         return [

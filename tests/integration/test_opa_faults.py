@@ -296,6 +296,19 @@ async def test_a_set_without_any_answer_is_unavailable_each_for_itself() -> None
     assert all(isinstance(one, PolicyUnavailableError) for one in found)
 
 
+@pytest.mark.parametrize("respond", [hang, drip])
+async def test_a_server_that_is_late_is_not_asked_more_often_for_a_set(respond: Respond) -> None:
+    asked = []
+
+    async def counting(writer: asyncio.StreamWriter, path: str) -> None:
+        asked.append(path)
+        await respond(writer, path)
+
+    found = await ask_sixteen(counting)
+    assert all("no answer within" in str(one) for one in found)
+    assert len(asked) == 1
+
+
 FLAWED: list[tuple[Any, str]] = [
     (["requirements.high.quorum: too low"], "acme: requirements.high.quorum: too low"),
     ([1], "result: not a list of flaws"),
