@@ -101,6 +101,8 @@ def test_requests_are_counted_while_nothing_is_wrong() -> None:
     asked = [{"kind": "triggered", "sent": float(at), "at": at + 0.5, "ok": at != 1} for at in range(20)]
     fault = {"kind": "fault", "began": 5.0, "at": 7.0, "who": "harness", "sort": "Kill"}
     assert answered_outside(Facts([*asked, fault], {}), 3.0) == (14, 13)
+    silence = [{"kind": "down", "at": 12.0}, {"kind": "up", "at": 14.0}]
+    assert answered_outside(Facts([*asked, fault, *silence], {}), 3.0) == (7, 6)
 
 
 def acted(histories: Path, **facts: str) -> None:

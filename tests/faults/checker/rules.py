@@ -1,8 +1,8 @@
 """What has to hold of a world that has settled. Each rule yields a sentence for whatever breaks it."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from tests.faults.checker.canonical import digest, leaf_hash
 from tests.faults.checker.facts import Facts, Row
@@ -184,11 +184,28 @@ def broken(facts: Facts) -> dict[str, list[str]]:
 
 def answered_outside(facts: Facts, recovery: float) -> tuple[int, int]:
     """Return (requests, those that were accepted) of clients while nothing was wrong, nor had been shortly before."""
-    windows = [(line["began"], line["at"] + recovery) for line in facts.told("fault")]
-    windows += [(line["at"], line["at"] + recovery) for line in facts.told("killed") if line["who"] == "front"]
-    calm: list[dict[str, Any]] = [
+    windows = list(_troubled(facts, recovery))
+    calm = [
         line
         for line in facts.told("triggered")
         if not any(began <= line["at"] and line["sent"] <= ended for began, ended in windows)
     ]
     return len(calm), sum(line["ok"] for line in calm)
+
+
+def _troubled(facts: Facts, recovery: float) -> Iterator[tuple[float, float]]:
+    """Yield when something was wrong: faults, ends of the process that answers, and until it answers again."""
+    for line in facts.told("fault"):
+        yield line["began"], line["at"] + recovery
+    for line in facts.told("killed"):
+        if line["who"] == "front":
+            yield line["at"], line["at"] + recovery
+    down: float | None = None
+    for line in facts.lines:
+        if line["kind"] == "down":
+            down = line["at"]
+        elif line["kind"] == "up" and down is not None:
+            yield down - recovery, line["at"] + recovery
+            down = None
+    if down is not None:
+        yield down - recovery, math.inf

@@ -66,7 +66,10 @@ class Stage:
         """Play the whole script; the world is quiet at the end, or the time is up."""
         async with session() as http:
             triggers, people = Triggers(self.world, http), People(self.world, http)
-            keepers = [asyncio.create_task(work) for work in (self._arm(), rouse(self.world, _STILL), people.watch())]
+            keepers = [
+                asyncio.create_task(work)
+                for work in (self._arm(), rouse(self.world, _STILL), watch_front(self.world), people.watch())
+            ]
             try:
                 await until_up(self.world)
                 began = time.monotonic()
@@ -191,6 +194,21 @@ async def until_up(played: World) -> None:
                     if response.status == 200:
                         return
             await asyncio.sleep(0.1)
+
+
+async def watch_front(played: World) -> None:
+    """Write down when the front stops to answer, and when it answers again, for ever."""
+    was_up = True
+    async with session() as http:
+        while True:
+            is_up = False
+            with suppress(aiohttp.ClientError, OSError, TimeoutError):
+                async with http.get(f"{played.edge}/healthz") as response:
+                    is_up = response.status == 200
+            if is_up != was_up:
+                played.history.add("up" if is_up else "down")
+                was_up = is_up
+            await asyncio.sleep(0.25)
 
 
 async def rouse(played: World, seconds: float) -> None:
