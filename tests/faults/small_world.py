@@ -84,7 +84,7 @@ class SmallWorld:
         """Have people approve what is asked for."""
         approval = await self.bench.approval_id()
         for person in people:
-            self.add("people", "clicked", approval_id=approval, person=person, deliveries=4)
+            self.add("people", "clicking", approval_id=approval, person=person)
             await self.bench.click(person, approval)
 
     async def lease(self) -> Effect:

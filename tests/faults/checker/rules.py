@@ -85,7 +85,7 @@ def _unsigned(facts: Facts, what: str, effect: Row, approvals: list[Row], until:
 
 def votes_are_clicks(facts: Facts) -> Iterator[str]:
     """Each vote was clicked, by that person on that card; no click counts twice."""
-    clicked = {(line["approval_id"], line["person"]) for line in facts.told("clicked")}
+    clicked = {(line["approval_id"], line["person"]) for line in facts.told("clicking")}
     counted = Counter((row["approval_id"], row["person"]) for row in facts.tables["votes"])
     for (approval, person), times in counted.items():
         if (approval, person) not in clicked:

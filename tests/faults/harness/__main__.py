@@ -55,7 +55,7 @@ async def _play(folder: Path, options: argparse.Namespace, seed: int) -> bool:
         _say(f"  planted bugs not caught: {', '.join(missed) or 'none'}")
         holds, totals, number = not missed, Counter[str](), 0
         while holds and (number == 0 or until - time.monotonic() > lasts * _STORMY):
-            shares = lasts * _STORMY, max(lasts * _COVERING, 60.0), max(lasts * _SETTLING, 90.0)
+            shares = lasts * _STORMY, max(lasts * _COVERING, 60.0), max(lasts * _SETTLING, 120.0)
             script = Script(seed + number, options.runs, *shares, options.kills)
             report = await play(shared, folder / f"world-{number}", f"world_{number}", script)
             _say(f"seed {script.seed}:\n{report.text()}")

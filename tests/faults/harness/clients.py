@@ -121,6 +121,7 @@ class People:
             await asyncio.sleep(_LANDED)
             happened = await self._happened(row)
         action = "countersign_approve" if happened else "countersign_reject"
+        self._history.add("clicking", approval_id=row["approval_id"], person=person)
         async with self._hands[person]:
             answer = await self._act(
                 person, action="click", channel=row["channel"], ts=row["card_ts"], action_id=action, confirmed=True,

@@ -33,6 +33,7 @@ _FRONT_RESTS, _WORKER_RESTS = 8.0, 2.5
 """Seconds for which a process that has started is let be in a storm."""
 _STORMING, _COVERING = 6.0, 2.0
 """Seconds after which a point that was not hit gives its turn to the next."""
+_OPEN_AT_ONCE = 120
 _BATCH = 12
 
 
@@ -60,6 +61,7 @@ class Stage:
         self.arms: dict[str, Iterator[Arms]] = {slot: schedule.arms(script.seed, slot) for slot in SLOTS}
         self.armed = True
         self.covering = False
+        self.open = 0
         self.running: set[asyncio.Task[None]] = set()
 
     async def play(self) -> None:
@@ -67,8 +69,11 @@ class Stage:
         async with session() as http:
             triggers, people = Triggers(self.world, http), People(self.world, http)
             keepers = [
-                asyncio.create_task(work)
-                for work in (self._arm(), rouse(self.world, _STILL), watch_front(self.world), people.watch())
+                asyncio.create_task(self._arm()),
+                asyncio.create_task(self._count_open()),
+                asyncio.create_task(rouse(self.world, _STILL)),
+                asyncio.create_task(watch_front(self.world)),
+                asyncio.create_task(people.watch()),
             ]
             try:
                 await until_up(self.world)
@@ -125,10 +130,20 @@ class Stage:
         await fault.strike(self.world)
         self.world.history.add("fault", fault=repr(fault), sort=type(fault).__name__, began=began)
 
+    async def _count_open(self) -> None:
+        """Know how many runs are open: on a slow machine clients wait, so that no backlog outlasts the storm."""
+        while True:
+            with suppress(psycopg.Error, OSError):
+                rows = await self.world.rows("SELECT count(*) AS open FROM runs WHERE finished_at IS NULL")
+                self.open = rows[0]["open"]
+            await asyncio.sleep(0.5)
+
     async def _bring(self, triggers: Triggers, wishes: list[Wish], began: float) -> None:
         async with asyncio.TaskGroup() as group:
             for wish in wishes:
                 await asyncio.sleep(max(0.0, began + wish.at - time.monotonic()))
+                while self.open > _OPEN_AT_ONCE:
+                    await asyncio.sleep(0.1)
                 group.create_task(triggers.bring(wish))
 
     async def _cover(self, triggers: Triggers) -> None:
