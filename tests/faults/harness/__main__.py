@@ -4,11 +4,14 @@ import argparse
 import asyncio
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 from tests.faults.checker.report import Report
 from tests.faults.harness.play import Script, play
@@ -37,7 +40,7 @@ def main() -> int:
     folder.chmod(0o755)
     began = time.monotonic()
     try:
-        holds = asyncio.run(_play(folder, options, seed))
+        holds = asyncio.run(_until_told(_play(folder, options, seed)))
     finally:
         if options.keep:
             _say(f"kept in {folder}")
@@ -45,6 +48,14 @@ def main() -> int:
             shutil.rmtree(folder, ignore_errors=True)
     _say(f"{'held' if holds else f'DID NOT HOLD: seed {seed}'} in {time.monotonic() - began:.0f} s")
     return 0 if holds else 1
+
+
+async def _until_told(work: Coroutine[Any, Any, bool]) -> bool:
+    """Do it to its end, or take everything down where somebody ends us: nothing of a world may stay behind."""
+    task = asyncio.ensure_future(work)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    return await task
 
 
 async def _play(folder: Path, options: argparse.Namespace, seed: int) -> bool:

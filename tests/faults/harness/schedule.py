@@ -42,16 +42,16 @@ def faults(seed: int, seconds: float) -> list[Fault]:
     while at < seconds - 4:
         if at % CYCLE < STORM:
             found.append(_fault(rng, at, next(kinds)))
-        at += rng.uniform(1.2, 2.8)
+        at += rng.uniform(2.4, 4.4)
     return found
 
 
 def _fault(rng: random.Random, at: float, number: int) -> Fault:
     """Return a fault; every kind comes in turn."""
     match number % 8:
-        case 0 | 4:
+        case 0:
             return Kill(at, rng.choice(SLOTS))
-        case 1:
+        case 1 | 4:
             return Pause(at, rng.choice(WORKERS), rng.uniform(4.0, 6.0))
         case 2 | 6:
             link = LINKS[number // 4 % len(LINKS)]
@@ -59,7 +59,7 @@ def _fault(rng: random.Random, at: float, number: int) -> Fault:
                 at, link, rng.choice([one for one in Trouble if one is not Trouble.NONE]), rng.uniform(0.5, 3.5)
             )
         case 3:
-            return KillDatabase(at, rng.uniform(0.1, 2.0)) if number % 16 < 8 else Kill(at, rng.choice(WORKERS))
+            return KillDatabase(at, rng.uniform(0.1, 2.0))
         case 5:
             return Clock(at, rng.choice(SLOTS), rng.uniform(-600, 600), rng.uniform(-0.05, 0.05))
         case _:
