@@ -41,6 +41,9 @@ def main() -> int:
     began = time.monotonic()
     try:
         holds = asyncio.run(_until_told(_play(folder, options, seed)))
+    except asyncio.CancelledError:
+        _say("ended before its time")
+        return 1
     finally:
         if options.keep:
             _say(f"kept in {folder}")
