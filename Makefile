@@ -23,7 +23,7 @@ test: ## Run the tests, e.g. make test ARGS="tests/unit -k gate"
 	$(SETUP) test
 	@$(BIN)/python -m pytest -n 4 --dist worksteal $(ARGS)
 
-faults: ## Break everything around the program, and the program, for ten minutes, and check that nothing is lost
+faults: ## Break everything around the program, and the program, and check that nothing is lost
 	$(SETUP) test
 	@$(BIN)/python -m tests.faults.harness --runs 2000 --minutes 10 $(ARGS)
 
