@@ -183,7 +183,7 @@ async def open_question(passage: Passage, error: str, found: Mapping[str, Any] |
 async def _ask(passage: Passage, new: NewApproval) -> None:
     tx = passage.tx
     new = replace(new, shortfall=await _shortfall(tx, new.requirement))
-    await approvals.insert_approval(tx.conn, tx.run_id, new, tx.now)
+    await approvals.insert_approval(tx.conn, tx.run_id, tx.tenant, new, tx.now)
     tx.leaf(
         "approval.requested",
         {

@@ -22,19 +22,20 @@ def _approval(row: Mapping[str, Any]) -> Approval:
     return Approval(**{**row, **typed})
 
 
-async def insert_approval(conn: Conn, run_id: str, new: NewApproval, now: datetime) -> None:
+async def insert_approval(conn: Conn, run_id: str, tenant: str, new: NewApproval, now: datetime) -> None:
     """Write a new approval, open from now on."""
     await conn.execute(
         """
-        INSERT INTO approvals (approval_id, run_id, effect_id, step, kind, digest, tier, requirement, reasons, before,
-                               purpose, shortfall, status, cards, requested_at, expires_at)
-        VALUES (%(approval_id)s, %(run_id)s, %(effect_id)s, %(step)s, %(kind)s, %(digest)s, %(tier)s,
+        INSERT INTO approvals (approval_id, tenant, run_id, effect_id, step, kind, digest, tier, requirement, reasons,
+                               before, purpose, shortfall, status, cards, requested_at, expires_at)
+        VALUES (%(approval_id)s, %(tenant)s, %(run_id)s, %(effect_id)s, %(step)s, %(kind)s, %(digest)s, %(tier)s,
                 %(requirement)s, %(reasons)s, %(before)s, %(purpose)s, %(shortfall)s, 'requested', '[]',
                 %(now)s, %(expires_at)s)
         """,
         {
             **vars(new),
             "run_id": run_id,
+            "tenant": tenant,
             "requirement": json.dumps(new.requirement.document()),
             "reasons": json.dumps([dict(reason) for reason in new.reasons]),
             "before": json.dumps(dict(new.before)),
@@ -153,7 +154,7 @@ async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
 
 
 _VIEW = """
-    SELECT a.*, r.tenant, r.definition_name, r.definition_version, r.requested_by, r.submitted_by,
+    SELECT a.*, r.definition_name, r.definition_version, r.requested_by, r.submitted_by,
            r.requester_accounts, r.salt, r.trigger_type, r.trigger_ref, e.connector, e.operation, e.target,
            e.fields, e.redact, e.forgotten, e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
            who.name AS requester_name, convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title,
@@ -195,8 +196,8 @@ async def pending_rows(conn: Conn, tenant: str, person_id: str, now: datetime, l
     return await (
         await conn.execute(
             f"""
-            {_VIEW} JOIN actors p ON p.tenant = r.tenant AND p.actor_id = %(person)s AND p.kind = 'person'
-             WHERE r.tenant = %(tenant)s AND {_MAY_DECIDE}
+            {_VIEW} JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(person)s AND p.kind = 'person'
+             WHERE a.tenant = %(tenant)s AND {_MAY_DECIDE}
              ORDER BY a.expires_at, a.approval_id LIMIT %(limit)s
             """,
             {"tenant": tenant, "person": person_id, "now": now, "limit": limit},

@@ -17,6 +17,7 @@ approvals = Table(
     "approvals",
     metadata,
     words("approval_id", primary_key=True),
+    Column("tenant", Text, ForeignKey("tenants.tenant"), nullable=False),  # the run's
     run_id(),
     Column("effect_id", Text, ForeignKey("effects.effect_id"), nullable=False),
     words("step"),
@@ -43,6 +44,8 @@ approvals = Table(
     one_of("status", ApprovalStatus),
     Index("ix_approvals_run", "run_id"),
     Index("ix_approvals_effect", "effect_id"),
+    # what waits for a tenant's people
+    partial("ix_approvals_open", "tenant", "expires_at", where="status = 'requested'"),
     # an effect asks one question of a kind at a time
     partial("uq_approvals_open", "effect_id", "kind", where="status = 'requested'", unique=True),
 )

@@ -5,3 +5,10 @@ CREATE INDEX ix_steps_open ON steps (run_id, status)
 -- every text from outside is cleaned of what the run hides: of a long run, only what hides something is read
 CREATE INDEX ix_steps_params ON steps (run_id) WHERE params IS NOT NULL;
 CREATE INDEX ix_effects_hiding ON effects (run_id) WHERE hides AND forgotten IS NULL;
+
+-- what waits for a tenant's people is found without a look at what waits for others
+ALTER TABLE approvals ADD COLUMN tenant TEXT;
+UPDATE approvals a SET tenant = r.tenant FROM runs r WHERE r.run_id = a.run_id;
+ALTER TABLE approvals ALTER COLUMN tenant SET NOT NULL,
+    ADD CONSTRAINT fk_approvals_tenant FOREIGN KEY (tenant) REFERENCES tenants (tenant);
+CREATE INDEX ix_approvals_open ON approvals (tenant, expires_at) WHERE status = 'requested';

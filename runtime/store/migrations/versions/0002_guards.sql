@@ -52,8 +52,8 @@ CREATE TRIGGER write_once BEFORE UPDATE OF wait_id, run_id, step, type, correlat
     ON waits FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF
-    approval_id, run_id, effect_id, step, kind, digest, tier, requirement, reasons, before, purpose, requested_at,
-    expires_at, shortfall
+    approval_id, tenant, run_id, effect_id, step, kind, digest, tier, requirement, reasons, before, purpose,
+    requested_at, expires_at, shortfall
     ON approvals FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF
