@@ -79,7 +79,8 @@ async def _dbos(stage: Stage) -> None:
         stage.put(measures.PARKED_BYTES, Party.DBOS, size)
         found = await stage.dbos.restarted(database, count)
     stage.put(measures.RESTART, Party.DBOS, found.first)
-    stage.put(ALL_BACK, Party.DBOS, found.all)
+    if found.all is not None:
+        stage.put(ALL_BACK, Party.DBOS, found.all)
     stage.figures.remarks.append(
         f"Parked: ours {stage.options.parked[-1]:,} runs at most, DBOS {count:,}; a restart of DBOS is measured to the"
         " moment at which the run parked last goes on"
