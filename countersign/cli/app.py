@@ -78,10 +78,12 @@ def serve(
     ] = None,
 ) -> None:
     """Run the given roles with the parts that the settings point to."""
+    from uvloop import new_event_loop
+
     from countersign.serve import serve as run_serve
 
     roles = roles_of(role)
-    run(run_serve(own_settings(serving=True), roles))
+    run(run_serve(own_settings(serving=True), roles), new_event_loop)
 
 
 @app.command()

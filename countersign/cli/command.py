@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
@@ -67,15 +67,16 @@ def roles_of(names: list[str] | None) -> "frozenset[Role]":
     return frozenset(Role(name) for name in names or Role)
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's work; a database that is not as it must be is a foreseen error."""
+def run(work: Coroutine[Any, Any, T], loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> T:
+    """Run a command's work, on a loop of its own; a database that is not as it must be is a foreseen error."""
     import psycopg
 
     from countersign.compose.connection import DatabaseError
     from runtime.model.json_limits import first_line
 
     try:
-        return asyncio.run(work)
+        with asyncio.Runner(loop_factory=loop) as runner:
+            return runner.run(work)
     except psycopg.OperationalError as error:
         raise DatabaseError(f"the database cannot be used: {first_line(error)}") from error
     except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn) as error:
