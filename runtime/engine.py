@@ -2,18 +2,32 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
+from typing import TypeVar
 
-from policy.model import PolicyEngine
+from policy.model import PolicyEngine, Question, Verdict
 from receipts.privacy import Privacy
 from runtime.clock import Clock
 from runtime.handlers import Handler
+from runtime.model.effect import Effect
+from runtime.model.passage import PassageFacts
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.definitions import Definitions
-from runtime.store.run_tx import RunTx, lock_run
+from runtime.store.leasing.passages import read_all_facts
+from runtime.store.transactions.batches import Batches
+from runtime.store.transactions.run_tx import RunTx, UnknownRunError, lock_runs
+from runtime.store.transactions.together import Piece, Together
+
+T = TypeVar("T")
+
+_QUESTIONS, _REQUESTS = 16, 4
+"""Questions in one request to policy, and requests under way."""
+_FACTS = 64
+"""Effects whose facts are read at once."""
 
 
 def new_id(prefix: str) -> str:
@@ -95,4 +109,39 @@ class Engine:
 
     async def lock_run(self, conn: Conn, run_id: str, request_id: str = "") -> RunTx:
         """Lock a run of the tenant in the caller's transaction; the caller flushes. Raise UnknownRunError."""
-        return await lock_run(conn, self.tenant, run_id, self.clock(), self.definitions, self.privacy, request_id)
+        tx = (await self._lock_runs(conn, {run_id}, wait=True))[run_id]
+        tx.request_id = request_id or tx.request_id
+        return tx
+
+    async def on_run(self, run_id: str, work: Callable[[RunTx], Awaitable[T]]) -> T:
+        """Lock a run, do something to it and commit, together with others who want the like (`Together`).
+
+        What `work` does must bear being done again: a set that fails is rolled back, and each is tried by itself.
+        """
+        found: T = await self._together(Piece(run_id, work))
+        return found
+
+    @cached_property
+    def ask(self) -> Batches[Question, Verdict]:
+        """Return what asks policy, together with others who ask now; it raises PolicyUnavailableError."""
+        return Batches(self.policy.ask_all, most=_QUESTIONS, at_once=_REQUESTS)
+
+    @cached_property
+    def facts_of(self) -> Batches[Effect, PassageFacts]:
+        """Return what gives the facts of an effect, read together with those of others that are wanted now."""
+        return Batches(self._read_facts, most=_FACTS, at_once=1)
+
+    async def _read_facts(self, effects: Sequence[Effect]) -> Sequence[PassageFacts]:
+        async with self.pool.connection() as conn:
+            return await read_all_facts(conn, effects)
+
+    @cached_property
+    def _together(self) -> Together:
+        return Together(self.pool, self._lock_runs)
+
+    async def _lock_runs(self, conn: Conn, run_ids: Collection[str], *, wait: bool) -> dict[str, RunTx]:
+        """Lock runs of the tenant; those that others hold are left out, or waited for."""
+        found = await lock_runs(conn, self.tenant, run_ids, self.clock(), self.definitions, self.privacy, wait=wait)
+        if wait and len(found) < len(set(run_ids)):
+            raise UnknownRunError(", ".join(sorted(set(run_ids) - set(found))))
+        return found

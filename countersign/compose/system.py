@@ -59,7 +59,7 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
         bot = build_bot(slack, desk, cards, engine.clock) if slack is not None else None
         if Role.WORKER in roles:  # the chat's handlers read what the engine writes, so they join its mapping now
             handlers.update(slack_handlers(make_client(settings), desk, cards, engine.clock))
-        async with announcing(storage.pool, engine.wakeup.announce):
+        async with announcing(storage.pool, engine.worker, engine.wakeup.announce):
             yield System(settings, roles, engine, catalog, bot)
 
 

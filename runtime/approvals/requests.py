@@ -19,7 +19,7 @@ from runtime.outbox import messages
 from runtime.planning.passage import Passage
 from runtime.planning.waits import open_wait
 from runtime.store import approvals, directory, records, waits
-from runtime.store.run_tx import RunTx
+from runtime.store.transactions.run_tx import RunTx
 
 ESCALATE_AFTER = 0.75
 """The part of an approval's time after which those next in line are asked."""

@@ -98,5 +98,5 @@ class OperatorDesk:
                 request_id=new_id("req"),
             )
             notification_id = await notifications.record(conn, notification, self.clock())
-            await announce(conn)
+            await announce(conn, "operator")
         return notification_id

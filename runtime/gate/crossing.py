@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from runtime.engine import Engine
@@ -20,10 +20,12 @@ from runtime.handlers import (
     RefusedError,
     TransientError,
 )
+from runtime.model.effect import Effect, Slot
 from runtime.model.json_limits import error_text, fault
 from runtime.outbox.attempt import Attempt
 from runtime.planning.passage import Passage
 from runtime.store.database.pool import AWAY
+from runtime.store.transactions.run_tx import RunTx
 
 FINISH_PAUSES = (0.2, 1.0, 3.0, 5.0, 5.0, 5.0)
 """Seconds between tries to write an outcome while the database is away or takes no writes."""
@@ -44,19 +46,25 @@ class Void:
 class Crossing:
     """One effect on its way through the gate."""
 
-    def __init__(self, engine: Engine, attempt: Attempt) -> None:
+    def __init__(self, engine: Engine, attempt: Attempt, goes_on: Callable[[], bool]) -> None:
         self.engine = engine
         self.attempt = attempt
         self.effect = attempt.effect
+        self.heir: Effect | None = None  # what follows, and is leased already
+        self._goes_on = goes_on
         self.void: Void | None = None
         self.before: JsonObject | None = None if self.effect.before is None else dict(self.effect.before)
         self.handler: Handler | None = engine.handlers.get(f"{self.effect.connector}::{self.effect.operation}")
 
-    @asynccontextmanager
-    async def passage(self) -> AsyncIterator[Passage]:
-        """Lock the run in a transaction of its own."""
-        async with self.engine.run_tx(self.effect.run_id) as tx:
-            yield Passage(self.engine, tx, self.attempt)
+    async def write(self, work: Callable[[Passage], Awaitable[T]]) -> T:
+        """Lock the run, write what is to be written of this passage, and commit, together with others."""
+        before = self.attempt
+
+        async def on(tx: RunTx) -> T:
+            self.attempt = replace(before)  # whatever a transaction that was undone had noted on it
+            return await work(Passage(self.engine, tx, self.attempt))
+
+        return await self.engine.on_run(self.effect.run_id, on)
 
     async def call(self, work: Callable[[Call], Awaitable[T]], seconds: float) -> T:
         """Call the connector, within a time."""
@@ -80,48 +88,57 @@ class Crossing:
 
     async def postpone(self, event: str, reason: str) -> None:
         """Begin nothing now; the first time in a row is on record."""
-        async with self.passage() as passage:
-            reason = (await passage.tx.privacy()).text(reason)
+
+        async def work(passage: Passage) -> None:
+            why = (await passage.tx.privacy()).text(reason)
             if self.effect.postponed == 0:
-                passage.note(event, {"error": reason})
-            await settlement.postpone(passage, reason)
+                passage.note(event, {"error": why})
+            await settlement.postpone(passage, why)
+
+        await self.write(work)
         at(Point.EFFECT_POSTPONED)
 
     async def finish(self, result: JsonObject | Exception) -> None:
         """Write what happened; a database that blinks must not turn it into doubt, so it is tried while fenced."""
         for pause in FINISH_PAUSES:
             try:
-                await self._write(result)
+                self.heir = await self.write(partial(self._outcome, result))
             except AWAY as error:
                 log.warning("outcome of effect %s not written yet: %s", self.effect.effect_id, error)
                 await asyncio.sleep(pause)
             else:
                 at(Point.ATTEMPT_ENDED)
                 return
-        await self._write(result)
+        self.heir = await self.write(partial(self._outcome, result))
 
-    async def _write(self, result: JsonObject | Exception) -> None:
-        async with self.passage() as passage:
-            await self._settle(passage, result)
+    async def _outcome(self, result: JsonObject | Exception, passage: Passage) -> Effect | None:
+        engine, tx = self.engine, passage.tx
+        slot = Slot(self.effect.connector, engine.worker, tx.now + engine.timing.lease) if self._goes_on() else None
+        try:
+            tx.slot = slot
+            await _settle(passage, result)
             at(Point.ATTEMPT_ENDING)
+        finally:
+            tx.slot = None  # the next piece of work on this run, in the same transaction, has its own
+        return slot.heir if slot else None
 
-    @staticmethod
-    async def _settle(passage: Passage, result: JsonObject | Exception) -> None:
-        if not isinstance(result, Exception):
-            await settlement.succeed(passage, result)
-            return
-        reason = error_text((await passage.tx.privacy()).text(describe(result)))
-        match result:
-            case HeldError():
-                await settlement.hold(passage, reason)
-            case RefusedError():
-                await settlement.fail(passage, reason)
-            case NotTakenError():
-                await settlement.wait_until_taken(passage, reason, result.retry_after)
-            case TransientError():
-                await settlement.try_later(passage, reason, result.retry_after)
-            case _:
-                await settlement.doubt(passage, reason)
+
+async def _settle(passage: Passage, result: JsonObject | Exception) -> None:
+    if not isinstance(result, Exception):
+        await settlement.succeed(passage, result)
+        return
+    reason = error_text((await passage.tx.privacy()).text(describe(result)))
+    match result:
+        case HeldError():
+            await settlement.hold(passage, reason)
+        case RefusedError():
+            await settlement.fail(passage, reason)
+        case NotTakenError():
+            await settlement.wait_until_taken(passage, reason, result.retry_after)
+        case TransientError():
+            await settlement.try_later(passage, reason, result.retry_after)
+        case _:
+            await settlement.doubt(passage, reason)
 
 
 def recordable(result: JsonObject) -> JsonObject:

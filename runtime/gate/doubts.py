@@ -5,6 +5,7 @@ the verb's `settles_within` says: a target that is slower than our patience acts
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from runtime.failpoints import Point, at
 from runtime.gate import settlement
@@ -13,6 +14,7 @@ from runtime.handlers import Call, Changed, Done, HeldError, JsonObject, Outcome
 from runtime.model.effect import OnDoubt
 from runtime.model.states import StepStatus
 from runtime.outbox import retry
+from runtime.planning.passage import Passage
 
 ReadBack = Callable[[Call], Awaitable[Reconciled]]
 
@@ -30,8 +32,7 @@ async def clear_doubt(crossing: Crossing) -> bool:
         return await _reconcile(crossing, handler.reconcile)
     if on_doubt is OnDoubt.RETRY and not attempt.is_spent:
         return True
-    async with crossing.passage() as passage:
-        await settlement.doubt(passage, crossing.effect.error, ask=True)
+    await crossing.write(lambda passage: settlement.doubt(passage, crossing.effect.error, ask=True))
     return False
 
 
@@ -57,14 +58,18 @@ async def _reconcile(crossing: Crossing, read_back: ReadBack) -> bool:
     attempt.cleared = isinstance(found, Untouched) and not may_land
     if attempt.cleared and not attempt.is_spent:
         return True
-    async with crossing.passage() as passage:
-        if attempt.cleared:
-            await settlement.fail(passage, f"{effect.error} (attempt {attempt.tries}; nothing was done)")
-        elif isinstance(found, Changed) and not may_land:
-            await settlement.doubt(passage, effect.error, ask=True, found=found.found)
-        else:
-            await settlement.wait_to_land(passage)
+    await crossing.write(partial(_still_unknown, found, may_land=may_land))
     return False
+
+
+async def _still_unknown(found: Untouched | Changed, passage: Passage, *, may_land: bool) -> None:
+    error, attempt = passage.effect.error, passage.attempt
+    if attempt.cleared:
+        await settlement.fail(passage, f"{error} (attempt {attempt.tries}; nothing was done)")
+    elif isinstance(found, Changed) and not may_land:
+        await settlement.doubt(passage, error, ask=True, found=found.found)
+    else:
+        await settlement.wait_to_land(passage)
 
 
 async def _find_start(crossing: Crossing) -> None:
@@ -80,5 +85,4 @@ async def _find_start(crossing: Crossing) -> None:
                 return
         else:
             result = recordable(found.result) if isinstance(found, Done) else None
-    async with crossing.passage() as passage:
-        await settlement.start_proven(passage, result)
+    await crossing.write(lambda passage: settlement.start_proven(passage, result))

@@ -16,6 +16,7 @@ Every write names the lease and its attempt: a worker that lost its lease writes
 """
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import psycopg
@@ -37,7 +38,7 @@ from runtime.model.states import STEP, EffectStatus, StepStatus, is_final
 from runtime.outbox.attempt import make_attempt, make_question
 from runtime.planning.passage import Passage
 from runtime.store import approvals, effects, records
-from runtime.store.leasing.passages import count_writes, read_facts
+from runtime.store.leasing.passages import count_writes
 
 UNSTORABLE = (psycopg.DataError, ReceiptsError, UnicodeError, OverflowError)
 """What the database, or canonical JSON, says of an answer that cannot be kept."""
@@ -45,14 +46,18 @@ UNSTORABLE = (psycopg.DataError, ReceiptsError, UnicodeError, OverflowError)
 log = logging.getLogger(__name__)
 
 
-async def perform(engine: Engine, effect: Effect) -> None:
-    """Take a leased effect through the gate: its lease ends one way or another, unless it was lost meanwhile."""
+async def perform(engine: Engine, effect: Effect, goes_on: Callable[[], bool] = lambda: False) -> Effect | None:
+    """Take a leased effect through the gate: its lease ends one way or another, unless it was lost meanwhile.
+
+    Where the worker `goes_on`, an effect that follows from it may be leased with its end, and is returned.
+    """
     try:
-        async with engine.pool.connection() as conn:
-            facts = await read_facts(conn, effect)
-        await _Gate(engine, make_attempt(effect, facts)).go()  # 1
+        gate = _Gate(engine, make_attempt(effect, await engine.facts_of(effect)), goes_on)  # 1
+        await gate.go()
     except LeaseLostError:
         log.info("lease lost on effect %s, attempt %d", effect.effect_id, effect.attempt)
+        return None
+    return gate.heir
 
 
 class _Gate(Crossing):
@@ -110,22 +115,22 @@ class _Gate(Crossing):
         done = self.attempt.facts.done
         if done is None:
             return True
-        async with self.passage() as passage:
-            if done.fingerprint == self.attempt.action.digest:
-                await settlement.repeat(passage, done.response)
-            else:
-                await settlement.reject(passage, "this idempotency key was used for another action")
+        if done.fingerprint == self.attempt.action.digest:
+            await self.write(lambda passage: settlement.repeat(passage, done.response))
+        else:
+            await self._reject("this idempotency key was used for another action")
         return False
+
+    async def _reject(self, reason: str) -> None:
+        await self.write(lambda passage: settlement.reject(passage, reason))
 
     async def _refuse_unwanted(self) -> bool:
         """Settle what the run no longer wants, and what is not what was proposed; void what can no longer count."""
         attempt = self.attempt
         if attempt.facts.step_status is not None and is_final(STEP, attempt.facts.step_status):
-            async with self.passage() as passage:
-                return not await settlement.settle_if_step_ended(passage)
+            return not await self.write(settlement.settle_if_step_ended)
         if attempt.is_changed and attempt.approval_id is None:
-            async with self.passage() as passage:
-                await settlement.reject(passage, "the action is not the one that was proposed")
+            await self._reject("the action is not the one that was proposed")
             return False
         if attempt.approval_id is not None and attempt.is_changed:
             self.void = Void(attempt.approval_id, "the action was changed after it was approved; the approval is void")
@@ -143,7 +148,7 @@ class _Gate(Crossing):
     async def _ask(self, question: Question) -> Verdict | None:
         try:
             at(Point.POLICY_ASKING)
-            verdict = await self.engine.policy.ask(question)
+            verdict = await self.engine.ask(question)
             at(Point.POLICY_ANSWERED)
             if verdict.answer.obligations:
                 raise PolicyUnavailableError(f"unknown obligations: {', '.join(verdict.answer.obligations)}")
@@ -165,10 +170,12 @@ class _Gate(Crossing):
 
     # 4
     async def _deny(self, question: Question, verdict: Verdict) -> None:
-        async with self.passage() as passage:
-            verdict = await self._put_on_record(passage, question, verdict)
-            await settlement.reject(passage, self._why_not(verdict))
+        async def work(passage: Passage) -> None:
+            recorded = await self._put_on_record(passage, question, verdict)
+            await settlement.reject(passage, self._why_not(recorded))
             at(Point.EFFECT_DENYING)
+
+        await self.write(work)
         at(Point.EFFECT_DENIED)
 
     def _why_not(self, verdict: Verdict) -> str:
@@ -186,24 +193,29 @@ class _Gate(Crossing):
         return verdict
 
     async def _ask_what_happened(self, question: Question, verdict: Verdict) -> None:
-        async with self.passage() as passage:
+        async def work(passage: Passage) -> None:
             await self._put_on_record(passage, question, verdict)
             await settlement.doubt(passage, self.effect.error, ask=True)
+
+        await self.write(work)
 
     # 5
     async def _defer(self, question: Question, verdict: Verdict) -> None:
         before = await self._before_for_card()
-        async with self.passage() as passage:
+
+        async def work(passage: Passage) -> None:
             if await settlement.settle_if_step_ended(passage):
                 return
-            verdict = await self._put_on_record(passage, question, verdict)
-            if self.attempt.is_doubtful:
+            recorded = await self._put_on_record(passage, question, verdict)
+            if passage.attempt.is_doubtful:
                 await settlement.doubt(passage, self.effect.error, ask=True)
                 return
-            before = (await passage.tx.privacy()).value(before)
-            await requests.open_approval(passage, verdict.answer, before)
+            shown = (await passage.tx.privacy()).value(before)
+            await requests.open_approval(passage, recorded.answer, shown)
             await passage.move_step(StepStatus.WAITING_APPROVAL)
             at(Point.EFFECT_DEFERRING)
+
+        await self.write(work)
         at(Point.EFFECT_DEFERRED)
 
     async def _before_for_card(self) -> JsonObject:
@@ -243,27 +255,38 @@ class _Gate(Crossing):
         if self.handler is None:
             await self.postpone("effect.postponed", f"no connector here offers {effect.connector}::{effect.operation}")
             return False
+
+        async def work(passage: Passage) -> bool:
+            if await self._is_over(passage):
+                return False
+            if await self._counts_otherwise(passage) or not await self._use_approval(passage):
+                status = EffectStatus.IN_DOUBT if passage.attempt.is_repeat else EffectStatus.PENDING
+                await passage.settle(status, next_try_at=passage.tx.now, error=effect.error)  # ask anew
+                return False
+            await self._put_on_record(passage, question, verdict)
+            await self._start(passage)
+            at(Point.ATTEMPT_BEGINNING)
+            return True
+
         try:
-            async with self.passage() as passage:
-                if await settlement.settle_if_step_ended(passage):
-                    return False
-                if await self._counts_otherwise(passage) or not await self._use_approval(passage):
-                    status = EffectStatus.IN_DOUBT if self.attempt.is_repeat else EffectStatus.PENDING
-                    await passage.settle(status, next_try_at=passage.tx.now, error=effect.error)  # ask anew
-                    return False
-                await self._put_on_record(passage, question, verdict)
-                await self._start(passage)
-                at(Point.ATTEMPT_BEGINNING)
+            begun = await self.write(work)
         except KeyInUseError:
             await self.postpone("effect.postponed", "another effect acts under its idempotency key")
-        else:
+            return False
+        if begun:
             at(Point.ATTEMPT_BEGUN)
-            return True
-        return False
+        return begun
+
+    def _is_as_asked(self, passage: Passage) -> bool:
+        """Return whether nothing has happened to the run since the facts were read of which policy was told."""
+        return passage.tx.is_as_at(passage.attempt.facts.version)
+
+    async def _is_over(self, passage: Passage) -> bool:
+        return not self._is_as_asked(passage) and await settlement.settle_if_step_ended(passage)
 
     async def _counts_otherwise(self, passage: Passage) -> bool:
         """Return whether the run began other writes since policy was asked: limits hold for all of them together."""
-        if self.effect.is_message:
+        if self.effect.is_message or self._is_as_asked(passage):
             return False
         return await count_writes(passage.tx.conn, self.effect) != self.attempt.facts.writes
 
@@ -276,7 +299,7 @@ class _Gate(Crossing):
 
     async def _start(self, passage: Passage) -> None:
         """Claim the key and open the wait, in the transaction of the decision and of the approval's use."""
-        effect, attempt, tx = self.effect, self.attempt, passage.tx
+        effect, attempt, tx = self.effect, passage.attempt, passage.tx
         passage.note_if_cleared()
         await effects.begin_attempt(
             tx.conn,
@@ -288,7 +311,7 @@ class _Gate(Crossing):
         )
         if effect.correlation_key:
             await requests.open_verb_wait(passage)
-        await passage.move_step(StepStatus.RUNNING)
+        await passage.start_step()
         attempt.started_at, attempt.tries, attempt.began = tx.now, attempt.tries + 1, True
 
     # 7

@@ -18,7 +18,7 @@ from runtime.outbox import retry
 from runtime.planning.advance import advance
 from runtime.planning.planner import ParamsError, StepMoved, fits
 from runtime.store import steps
-from runtime.store.run_tx import RunTx
+from runtime.store.transactions.run_tx import RunTx
 
 log = logging.getLogger(__name__)
 

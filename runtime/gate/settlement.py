@@ -15,7 +15,7 @@ from runtime.outbox import messages, retry
 from runtime.planning.passage import Passage
 from runtime.planning.planner import ParamsError, fits
 from runtime.store import approvals, steps, waits
-from runtime.store.run_tx import RunTx
+from runtime.store.transactions.run_tx import RunTx
 
 log = logging.getLogger(__name__)
 

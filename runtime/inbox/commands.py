@@ -4,7 +4,7 @@ from runtime.engine import Engine
 from runtime.model.notification import Applied, Notification
 from runtime.model.states import NotificationStatus
 from runtime.store.database.pool import Conn
-from runtime.store.run_tx import RunTx, UnknownRunError
+from runtime.store.transactions.run_tx import RunTx, UnknownRunError
 
 
 async def lock_seen(

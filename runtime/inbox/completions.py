@@ -13,7 +13,7 @@ from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved
 from runtime.store import waits
 from runtime.store.database.pool import Conn
-from runtime.store.run_tx import RunTx
+from runtime.store.transactions.run_tx import RunTx
 
 
 @dataclass(frozen=True)

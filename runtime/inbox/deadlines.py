@@ -12,7 +12,7 @@ from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved
 from runtime.store import approvals, waits
 from runtime.store.database.pool import Conn
-from runtime.store.run_tx import RunTx
+from runtime.store.transactions.run_tx import RunTx
 
 
 async def apply_deadline(engine: Engine, conn: Conn, notification: Notification, payload: DeadlinePayload) -> Applied:

@@ -13,7 +13,7 @@ from runtime.planning.passage import Passage
 from runtime.planning.planner import StepMoved
 from runtime.store import approvals, effects, steps, waits
 from runtime.store.leasing.passages import read_facts
-from runtime.store.run_tx import RunTx
+from runtime.store.transactions.run_tx import RunTx
 
 
 async def end_approval(

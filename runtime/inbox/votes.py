@@ -16,7 +16,7 @@ from runtime.model.states import NotificationStatus
 from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
-from runtime.store.run_tx import RunTx
+from runtime.store.transactions.run_tx import RunTx
 
 UNKNOWN_APPROVAL = Refusal(RefusalCode.UNKNOWN)
 

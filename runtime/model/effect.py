@@ -90,3 +90,13 @@ class Effect(Acting):
     def is_message(self) -> bool:
         """Return whether it talks about the work and is not part of it."""
         return self.purpose is Purpose.MESSAGE
+
+
+@dataclass
+class Slot:
+    """A worker's slot that becomes free with a commit; the next effect on the same connector may have it at once."""
+
+    connector: str
+    owner: str
+    until: datetime
+    heir: Effect | None = None

@@ -44,6 +44,7 @@ class PassageFacts:
     """The effect's run, requester, approval, task and earlier receipt. `writes` counts the run's other writes."""
 
     salt: str
+    version: int  # of the run: nothing has happened to it as long as it has this one
     requested_by: str
     requester_kind: str
     requester_groups: tuple[str, ...]
@@ -62,6 +63,7 @@ def passage_facts(row: Mapping[str, Any]) -> PassageFacts:
     """Parse what the store read in one row."""
     return PassageFacts(
         salt=row["salt"],
+        version=row["version"],
         requested_by=row["requested_by"],
         requester_kind=row["requester_kind"],
         requester_groups=tuple(row["requester_groups"]),

@@ -3,6 +3,7 @@
 They are rows in the outbox like any other and pass the same gate.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from runtime.definitions.model import Retry
@@ -14,7 +15,7 @@ from runtime.model.messages import DirectMessage, Message, PostCard, PostMessage
 from runtime.outbox import retry
 from runtime.outbox.propose import propose
 from runtime.store import approvals, directory
-from runtime.store.run_tx import RunTx
+from runtime.store.transactions.run_tx import RunTx
 
 MOST_DIRECT = 10
 """People up to whom each gets a direct message; where there are more, their channel is told alone."""
@@ -65,6 +66,13 @@ async def tell_thread(engine: Engine, tx: RunTx, approval_id: str | None, name: 
 async def tell_requester(engine: Engine, tx: RunTx, name: str, said: Said, card_of: str | None) -> None:
     """Tell the person who asked, if they have a Slack account, with the way to the card of that approval."""
     accounts = await directory.accounts_of(tx.conn, tx.tenant, tx.row["requested_by"])
+    await tell_accounts(engine, tx, accounts, name, said, card_of)
+
+
+async def tell_accounts(
+    engine: Engine, tx: RunTx, accounts: Sequence[tuple[str, str]], name: str, said: Said, card_of: str | None
+) -> None:
+    """Tell one person, by their Slack accounts (team, user)."""
     await _tell(engine, tx, [user for _, user in accounts], name, said, card_of)
 
 

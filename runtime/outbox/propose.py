@@ -4,20 +4,38 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from runtime.engine import Engine
-from runtime.model.effect import NewEffect
-from runtime.store.effects import insert_effect
-from runtime.store.run_tx import RunTx
+from runtime.model.effect import NewEffect, Purpose, Slot
+from runtime.store.effects import Times, insert_message, insert_step_effect
+from runtime.store.transactions.run_tx import RunTx
 
 
 async def propose(engine: Engine, tx: RunTx, effects: Sequence[NewEffect], give_up_at: datetime | None = None) -> None:
-    """Propose effects; one that was proposed before (same dedupe key) stays as it is and is not named again."""
-    give_up_at = give_up_at or tx.now + engine.timing.effect_deadline
+    """Propose effects; a message that was proposed before (same dedupe key) stays as it is and is not named again."""
+    times = Times(tx.now, give_up_at or tx.now + engine.timing.effect_deadline)
     for effect in effects:
-        action = effect.action(tx.row["salt"])
-        if await insert_effect(tx.conn, tx.run_id, tx.tenant, effect, action, tx.now, give_up_at):
-            proposed = {
-                "action": f"{effect.connector}::{effect.operation}",
-                "target": effect.target,
-                "digest": action.digest,
-            }
-            tx.leaf("effect.proposed", proposed, step=effect.step, effect_id=effect.effect_id)
+        action, slot = effect.action(tx.row["salt"]), None
+        if effect.purpose is Purpose.STEP:
+            slot = _slot_for(engine, tx, effect)
+            tx.hides = tx.hides or bool(action.redacted)
+            await insert_step_effect(tx.conn, tx.run_id, tx.tenant, effect, action, times, slot)
+        elif not await insert_message(tx.conn, tx.run_id, tx.tenant, effect, action, times):
+            continue
+        proposed = {
+            "action": f"{effect.connector}::{effect.operation}",
+            "target": effect.target,
+            "digest": action.digest,
+        }
+        tx.leaf("effect.proposed", proposed, step=effect.step, effect_id=effect.effect_id)
+        if slot is None:
+            tx.conn.on_commit(engine.wakeup.poke)
+
+
+def _slot_for(engine: Engine, tx: RunTx, effect: NewEffect) -> Slot | None:
+    """Return the slot that this commit frees, if the effect may have it: same connector, and no trouble there."""
+    slot = tx.slot
+    if slot is None or slot.heir is not None or slot.connector != effect.connector:
+        return None
+    if f"{effect.connector}::{effect.operation}" not in engine.handlers:
+        return None
+    in_trouble = engine.troubled & {(effect.connector, ""), (effect.connector, effect.target)}
+    return None if in_trouble else slot

@@ -21,7 +21,7 @@ from runtime.planning.reach import reach, reach_on
 from runtime.planning.waits import open_wait
 from runtime.store import approvals, effects, waits
 from runtime.store import steps as step_rows
-from runtime.store.run_tx import RunTx
+from runtime.store.transactions.run_tx import RunTx
 
 POST_TASK = "slack::post_task"
 
@@ -44,7 +44,8 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     await _close_durable_steps(engine, tx, definition, transition)
     await _emit(engine, tx, definition, transition)
     await _move_run(engine, tx, definition, transition)
-    engine.wakeup.poke()
+    if transition.reads:
+        tx.conn.on_commit(engine.wakeup.poke)
     return transition
 
 
@@ -52,7 +53,7 @@ async def _plan(tx: RunTx, definition: Definition, event: Event) -> Transition:
     """Plan with the steps that the event reaches; where the plan goes on to others, twice as far each time."""
     paths, depth = reach(definition, event), 1
     while True:
-        steps, others = await step_rows.load_steps(tx.conn, tx.run_id, paths)
+        steps, others = await tx.loads.steps(step_rows.Wanted(tx.run_id, paths))
         snapshot = Snapshot(tx.run_id, tx.tenant, tx.status, tx.row["trigger"], steps, others)
         try:
             return plan(definition, snapshot, event)
@@ -74,6 +75,8 @@ async def _cleaned(tx: RunTx, transition: Transition) -> Transition:
 
 async def _write_steps(tx: RunTx, transition: Transition) -> None:
     params: dict[str, Any] = {read.path: read.params for read in transition.reads}
+    for read in transition.reads:
+        tx.keep_private(read.params, read.verb.redact)
     await step_rows.write_steps(tx.conn, tx.run_id, transition.steps, params, tx.now)
     for path, state in transition.steps.items():
         if state.status in _SAID:
@@ -149,7 +152,7 @@ async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transitio
         return
     was, tx.status = tx.status, transition.run
     if tx.is_over:
-        steps, _ = await step_rows.load_steps(tx.conn, tx.run_id, None)
+        steps, _ = await tx.loads.steps(step_rows.Wanted(tx.run_id, None))
         ending = ending_of(definition, tx.status, steps)
         tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else ""
         await _clear_up(engine, tx, ending)
@@ -168,8 +171,11 @@ async def _close_durable_steps(engine: Engine, tx: RunTx, definition: Definition
 
 async def _clear_up(engine: Engine, tx: RunTx, ending: Ending) -> None:
     """End everything that a finished run still waits for, asks for, or meant to do."""
-    await waits.cancel_waits(tx.conn, tx.run_id, tx.now)
-    await _reject_and_cancel(engine, tx, f"the run ended: {tx.status}", None)
+    left = await tx.loads.leftovers(tx.run_id)
+    if left.waits:
+        await waits.cancel_waits(tx.conn, tx.run_id, tx.now)
+    if left.wants:
+        await _reject_and_cancel(engine, tx, f"the run ended: {tx.status}", None)
     said = RunEnded(
         run=await messages.run_name(tx),
         status=ending.status,
@@ -177,7 +183,7 @@ async def _clear_up(engine: Engine, tx: RunTx, ending: Ending) -> None:
         rejected=_notes(ending.rejected),
         skipped=_notes(ending.skipped),
     )
-    await messages.tell_requester(engine, tx, "run", said, await approvals.last_card_of_run(tx.conn, tx.run_id))
+    await messages.tell_accounts(engine, tx, left.accounts, "run", said, left.last_card)
 
 
 async def _reject_and_cancel(engine: Engine, tx: RunTx, reason: str, step: str | None) -> None:

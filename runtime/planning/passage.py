@@ -10,13 +10,14 @@ from runtime.definitions.model import Verb
 from runtime.engine import Engine
 from runtime.model.effect import AttemptOutcome, Effect
 from runtime.model.messages import EffectEnded
-from runtime.model.states import EffectStatus, StepStatus
+from runtime.model.run import StepState
+from runtime.model.states import EffectStatus, RunStatus, StepStatus
 from runtime.outbox import messages
 from runtime.outbox.attempt import Attempt
 from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved
-from runtime.store import approvals, effects, records
-from runtime.store.run_tx import RunTx
+from runtime.store import approvals, effects, records, steps
+from runtime.store.transactions.run_tx import RunTx
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,16 @@ class Passage:
         """Move the step that the effect serves, and the run with it; a message moves nothing."""
         if not self.effect.is_message:
             await advance(self.engine, self.tx, StepMoved(self.effect.step, status, result, error))
+
+    async def start_step(self) -> None:
+        """Say that the step runs now. Where its run runs already, nothing follows from that."""
+        path, before = self.effect.step, self.attempt.facts.step_status
+        if self.tx.status is RunStatus.RUNNING and before is StepStatus.READY and not self.effect.is_message:
+            await steps.write_steps(
+                self.tx.conn, self.tx.run_id, {path: StepState(StepStatus.RUNNING)}, {}, self.tx.now
+            )
+        else:
+            await self.move_step(StepStatus.RUNNING)
 
     def count_write(self) -> None:
         """Count a write that was performed; messages talk about the work and are none."""

@@ -103,6 +103,7 @@ class Read:
     """A read that a worker should do, with its resolved params."""
 
     path: str
+    verb: Verb
     params: Mapping[str, Json]
 
 
@@ -263,7 +264,7 @@ class _Planning:
             self.transition.timers.append(Timer(path, str(params["duration"])))
             return
         if verb.effect_class is EffectClass.READ:
-            self.transition.reads.append(Read(path, params))
+            self.transition.reads.append(Read(path, verb, params))
         else:
             self.transition.proposals.append(self._proposal(path, verb, params))
         self.move(path, StepState(StepStatus.READY))

@@ -17,7 +17,7 @@ from runtime.planning.advance import advance
 from runtime.planning.planner import ParamsError, Started, fits
 from runtime.store import directory, runs
 from runtime.store.database.pool import Conn
-from runtime.store.run_tx import RunTx
+from runtime.store.transactions.run_tx import RunTx
 
 
 class TriggerError(Exception):

@@ -9,7 +9,7 @@ from runtime.engine import Engine
 from runtime.model.states import WaitStatus, WaitType
 from runtime.model.wait import Correlate, Wait
 from runtime.store import notifications, waits
-from runtime.store.run_tx import RunTx
+from runtime.store.transactions.run_tx import RunTx
 
 
 async def open_wait(
@@ -46,6 +46,7 @@ async def open_wait(
         approval_id=approval_id,
     )
     await waits.open_wait(tx.conn, wait, tx.now)
+    tx.hides = tx.hides or kind is WaitType.EXTERNAL  # its token
     await notifications.receive_early(tx.conn, tx.tenant, correlation_key)
     tx.leaf(
         "wait.opened",

@@ -6,14 +6,111 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from psycopg.errors import UniqueViolation
-
 from runtime.model.action import Action, Tier
-from runtime.model.effect import Effect, KeyInUseError, LeaseLostError, NewEffect, OnDoubt, Purpose
+from runtime.model.effect import Effect, KeyInUseError, LeaseLostError, NewEffect, OnDoubt, Purpose, Slot
 from runtime.model.states import EFFECT, EffectStatus, check
+from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
+_LEASE = (("effect_id", "text"), ("attempt", "int"), ("owner", "text"))
+_IS_OURS = (
+    "effects.effect_id = r.effect_id AND effects.attempt = r.attempt AND effects.lease_owner = r.owner"
+    " AND effects.status = 'leased'"
+)
+_BEGUN = Kind(
+    "begun",
+    "effects",
+    f"""
+    UPDATE effects SET claimed = true, started_at = r.now, tries = tries + 1, decision_id = r.decision_id,
+           digest = r.digest, before = r.before
+      FROM {{r}} WHERE {_IS_OURS} RETURNING effects.effect_id AS id
+    """,  # noqa: S608 - our own conditions
+    (*_LEASE, ("now", "timestamptz"), ("decision_id", "text"), ("digest", "text"), ("before", "json")),
+    key=1,
+    lost=LeaseLostError,
+    taken=("uq_effects_claimed_key", KeyInUseError),
+)
+_SETTLED = Kind(
+    "settled",
+    "effects",
+    f"""
+    UPDATE effects SET status = r.status, error = r.error, lease_owner = NULL, lease_expires_at = NULL,
+           claimed = effects.claimed AND r.claimed,
+           started_at = CASE WHEN r.status = 'in_doubt' THEN started_at END,
+           next_try_at = coalesce(r.next_try_at, effects.next_try_at),
+           approval_id = coalesce(r.approval_id, effects.approval_id), digest = coalesce(r.digest, effects.digest),
+           postponed = CASE WHEN r.postponed THEN effects.postponed + 1 ELSE 0 END,
+           tries = tries - CASE WHEN r.uncounted THEN 1 ELSE 0 END, asked = r.asked, held = r.held
+      FROM {{r}} WHERE {_IS_OURS} RETURNING effects.effect_id AS id
+    """,  # noqa: S608 - our own conditions
+    (
+        *_LEASE,
+        ("status", "text"),
+        ("error", "text"),
+        ("claimed", "bool"),
+        ("next_try_at", "timestamptz"),
+        ("approval_id", "text"),
+        ("digest", "text"),
+        ("postponed", "bool"),
+        ("uncounted", "bool"),
+        ("asked", "bool"),
+        ("held", "bool"),
+    ),
+    key=1,
+    lost=LeaseLostError,
+)
+
+_PROPOSED = Kind(
+    "proposed",
+    "effects",
+    """
+    INSERT INTO effects (effect_id, dedupe_key, run_id, tenant, purpose, step, connector, operation, target, fields,
+        tier, reversible_by, redact, idempotency_key, on_doubt, digest, correlation_key, timeout_s, settles_s, retry,
+        hides, next_try_at, give_up_at, created_at, status, attempt, lease_owner, lease_expires_at)
+    SELECT * FROM {r}
+    """,
+    (
+        ("effect_id", "text"),
+        ("dedupe_key", "text"),
+        ("run_id", "text"),
+        ("tenant", "text"),
+        ("purpose", "text"),
+        ("step", "text"),
+        ("connector", "text"),
+        ("operation", "text"),
+        ("target", "text"),
+        ("fields", "json"),
+        ("tier", "text"),
+        ("reversible_by", "text"),
+        ("redact", "json"),
+        ("idempotency_key", "text"),
+        ("on_doubt", "text"),
+        ("digest", "text"),
+        ("correlation_key", "text"),
+        ("timeout_s", "float"),
+        ("settles_s", "float"),
+        ("retry", "json"),
+        ("hides", "bool"),
+        ("next_try_at", "timestamptz"),
+        ("give_up_at", "timestamptz"),
+        ("created_at", "timestamptz"),
+        ("status", "text"),
+        ("attempt", "int"),
+        ("lease_owner", "text"),
+        ("lease_expires_at", "timestamptz"),
+    ),
+    key=1,
+)
+
 COLUMNS = ", ".join(Effect.__dataclass_fields__)
+
+
+@dataclass(frozen=True)
+class Times:
+    """When an effect is proposed, and until when it is tried."""
+
+    now: datetime
+    give_up_at: datetime
 
 
 def effect_of(row: Mapping[str, Any]) -> Effect:
@@ -27,10 +124,60 @@ def effect_of(row: Mapping[str, Any]) -> Effect:
     return Effect(**{**row, **typed})
 
 
-async def insert_effect(
-    conn: Conn, run_id: str, tenant: str, effect: NewEffect, action: Action, now: datetime, give_up_at: datetime
-) -> bool:
-    """Put an effect into the outbox; False if it is there already (same dedupe key), and then stays as it is."""
+async def insert_step_effect(
+    conn: Conn, run_id: str, tenant: str, effect: NewEffect, action: Action, times: Times, slot: Slot | None
+) -> None:
+    """Put the effect that a step wants into the outbox; leased at once where a slot is free for it."""
+    row = _row(run_id, tenant, effect, action, times)
+    values = tuple(row[name] for name, _ in _PROPOSED.columns[:-4])
+    if slot is None:
+        await conn.gather(_PROPOSED, (*values, EffectStatus.PENDING, 0, None, None))
+    else:
+        slot.heir = _leased(run_id, tenant, effect, action, times, slot)
+        await conn.gather(_PROPOSED, (*values, EffectStatus.LEASED, 1, slot.owner, slot.until))
+
+
+def _leased(run_id: str, tenant: str, new: NewEffect, action: Action, times: Times, slot: Slot) -> Effect:
+    """Return the row as it will be read once it is committed."""
+    return Effect(
+        **{name: value for name, value in vars(new).items() if name in Effect.__dataclass_fields__},
+        run_id=run_id,
+        tenant=tenant,
+        digest=action.digest,
+        status=EffectStatus.LEASED,
+        attempt=1,
+        tries=0,
+        postponed=0,
+        held=False,
+        lease_owner=slot.owner,
+        give_up_at=times.give_up_at,
+        started_at=None,
+        approval_id=None,
+        decision_id=None,
+        before=None,
+        error="",
+        created_at=times.now,
+    )
+
+
+def _row(run_id: str, tenant: str, effect: NewEffect, action: Action, times: Times) -> dict[str, Any]:
+    return {
+        **vars(effect),
+        "digest": action.digest,
+        "hides": bool(action.redacted),
+        "fields": json.dumps(effect.fields),
+        "redact": json.dumps(list(effect.redact)),
+        "retry": json.dumps(dict(effect.retry)),
+        "run_id": run_id,
+        "tenant": tenant,
+        "next_try_at": times.now,
+        "give_up_at": times.give_up_at,
+        "created_at": times.now,
+    }
+
+
+async def insert_message(conn: Conn, run_id: str, tenant: str, effect: NewEffect, action: Action, times: Times) -> bool:
+    """Put a message into the outbox; False if it is there already (same dedupe key), and then stays as it is."""
     done = await conn.execute(
         """
         INSERT INTO effects (effect_id, dedupe_key, run_id, tenant, purpose, step, connector, operation, target, fields,
@@ -39,21 +186,10 @@ async def insert_effect(
         VALUES (%(effect_id)s, %(dedupe_key)s, %(run_id)s, %(tenant)s, %(purpose)s, %(step)s, %(connector)s,
             %(operation)s, %(target)s, %(fields)s, %(tier)s, %(reversible_by)s, %(redact)s, %(idempotency_key)s,
             %(on_doubt)s, %(digest)s, %(correlation_key)s, %(timeout_s)s, %(settles_s)s, %(retry)s, %(hides)s,
-            'pending', %(now)s, %(give_up_at)s, %(now)s)
+            'pending', %(next_try_at)s, %(give_up_at)s, %(created_at)s)
         ON CONFLICT (dedupe_key) DO NOTHING
         """,
-        {
-            **vars(effect),
-            "digest": action.digest,
-            "hides": bool(action.redacted),
-            "fields": json.dumps(effect.fields),
-            "redact": json.dumps(list(effect.redact)),
-            "retry": json.dumps(dict(effect.retry)),
-            "run_id": run_id,
-            "tenant": tenant,
-            "now": now,
-            "give_up_at": give_up_at,
-        },
+        _row(run_id, tenant, effect, action, times),
     )
     return done.rowcount == 1
 
@@ -80,31 +216,20 @@ async def begin_attempt(
     digest: str,
     before: Mapping[str, Any] | None = None,
 ) -> None:
-    """Claim the idempotency key and note that an attempt begins; raise KeyInUseError or LeaseLostError.
+    """Claim the idempotency key and note that an attempt begins; KeyInUseError or LeaseLostError at the commit.
 
     `before` is what the target holds now: it must be on record before anything changes it.
     """
-    try:
-        async with conn.transaction():
-            done = await conn.execute(
-                """
-                UPDATE effects SET claimed = true, started_at = %s, tries = tries + 1, decision_id = %s, digest = %s,
-                       before = %s
-                 WHERE effect_id = %s AND attempt = %s AND lease_owner = %s AND status = 'leased'
-                """,
-                (
-                    now,
-                    decision_id,
-                    digest,
-                    None if before is None else json.dumps(dict(before)),
-                    effect.effect_id,
-                    effect.attempt,
-                    effect.lease_owner,
-                ),
-            )
-    except UniqueViolation as error:
-        raise KeyInUseError(effect.idempotency_key) from error
-    _fenced(done.rowcount, effect)
+    row = (
+        effect.effect_id,
+        effect.attempt,
+        effect.lease_owner,
+        now,
+        decision_id,
+        digest,
+        None if before is None else json.dumps(dict(before)),
+    )
+    await conn.gather(_BEGUN, row)
 
 
 async def settle(
@@ -121,45 +246,28 @@ async def settle(
     asked: bool = False,
     held: bool = False,
 ) -> None:
-    """End this worker's lease with a new status; raise LeaseLostError if the lease is no longer ours.
+    """End this worker's lease with a new status; LeaseLostError at the commit if the lease is no longer ours.
 
     Only `dispatched` and `in_doubt` keep the idempotency key: everything else says that nothing was done. An
     `uncounted` try is as if it had not been.
     """
     check(EFFECT, EffectStatus.LEASED, status)
-    done = await conn.execute(
-        """
-        UPDATE effects SET status = %(status)s, error = %(error)s, lease_owner = NULL, lease_expires_at = NULL,
-               claimed = claimed AND %(claimed)s,
-               started_at = CASE WHEN %(status)s = 'in_doubt' THEN started_at END,
-               next_try_at = coalesce(%(next_try_at)s, next_try_at),
-               approval_id = coalesce(%(approval_id)s, approval_id), digest = coalesce(%(digest)s, digest),
-               postponed = CASE WHEN %(postponed)s THEN postponed + 1 ELSE 0 END,
-               tries = tries - CASE WHEN %(uncounted)s THEN 1 ELSE 0 END, asked = %(asked)s, held = %(held)s
-         WHERE effect_id = %(effect_id)s AND attempt = %(attempt)s AND lease_owner = %(owner)s AND status = 'leased'
-        """,
-        {
-            "status": status,
-            "error": error,
-            "claimed": status in (EffectStatus.DISPATCHED, EffectStatus.IN_DOUBT),
-            "next_try_at": next_try_at,
-            "approval_id": approval_id,
-            "digest": digest,
-            "postponed": postponed,
-            "uncounted": uncounted,
-            "asked": asked,
-            "held": held,
-            "effect_id": effect.effect_id,
-            "attempt": effect.attempt,
-            "owner": effect.lease_owner,
-        },
+    row = (
+        effect.effect_id,
+        effect.attempt,
+        effect.lease_owner,
+        status,
+        error,
+        status in (EffectStatus.DISPATCHED, EffectStatus.IN_DOUBT),
+        next_try_at,
+        approval_id,
+        digest,
+        postponed,
+        uncounted,
+        asked,
+        held,
     )
-    _fenced(done.rowcount, effect)
-
-
-def _fenced(rowcount: int, effect: Effect) -> None:
-    if rowcount != 1:
-        raise LeaseLostError(effect.effect_id)
+    await conn.gather(_SETTLED, row)
 
 
 async def release(

@@ -8,7 +8,53 @@ from typing import Any
 from policy.model import PolicyText
 from receipts.canonical import digest_of
 from receipts.model import Receipt
+from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
+
+_DECIDED = Kind(
+    "decided",
+    "policy_decisions",
+    """
+    INSERT INTO policy_decisions (decision_id, run_id, effect_id, seq, outcome, document, digest, policy_digest, at)
+    SELECT * FROM {r}
+    """,
+    (
+        ("decision_id", "text"),
+        ("run_id", "text"),
+        ("effect_id", "text"),
+        ("seq", "int"),
+        ("outcome", "text"),
+        ("document", "json"),
+        ("digest", "text"),
+        ("policy_digest", "text"),
+        ("at", "timestamptz"),
+    ),
+    key=1,
+)
+_RECEIVED = Kind(
+    "received",
+    "receipts",
+    """
+    INSERT INTO receipts (receipt_id, run_id, tenant, effect_id, seq, idempotency_key, fingerprint, outcome,
+                          document, response, digest, at)
+    SELECT * FROM {r}
+    """,
+    (
+        ("receipt_id", "text"),
+        ("run_id", "text"),
+        ("tenant", "text"),
+        ("effect_id", "text"),
+        ("seq", "int"),
+        ("idempotency_key", "text"),
+        ("fingerprint", "text"),
+        ("outcome", "text"),
+        ("document", "json"),
+        ("response", "json"),
+        ("digest", "text"),
+        ("at", "timestamptz"),
+    ),
+    key=1,
+)
 
 
 async def keep_policy_text(conn: Conn, text: PolicyText, now: datetime) -> None:
@@ -23,11 +69,8 @@ async def insert_decision(
     conn: Conn, run_id: str, effect_id: str, seq: int, facts: Mapping[str, Any], document: bytes, now: datetime
 ) -> None:
     """Write a decision under the audit leaf `seq` that names it; `document` is the canonical JSON of `facts`."""
-    await conn.execute(
-        """
-        INSERT INTO policy_decisions (decision_id, run_id, effect_id, seq, outcome, document, digest, policy_digest, at)
-        VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
-        """,
+    await conn.gather(
+        _DECIDED,
         (
             facts["id"],
             run_id,
@@ -44,12 +87,8 @@ async def insert_decision(
 
 async def insert_receipt(conn: Conn, seq: int, receipt: Receipt, document: bytes, now: datetime) -> None:
     """Write a receipt under the audit leaf `seq` that names it; `document` is its canonical JSON."""
-    await conn.execute(
-        """
-        INSERT INTO receipts (receipt_id, run_id, tenant, effect_id, seq, idempotency_key, fingerprint, outcome,
-                              document, response, digest, at)
-        VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-        """,
+    await conn.gather(
+        _RECEIVED,
         (
             receipt.receipt_id,
             receipt.run_id,

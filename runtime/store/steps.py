@@ -1,16 +1,42 @@
 """Steps of runs, and the leases of reads."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from runtime.definitions.model import Definition
 from runtime.model.run import ReadLease, StepState
 from runtime.model.states import STEP, StepStatus, is_final
+from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
 _OPEN = [status for status in StepStatus if not is_final(STEP, status)]
+_OVER = (StepStatus.SUCCEEDED, StepStatus.FAILED_TERMINAL, StepStatus.SKIPPED, StepStatus.CANCELED)
+_MOVED = Kind(
+    "moved",
+    "steps",
+    """
+    UPDATE steps SET status = r.status, result = r.result, error = r.error, params = coalesce(r.params, steps.params),
+           started_at = CASE WHEN r.status IN ('ready', 'running') THEN coalesce(steps.started_at, r.now)
+                             ELSE steps.started_at END,
+           finished_at = CASE WHEN r.over THEN r.now END,
+           lease_owner = NULL, lease_expires_at = NULL, next_try_at = NULL
+      FROM {r} WHERE steps.run_id = r.run_id AND steps.path = r.path
+    """,
+    (
+        ("run_id", "text"),
+        ("path", "text"),
+        ("status", "text"),
+        ("result", "json"),
+        ("error", "text"),
+        ("params", "json"),
+        ("over", "bool"),
+        ("now", "timestamptz"),
+    ),
+    key=2,
+)
 
 
 async def _insert_steps(conn: Conn, run_id: str, definition: Definition) -> None:
@@ -33,36 +59,71 @@ async def _insert_steps(conn: Conn, run_id: str, definition: Definition) -> None
     )
 
 
-async def load_steps(
-    conn: Conn, run_id: str, paths: Collection[str] | None
-) -> tuple[dict[str, StepState], frozenset[StepStatus]]:
-    """Return the states of these steps, or of all, in the definition's order; and the statuses among the others.
+@dataclass(frozen=True)
+class Wanted:
+    """Steps of a run that are to be loaded: these, or all of them."""
+
+    run_id: str
+    paths: frozenset[str] | None
+
+
+Loaded = tuple[dict[str, StepState], frozenset[StepStatus]]
+
+
+async def load_steps(conn: Conn, wanted: Sequence[Wanted]) -> list[Loaded]:
+    """Return, of each run, the states of its steps in the definition's order; and the statuses among the others.
 
     Of the others' statuses those count that have not ended.
     """
-    if paths is None:
-        every = "SELECT path, status, result, error FROM steps WHERE run_id = %s ORDER BY position"
-        return _states(await (await conn.execute(every, (run_id,))).fetchall()), frozenset()
     rows = await (
-        await conn.execute(
+        await conn.look(
             """
-            SELECT path, status, result, error, position FROM steps WHERE run_id = %(run_id)s AND path = ANY(%(paths)s)
+            SELECT w.number, s.path, s.status, s.result, s.error, s.position
+              FROM unnest(%(runs)b::text[], %(all)b::bool[]) WITH ORDINALITY AS w (run_id, every, number)
+              JOIN steps s USING (run_id) WHERE w.every
             UNION ALL
-            SELECT NULL, open.status, NULL, '', -1 FROM unnest(%(open)s::text[]) AS open (status)
-             WHERE EXISTS (SELECT 1 FROM steps o WHERE o.run_id = %(run_id)s AND o.status = open.status
-                              AND o.path <> ALL(%(paths)s) AND o.status IN
+            SELECT w.number, s.path, s.status, s.result, s.error, s.position
+              FROM unnest(%(run_of)b::text[], %(paths)b::text[], %(numbers)b::int[]) AS w (run_id, path, number)
+              JOIN steps s USING (run_id, path)
+            UNION ALL
+            SELECT w.number, NULL, open.status, NULL, '', -1
+              FROM unnest(%(runs)b::text[], %(all)b::bool[]) WITH ORDINALITY AS w (run_id, every, number),
+                   unnest(%(open)b::text[]) AS open (status)
+             WHERE NOT w.every
+               AND EXISTS (SELECT 1 FROM steps o WHERE o.run_id = w.run_id AND o.status = open.status
+                              AND NOT EXISTS (SELECT 1 FROM unnest(%(run_of)b::text[], %(paths)b::text[]) AS n (r, p)
+                                               WHERE n.r = o.run_id AND n.p = o.path)
+                              AND o.status IN
                                   ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable'))
-             ORDER BY position
+             ORDER BY number, position
             """,
-            {"run_id": run_id, "paths": list(paths), "open": _OPEN},
+            _wanted(wanted),
+            table="steps",
+            keys={one.run_id for one in wanted},
         )
     ).fetchall()
-    others = frozenset(StepStatus(row["status"]) for row in rows if row["path"] is None)
-    return _states(row for row in rows if row["path"] is not None), others
+    return [_loaded([row for row in rows if row["number"] == number]) for number in range(1, len(wanted) + 1)]
 
 
-def _states(rows: Iterable[Mapping[str, Any]]) -> dict[str, StepState]:
-    return {row["path"]: StepState(StepStatus(row["status"]), row["result"], row["error"]) for row in rows}
+def _wanted(wanted: Sequence[Wanted]) -> dict[str, Any]:
+    named = [(one.run_id, path, number) for number, one in enumerate(wanted, 1) for path in one.paths or ()]
+    return {
+        "runs": [one.run_id for one in wanted],
+        "all": [one.paths is None for one in wanted],
+        "run_of": [run_id for run_id, _, _ in named],
+        "paths": [path for _, path, _ in named],
+        "numbers": [number for _, _, number in named],
+        "open": _OPEN,
+    }
+
+
+def _loaded(rows: Sequence[Mapping[str, Any]]) -> Loaded:
+    steps = {
+        row["path"]: StepState(StepStatus(row["status"]), row["result"], row["error"])
+        for row in rows
+        if row["path"] is not None
+    }
+    return steps, frozenset(StepStatus(row["status"]) for row in rows if row["path"] is None)
 
 
 async def step_status(conn: Conn, run_id: str, path: str) -> StepStatus:
@@ -87,32 +148,11 @@ async def write_steps(
     conn: Conn, run_id: str, changes: Mapping[str, StepState], params: Mapping[str, Any], now: datetime
 ) -> None:
     """Write the steps that changed; `params` holds the resolved params of those that start."""
-    if not changes:
-        return
-    over = (StepStatus.SUCCEEDED, StepStatus.FAILED_TERMINAL, StepStatus.SKIPPED, StepStatus.CANCELED)
-    await conn.execute(
-        """
-        UPDATE steps SET status = c.status, result = c.result, error = c.error,
-               params = coalesce(c.params, steps.params),
-               started_at = CASE WHEN c.status IN ('ready', 'running') THEN coalesce(started_at, %(now)s)
-                                 ELSE started_at END,
-               finished_at = CASE WHEN c.over THEN %(now)s END,
-               lease_owner = NULL, lease_expires_at = NULL, next_try_at = NULL
-          FROM unnest(%(paths)s::text[], %(statuses)s::text[], %(results)s::json[], %(errors)s::text[],
-                      %(params)s::json[], %(over)s::bool[]) AS c (path, status, result, error, params, over)
-         WHERE steps.run_id = %(run_id)s AND steps.path = c.path
-        """,
-        {
-            "run_id": run_id,
-            "now": now,
-            "paths": list(changes),
-            "statuses": [state.status for state in changes.values()],
-            "results": [None if s.result is None else json.dumps(s.result) for s in changes.values()],
-            "errors": [state.error for state in changes.values()],
-            "params": [json.dumps(params[path]) if path in params else None for path in changes],
-            "over": [state.status in over for state in changes.values()],
-        },
-    )
+    for path, state in changes.items():
+        result = None if state.result is None else json.dumps(state.result)
+        started = json.dumps(params[path]) if path in params else None
+        row = (run_id, path, state.status, result, state.error, started, state.status in _OVER, now)
+        await conn.gather(_MOVED, row)
 
 
 async def holds_read(conn: Conn, lease: ReadLease, worker: str) -> bool:

@@ -53,6 +53,7 @@ class Worker:
         self.jobs = jobs
         self._tasks: dict[asyncio.Task[None], _Work] = {}
         self._failing: set[str] = set()  # runs that could not be started a moment ago
+        self._more = False  # the last look found work, or no room for it
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
@@ -64,7 +65,9 @@ class Worker:
         """Work until stopped."""
         wakeup = self.engine.wakeup
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(signals.listening(self.engine.listen_dsn, wakeup.event.set))
+            await stack.enter_async_context(
+                signals.listening(self.engine.listen_dsn, self.engine.worker, wakeup.event.set)
+            )
             for work in (self._heartbeat(), *(self._repeat(job) for job in self.jobs)):
                 await stack.enter_async_context(beside(work))
             while not self._stopping.is_set():
@@ -83,6 +86,7 @@ class Worker:
             with suppress(psycopg.Error, OSError):
                 async with engine.pool.connection() as conn:
                     await leases.extend(conn, engine.worker, held, engine.clock() + lease)
+                await breakers.refresh(engine)
 
     async def _repeat(self, job: Job) -> None:
         """Do a job beside the rest, however long it takes."""
@@ -109,18 +113,35 @@ class Worker:
     async def drain(self) -> None:
         """Do all that can be done now, then return: for tests and one-shot use."""
         while await self.claim() or self._tasks or await self._do_jobs():
+            while await self.claim():
+                pass
             if self._tasks:
                 await asyncio.wait(self._tasks)
 
     async def claim(self) -> int:
         """Take on as much as there is room for; return how much there was."""
-        return (
+        found = (
             await self._apply_notifications()
             + await self._lease_effects(Lane.MESSAGES)
             + await self._lease_effects(Lane.EFFECTS)
             + await self._lease_reads()
             + await self._start_runs()
         )
+        self._more = found > 0 or self._is_full()
+        return found
+
+    def _is_full(self) -> bool:
+        """Return whether there may be work for which there is no room just now."""
+        room = room_for(self.slots, Lane.EFFECTS, self._effects_in(Lane.EFFECTS), self.engine.handlers)
+        return (
+            any(not self._free(lane) for lane in Lane)
+            or any(busy >= room.connector_cap for busy in room.by_connector.values())
+            or any(busy >= room.target_cap for busy in room.by_target.values())
+        )
+
+    def _goes_on(self) -> bool:
+        """Return whether an effect that follows from another may have its slot: when nothing else waits for it."""
+        return not self._more and not self._stopping.is_set()
 
     def _busy(self, lane: Lane) -> list[_Work]:
         return [work for work in self._tasks.values() if work.lane is lane]
@@ -137,7 +158,8 @@ class Worker:
 
     def _done(self, task: asyncio.Task[None]) -> None:
         del self._tasks[task]
-        self.engine.wakeup.event.set()
+        if self._more or self._stopping.is_set():
+            self.engine.wakeup.event.set()
 
     async def _guarded(self, coroutine: Coroutine[object, object, object]) -> None:
         """What is claimed and fails here is free again when its time has run out: nothing is lost."""
@@ -197,16 +219,26 @@ class Worker:
         return len(leased)
 
     async def _lease_effects(self, lane: Lane) -> int:
-        busy = [work.lease for work in self._busy(lane) if isinstance(work.lease, Effect)]
-        room = room_for(self.slots, lane, busy, self.engine.handlers)
+        room = room_for(self.slots, lane, self._effects_in(lane), self.engine.handlers)
         if not room.slots:
             return 0
         async with self.engine.pool.connection() as conn:
             leased = await leases.lease_effects(conn, self._lessee(), _PURPOSES[lane], room)
         for effect in leased:
             at(Point.EFFECT_LEASED)
-            self._spawn(lane, gate.perform(self.engine, effect), effect)
+            self._spawn(lane, self._perform(lane, effect), effect)
         return len(leased)
+
+    def _effects_in(self, lane: Lane) -> list[Effect]:
+        return [work.lease for work in self._busy(lane) if isinstance(work.lease, Effect)]
+
+    async def _perform(self, lane: Lane, effect: Effect) -> None:
+        """Take an effect through the gate, and then what follows from it, as long as it is leased with its end."""
+        task, following = asyncio.current_task(), await gate.perform(self.engine, effect, self._goes_on)
+        while task is not None and following is not None:
+            at(Point.EFFECT_LEASED)
+            self._tasks[task] = _Work(lane, following)
+            following = await gate.perform(self.engine, following, self._goes_on)
 
     async def _do_jobs(self) -> int:
         return sum([await job() for job in self.jobs])

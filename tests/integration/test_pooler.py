@@ -94,14 +94,14 @@ async def test_limits_hold_in_each_transaction_and_stay_behind_in_none(pool: Poo
 
 async def test_word_of_work_given_through_it_is_heard_past_it(pooled: Pooled, pool: Pool) -> None:
     heard = asyncio.Event()
-    async with listening(pooled.straight, heard.set), asyncio.timeout(MINUTE):
+    async with listening(pooled.straight, "me", heard.set), asyncio.timeout(MINUTE):
         while not heard.is_set():
             async with pool.connection() as conn:
-                await announce(conn)
+                await announce(conn, "somebody")
             await asyncio.sleep(0.05)
     heard.clear()
-    async with listening(None, heard.set), pool.connection() as conn:
-        await announce(conn)
+    async with listening(None, "me", heard.set), pool.connection() as conn:
+        await announce(conn, "somebody")
     assert not heard.is_set()
 
 

@@ -1,24 +1,64 @@
-"""Connections that know when a transaction is committed: what is told of it is told then, and never otherwise."""
+"""Connections that know when a transaction is committed: what waits for that is written, and told, then."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from psycopg import AsyncConnection, AsyncTransaction
+from psycopg import AsyncConnection, AsyncCursor, AsyncTransaction
+from psycopg.errors import UniqueViolation
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow
 
+from runtime.store.database.gathered import Gathered, Kind
+
 
 class TellingConnection(AsyncConnection[DictRow]):
-    """Does what `on_commit` is given once the outermost transaction is committed; forgets it if it is rolled back."""
+    """Does what `on_commit` is given once the outermost transaction is committed; forgets it if it is rolled back.
+
+    What is gathered is written by one statement before the commit, or before the next statement of another sort, so
+    that nobody on this connection can tell the difference.
+    """
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._waiting: list[Callable[[], None]] = []
+        self._gathered = Gathered()
 
     def on_commit(self, tell: Callable[[], None]) -> None:
         """Do this after the commit."""
         self._waiting.append(tell)
+
+    async def gather(self, kind: Kind, row: Sequence[Any]) -> None:
+        """Have a row written together with others of this transaction."""
+        if self._gathered.holds(kind, row):
+            await self.write()
+        self._gathered.add(kind, row)
+
+    async def write(self) -> None:
+        """Write what is gathered; raise what a kind says of a row that took no effect."""
+        if not self._gathered.rows:
+            return
+        gathered, self._gathered = self._gathered, Gathered()
+        query, values = gathered.take()
+        try:
+            found = await (await super().execute(query.encode(), values)).fetchone()
+        except UniqueViolation as error:
+            raise gathered.taken(error.diag.constraint_name) or error from error
+        if lost := gathered.lost(found or {}):
+            raise lost
+
+    async def execute(self, *arguments: Any, **named: Any) -> AsyncCursor[DictRow]:
+        """Do as psycopg does, after what is gathered."""
+        await self.write()
+        return await super().execute(*arguments, **named)
+
+    async def look(
+        self, query: str, values: Mapping[str, Any], *, table: str, keys: Collection[str]
+    ) -> AsyncCursor[DictRow]:
+        """Read past what is gathered, unless it is to change rows of `table` whose first key is one of `keys`."""
+        if self._gathered.changes(table, keys):
+            await self.write()
+        return await super().execute(query.encode(), values)
 
     @asynccontextmanager
     async def transaction(
@@ -28,12 +68,16 @@ class TellingConnection(AsyncConnection[DictRow]):
     ) -> AsyncIterator[AsyncTransaction]:
         """Do as psycopg does, and then tell."""
         if self.info.transaction_status != TransactionStatus.IDLE:
+            await self.write()
             async with super().transaction(savepoint_name, force_rollback) as tx:
                 yield tx
+                await self.write()
             return
         self._waiting.clear()
+        self._gathered = Gathered()
         async with super().transaction(savepoint_name, force_rollback) as tx:
             yield tx
+            await self.write()
         waiting, self._waiting = self._waiting, []
         for tell in waiting if not force_rollback else ():
             tell()

@@ -12,42 +12,42 @@ from runtime.store.database.pool import Conn, Pool
 
 CHANNEL = "countersign_work"
 COALESCE = 0.02
-"""Seconds for which announcements are gathered into one."""
+"""Seconds after an announcement for which further ones are gathered into one."""
 
 log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def announcing(pool: Pool, wanted: asyncio.Event) -> AsyncIterator[None]:
-    """Notify other processes whenever `wanted` is set, many times in one, while the block runs."""
-    async with beside(_announce(pool, wanted)):
+async def announcing(pool: Pool, who: str, wanted: asyncio.Event) -> AsyncIterator[None]:
+    """Notify other processes, as `who`, whenever `wanted` is set, many times in one, while the block runs."""
+    async with beside(_announce(pool, who, wanted)):
         yield
 
 
-async def announce(conn: Conn) -> None:
-    """Tell other processes that there is work."""
-    await conn.execute("SELECT pg_notify(%s, '')", (CHANNEL,))
+async def announce(conn: Conn, who: str) -> None:
+    """Tell other processes that there is work; `who` tells it and need not hear it."""
+    await conn.execute("SELECT pg_notify(%s, %s)", (CHANNEL, who))
 
 
-async def _announce(pool: Pool, wanted: asyncio.Event) -> None:
+async def _announce(pool: Pool, who: str, wanted: asyncio.Event) -> None:
     while True:
         await wanted.wait()
-        await asyncio.sleep(COALESCE)
         wanted.clear()
         try:
             async with pool.connection() as conn:
-                await announce(conn)
+                await announce(conn, who)
         except (psycopg.Error, OSError) as error:
             log.warning("wake-up not announced, others will poll: %s", error)
+        await asyncio.sleep(COALESCE)
 
 
 @asynccontextmanager
-async def listening(dsn: str | None, on_signal: Callable[[], None]) -> AsyncIterator[None]:
-    """Call `on_signal` whenever another process announces work, while the block runs; never where there is no DSN."""
+async def listening(dsn: str | None, who: str, on_signal: Callable[[], None]) -> AsyncIterator[None]:
+    """Call `on_signal` when another than `who` announces work, while the block runs; never where there is no DSN."""
     if dsn is None:
         yield
         return
-    async with beside(_listen(dsn, on_signal)):
+    async with beside(_listen(dsn, who, on_signal)):
         yield
 
 
@@ -63,13 +63,14 @@ async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
             await task
 
 
-async def _listen(dsn: str, on_signal: Callable[[], None]) -> None:
+async def _listen(dsn: str, who: str, on_signal: Callable[[], None]) -> None:
     while True:
         try:
             async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as conn:
                 await conn.execute(f"LISTEN {CHANNEL}")
-                async for _ in conn.notifies():
-                    on_signal()
+                async for notify in conn.notifies():
+                    if notify.payload != who:
+                        on_signal()
         except (psycopg.Error, OSError) as error:
             log.warning("not listening, polling meanwhile: %s", error)
         await asyncio.sleep(1)

@@ -12,7 +12,7 @@ from receipts.redaction import hidden_values, redact
 from runtime.model.action import commitment
 from runtime.store.database.pool import Conn
 from runtime.store.effects import forget_fields, list_hiding
-from runtime.store.run_tx import RunTx
+from runtime.store.transactions.run_tx import RunTx
 
 
 async def forget_run(tx: RunTx) -> None:

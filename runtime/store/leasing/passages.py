@@ -1,23 +1,31 @@
 """Reads what a passage through the gate needs to know beside its effect."""
 
+from collections.abc import Sequence
+
 from runtime.model.effect import Effect
 from runtime.model.passage import PassageFacts, passage_facts
 from runtime.store.database.pool import Conn
 
 
 async def read_facts(conn: Conn, effect: Effect) -> PassageFacts:
-    """Return, in one read: the effect's run, requester, approval with votes, task and receipt."""
-    row = await (
+    """Return what there is to know about one effect; raise LookupError where its run is not there."""
+    (facts,) = await read_all_facts(conn, [effect])
+    return facts
+
+
+async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageFacts]:
+    """Return, in one read, of each effect: its run, requester, approval with votes, task and receipt."""
+    rows = await (
         await conn.execute(
             """
-            SELECT r.salt, r.requested_by, r.requester_kind, r.submitted_by, r.definition_name,
+            SELECT e.number, r.salt, r.version, r.requested_by, r.requester_kind, r.submitted_by, r.definition_name,
                    r.definition_version, r.trigger_type,
-                   (SELECT status FROM steps s WHERE s.run_id = r.run_id AND s.path = %(step)s) AS step_status,
-                   (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> %(effect_id)s
+                   (SELECT status FROM steps s WHERE s.run_id = r.run_id AND s.path = e.step) AS step_status,
+                   (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> e.effect_id
                        AND w.purpose = 'step'
                        AND (w.status = 'dispatched' OR w.started_at IS NOT NULL)) AS writes,
                    coalesce(who.groups, '[]'::json) AS requester_groups,
-                   (SELECT approval_id FROM approvals t WHERE t.effect_id = %(effect_id)s AND t.kind = 'task'
+                   (SELECT approval_id FROM approvals t WHERE t.effect_id = e.effect_id AND t.kind = 'task'
                      ORDER BY requested_at DESC LIMIT 1) AS task_id,
                    a.status AS approval_status, a.digest AS approval_digest, a.requested_at AS approval_requested_at,
                    a.expires_at AS approval_expires_at, a.consumed_at AS approval_consumed_at,
@@ -27,25 +35,28 @@ async def read_facts(conn: Conn, effect: Effect) -> PassageFacts:
                                FROM votes v LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
                               WHERE v.approval_id = a.approval_id), '[]'::json) AS votes,
                    done.fingerprint AS done_fingerprint, done.response AS done_response
-              FROM runs r
+              FROM unnest(%(effects)b::text[], %(approvals)b::text[], %(keys)b::text[], %(runs)b::text[],
+                          %(steps)b::text[])
+                   WITH ORDINALITY AS e (effect_id, approval_id, key, run_id, step, number)
+              JOIN runs r ON r.run_id = e.run_id
               LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
-              LEFT JOIN approvals a ON a.approval_id = %(approval_id)s AND a.effect_id = %(effect_id)s
-              LEFT JOIN receipts done ON done.tenant = r.tenant AND done.idempotency_key = %(key)s
+              LEFT JOIN approvals a ON a.approval_id = e.approval_id AND a.effect_id = e.effect_id
+              LEFT JOIN receipts done ON done.tenant = r.tenant AND done.idempotency_key = e.key
                                      AND done.outcome = 'success'
-             WHERE r.run_id = %(run_id)s
+             ORDER BY e.number
             """,
             {
-                "effect_id": effect.effect_id,
-                "approval_id": effect.approval_id,
-                "key": effect.idempotency_key,
-                "run_id": effect.run_id,
-                "step": effect.step,
+                "effects": [effect.effect_id for effect in effects],
+                "approvals": [effect.approval_id for effect in effects],
+                "keys": [effect.idempotency_key for effect in effects],
+                "runs": [effect.run_id for effect in effects],
+                "steps": [effect.step for effect in effects],
             },
         )
-    ).fetchone()
-    if row is None:
-        raise LookupError(f"no run {effect.run_id}")
-    return passage_facts(row)
+    ).fetchall()
+    if len(rows) < len(effects):
+        raise LookupError(f"no run of one of {', '.join(effect.effect_id for effect in effects)}")
+    return [passage_facts(row) for row in rows]
 
 
 async def count_writes(conn: Conn, effect: Effect) -> int:

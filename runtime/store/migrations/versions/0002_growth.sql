@@ -12,3 +12,7 @@ UPDATE approvals a SET tenant = r.tenant FROM runs r WHERE r.run_id = a.run_id;
 ALTER TABLE approvals ALTER COLUMN tenant SET NOT NULL,
     ADD CONSTRAINT fk_approvals_tenant FOREIGN KEY (tenant) REFERENCES tenants (tenant);
 CREATE INDEX ix_approvals_open ON approvals (tenant, expires_at) WHERE status = 'requested';
+
+-- most runs hide nothing: whether one does is known when its row is locked
+ALTER TABLE runs ADD COLUMN hides BOOLEAN NOT NULL DEFAULT false;
+UPDATE runs SET hides = true WHERE finished_at IS NULL;

@@ -4,7 +4,7 @@ A run's audit chain needs no lock of its own: whoever appends to it holds the ru
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -14,14 +14,47 @@ from receipts.chain import Actor, Correlation, Head, Leaf, Written, next_leaf
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values
 from runtime.definitions.model import Definition
+from runtime.model.effect import Slot
 from runtime.model.states import RUN, RunStatus, is_final
+from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import Definitions
-from runtime.store.privacy import private_documents
+from runtime.store.transactions.loads import Loads
 
 log = logging.getLogger("countersign.state")  # one line for each audit leaf
 
 SYSTEM = Actor(id="countersign", kind="system")
+
+
+_LEAVES = Kind(
+    "leaves",
+    "audit_leaves",
+    "INSERT INTO audit_leaves (run_id, seq, prev_hash, hash, leaf) SELECT * FROM {r}",
+    (("run_id", "text"), ("seq", "int"), ("prev_hash", "text"), ("hash", "text"), ("leaf", "json")),
+    key=2,
+)
+_RUNS = Kind(
+    "runs_",
+    "runs",
+    """
+    UPDATE runs SET status = r.status, error = r.error, writes = r.writes, version = version + 1,
+           audit_seq = r.seq, audit_hash = r.hash, hides = r.hides, updated_at = r.now,
+           finished_at = CASE WHEN r.over THEN coalesce(finished_at, r.now) END
+      FROM {r} WHERE runs.run_id = r.run_id
+    """,
+    (
+        ("run_id", "text"),
+        ("status", "text"),
+        ("error", "text"),
+        ("writes", "int"),
+        ("seq", "int"),
+        ("hash", "text"),
+        ("hides", "bool"),
+        ("now", "timestamptz"),
+        ("over", "bool"),
+    ),
+    key=1,
+)
 
 
 class UnknownRunError(Exception):
@@ -41,8 +74,11 @@ class RunTx:
     error: str
     writes: int
     head: Head
+    hides: bool
     settings_privacy: Privacy
+    loads: Loads
     leaves: list[Written] = field(default_factory=list)
+    slot: Slot | None = None  # of the worker that writes, free with the commit
 
     _privacy: Privacy | None = None
 
@@ -55,6 +91,10 @@ class RunTx:
     def tenant(self) -> str:
         """Return the run's tenant."""
         return str(self.row["tenant"])
+
+    def is_as_at(self, version: int) -> bool:
+        """Return whether nothing has happened to the run since it had this version, in this transaction either."""
+        return self.row["version"] == version and not self.leaves
 
     @property
     def is_over(self) -> bool:
@@ -103,44 +143,28 @@ class RunTx:
         if self._privacy is None:
             definition = await self.definition()
             hidden = hidden_values(self.row["trigger"])
-            for held in await private_documents(self.conn, self.run_id):
+            for held in await self.loads.private(self.run_id) if self.hides else ():
                 pointers = definition.verb_of(held.step).redact if held.pointers is None else held.pointers
                 hidden += hidden_values(held.document, pointers)
             self._privacy = self.settings_privacy.hiding(*hidden)
         return self._privacy
 
+    def keep_private(self, document: Any, pointers: Iterable[str]) -> None:
+        """Note that the run holds what nobody may see, where the document hides anything."""
+        self.hides = self.hides or bool(hidden_values(document, pointers))
+
     async def flush(self) -> None:
-        """Write the gathered leaves and the run's row; nothing, if nothing was said."""
-        if not self.leaves:
+        """Have the leaves and the run's row written; nothing, if nothing was said."""
+        if not self.leaves and self.hides == self.row["hides"]:
             return
         leaves = [written.leaf for written in self.leaves]
-        await self.conn.execute(
-            """
-            WITH leaves AS (
-                INSERT INTO audit_leaves (run_id, seq, prev_hash, hash, leaf)
-                SELECT %(run_id)s, * FROM unnest(%(seqs)s::int[], %(prevs)b::text[], %(hashes)b::text[],
-                                                 %(leaves)b::text[]::json[])
-            )
-            UPDATE runs SET status = %(status)s, error = %(error)s, writes = %(writes)s, version = version + 1,
-                   audit_seq = %(seq)s, audit_hash = %(hash)s, updated_at = %(now)s,
-                   finished_at = CASE WHEN %(over)s THEN coalesce(finished_at, %(now)s) END
-             WHERE run_id = %(run_id)s
-            """,
-            {
-                "run_id": self.run_id,
-                "seqs": [leaf.seq for leaf in leaves],
-                "prevs": [leaf.prev_hash for leaf in leaves],
-                "hashes": [leaf.hash for leaf in leaves],
-                "leaves": [written.document.decode() for written in self.leaves],
-                "status": self.status,
-                "error": self.error,
-                "writes": self.writes,
-                "seq": self.head.seq,
-                "hash": self.head.hash,
-                "now": self.now,
-                "over": self.is_over,
-            },
-        )
+        for written in self.leaves:
+            leaf = written.leaf
+            row = (self.run_id, leaf.seq, leaf.prev_hash, leaf.hash, written.document.decode())
+            await self.conn.gather(_LEAVES, row)
+        chain = (self.head.seq, self.head.hash)
+        run = (self.status, self.error, self.writes, *chain, self.hides, self.now, self.is_over)
+        await self.conn.gather(_RUNS, (self.run_id, *run))
         self.conn.on_commit(partial(_tell, self.tenant, leaves))
         self.leaves.clear()
 
@@ -152,30 +176,45 @@ def _tell(tenant: str, leaves: Sequence[Leaf]) -> None:
         log.info(leaf.event, extra={"tenant": tenant, "seq": leaf.seq, "actor": leaf.actor.id, **ids})
 
 
-async def lock_run(
+async def lock_runs(
     conn: Conn,
     tenant: str,
-    run_id: str,
+    run_ids: Collection[str],
     now: datetime,
     definitions: Definitions,
     privacy: Privacy,
-    request_id: str = "",
+    *,
+    wait: bool,
+) -> dict[str, RunTx]:
+    """Lock the rows of runs, in the order of their ids, in the caller's transaction; the caller flushes.
+
+    Where nobody is to `wait`, runs that somebody else holds are left out.
+    """
+    others = "" if wait else " SKIP LOCKED"
+    rows = await (
+        await conn.execute(
+            f"SELECT * FROM runs WHERE tenant = %s AND run_id = ANY(%b) ORDER BY run_id FOR UPDATE{others}",  # noqa: S608
+            (tenant, list(run_ids)),
+        )
+    ).fetchall()
+    loads = Loads(conn)
+    return {row["run_id"]: _tx(conn, row, now, definitions, privacy, loads) for row in rows}
+
+
+def _tx(
+    conn: Conn, row: dict[str, Any], now: datetime, definitions: Definitions, privacy: Privacy, loads: Loads
 ) -> RunTx:
-    """Lock the run's row in the caller's transaction; the caller flushes."""
-    row = await (
-        await conn.execute("SELECT * FROM runs WHERE tenant = %s AND run_id = %s FOR UPDATE", (tenant, run_id))
-    ).fetchone()
-    if row is None:
-        raise UnknownRunError(run_id)
     return RunTx(
         conn=conn,
         now=now,
         definitions=definitions,
-        request_id=request_id or row["request_id"],
+        request_id=row["request_id"],
         row=row,
         status=RunStatus(row["status"]),
         error=row["error"],
         writes=row["writes"],
         head=Head(row["audit_seq"], row["audit_hash"]),
+        hides=row["hides"],
         settings_privacy=privacy,
+        loads=loads,
     )

@@ -1,0 +1,110 @@
+"""Writes that wait for company: rows for several tables, written by one statement when the transaction commits.
+
+A kind of write is one data-modifying query over rows that come as one JSON document. All parts of a statement see the
+database as it was before it, so no row may be written twice by one; whoever reads or writes anything else has what is
+gathered written first (`commits.TellingConnection`).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import orjson
+from psycopg import DataError
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of write to a table. `sql` reads its rows as ``{r}``; `columns` are their names and types.
+
+    The first `key` columns tell which row of the table is written. Where `lost` is set, each has to take effect, and
+    `sql` returns as ``id`` the first column of each that did; `lost` makes the error of one that did not. `taken` is
+    the error of a row that a unique index refuses, by the index's name.
+    """
+
+    name: str
+    table: str
+    sql: str
+    columns: tuple[tuple[str, str], ...]
+    key: int
+    lost: Callable[[str], Exception] | None = None
+    taken: tuple[str, Callable[[str], Exception]] | None = None
+
+
+@dataclass
+class Gathered:
+    """What a transaction is still to write."""
+
+    rows: dict[Kind, list[Sequence[Any]]] = field(default_factory=dict)
+    touched: set[tuple[Any, ...]] = field(default_factory=set)
+
+    def holds(self, kind: Kind, row: Sequence[Any]) -> bool:
+        """Return whether the same row of the table is to be written already."""
+        return (kind.table, *row[: kind.key]) in self.touched
+
+    def changes(self, table: str, keys: Collection[str]) -> bool:
+        """Return whether rows of a table whose first key is one of these are to be written."""
+        return any(touched[0] == table and touched[1] in keys for touched in self.touched)
+
+    def add(self, kind: Kind, row: Sequence[Any]) -> None:
+        """Have one more row written."""
+        self.rows.setdefault(kind, []).append(row)
+        self.touched.add((kind.table, *row[: kind.key]))
+
+    def take(self) -> tuple[str, dict[str, Any]]:
+        """Return the statement that writes it all, and its parameters."""
+        kinds = tuple(sorted(self.rows, key=lambda kind: kind.name))
+        return statement(kinds), {kind.name: _document(kind, self.rows[kind]) for kind in kinds}
+
+    def lost(self, done: Mapping[str, Any]) -> Exception | None:
+        """Return the error of a row that took no effect, where one had to; `done` is what the statement returned."""
+        return next(
+            (
+                kind.lost(row[0])
+                for kind, rows in self.rows.items()
+                if kind.lost is not None
+                for row in rows
+                if row[0] not in (done[kind.name] or ())
+            ),
+            None,
+        )
+
+    def taken(self, index: str | None) -> Exception | None:
+        """Return the error of what a unique index refused, where a kind has one for it."""
+        return next((kind.taken[1](kind.name) for kind in self.rows if kind.taken and kind.taken[0] == index), None)
+
+
+@lru_cache(maxsize=256)
+def statement(kinds: tuple[Kind, ...]) -> str:
+    """Return one statement for these kinds; where rows must take effect, it returns the ids of those that did."""
+    parts = [f"{kind.name} AS ({kind.sql.format(r=_rows(kind))})" for kind in kinds]
+    done = "(SELECT array_agg(id) FROM {0}) AS {0}"
+    fenced = [done.format(kind.name) for kind in kinds if kind.lost]
+    return f"WITH {', '.join(parts)} SELECT {', '.join(fenced) or '1'}"
+
+
+def _rows(kind: Kind) -> str:
+    columns = ", ".join(f"{name} {type_}" for name, type_ in kind.columns)
+    return f"json_to_recordset(%({kind.name})s::json) AS r ({columns})"
+
+
+def _document(kind: Kind, rows: Iterable[Sequence[Any]]) -> str:
+    """Return rows as a JSON array of objects; what stands in a column of JSON is JSON already.
+
+    psycopg writes arrays of text element by element in Python, which costs more than all the rest of a step.
+    """
+    names = [name for name, _ in kind.columns]
+    written = {number for number, (_, type_) in enumerate(kind.columns) if type_ == "json"}
+    try:
+        return orjson.dumps(
+            [
+                {
+                    name: orjson.Fragment(value) if number in written and value is not None else value
+                    for number, (name, value) in enumerate(zip(names, row, strict=True))
+                }
+                for row in rows
+            ]
+        ).decode()
+    except orjson.JSONEncodeError as error:  # half a character, for one
+        raise DataError(f"{kind.table}: {error}") from error

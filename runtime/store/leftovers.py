@@ -1,0 +1,47 @@
+"""What a run that ends leaves open, and whom it tells: read once for all runs that end at the same moment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runtime.store.database.pool import Conn
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """Whether an ended run still waits, still has effects to do or people to ask; its last card, and who asked for it.
+
+    `accounts` are the Slack accounts (team, user) of whoever asked.
+    """
+
+    waits: bool
+    wants: bool
+    last_card: str | None
+    accounts: Sequence[tuple[str, str]]
+
+
+async def leftovers(conn: Conn, run_ids: Sequence[str]) -> list[Leftovers]:
+    """Return what each run leaves open."""
+    rows = await (
+        await conn.look(
+            """
+            SELECT EXISTS (SELECT 1 FROM waits w WHERE w.run_id = r.run_id AND w.status = 'active') AS waits,
+                   EXISTS (SELECT 1 FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
+                              AND e.status IN ('pending', 'held', 'deferred'))
+                   OR EXISTS (SELECT 1 FROM approvals a WHERE a.run_id = r.run_id AND a.status = 'requested')
+                   AS wants,
+                   (SELECT approval_id FROM approvals c WHERE c.run_id = r.run_id AND c.card_ts IS NOT NULL
+                     ORDER BY c.requested_at DESC LIMIT 1) AS last_card,
+                   (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
+                      FROM slack_accounts s WHERE s.tenant = r.tenant AND s.actor_id = r.requested_by) AS accounts
+              FROM unnest(%(runs)b::text[]) WITH ORDINALITY AS w (run_id, number) JOIN runs r USING (run_id)
+             ORDER BY number
+            """,
+            {"runs": list(run_ids)},
+            table="steps",
+            keys=(),
+        )
+    ).fetchall()
+    return [
+        Leftovers(row["waits"], row["wants"], row["last_card"], [(team, user) for team, user in row["accounts"]])
+        for row in rows
+    ]

@@ -1,0 +1,1 @@
+"""Transactions on runs, one by one and many together."""

@@ -1,0 +1,99 @@
+"""Transactions on runs that are committed together: the commits of a step are shared by all that move with it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from runtime.store.database.pool import AWAY, Conn, Pool
+from runtime.store.transactions.batches import Batches
+from runtime.store.transactions.run_tx import RunTx
+
+log = logging.getLogger(__name__)
+
+MOST = 32
+"""Pieces of work in one transaction."""
+AT_ONCE = 2
+"""Transactions under way: one computes while the other waits for the disk."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What is to be done to a run, whose row is locked for it."""
+
+    run_id: str
+    work: Callable[[RunTx], Awaitable[Any]]
+
+
+class Lock(Protocol):
+    """Locks runs in a transaction; those that others hold are left out, or waited for."""
+
+    async def __call__(self, conn: Conn, run_ids: Collection[str], *, wait: bool) -> Mapping[str, RunTx]:
+        """Return the locked runs by their ids."""
+        ...
+
+
+class Together:
+    """Does pieces of work on runs, many in one transaction.
+
+    A set that fails is taken apart and tried piece by piece, so that a poisoned one holds up no other. So is a run
+    that somebody else holds: nobody waits for it but those who want it. Work may therefore be done twice, and what it
+    did to the database the first time is undone.
+    """
+
+    def __init__(self, pool: Pool, lock: Lock) -> None:
+        self._pool = pool
+        self._lock = lock
+        self._batches: Batches[Piece, Any] = Batches(self._do, most=MOST, at_once=AT_ONCE)
+
+    async def __call__(self, piece: Piece) -> Any:
+        """Do a piece of work; when this returns, it is committed. Raise what it raised."""
+        return await self._batches(piece)
+
+    async def _do(self, pieces: Sequence[Piece]) -> Sequence[Any]:
+        if len(pieces) == 1:
+            return [await self._alone(pieces[0])]
+        done: dict[int, Any] = {}
+        try:
+            done = await self._in_one(pieces)
+        except AWAY:
+            raise
+        except Exception:
+            log.debug("a set of %d is taken apart", len(pieces), exc_info=True)  # each then raises for itself
+        return [done[number] if number in done else self._alone(piece) for number, piece in enumerate(pieces)]
+
+    async def _in_one(self, pieces: Sequence[Piece]) -> dict[int, Any]:
+        """Do what can be done at once, and return it by the pieces' numbers."""
+        async with self._pool.connection() as conn, conn.transaction():
+            found = await self._lock(conn, {piece.run_id for piece in pieces}, wait=False)
+            ended = await asyncio.gather(*(_on(tx, pieces) for tx in found.values()), return_exceptions=True)
+            done: dict[int, Any] = {}
+            for results in ended:  # all of them have ended: nobody uses the connection any more
+                if isinstance(results, BaseException):
+                    raise results
+                done |= results
+        return done
+
+    async def _alone(self, piece: Piece) -> Any:
+        try:
+            async with self._pool.connection() as conn, conn.transaction():
+                tx = (await self._lock(conn, {piece.run_id}, wait=True))[piece.run_id]
+                result = await piece.work(tx)
+                await tx.flush()
+        except Exception as error:  # noqa: BLE001 - it is for whoever wanted it
+            return error
+        return result
+
+
+async def _on(tx: RunTx, pieces: Sequence[Piece]) -> dict[int, Any]:
+    """Do what is wanted of one run, in order; return it by the pieces' numbers."""
+    done: dict[int, Any] = {}
+    for number, piece in enumerate(pieces):
+        if piece.run_id != tx.run_id:
+            continue
+        if done:
+            await tx.conn.write()  # a piece finds what was written before it
+        done[number] = await piece.work(tx)
+    await tx.flush()
+    return done

@@ -1,0 +1,170 @@
+"""The gate in sets (design, section 9a): what moves together is committed together, and nobody is held up by others."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import AsyncCursor
+from psycopg.rows import DictRow
+
+from countersign.embedded.opa import OpaChild
+from policy.client import OpaEngine
+from runtime.model.effect import LeaseLostError
+from runtime.store.transactions.run_tx import RunTx
+from runtime.worker.worker import Worker
+from tests.bench import Bench, open_bench
+from tests.integration.conftest import PACK, Targets
+from tests.patience import MINUTE
+
+NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
+
+
+async def _runs(bench: Bench, count: int) -> list[str]:
+    return [(await bench.start("bench.note", {**NOTE, "incident": f"I{n}"}, ref=f"r{n}")).run_id for n in range(count)]
+
+
+async def _transaction(tx: RunTx) -> str:
+    """Say something on the run, and return the transaction in which it is said."""
+    tx.leaf("run.looked_at", {})
+    row = await (await tx.conn.execute("SELECT pg_current_xact_id()::text AS id")).fetchone()
+    assert row
+    return str(row["id"])
+
+
+async def _said(bench: Bench, run_id: str) -> int:
+    query = "SELECT 1 FROM audit_leaves WHERE run_id = %s AND leaf->>'event' = 'run.looked_at'"
+    return len(await bench.rows(query, run_id))
+
+
+async def test_what_is_done_to_many_runs_at_one_moment_is_one_commit(bench: Bench) -> None:
+    runs = await _runs(bench, 5)
+    ids = await asyncio.gather(*(bench.engine.on_run(run_id, _transaction) for run_id in runs))
+    assert len(set(ids)) == 1
+    assert [await _said(bench, run_id) for run_id in runs] == [1] * 5
+
+
+async def test_what_is_done_to_one_run_twice_goes_in_order_and_keeps_its_chain(bench: Bench) -> None:
+    (run_id,) = await _runs(bench, 1)
+    await asyncio.gather(*(bench.engine.on_run(run_id, _transaction) for _ in range(3)))
+    leaves = await bench.rows("SELECT seq, prev_hash, hash FROM audit_leaves WHERE run_id = %s ORDER BY seq", run_id)
+    assert [leaf["seq"] for leaf in leaves] == list(range(1, len(leaves) + 1))
+    assert all(after["prev_hash"] == before["hash"] for before, after in pairwise(leaves))
+    assert await _said(bench, run_id) == 3
+
+
+@pytest.mark.parametrize("error", [ValueError("a fault of ours"), LeaseLostError("eff_1")])
+async def test_a_poisoned_piece_of_a_set_holds_up_no_other(bench: Bench, error: Exception) -> None:
+    runs = await _runs(bench, 5)
+
+    async def poisoned(tx: RunTx) -> None:
+        tx.leaf("run.looked_at", {})
+        raise error
+
+    found = await asyncio.gather(
+        bench.engine.on_run(runs[0], poisoned),
+        *(bench.engine.on_run(run_id, _transaction) for run_id in runs[1:]),
+        return_exceptions=True,
+    )
+    assert found[0] is error
+    assert [await _said(bench, run_id) for run_id in runs] == [0, 1, 1, 1, 1]
+
+
+async def test_what_the_database_refuses_of_one_is_done_of_the_others(bench: Bench) -> None:
+    runs = await _runs(bench, 3)
+
+    async def refused(tx: RunTx) -> None:
+        await tx.conn.execute("SELECT 1 / 0")
+
+    found = await asyncio.gather(
+        *(bench.engine.on_run(run_id, _transaction) for run_id in runs[:2]),
+        bench.engine.on_run(runs[2], refused),
+        return_exceptions=True,
+    )
+    assert isinstance(found[2], psycopg.errors.DivisionByZero)
+    assert [await _said(bench, run_id) for run_id in runs] == [1, 1, 0]
+
+
+async def test_a_run_that_somebody_holds_holds_up_no_other(bench: Bench) -> None:
+    held, *others = await _runs(bench, 4)
+    async with bench.engine.pool.connection() as conn, conn.transaction():
+        await bench.engine.lock_run(conn, held)
+        waiting = asyncio.create_task(bench.engine.on_run(held, _transaction))
+        async with asyncio.timeout(MINUTE):
+            await asyncio.gather(*(bench.engine.on_run(run_id, _transaction) for run_id in others))
+        assert not waiting.done()
+    assert await waiting
+    assert [await _said(bench, run_id) for run_id in (held, *others)] == [1] * 4
+
+
+async def test_an_effect_whose_lease_was_lost_leaves_its_set(bench: Bench, targets: Targets) -> None:
+    runs = await _runs(bench, 3)
+    lost: list[str] = []
+
+    class Meddling:
+        async def __call__(self, call: Any) -> dict[str, Any]:
+            if not lost:
+                lost.append(call.run_id)
+                await bench.meddle("UPDATE effects SET attempt = attempt + 1 WHERE run_id = %s", call.run_id)
+            return {"ok": True}
+
+    targets.note.run = Meddling()  # type: ignore[method-assign]
+    await bench.settle()
+    ended = {run_id: (await bench.run(run_id))["status"] for run_id in runs}
+    assert ended == {run_id: "running" if run_id in lost else "succeeded" for run_id in runs}
+    receipts = await bench.rows("SELECT run_id FROM receipts WHERE document->>'step' = 'note'")
+    assert {row["run_id"] for row in receipts} == set(runs) - set(lost)
+
+
+async def test_limits_hold_for_all_that_begin_in_one_set(bench: Bench, targets: Targets) -> None:
+    run_id = (await bench.start("bench.fan", {})).run_id
+    await bench.settle()
+    assert len(targets.note.calls) == 20, "policy allows as many writes in one run"
+    assert (await bench.run(run_id))["status"] == "failed_terminal"
+
+
+class Counting(AsyncCursor[DictRow]):
+    """Counts the statements that are sent; BEGIN and COMMIT are none."""
+
+    sent = 0
+
+    async def execute(self, query: Any, *args: Any, **kwargs: Any) -> Any:
+        Counting.sent += 1
+        return await super().execute(query, *args, **kwargs)
+
+
+@asynccontextmanager
+async def _counted(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Bench]:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(dsn, policy, [PACK], targets.handlers(), cursor_factory=Counting) as bench,
+    ):
+        yield replace(bench, worker=Worker(bench.engine, concurrency=32))
+
+
+async def test_a_step_that_runs_alone_costs_few_statements(dsn: str, opa: OpaChild, targets: Targets) -> None:
+    sent = []
+    async with _counted(dsn, opa, targets) as bench:
+        await bench.start("bench.note", NOTE, ref="first")  # after which everything is cached
+        await bench.settle()
+        for trigger, payload in (("bench.note", {**NOTE, "text": "again"}), ("bench.chain", {"case": "C"})):
+            Counting.sent = 0
+            await bench.start(trigger, payload)
+            await bench.settle()
+            sent.append(Counting.sent)
+    assert len(targets.note.calls) == 12
+    assert (sent[1] - sent[0]) / 9 <= 8
+
+
+async def test_steps_that_run_together_share_their_statements(dsn: str, opa: OpaChild, targets: Targets) -> None:
+    async with _counted(dsn, opa, targets) as bench:
+        for number in range(32):
+            await bench.start("bench.chain", {"case": f"C{number}"}, ref=str(number))
+        Counting.sent = 0
+        await bench.settle()
+        assert len(targets.note.calls) == 320
+        assert Counting.sent / 320 <= 3
