@@ -8,6 +8,7 @@ from typing import Any
 from policy.model import PolicyText
 from receipts.canonical import digest_of
 from receipts.model import Receipt
+from runtime.model.effect import LeaseLostError
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
@@ -54,6 +55,7 @@ _RECEIVED = Kind(
         ("at", "timestamptz"),
     ),
     key=1,
+    taken=("uq_receipts_success", LeaseLostError),  # whoever holds the lease now has succeeded
 )
 
 

@@ -224,7 +224,7 @@ async def test_malformed_listing_of_the_policies_is_unavailable(listed: Any) -> 
     async def respond(writer: asyncio.StreamWriter, path: str) -> None:
         writer.write(http(json.dumps(listed if path == "/v1/policies" else reply(ANSWER)).encode()))
 
-    await fails(respond, r"result|valid dictionary")
+    await fails(respond, r"result|should be an object")
 
 
 async def test_server_that_recovers_answers_again() -> None:
