@@ -21,6 +21,7 @@ from tests.integration.conftest import Targets
 from tests.opa_server import copy_policies, question, start_opa
 from tests.patience import MINUTE, POLICY
 
+TRIES = 8
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
 COMPLETE: dict[str, Any] = {
     "outcome": "allow",
@@ -147,7 +148,10 @@ async def _nothing_leaves_until_back(bench: Bench, proxy: Proxy, targets: Target
     said = await bench.rows("SELECT count(*) AS n FROM audit_leaves WHERE leaf->>'event' = 'policy.unavailable'")
     assert said[0]["n"] == 1, "the outage is on record once, not once a try"
     proxy.fault = None
-    await bench.later(minutes=1)
+    for _ in range(TRIES):  # a machine that is busy may take longer than the product waits, once or twice
+        await bench.later(minutes=1)
+        if (await bench.run(run_id))["status"] != "running":
+            break
     assert (await bench.run(run_id))["status"] == "succeeded"
     assert len(targets.note.calls) == 1
 
