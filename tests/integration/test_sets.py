@@ -63,6 +63,7 @@ async def test_a_poisoned_piece_of_a_set_holds_up_no_other(bench: Bench, error: 
 
     async def poisoned(tx: RunTx) -> None:
         tx.leaf("run.looked_at", {})
+        await tx.flush()  # it is gathered, and must never be written
         raise error
 
     found = await asyncio.gather(

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from contextlib import asynccontextmanager
 from typing import Any
 
-from psycopg import AsyncConnection, AsyncCursor, AsyncTransaction
+from psycopg import AsyncConnection, AsyncCursor, AsyncTransaction, ProgrammingError
 from psycopg.errors import UniqueViolation
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow
@@ -29,7 +29,9 @@ class TellingConnection(AsyncConnection[DictRow]):
         self._waiting.append(tell)
 
     async def gather(self, kind: Kind, row: Sequence[Any]) -> None:
-        """Have a row written together with others of this transaction."""
+        """Have a row written together with others of this transaction, without which nobody would ever write it."""
+        if self.info.transaction_status == TransactionStatus.IDLE:
+            raise ProgrammingError(f"a row of {kind.table} was gathered outside a transaction")
         if self._gathered.holds(kind, row):
             await self.write()
         self._gathered.add(kind, row)
@@ -61,6 +63,15 @@ class TellingConnection(AsyncConnection[DictRow]):
         return await super().execute(query.encode(), values)
 
     @asynccontextmanager
+    async def _writing(self) -> AsyncIterator[None]:
+        """Write what the block gathers; where it fails, forget it: the next statement must not write it after all."""
+        try:
+            yield
+            await self.write()
+        finally:
+            self._gathered = Gathered()
+
+    @asynccontextmanager
     async def transaction(
         self,
         savepoint_name: str | None = None,
@@ -69,15 +80,12 @@ class TellingConnection(AsyncConnection[DictRow]):
         """Do as psycopg does, and then tell."""
         if self.info.transaction_status != TransactionStatus.IDLE:
             await self.write()
-            async with super().transaction(savepoint_name, force_rollback) as tx:
+            async with super().transaction(savepoint_name, force_rollback) as tx, self._writing():
                 yield tx
-                await self.write()
             return
         self._waiting.clear()
-        self._gathered = Gathered()
-        async with super().transaction(savepoint_name, force_rollback) as tx:
+        async with super().transaction(savepoint_name, force_rollback) as tx, self._writing():
             yield tx
-            await self.write()
         waiting, self._waiting = self._waiting, []
         for tell in waiting if not force_rollback else ():
             tell()
