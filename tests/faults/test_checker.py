@@ -120,6 +120,7 @@ MEDDLED = {
         "effects_are_allowed",
     ),
     "a receipt that is gone": ("DELETE FROM receipts", "effects_happen_once"),
+    "a message's receipt that is gone": ("DELETE FROM receipts WHERE document->>'step' = ''", "records_are_in_chains"),
     "a receipt that was changed": (
         'UPDATE receipts SET document = (document::jsonb || \'{"error": "no"}\')::json',
         "records_are_in_chains",

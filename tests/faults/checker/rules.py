@@ -113,8 +113,11 @@ def chains_hold(facts: Facts) -> Iterator[str]:
 
 
 def records_are_in_chains(facts: Facts) -> Iterator[str]:
-    """Each receipt and decision gives its digest, and a leaf of its run names it."""
+    """Each receipt and decision gives its digest and is named by a leaf of its run, and what a leaf names is there."""
     named = _named(facts)
+    there = {(row["run_id"], row["digest"]) for table in ("receipts", "decisions") for row in facts.tables[table]}
+    for run_id, _ in named.keys() - there:
+        yield f"run {run_id}: a leaf names a receipt or decision that is not there"
     for table in ("receipts", "decisions"):
         for row in facts.tables[table]:
             if digest(row["document"]) != row["digest"]:
