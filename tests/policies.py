@@ -1,5 +1,6 @@
 """A policy between the runtime and the real one, for tests that change what is answered."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,13 +8,13 @@ from policy.model import PolicyEngine, PolicyText, PolicyUnavailableError, Quest
 
 
 @dataclass
-class Between:
+class Between(ABC):
     """Asks the real policy, and answers what `changed` makes of its verdicts."""
 
     real: PolicyEngine
 
-    async def changed(self, question: Question, verdict: Verdict) -> Verdict:
-        raise NotImplementedError
+    @abstractmethod
+    async def changed(self, question: Question, verdict: Verdict) -> Verdict: ...
 
     async def ask(self, question: Question) -> Verdict:
         return await self.changed(question, await self.real.ask(question))

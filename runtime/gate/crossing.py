@@ -100,16 +100,16 @@ class Crossing:
 
     async def finish(self, result: JsonObject | Exception) -> None:
         """Write what happened; a database that blinks must not turn it into doubt, so it is tried while fenced."""
-        for pause in FINISH_PAUSES:
+        for pause in (*FINISH_PAUSES, None):
             try:
                 self.heir = await self.write(partial(self._outcome, result))
+                break
             except AWAY as error:
+                if pause is None:
+                    raise
                 log.warning("outcome of effect %s not written yet: %s", self.effect.effect_id, error)
                 await asyncio.sleep(pause)
-            else:
-                at(Point.ATTEMPT_ENDED)
-                return
-        self.heir = await self.write(partial(self._outcome, result))
+        at(Point.ATTEMPT_ENDED)
 
     async def _outcome(self, result: JsonObject | Exception, passage: Passage) -> Effect | None:
         engine, tx = self.engine, passage.tx

@@ -257,7 +257,7 @@ class _Gate(Crossing):
             return False
 
         async def work(passage: Passage) -> bool:
-            if await self._is_over(passage):
+            if await self._settle_if_over(passage):
                 return False
             if await self._counts_otherwise(passage) or not await self._use_approval(passage):
                 status = EffectStatus.IN_DOUBT if passage.attempt.is_repeat else EffectStatus.PENDING
@@ -281,7 +281,8 @@ class _Gate(Crossing):
         """Return whether nothing has happened to the run since the facts were read of which policy was told."""
         return passage.tx.is_as_at(passage.attempt.facts.version)
 
-    async def _is_over(self, passage: Passage) -> bool:
+    async def _settle_if_over(self, passage: Passage) -> bool:
+        """Settle the effect if its step has ended since the facts were read; False if it is still wanted."""
         return not self._is_as_asked(passage) and await settlement.settle_if_step_ended(passage)
 
     async def _counts_otherwise(self, passage: Passage) -> bool:
