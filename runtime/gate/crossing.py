@@ -57,14 +57,21 @@ class Crossing:
         self.handler: Handler | None = engine.handlers.get(f"{self.effect.connector}::{self.effect.operation}")
 
     async def write(self, work: Callable[[Passage], Awaitable[T]]) -> T:
-        """Lock the run, write what is to be written of this passage, and commit, together with others."""
+        """Lock the run, write what is to be written of this passage, and commit, together with others.
+
+        What a transaction that was undone had noted on the attempt is forgotten with it.
+        """
         before = self.attempt
 
         async def on(tx: RunTx) -> T:
-            self.attempt = replace(before)  # whatever a transaction that was undone had noted on it
+            self.attempt = replace(before)
             return await work(Passage(self.engine, tx, self.attempt))
 
-        return await self.engine.on_run(self.effect.run_id, on)
+        try:
+            return await self.engine.on_run(self.effect.run_id, on)
+        except Exception:
+            self.attempt = before
+            raise
 
     async def call(self, work: Callable[[Call], Awaitable[T]], seconds: float) -> T:
         """Call the connector, within a time."""

@@ -320,7 +320,7 @@ async def test_an_effect_that_kills_its_worker_comes_to_an_end(bench: Bench) -> 
         bench.clock.move(minutes=5)
         now = bench.clock()
         leased = await bench.lease("doomed")
-        async with bench.engine.pool.connection() as conn:
+        async with bench.engine.pool.connection() as conn, conn.transaction():
             for effect in leased:
                 await effects.begin_attempt(conn, effect, now=now, decision_id="dec_x", digest=effect.digest)
         bench.clock.move(seconds=1)

@@ -273,3 +273,17 @@ async def test_an_outcome_that_cannot_be_written_for_a_moment_is_no_doubt(
     assert (await bench.run(run_id))["status"] == "succeeded"
     assert len(targets.note.calls) == 1
     assert [receipt["outcome"] for receipt in await _receipts(bench, run_id)] == ["success"]
+
+
+async def test_what_could_not_begin_has_no_receipt_of_an_attempt(bench: Bench, targets: Targets) -> None:
+    first = (await bench.start("bench.note", NOTE, ref="1")).run_id
+    await start_run(bench.engine, first)
+    await bench.meddle("UPDATE effects SET claimed = true, status = 'dispatched' WHERE run_id = %s", first)
+    second = (await bench.start("bench.note", NOTE, ref="2")).run_id
+    await bench.settle()
+    assert (await _effect(bench, second))["error"] == "another effect acts under its idempotency key"
+    await bench.later(days=2)
+    assert (await bench.run(second))["status"] == "failed_terminal"
+    assert targets.note.calls == []
+    (receipt,) = await _receipts(bench, second)
+    assert (receipt["outcome"], receipt["decision_id"]) == ("failure", None), "no decision of its own is on record"
