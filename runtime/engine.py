@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -14,11 +14,13 @@ from receipts.privacy import Privacy
 from runtime.clock import Clock
 from runtime.handlers import Handler
 from runtime.model.effect import Effect
+from runtime.model.notification import Addressed, Notification, PayloadError
 from runtime.model.passage import PassageFacts
+from runtime.store import notifications
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.definitions import Definitions
 from runtime.store.leasing.passages import read_all_facts
-from runtime.store.transactions.batches import Batches
+from runtime.store.transactions.batches import Batches, apart
 from runtime.store.transactions.run_tx import RunTx, UnknownRunError, lock_runs
 from runtime.store.transactions.together import Piece, Together
 
@@ -28,6 +30,10 @@ _QUESTIONS, _REQUESTS = 16, 4
 """Questions in one request to policy, and requests under way."""
 _FACTS = 64
 """Effects whose facts are read at once."""
+_NOTIFICATIONS = 64
+"""Notifications that are written, or looked at, at once."""
+HEAD_START = timedelta(seconds=2)
+"""For so long whoever has recorded a notification is left to apply it; then any worker does."""
 
 
 def new_id(prefix: str) -> str:
@@ -109,7 +115,7 @@ class Engine:
 
     async def lock_run(self, conn: Conn, run_id: str, request_id: str = "") -> RunTx:
         """Lock a run of the tenant in the caller's transaction; the caller flushes. Raise UnknownRunError."""
-        tx = (await self._lock_runs(conn, {run_id}, wait=True))[run_id]
+        tx = (await self.lock_runs(conn, {run_id}, wait=True))[run_id]
         tx.request_id = request_id or tx.request_id
         return tx
 
@@ -136,10 +142,35 @@ class Engine:
             return await read_all_facts(conn, effects)
 
     @cached_property
-    def _together(self) -> Together:
-        return Together(self.pool, self._lock_runs)
+    def addressed(self) -> Batches[str, Addressed]:
+        """Return what gives a notification and what it is for, read together with others; it raises PayloadError."""
+        return Batches(apart(self._read_addressed), most=_NOTIFICATIONS, at_once=1)
 
-    async def _lock_runs(self, conn: Conn, run_ids: Collection[str], *, wait: bool) -> dict[str, RunTx]:
+    async def _read_addressed(self, ids: Sequence[str]) -> Sequence[Addressed | PayloadError | LookupError]:
+        async with self.pool.connection() as conn:
+            return await notifications.addressed(conn, ids)
+
+    @cached_property
+    def record(self) -> Batches[Notification, str]:
+        """Return what writes a notification, together with others, for its writer to apply; it gives the first's id."""
+        return Batches(apart(self._record_all), most=_NOTIFICATIONS, at_once=1)
+
+    async def _record_all(self, new: Sequence[Notification]) -> Sequence[str | Coroutine[object, object, str]]:
+        """Write notifications in one commit; a repeat is counted on the first in one of its own."""
+        now = self.clock()
+        async with self.pool.connection() as conn:
+            written = await notifications.record_all(conn, new, now, now + HEAD_START)
+        return [one.notification_id if one.notification_id in written else self._record(one) for one in new]
+
+    async def _record(self, new: Notification) -> str:
+        async with self.pool.connection() as conn:
+            return await notifications.record(conn, new, self.clock())
+
+    @cached_property
+    def _together(self) -> Together:
+        return Together(self.pool, self.lock_runs)
+
+    async def lock_runs(self, conn: Conn, run_ids: Collection[str], *, wait: bool) -> dict[str, RunTx]:
         """Lock runs of the tenant; those that others hold are left out, or waited for."""
         found = await lock_runs(conn, self.tenant, run_ids, self.clock(), self.definitions, self.privacy, wait=wait)
         if wait and len(found) < len(set(run_ids)):

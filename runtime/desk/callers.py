@@ -13,7 +13,7 @@ from runtime.inbox import inbox
 from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
-from runtime.store import directory, notifications, runs
+from runtime.store import directory, runs
 
 __all__ = ["Answer", "AnswerConflictError", "CallerDesk", "Grants", "TriggerConflictError", "TriggerError"]
 
@@ -98,8 +98,7 @@ class CallerDesk:
         return notification_id, await inbox.apply(self.engine, notification_id)
 
     async def _expect_same(self, first_id: str, again: Notification) -> None:
-        async with self.engine.pool.connection() as conn:
-            first = await notifications.get_notification(conn, first_id)
+        first = (await self.engine.addressed(first_id)).notification
         if first.forgotten:  # long ago: what it said exactly is not known any more
             return
         if (first.correlation_key, _said(first)) != (again.correlation_key, _said(again)):

@@ -13,7 +13,7 @@ from runtime.definitions.model import Verb
 from runtime.model.json_limits import fault
 from runtime.model.notification import Answer, AnswerCode, CompletionPayload
 from runtime.model.states import WaitType
-from runtime.model.wait import Correlate, OnInvalid, Wait
+from runtime.model.wait import Correlate, NamedWait, OnInvalid, Wait
 from runtime.planning.planner import ParamsError, fits
 
 _BY_PEOPLE = (WaitType.HUMAN_TASK, WaitType.APPROVAL)
@@ -45,7 +45,12 @@ def refuse_answer(wait: Wait, verb: Verb, answer: Answer) -> AnswerRefusal | Non
     return None if wrong is None else AnswerRefusal(AnswerCode.INVALID, wrong)
 
 
-def is_token_of(wait: Wait, token: str) -> bool:
+def meant_by(wait: NamedWait, answer: Answer) -> bool:
+    """Return whether the answer carries the wait's token."""
+    return answer.token is not None and is_token_of(wait, answer.token)
+
+
+def is_token_of(wait: Wait | NamedWait, token: str) -> bool:
     """Return whether the token is the wait's, in a time that tells nothing."""
     return hmac.compare_digest(token.encode(), wait.token.encode())
 

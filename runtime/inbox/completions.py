@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 
-from runtime.engine import Engine
-from runtime.inbox.answer_rules import content_fault, is_token_of, refuse_answer
+from runtime.inbox.answer_rules import content_fault, refuse_answer
 from runtime.inbox.early import EARLY_LASTS
+from runtime.inbox.matter import Matter
 from runtime.model.json_limits import error_text
-from runtime.model.notification import Answer, AnswerCode, Applied, CompletionPayload, Notification
+from runtime.model.notification import Answer, AnswerCode, Applied, CompletionPayload
 from runtime.model.states import NotificationStatus, StepStatus, WaitStatus
-from runtime.model.wait import Wait
+from runtime.model.wait import NamedWait, Wait
 from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved
 from runtime.store import waits
-from runtime.store.database.pool import Conn
 from runtime.store.transactions.run_tx import RunTx
 
 
@@ -20,7 +19,7 @@ from runtime.store.transactions.run_tx import RunTx
 class _Outcome:
     """What an answer did to one wait."""
 
-    wait: Wait
+    wait: Wait | NamedWait
     status: NotificationStatus
     code: AnswerCode | None = None
     reason: str = ""
@@ -30,18 +29,22 @@ class _Outcome:
         return {**facts, "status": str(self.status), "code": str(self.code or ""), "reason": self.reason}
 
 
-async def apply_answer(engine: Engine, conn: Conn, notification: Notification, answer: Answer) -> Applied:
+async def apply_answer(matter: Matter, answer: Answer) -> Applied:
     """Give an answer to every wait that it is for: completions end them, word of progress is put on record."""
-    named = await waits.waits_under(conn, notification.tenant, notification.correlation_key)
-    if not named:
-        return await _unmatched(conn, notification, answer)
-    meant = [wait for wait in named if answer.token is not None and is_token_of(wait, answer.token)]
-    return _sum_up([await _answer(engine, conn, notification, answer, wait) for wait in meant or named])
+    if not matter.waits:
+        return await _unmatched(matter, answer)
+    outcomes = []
+    for named in matter.waits:
+        outcomes.append(await _answer(matter, answer, named))
+        if len(matter.waits) > 1:
+            await matter.conn.write()  # the next may be of the same run, and finds what was written before it
+    return _sum_up(outcomes)
 
 
-async def _unmatched(conn: Conn, notification: Notification, answer: Answer) -> Applied:
+async def _unmatched(matter: Matter, answer: Answer) -> Applied:
     """Nothing waits under the key: too late, too early, or for nobody, since a token exists only once its wait does."""
-    if await waits.had_wait(conn, notification.tenant, notification.correlation_key):
+    notification = matter.notification
+    if await waits.had_wait(matter.conn, notification.tenant, notification.correlation_key):
         status, code, reason = NotificationStatus.STALE, AnswerCode.LATE, "no step waits for this any more"
     elif answer.token is None:
         reason = f"no step waits for this yet; it is kept for {EARLY_LASTS.days} days"
@@ -51,36 +54,35 @@ async def _unmatched(conn: Conn, notification: Notification, answer: Answer) -> 
     return Applied(status, {"code": code, "reason": reason})
 
 
-async def _answer(engine: Engine, conn: Conn, notification: Notification, answer: Answer, named: Wait) -> _Outcome:
-    tx = await engine.lock_run(conn, named.run_id, notification.request_id)
-    wait = await waits.wait_by_id(conn, named.wait_id)  # again, under the run's lock
+async def _answer(matter: Matter, answer: Answer, named: NamedWait) -> _Outcome:
+    tx, actor = matter.runs[named.run_id], matter.notification.actor
+    wait = await tx.loads.wait(named)  # as it is under the run's lock
     if wait is None:
         return _Outcome(named, NotificationStatus.STALE, AnswerCode.LATE, "no step waits for this any more")
     refusal = refuse_answer(wait, (await tx.definition()).verb_of(wait.step), answer)
     if refusal is not None:
         reason = error_text((await tx.privacy()).text(refusal.reason))
-        refused = {"notification_id": notification.notification_id, "code": str(refusal.code), "reason": reason}
-        tx.leaf("notification.refused", refused, actor=notification.actor, step=wait.step)
-        outcome = _Outcome(wait, NotificationStatus.REFUSED, refusal.code, reason)
-    elif isinstance(answer, CompletionPayload):
-        await _complete(engine, tx, notification, answer, wait)
-        outcome = _Outcome(wait, NotificationStatus.APPLIED)
+        refused = {
+            "notification_id": matter.notification.notification_id,
+            "code": str(refusal.code),
+            "reason": reason,
+        }
+        tx.leaf("notification.refused", refused, actor=actor, step=wait.step)
+        return _Outcome(wait, NotificationStatus.REFUSED, refusal.code, reason)
+    if isinstance(answer, CompletionPayload):
+        await _complete(matter, tx, answer, wait)
     else:  # it resumes nothing (seed 1, section 7.3)
         message = (await tx.privacy()).text(answer.message)
-        tx.leaf("wait.progress", {"message": message}, actor=notification.actor, step=wait.step)
-        outcome = _Outcome(wait, NotificationStatus.APPLIED)
-    await tx.flush()
-    return outcome
+        tx.leaf("wait.progress", {"message": message}, actor=actor, step=wait.step)
+    return _Outcome(wait, NotificationStatus.APPLIED)
 
 
-async def _complete(
-    engine: Engine, tx: RunTx, notification: Notification, answer: CompletionPayload, wait: Wait
-) -> None:
+async def _complete(matter: Matter, tx: RunTx, answer: CompletionPayload, wait: Wait) -> None:
     moved = await _moved(tx, wait, answer)
-    await waits.close_wait(tx.conn, wait.wait_id, WaitStatus.COMPLETED, tx.now)
-    completed = {"type": str(wait.type), "notification_id": notification.notification_id}
-    tx.leaf("wait.completed", completed, actor=notification.actor, step=wait.step)
-    await advance(engine, tx, moved)
+    await waits.close_wait(tx.conn, wait, WaitStatus.COMPLETED, tx.now)
+    completed = {"type": str(wait.type), "notification_id": matter.notification.notification_id}
+    tx.leaf("wait.completed", completed, actor=matter.notification.actor, step=wait.step)
+    await advance(matter.engine, tx, moved)
 
 
 async def _moved(tx: RunTx, wait: Wait, answer: CompletionPayload) -> StepMoved:

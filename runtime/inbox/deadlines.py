@@ -1,73 +1,64 @@
 """What the clock says to a wait: its deadline has come, or time runs short."""
 
-from runtime.engine import Engine
 from runtime.inbox.endings import end_approval
+from runtime.inbox.matter import Matter
 from runtime.model.approval import ApprovalStatus
 from runtime.model.messages import TimeRunsShort
-from runtime.model.notification import Applied, DeadlinePayload, EscalationPayload, Notification
+from runtime.model.notification import Applied
 from runtime.model.states import NotificationStatus, StepStatus, WaitStatus, WaitType
 from runtime.model.wait import Wait
 from runtime.outbox import messages
 from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved
 from runtime.store import approvals, waits
-from runtime.store.database.pool import Conn
 from runtime.store.transactions.run_tx import RunTx
 
 
-async def apply_deadline(engine: Engine, conn: Conn, notification: Notification, payload: DeadlinePayload) -> Applied:
+async def apply_deadline(matter: Matter) -> Applied:
     """A deadline has come: a timer fires, an approval expires, a wait for others times out."""
-    owned = await _own_wait(engine, conn, notification, payload)
+    owned = await _own_wait(matter)
     if isinstance(owned, Applied):
         return owned
-    tx, wait = owned
+    engine, (tx, wait) = matter.engine, owned
     if wait.approval_id is not None:
-        approval = await approvals.get_approval(conn, wait.approval_id, lock=True)
+        approval = await approvals.get_approval(tx.conn, wait.approval_id, lock=True)
         if approval is not None:
-            counted = await approvals.votes_of(conn, approval.approval_id)
+            counted = await approvals.votes_of(tx.conn, approval.approval_id)
             await end_approval(engine, tx, approval, ApprovalStatus.EXPIRED, counted)
-        await waits.close_wait(conn, wait.wait_id, WaitStatus.TIMED_OUT, tx.now)  # whatever the approval says
+        await waits.close_wait(tx.conn, wait, WaitStatus.TIMED_OUT, tx.now)  # whatever the approval says
     elif wait.type == WaitType.TIMER:
-        await waits.close_wait(conn, wait.wait_id, WaitStatus.COMPLETED, tx.now)
+        await waits.close_wait(tx.conn, wait, WaitStatus.COMPLETED, tx.now)
         await advance(engine, tx, StepMoved(wait.step, StepStatus.SUCCEEDED, {}))
     else:
-        await waits.close_wait(conn, wait.wait_id, WaitStatus.TIMED_OUT, tx.now)
+        await waits.close_wait(tx.conn, wait, WaitStatus.TIMED_OUT, tx.now)
         tx.leaf("wait.timed_out", {"type": wait.type, "correlation_key": wait.correlation_key}, step=wait.step)
         await advance(engine, tx, StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error="no answer in time"))
-    await tx.flush()
     return Applied(NotificationStatus.APPLIED, {"run_id": wait.run_id, "step": wait.step})
 
 
-async def apply_escalation(
-    engine: Engine, conn: Conn, notification: Notification, payload: EscalationPayload
-) -> Applied:
+async def apply_escalation(matter: Matter) -> Applied:
     """Time runs short: ask those who are next in line, and say so. Nothing is granted by it."""
-    owned = await _own_wait(engine, conn, notification, payload)
+    owned = await _own_wait(matter)
     if isinstance(owned, Applied):
         return owned
-    tx, wait = owned
-    if not await waits.mark_escalated(conn, wait.wait_id):
+    engine, (tx, wait) = matter.engine, owned
+    if not await waits.mark_escalated(tx.conn, wait.wait_id):
         return Applied(NotificationStatus.STALE, {"reason": "escalated before"})
     groups = list(wait.escalate_to)
     tx.leaf("wait.escalated", {"type": wait.type, "to": groups}, step=wait.step, approval_id=wait.approval_id)
     if wait.approval_id is not None:
-        await approvals.touch(conn, wait.approval_id, escalated=True)
+        await approvals.touch(tx.conn, wait.approval_id, escalated=True)
         await messages.card_changed(engine, tx, wait.approval_id)
     said = TimeRunsShort(run=await messages.run_name(tx), step=wait.step, groups=groups)
     await messages.tell_thread(engine, tx, wait.approval_id, f"escalated:{wait.wait_id}", said)
     await messages.tell_groups(engine, tx, groups, f"escalated:{wait.wait_id}", said, wait.approval_id)
-    await tx.flush()
     return Applied(NotificationStatus.APPLIED, {"run_id": wait.run_id, "step": wait.step})
 
 
-async def _own_wait(
-    engine: Engine, conn: Conn, notification: Notification, payload: DeadlinePayload | EscalationPayload
-) -> tuple[RunTx, Wait] | Applied:
-    """Return the locked run and the wait behind a signal of our own; its token tells a stale one."""
-    stale = Applied(NotificationStatus.STALE, {"reason": "the wait has ended"})
-    wait = await waits.wait_by_id(conn, payload.wait_id)
-    if wait is None or wait.token != payload.token:
-        return stale
-    tx = await engine.lock_run(conn, wait.run_id, notification.request_id)
-    wait = await waits.wait_by_id(conn, wait.wait_id)
-    return (tx, wait) if wait is not None else stale
+async def _own_wait(matter: Matter) -> tuple[RunTx, Wait] | Applied:
+    """Return the locked run and the wait behind a signal of our own; its token told a stale one."""
+    for named in matter.waits:
+        tx = matter.runs[named.run_id]
+        if wait := await tx.loads.wait(named):
+            return tx, wait
+    return Applied(NotificationStatus.STALE, {"reason": "the wait has ended"})

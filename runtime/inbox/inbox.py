@@ -5,7 +5,8 @@ What is wrong with a notification makes it a dead letter; a fault of ours does n
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any
 
@@ -17,10 +18,12 @@ from runtime.inbox.cancellations import apply_cancel
 from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
 from runtime.inbox.letters import apply_to_letter
+from runtime.inbox.matter import Matter, runs_meant, waits_meant
 from runtime.inbox.retries import apply_retry
 from runtime.model.approval import RefusalCode
 from runtime.model.json_limits import error_text, first_line
 from runtime.model.notification import (
+    Addressed,
     Applied,
     CancelPayload,
     CompletionPayload,
@@ -38,22 +41,27 @@ from runtime.model.states import NotificationStatus
 from runtime.outbox.retry import delay
 from runtime.store import notifications
 from runtime.store.database.pool import AWAY, Conn
+from runtime.store.transactions.loads import Loads
+from runtime.store.transactions.run_tx import RunTx
 
 NOT_NOW = "This could not be recorded just now, and will be tried again."
 
 _BACKOFF = Retry(1, "exponential", timedelta(seconds=1), timedelta(minutes=10))
 """How long a notification is left alone that a fault of ours kept from being applied; nothing ends it but the mend."""
 
+_OPEN = (NotificationStatus.RECEIVED, NotificationStatus.EARLY)
+
 log = logging.getLogger(__name__)
 
 
 async def record(engine: Engine, notification: Notification) -> str:
-    """Write a notification durably and return its id; a repeat returns the first's id."""
+    """Write a notification durably and return its id; a repeat returns the first's id.
+
+    Whoever records it applies it; if nobody has within the `HEAD_START`, a worker does.
+    """
     at(Point.NOTIFICATION_RECORDING)
-    async with engine.pool.connection() as conn:
-        notification_id = await notifications.record(conn, notification, engine.clock())
+    notification_id = await engine.record(notification)
     at(Point.NOTIFICATION_RECORDED)
-    engine.wakeup.poke()
     return notification_id
 
 
@@ -76,7 +84,7 @@ async def _bury(engine: Engine, notification_id: str, error: PayloadError) -> Ma
     reason = error_text(engine.privacy.text(str(error)))
     facts = _told(RefusalCode.UNUSABLE, NotificationStatus.DEAD_LETTER, reason)
     log.warning("notification %s is a dead letter: %s", notification_id, reason)
-    async with engine.pool.connection() as conn:
+    async with engine.pool.connection() as conn, conn.transaction():
         await notifications.mark(conn, notification_id, NotificationStatus.DEAD_LETTER, facts, engine.clock())
     return facts
 
@@ -105,37 +113,66 @@ def _told(code: RefusalCode, status: NotificationStatus, reason: str) -> dict[st
 
 
 async def _apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
-    async with engine.pool.connection() as conn, conn.transaction():
-        notification = await notifications.get_notification(conn, notification_id)
-        if notification.status is NotificationStatus.EARLY:  # sent again: its wait may have opened
-            await notifications.move(
-                conn, notification_id, notification.status, NotificationStatus.RECEIVED, None, engine.clock()
-            )
-        elif notification.status is not NotificationStatus.RECEIVED:
-            return notification.outcome or {}
-        applied = await _dispatch(engine, conn, notification)
-        facts = {**applied.facts, "status": str(applied.status)}
-        await notifications.mark(conn, notification_id, applied.status, facts, engine.clock())
-        at(Point.NOTIFICATION_APPLYING)
+    """Apply it under the locks of the runs that it is for: of one together with others, of many or none by itself."""
+    found = await engine.addressed(notification_id)
+    if found.notification.status not in _OPEN:
+        return found.notification.outcome or {}
+    runs = runs_meant(found)
+    if len(runs) == 1:
+        (run_id,) = runs
+        facts = await engine.on_run(run_id, lambda tx: _settle(engine, found, tx.conn, tx.loads, {tx.run_id: tx}))
+    else:
+        facts = await _apply_alone(engine, found, runs)
     at(Point.NOTIFICATION_APPLIED)
-    if applied.status is NotificationStatus.DEAD_LETTER:
+    if facts.get("status") == NotificationStatus.DEAD_LETTER:
         log.warning("notification %s is a dead letter: %s", notification_id, facts.get("reason") or facts["code"])
     return facts
 
 
-async def _dispatch(engine: Engine, conn: Conn, notification: Notification) -> Applied:
-    match notification.payload:
+async def _apply_alone(engine: Engine, found: Addressed, run_ids: Collection[str]) -> Mapping[str, Any]:
+    async with engine.pool.connection() as conn, conn.transaction():
+        runs = await engine.lock_runs(conn, run_ids, wait=True) if run_ids else {}
+        facts = await _settle(engine, found, conn, Loads(conn), runs)
+        for tx in runs.values():
+            await tx.flush()
+    return facts
+
+
+async def _settle(
+    engine: Engine, found: Addressed, conn: Conn, loads: Loads, runs: Mapping[str, RunTx]
+) -> Mapping[str, Any]:
+    """Apply a notification, unless somebody has meanwhile; the runs' locks come before its own."""
+    notification = found.notification
+    standing = await loads.standing(notification.notification_id)
+    if standing.status is NotificationStatus.EARLY:  # sent again: its wait may have opened
+        await notifications.move(
+            conn, notification.notification_id, standing.status, NotificationStatus.RECEIVED, None, engine.clock()
+        )
+    elif standing.status is not NotificationStatus.RECEIVED:
+        return standing.outcome or {}
+    with ExitStack() as asked:
+        for tx in runs.values():
+            asked.enter_context(tx.asked_by(notification.request_id))
+        applied = await _dispatch(Matter(engine, conn, loads, notification, waits_meant(found), runs))
+    facts = {**applied.facts, "status": str(applied.status)}
+    await notifications.mark(conn, notification.notification_id, applied.status, facts, engine.clock())
+    at(Point.NOTIFICATION_APPLYING)
+    return facts
+
+
+async def _dispatch(matter: Matter) -> Applied:
+    match matter.notification.payload:
         case VotePayload() as payload:
-            return await votes.apply_vote(engine, conn, notification, payload)
+            return await votes.apply_vote(matter, payload)
         case CompletionPayload() | ProgressPayload() as payload:
-            return await apply_answer(engine, conn, notification, payload)
-        case DeadlinePayload() as payload:
-            return await apply_deadline(engine, conn, notification, payload)
-        case EscalationPayload() as payload:
-            return await apply_escalation(engine, conn, notification, payload)
+            return await apply_answer(matter, payload)
+        case DeadlinePayload():
+            return await apply_deadline(matter)
+        case EscalationPayload():
+            return await apply_escalation(matter)
         case CancelPayload() as payload:
-            return await apply_cancel(engine, conn, notification, payload)
+            return await apply_cancel(matter, payload)
         case RetryPayload() as payload:
-            return await apply_retry(engine, conn, notification, payload)
+            return await apply_retry(matter, payload)
         case RequeuePayload() | DropPayload() as payload:
-            return await apply_to_letter(engine, conn, notification, payload)
+            return await apply_to_letter(matter, payload)

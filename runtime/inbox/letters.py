@@ -1,16 +1,14 @@
 """The desk of dead letters: somebody has one looked at again, or puts it away. The act is a notification of its own."""
 
-from runtime.engine import Engine
-from runtime.model.notification import Applied, DropPayload, Notification, RequeuePayload
+from runtime.inbox.matter import Matter
+from runtime.model.notification import Applied, DropPayload, RequeuePayload
 from runtime.model.states import NotificationStatus
 from runtime.store import notifications
-from runtime.store.database.pool import Conn
 
 
-async def apply_to_letter(
-    engine: Engine, conn: Conn, notification: Notification, payload: RequeuePayload | DropPayload
-) -> Applied:
+async def apply_to_letter(matter: Matter, payload: RequeuePayload | DropPayload) -> Applied:
     """Requeue or drop a dead letter of the tenant."""
+    engine, conn, notification = matter.engine, matter.conn, matter.notification
     status = await notifications.lock_status(conn, notification.tenant, payload.letter_id)
     if status is not NotificationStatus.DEAD_LETTER:
         reason = "there is no such notification" if status is None else f"it is no dead letter: {status}"
@@ -18,7 +16,7 @@ async def apply_to_letter(
     now = engine.clock()
     if isinstance(payload, RequeuePayload):
         await notifications.move(conn, payload.letter_id, status, NotificationStatus.RECEIVED, None, now)
-        engine.wakeup.poke()
+        conn.on_commit(engine.wakeup.poke)
     else:
         dropped = {
             "status": str(NotificationStatus.DROPPED),

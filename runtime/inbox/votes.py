@@ -8,6 +8,7 @@ from receipts.chain import Actor
 from runtime.approvals.rules import Ballot, refuse_vote, tally
 from runtime.engine import Engine
 from runtime.inbox.endings import end_approval
+from runtime.inbox.matter import Matter
 from runtime.model.actor import Person
 from runtime.model.approval import Approval, ApprovalStatus, AskKind, Refusal, RefusalCode, Vote
 from runtime.model.messages import VoteCounted
@@ -23,24 +24,19 @@ UNKNOWN_APPROVAL = Refusal(RefusalCode.UNKNOWN)
 _CLOSED = (RefusalCode.CLOSED, RefusalCode.EXPIRED, RefusalCode.STALE)
 
 
-async def apply_vote(engine: Engine, conn: Conn, notification: Notification, payload: VotePayload) -> Applied:
+async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
     """Count a click, or refuse it; either way the run's chain says so."""
-    found = await approvals.get_approval(conn, payload.approval_id)
-    if found is None:
+    engine, tx = matter.engine, matter.run()
+    approval = None if tx is None else await approvals.get_approval(tx.conn, payload.approval_id, lock=True)
+    if tx is None or approval is None:
         return _refused(NotificationStatus.DEAD_LETTER, UNKNOWN_APPROVAL, None)
-    tx = await engine.lock_run(conn, found.run_id, notification.request_id)
-    approval = await approvals.get_approval(conn, found.approval_id, lock=True)
-    if approval is None or tx.tenant != notification.tenant:
-        return _refused(NotificationStatus.DEAD_LETTER, UNKNOWN_APPROVAL, None)
-    person = await _voter(conn, notification.tenant, payload)
+    person = await _voter(tx.conn, tx.tenant, payload)
     refusal = person if isinstance(person, Refusal) else await _refusal(tx, approval, person, payload)
-    if isinstance(person, Refusal) or refusal is not None:
-        applied = _refuse(tx, approval, payload, refusal or UNKNOWN_APPROVAL)
-        if payload.stamp not in ("", approval.stamp):
-            await messages.card_outdated(engine, tx, approval, f"seen:{payload.team}:{payload.user}")
-    else:
-        applied = await _count(engine, tx, approval, person, notification, payload)
-    await tx.flush()
+    if not isinstance(person, Refusal) and refusal is None:
+        return await _count(engine, tx, approval, person, matter.notification, payload)
+    applied = _refuse(tx, approval, payload, refusal or UNKNOWN_APPROVAL)
+    if payload.stamp not in ("", approval.stamp):
+        await messages.card_outdated(engine, tx, approval, f"seen:{payload.team}:{payload.user}")
     return applied
 
 

@@ -1,6 +1,6 @@
 """An inbound fact, and what became of it. Payloads are parsed by their kind, when recorded and when loaded."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from receipts.chain import Actor
 from runtime.model.approval import RefusalCode, VoteVerdict
 from runtime.model.states import NotificationStatus
+from runtime.model.wait import NamedWait
 
 
 class PayloadError(Exception):
@@ -168,6 +169,23 @@ class Notification:
     status: NotificationStatus = NotificationStatus.RECEIVED
     outcome: Mapping[str, Any] | None = None
     forgotten: bool = False  # what nobody may see was taken out of the payload
+
+
+@dataclass(frozen=True)
+class Addressed:
+    """A notification, the open waits that it names, and the run where it names one: read before anything is locked."""
+
+    notification: Notification
+    waits: Sequence[NamedWait]
+    run_id: str | None
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a notification stands, and the facts of what became of it."""
+
+    status: NotificationStatus
+    outcome: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)

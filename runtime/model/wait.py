@@ -41,6 +41,16 @@ class Wait:
 
 
 @dataclass(frozen=True)
+class NamedWait:
+    """An open wait that a notification names, as far as it is known before its run is locked."""
+
+    wait_id: str
+    run_id: str
+    step: str
+    token: str
+
+
+@dataclass(frozen=True)
 class DueWait:
     """A wait whose moment has come."""
 

@@ -21,6 +21,7 @@ from runtime.planning.reach import reach, reach_on
 from runtime.planning.waits import open_wait
 from runtime.store import approvals, effects, waits
 from runtime.store import steps as step_rows
+from runtime.store.leftovers import StepOf
 from runtime.store.transactions.run_tx import RunTx
 
 POST_TASK = "slack::post_task"
@@ -164,7 +165,8 @@ async def _close_durable_steps(engine: Engine, tx: RunTx, definition: Definition
     if is_final(RUN, transition.run):
         return  # which ends all of it together
     for path, state in transition.steps.items():
-        if is_final(STEP, state.status) and definition.verb_of(path).kind is Kind.DURABLE:
+        is_over = is_final(STEP, state.status) and definition.verb_of(path).kind is Kind.DURABLE
+        if is_over and await tx.loads.is_open(StepOf(tx.run_id, path)):
             await waits.close_step_wait(tx.conn, tx.run_id, path, WaitStatus.CANCELED, tx.now)
             await _reject_and_cancel(engine, tx, f"the step has ended: {state.status}", path)
 

@@ -1,4 +1,4 @@
-"""What a run that ends leaves open, and whom it tells: read once for all runs that end at the same moment."""
+"""What a run, or a step, that ends leaves open, and whom it tells: read once for all that end at the same moment."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,11 +37,39 @@ async def leftovers(conn: Conn, run_ids: Sequence[str]) -> list[Leftovers]:
              ORDER BY number
             """,
             {"runs": list(run_ids)},
-            table="steps",
-            keys=(),
+            table="waits",
+            keys=set(run_ids),
         )
     ).fetchall()
     return [
         Leftovers(row["waits"], row["wants"], row["last_card"], [(team, user) for team, user in row["accounts"]])
         for row in rows
     ]
+
+
+@dataclass(frozen=True)
+class StepOf:
+    """A step of a run."""
+
+    run_id: str
+    path: str
+
+
+async def is_open(conn: Conn, steps: Sequence[StepOf]) -> list[bool]:
+    """Return of each step whether it still waits, has an effect to do or people to ask."""
+    rows = await (
+        await conn.execute(
+            """
+            SELECT EXISTS (SELECT 1 FROM waits w
+                            WHERE w.run_id = s.run_id AND w.step = s.path AND w.status = 'active')
+                   OR EXISTS (SELECT 1 FROM effects e WHERE e.run_id = s.run_id AND e.step = s.path
+                                 AND e.purpose = 'step' AND e.status IN ('pending', 'held', 'deferred'))
+                   OR EXISTS (SELECT 1 FROM approvals a WHERE a.run_id = s.run_id AND a.step = s.path
+                                 AND a.status = 'requested') AS open
+              FROM unnest(%(runs)b::text[], %(paths)b::text[]) WITH ORDINALITY AS s (run_id, path, number)
+             ORDER BY number
+            """,
+            {"runs": [one.run_id for one in steps], "paths": [one.path for one in steps]},
+        )
+    ).fetchall()
+    return [row["open"] for row in rows]

@@ -1,17 +1,31 @@
 """The inbox: facts from outside, each recorded once."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+import orjson
+
 from receipts.chain import Actor
-from runtime.model.notification import Notification, parse_payload
+from runtime.model.notification import Addressed, Notification, PayloadError, Standing, parse_payload
 from runtime.model.states import NOTIFICATION, NotificationStatus, check
+from runtime.model.wait import NamedWait
+from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
 _COLUMNS = (
     "notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor, request_id, status, outcome, forgotten"
+)
+_APPLIED = Kind(
+    "applied",
+    "notifications",
+    """
+    UPDATE notifications SET status = r.status, outcome = r.outcome, applied_at = r.applied_at
+      FROM {r} WHERE notifications.notification_id = r.notification_id AND notifications.status = 'received'
+    """,
+    (("notification_id", "text"), ("status", "text"), ("outcome", "json"), ("applied_at", "timestamptz")),
+    key=1,
 )
 
 
@@ -22,22 +36,12 @@ async def record(conn: Conn, new: Notification, now: datetime) -> str:
             """
             INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,
                                        request_id, status, received_at, next_try_at)
-            VALUES (%s, %s, %s, %s, %s, %s, %s, %s, 'received', %s, %s)
+            VALUES (%(notification_id)s, %(tenant)s, %(kind)s, %(dedupe_key)s, %(correlation_key)s, %(payload)s,
+                    %(actor)s, %(request_id)s, 'received', %(now)s, %(now)s)
             ON CONFLICT (dedupe_key) DO UPDATE SET deliveries = notifications.deliveries + 1
             RETURNING notification_id
             """,
-            (
-                new.notification_id,
-                new.tenant,
-                new.payload.kind,
-                new.dedupe_key,
-                new.correlation_key,
-                new.payload.model_dump_json(exclude={"kind"}),
-                new.actor.model_dump_json(),
-                new.request_id,
-                now,
-                now,
-            ),
+            {**_row(new), "now": now},
         )
     ).fetchone()
     if row is None:
@@ -45,17 +49,55 @@ async def record(conn: Conn, new: Notification, now: datetime) -> str:
     return str(row["notification_id"])
 
 
+async def record_all(conn: Conn, new: Sequence[Notification], now: datetime, until: datetime) -> set[str]:
+    """Write notifications that nobody else takes before `until`; return the ids of those that are no repeats.
+
+    Keys are taken in their order: two that write the same do not wait for each other.
+    """
+    rows = await (
+        await conn.execute(
+            """
+            INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,
+                                       request_id, status, received_at, next_try_at)
+            SELECT notification_id, tenant, kind, dedupe_key, correlation_key, payload::json, actor::json,
+                   request_id, 'received', %(now)s, %(until)s
+              FROM json_to_recordset(%(rows)s::json) AS r (notification_id text, tenant text, kind text,
+                   dedupe_key text, correlation_key text, payload text, actor text, request_id text)
+             ORDER BY dedupe_key
+            ON CONFLICT (dedupe_key) DO NOTHING RETURNING notification_id
+            """,
+            {"rows": orjson.dumps([_row(one) for one in new]).decode(), "now": now, "until": until},
+        )
+    ).fetchall()
+    return {row["notification_id"] for row in rows}
+
+
+def _row(new: Notification) -> dict[str, str]:
+    return {
+        "notification_id": new.notification_id,
+        "tenant": new.tenant,
+        "kind": new.payload.kind,
+        "dedupe_key": new.dedupe_key,
+        "correlation_key": new.correlation_key,
+        "payload": new.payload.model_dump_json(exclude={"kind"}),
+        "actor": new.actor.model_dump_json(),
+        "request_id": new.request_id,
+    }
+
+
 async def claim(conn: Conn, tenant: str, now: datetime, until: datetime, limit: int) -> list[str]:
     """Claim notifications that are not yet applied, oldest first; nobody else takes them before `until`."""
     rows = await (
         await conn.execute(
             """
-            UPDATE notifications SET next_try_at = %(until)s
-             WHERE notification_id IN (
-                SELECT notification_id FROM notifications
-                 WHERE tenant = %(tenant)s AND status = 'received' AND next_try_at <= %(now)s
-                 ORDER BY next_try_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
-            RETURNING notification_id
+            WITH claimed AS (
+                UPDATE notifications SET next_try_at = %(until)s
+                 WHERE notification_id IN (
+                    SELECT notification_id FROM notifications
+                     WHERE tenant = %(tenant)s AND status = 'received' AND next_try_at <= %(now)s
+                     ORDER BY next_try_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+                RETURNING notification_id, received_at)
+            SELECT notification_id FROM claimed ORDER BY received_at, notification_id
             """,
             {"tenant": tenant, "now": now, "until": until, "limit": limit},
         )
@@ -63,28 +105,72 @@ async def claim(conn: Conn, tenant: str, now: datetime, until: datetime, limit: 
     return [row["notification_id"] for row in rows]
 
 
-async def get_notification(conn: Conn, notification_id: str) -> Notification:
-    """Return a notification, locked in the caller's transaction; raise PayloadError if it is none of its kind."""
-    row = await (
+async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Addressed | PayloadError | LookupError]:
+    """Return, in one read, each notification with what it is for; its error where it is none of its kind, or none.
+
+    Waits come in the order in which their runs are to be locked.
+    """
+    rows = await (
         await conn.execute(
-            f"SELECT {_COLUMNS} FROM notifications WHERE notification_id = %s FOR UPDATE",  # noqa: S608
-            (notification_id,),
+            f"""
+            SELECT {_COLUMNS},
+                   CASE WHEN n.kind IN ('completion', 'progress') THEN
+                        (SELECT json_agg(json_build_array(w.wait_id, w.run_id, w.step, w.token)
+                                         ORDER BY w.run_id, w.created_at)
+                           FROM waits w JOIN runs r USING (run_id)
+                          WHERE w.status = 'active' AND r.tenant = n.tenant AND w.correlation_key = n.correlation_key)
+                        WHEN n.kind IN ('deadline', 'escalation') THEN
+                        (SELECT json_agg(json_build_array(w.wait_id, w.run_id, w.step, w.token)) FROM waits w
+                          WHERE w.status = 'active' AND w.wait_id = n.payload ->> 'wait_id')
+                   END AS waits,
+                   CASE WHEN n.kind = 'vote' THEN
+                        (SELECT a.run_id FROM approvals a
+                          WHERE a.tenant = n.tenant AND a.approval_id = n.payload ->> 'approval_id')
+                        WHEN n.kind IN ('cancel', 'retry') THEN
+                        (SELECT r.run_id FROM runs r WHERE r.tenant = n.tenant AND r.run_id = n.payload ->> 'run_id')
+                   END AS run_id
+              FROM notifications n WHERE notification_id = ANY(%s)
+            """,  # noqa: S608 - our own columns
+            (list(notification_ids),),
         )
-    ).fetchone()
-    if row is None:
-        raise LookupError(f"no notification {notification_id}")
-    return Notification(
+    ).fetchall()
+    found = {row["notification_id"]: _addressed(row) for row in rows}
+    return [found.get(one, LookupError(f"no notification {one}")) for one in notification_ids]
+
+
+def _addressed(row: Mapping[str, Any]) -> Addressed | PayloadError:
+    try:
+        payload = parse_payload(row["kind"], row["payload"])
+    except PayloadError as error:
+        return error
+    notification = Notification(
         notification_id=row["notification_id"],
         tenant=row["tenant"],
         dedupe_key=row["dedupe_key"],
         correlation_key=row["correlation_key"],
-        payload=parse_payload(row["kind"], row["payload"]),
+        payload=payload,
         actor=Actor(**row["actor"]),
         request_id=row["request_id"],
         status=NotificationStatus(row["status"]),
         outcome=row["outcome"],
         forgotten=row["forgotten"],
     )
+    return Addressed(notification, [NamedWait(*wait) for wait in row["waits"] or ()], row["run_id"])
+
+
+async def standings(conn: Conn, notification_ids: Sequence[str]) -> list[Standing]:
+    """Return where notifications stand, locked in the caller's transaction, which has locked their runs before."""
+    rows = await (
+        await conn.look(
+            "SELECT notification_id, status, outcome FROM notifications WHERE notification_id = ANY(%(ids)s)"
+            " ORDER BY notification_id FOR UPDATE",
+            {"ids": list(notification_ids)},
+            table="notifications",
+            keys=set(notification_ids),
+        )
+    ).fetchall()
+    found = {row["notification_id"]: Standing(NotificationStatus(row["status"]), row["outcome"]) for row in rows}
+    return [found[one] for one in notification_ids]
 
 
 async def outcome_of(conn: Conn, notification_id: str) -> dict[str, Any] | None:
@@ -98,13 +184,9 @@ async def outcome_of(conn: Conn, notification_id: str) -> dict[str, Any] | None:
 async def mark(
     conn: Conn, notification_id: str, status: NotificationStatus, outcome: Mapping[str, Any], now: datetime
 ) -> None:
-    """Say what became of a notification; once that is final, it stays."""
+    """Say, in the caller's transaction, what became of a notification; once that is final, it stays."""
     is_open = status in (NotificationStatus.EARLY, NotificationStatus.DEAD_LETTER)
-    await conn.execute(
-        "UPDATE notifications SET status = %s, outcome = %s, applied_at = %s WHERE notification_id = %s"
-        " AND status = 'received'",
-        (status, json.dumps(dict(outcome)), None if is_open else now, notification_id),
-    )
+    await conn.gather(_APPLIED, (notification_id, status, json.dumps(dict(outcome)), None if is_open else now))
 
 
 async def count_failure(conn: Conn, notification_id: str, error: str) -> int:
@@ -160,7 +242,7 @@ async def move(
 async def receive_early(conn: Conn, tenant: str, correlation_key: str) -> None:
     """Have the answers looked at again that came under this key before anything waited for them."""
     await conn.execute(
-        "UPDATE notifications SET status = 'received', outcome = NULL"
+        "UPDATE notifications SET status = 'received', outcome = NULL, next_try_at = received_at"
         " WHERE tenant = %s AND correlation_key = %s AND status = 'early'",
         (tenant, correlation_key),
     )
@@ -170,7 +252,7 @@ async def receive_opened(conn: Conn, tenant: str, since: datetime) -> int:
     """Have early answers looked at again whose wait opened in the very moment, after `since`, when they came."""
     done = await conn.execute(
         """
-        UPDATE notifications n SET status = 'received', outcome = NULL
+        UPDATE notifications n SET status = 'received', outcome = NULL, next_try_at = received_at
           FROM waits w JOIN runs r USING (run_id)
          WHERE n.status = 'early' AND n.tenant = %(tenant)s AND n.received_at > %(since)s AND r.tenant = %(tenant)s
            AND w.correlation_key = n.correlation_key AND w.status = 'active'

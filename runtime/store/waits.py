@@ -1,15 +1,26 @@
 """The waits that notifications resolve."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from runtime.model.states import WaitStatus, WaitType
-from runtime.model.wait import Correlate, DueWait, Wait
+from runtime.model.wait import Correlate, DueWait, NamedWait, Wait
+from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
 _COLUMNS = ", ".join(Wait.__dataclass_fields__)
+_ENDED = Kind(
+    "waited",
+    "waits",
+    """
+    UPDATE waits SET status = r.status, resolved_at = r.now
+      FROM {r} WHERE waits.wait_id = r.wait_id AND waits.status = 'active'
+    """,
+    (("run_id", "text"), ("step", "text"), ("wait_id", "text"), ("status", "text"), ("now", "timestamptz")),
+    key=2,
+)
 
 
 def _wait(row: Mapping[str, Any]) -> Wait:
@@ -34,34 +45,27 @@ async def open_wait(conn: Conn, wait: Wait, now: datetime) -> None:
     )
 
 
-async def waits_under(conn: Conn, tenant: str, correlation_key: str) -> list[Wait]:
-    """Return the tenant's active waits under a correlation key, in the order in which their runs are to be locked."""
-    columns = ", ".join(f"w.{name}" for name in Wait.__dataclass_fields__)
+async def open_waits(conn: Conn, named: Sequence[NamedWait]) -> list[Wait | None]:
+    """Return each wait if it is still active, or None; the caller holds their runs' rows."""
     rows = await (
-        await conn.execute(
-            f"SELECT {columns} FROM waits w JOIN runs r USING (run_id)"  # noqa: S608 - our own columns
-            " WHERE w.status = 'active' AND r.tenant = %s AND w.correlation_key = %s ORDER BY w.run_id, w.created_at",
-            (tenant, correlation_key),
+        await conn.look(
+            f"SELECT {_COLUMNS} FROM waits WHERE status = 'active' AND wait_id = ANY(%(ids)s)",  # noqa: S608
+            {"ids": [one.wait_id for one in named]},
+            table="waits",
+            keys={one.run_id for one in named},
         )
     ).fetchall()
-    return [_wait(row) for row in rows]
-
-
-async def wait_by_id(conn: Conn, wait_id: str) -> Wait | None:
-    """Return the wait if it is still active, or None."""
-    return await _active(conn, "wait_id = %s", wait_id)
+    found = {row["wait_id"]: _wait(row) for row in rows}
+    return [found.get(one.wait_id) for one in named]
 
 
 async def step_wait(conn: Conn, run_id: str, step: str) -> Wait | None:
     """Return what a step waits for, approvals apart, or None."""
-    return await _active(conn, "run_id = %s AND step = %s AND type <> 'approval'", run_id, step)
-
-
-async def _active(conn: Conn, condition: str, *values: str) -> Wait | None:
     row = await (
         await conn.execute(
-            f"SELECT {_COLUMNS} FROM waits WHERE status = 'active' AND {condition}",  # noqa: S608 - our own columns
-            values,
+            f"SELECT {_COLUMNS} FROM waits"  # noqa: S608 - our own columns
+            " WHERE status = 'active' AND run_id = %s AND step = %s AND type <> 'approval'",
+            (run_id, step),
         )
     ).fetchone()
     return _wait(row) if row else None
@@ -78,13 +82,9 @@ async def had_wait(conn: Conn, tenant: str, correlation_key: str) -> bool:
     return row is not None
 
 
-async def close_wait(conn: Conn, wait_id: str, status: str, now: datetime) -> bool:
-    """Compare and set: end an active wait. False if it had ended before."""
-    done = await conn.execute(
-        "UPDATE waits SET status = %s, resolved_at = %s WHERE wait_id = %s AND status = 'active'",
-        (status, now, wait_id),
-    )
-    return done.rowcount == 1
+async def close_wait(conn: Conn, wait: Wait, status: WaitStatus, now: datetime) -> None:
+    """Compare and set: end a wait that is active; one that had ended before stays as it is."""
+    await conn.gather(_ENDED, (wait.run_id, wait.step, wait.wait_id, status, now))
 
 
 async def close_step_wait(conn: Conn, run_id: str, step: str, status: str, now: datetime) -> None:

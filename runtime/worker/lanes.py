@@ -19,6 +19,10 @@ class Lane(StrEnum):
     STARTS = "starts"
 
 
+_INBOX = 64
+"""Notifications that a worker claims at once: they are applied in sets, and take no connection each."""
+
+
 @dataclass(frozen=True)
 class Slots:
     """How many pieces of work a worker does at once, by lane, and how many of one connector, or one target of it."""
@@ -36,7 +40,7 @@ def slots_of(concurrency: int) -> Slots:
             Lane.EFFECTS: concurrency,
             Lane.MESSAGES: few,
             Lane.READS: concurrency,
-            Lane.INBOX: few,
+            Lane.INBOX: max(few, _INBOX),
             Lane.STARTS: max(concurrency // 4, 1),
         },
         connector_cap=max(concurrency * 3 // 4, 1),

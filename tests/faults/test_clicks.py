@@ -147,7 +147,7 @@ async def test_a_vote_recorded_before_a_crash_is_applied_by_the_next_worker(benc
     _, approval = await _asked(bench)
     click = Click("k", approval, "", VoteVerdict.APPROVE, "fine", SlackAccount(TEAM, "UANN"), "ann", None, "req")
     await bench.desk.record(click)  # and then the bot is gone
-    await bench.settle()
+    await bench.later(seconds=2)
     assert await _votes(bench, approval) == [("ann", "approve")]
 
 

@@ -207,7 +207,7 @@ async def test_a_deadline_recorded_by_a_clock_that_is_ahead_is_not_lost(bench: B
     )
     bench.clock.move(minutes=59, seconds=59)
     await inbox.record(bench.engine, signal)  # by a process whose clock is a second ahead
-    await bench.settle()
+    await bench.later(seconds=2)
     assert (await bench.run(run_id))["status"] == "succeeded"
     assert len(targets.note.calls) == 1
 

@@ -1,12 +1,41 @@
 """The queue in front of work that is cheaper in sets."""
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Generic, TypeVar
 
+from runtime.store.database.pool import AWAY
+
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+Found = Sequence[R | Exception | Coroutine[Any, Any, R | Exception]]
+
+log = logging.getLogger(__name__)
+
+
+def apart(do: Callable[[Sequence[T]], Awaitable[Found[R]]]) -> Callable[[Sequence[T]], Awaitable[Found[R]]]:
+    """Return what does the same, but takes a set apart that fails: each piece is then done, and fails, by itself."""
+
+    async def one(piece: T) -> R | Exception:
+        (found,) = await do([piece])
+        return await found if asyncio.iscoroutine(found) else found
+
+    async def together(pieces: Sequence[T]) -> Found[R]:
+        try:
+            return await do(pieces)
+        except AWAY:
+            raise
+        except Exception:
+            if len(pieces) == 1:
+                raise
+            log.debug("a set of %d is taken apart", len(pieces), exc_info=True)  # each then raises for itself
+            return [one(piece) for piece in pieces]
+
+    return together
 
 
 class Batches(Generic[T, R]):
@@ -18,7 +47,7 @@ class Batches(Generic[T, R]):
 
     def __init__(
         self,
-        do: Callable[[Sequence[T]], Awaitable[Sequence[R | Exception | Coroutine[Any, Any, R | Exception]]]],
+        do: Callable[[Sequence[T]], Awaitable[Found[R]]],
         *,
         most: int,
         at_once: int,
@@ -53,7 +82,7 @@ class Batches(Generic[T, R]):
             self._free += 1
 
     async def _one(self, pieces: Sequence[tuple[T, asyncio.Future[R]]]) -> None:
-        found: Sequence[R | Exception | Coroutine[Any, Any, R | Exception]]
+        found: Found[R]
         try:
             found = await self._do([piece for piece, _ in pieces])
         except Exception as error:  # noqa: BLE001 - it is for those who wait

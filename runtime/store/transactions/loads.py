@@ -2,13 +2,17 @@
 
 from functools import partial
 
+from runtime.model.notification import Standing
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
+from runtime.model.wait import NamedWait, Wait
 from runtime.store.database.pool import Conn
-from runtime.store.leftovers import Leftovers, leftovers
+from runtime.store.leftovers import Leftovers, StepOf, is_open, leftovers
+from runtime.store.notifications import standings
 from runtime.store.privacy import PrivateDocument, private_documents
 from runtime.store.steps import Wanted, load_steps
 from runtime.store.transactions.batches import Batches
+from runtime.store.waits import open_waits
 
 _MOST = 1000
 
@@ -21,5 +25,11 @@ class Loads:
         self.steps = Batches(partial(load_steps, conn), most=_MOST, at_once=1)
         self.leftovers: Batches[str, Leftovers]
         self.leftovers = Batches(partial(leftovers, conn), most=_MOST, at_once=1)
+        self.is_open: Batches[StepOf, bool]
+        self.is_open = Batches(partial(is_open, conn), most=_MOST, at_once=1)
+        self.standing: Batches[str, Standing]
+        self.standing = Batches(partial(standings, conn), most=_MOST, at_once=1)
+        self.wait: Batches[NamedWait, Wait | None]
+        self.wait = Batches(partial(open_waits, conn), most=_MOST, at_once=1)
         self.private: Batches[str, list[PrivateDocument]]
         self.private = Batches(partial(private_documents, conn), most=_MOST, at_once=1)

@@ -4,7 +4,8 @@ A run's audit chain needs no lock of its own: whoever appends to it holds the ru
 """
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -95,6 +96,20 @@ class RunTx:
     def is_as_at(self, version: int) -> bool:
         """Return whether nothing has happened to the run since it had this version, in this transaction either."""
         return self.row["version"] == version and not self.leaves
+
+    @property
+    def version(self) -> int:
+        """Return the run's version as it is now, with what was said in this transaction."""
+        return int(self.row["version"]) + bool(self.leaves)
+
+    @contextmanager
+    def asked_by(self, request_id: str) -> Iterator[None]:
+        """Correlate what is said in the block with a request; with the run's own where there is none."""
+        before, self.request_id = self.request_id, request_id or self.request_id
+        try:
+            yield
+        finally:
+            self.request_id = before
 
     @property
     def is_over(self) -> bool:

@@ -1,0 +1,66 @@
+"""What is being applied: a notification, and under their locks the runs that it may change."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from runtime.engine import Engine
+from runtime.inbox.answer_rules import meant_by
+from runtime.model.notification import (
+    Addressed,
+    Applied,
+    CompletionPayload,
+    DeadlinePayload,
+    EscalationPayload,
+    Notification,
+    ProgressPayload,
+)
+from runtime.model.states import NotificationStatus
+from runtime.model.wait import NamedWait
+from runtime.store.database.pool import Conn
+from runtime.store.transactions.loads import Loads
+from runtime.store.transactions.run_tx import RunTx
+
+
+@dataclass(frozen=True)
+class Matter:
+    """A notification in the transaction that applies it. `runs` are locked; whoever locked them flushes them."""
+
+    engine: Engine
+    conn: Conn
+    loads: Loads
+    notification: Notification
+    waits: Sequence[NamedWait]  # that it is for, as they were before the locks
+    runs: Mapping[str, RunTx]
+
+    def run(self) -> RunTx | None:
+        """Return the run that a click or a command names, or None where the tenant has none by that name."""
+        return next(iter(self.runs.values()), None)
+
+    def seen_run(self, run_id: str, version: int | None) -> RunTx | Applied:
+        """Return the run of a command, or what to record instead where there is none, or it has moved on since.
+
+        A run is changed only as whoever gave the command saw it (design, D4).
+        """
+        tx = self.run()
+        if tx is None:
+            return Applied(NotificationStatus.REFUSED, {"reason": f"there is no run {run_id}"})
+        if version not in (None, tx.version):
+            reason = f"the run has moved on: it was at version {version}, and is at {tx.version}"
+            return Applied(NotificationStatus.STALE, {"reason": reason})
+        return tx
+
+
+def waits_meant(found: Addressed) -> Sequence[NamedWait]:
+    """Return the waits that a notification is for: that of its token, or all under its key where none has it."""
+    match found.notification.payload:
+        case CompletionPayload() | ProgressPayload() as answer:
+            return [wait for wait in found.waits if meant_by(wait, answer)] or found.waits
+        case DeadlinePayload() | EscalationPayload() as signal:
+            return [wait for wait in found.waits if wait.token == signal.token]
+    return found.waits
+
+
+def runs_meant(found: Addressed) -> frozenset[str]:
+    """Return the runs that a notification may change."""
+    named = () if found.run_id is None else (found.run_id,)
+    return frozenset((*named, *(wait.run_id for wait in waits_meant(found))))
