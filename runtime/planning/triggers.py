@@ -1,5 +1,6 @@
 """Triggers: how runs begin. Each is claimed once by (tenant, type, ref); a second claim returns the first run."""
 
+import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,12 @@ from runtime.planning.planner import ParamsError, Started, fits
 from runtime.store import directory, runs
 from runtime.store.database.pool import Conn
 from runtime.store.transactions.run_tx import RunTx
+from runtime.store.transactions.together import side_by_side
+
+AT_ONCE = 16
+"""Runs that are started in one transaction."""
+
+log = logging.getLogger(__name__)
 
 
 class TriggerError(Exception):
@@ -121,32 +128,42 @@ def _is_same(first: Mapping[str, Any], payload: Mapping[str, Any]) -> bool:
 
 async def start_run(engine: Engine, run_id: str) -> None:
     """Start a queued run, unless another worker has."""
-    async with engine.run_tx(run_id) as tx:
-        await _start(engine, tx)
+    await engine.on_run(run_id, lambda tx: _start(engine, tx))
 
 
-async def start_next(engine: Engine, but: set[str]) -> bool:
-    """Start the oldest queued run that nobody else is starting; False if there is none.
+async def start_next(engine: Engine, but: set[str]) -> int:
+    """Start the oldest queued runs that nobody else is starting, and return how many: some in one transaction.
 
-    `but` holds runs to leave alone; one that cannot be started joins them, and its error is raised.
+    `but` holds runs to leave alone. Where one of a set cannot be started they are started one by one; that one joins
+    `but`, and its error is raised.
     """
+    try:
+        return await _start_some(engine, but, AT_ONCE)
+    except Exception:
+        log.debug("a set of runs is started one by one", exc_info=True)  # each then raises for itself
+    return sum([await _start_some(engine, but, 1) for _ in range(AT_ONCE)])
+
+
+async def _start_some(engine: Engine, but: set[str], most: int) -> int:
     async with engine.pool.connection() as conn, conn.transaction():
-        run_id = await runs.next_queued(conn, engine.tenant, but)
-        if run_id is None:
-            return False
+        run_ids = await runs.next_queued(conn, engine.tenant, but, most)
+        if not run_ids:
+            return 0
         try:
-            tx = await engine.lock_run(conn, run_id)
-            await _start(engine, tx)
-            await tx.flush()
+            txs = await engine.lock_runs(conn, run_ids, wait=True)
+            await side_by_side(txs.values(), lambda tx: _start(engine, tx))
+            await conn.write()
             at(Point.RUN_STARTING)
         except BaseException:
-            but.add(run_id)
+            if most == 1:
+                but.update(run_ids)
             raise
     at(Point.RUN_STARTED)
-    return True
+    return len(run_ids)
 
 
 async def _start(engine: Engine, tx: RunTx) -> None:
     if tx.status is RunStatus.QUEUED:
         tx.leaf("run.started", {"worker": engine.worker})
         await advance(engine, tx, Started())
+        await tx.flush()

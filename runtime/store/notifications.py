@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
+from pydantic import ValidationError
 
 from receipts.chain import Actor
 from runtime.model.notification import Addressed, Notification, PayloadError, Standing, parse_payload
@@ -140,16 +141,18 @@ async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Address
 
 def _addressed(row: Mapping[str, Any]) -> Addressed | PayloadError:
     try:
-        payload = parse_payload(row["kind"], row["payload"])
+        payload, actor = parse_payload(row["kind"], row["payload"]), Actor.model_validate(row["actor"])
     except PayloadError as error:
         return error
+    except ValidationError as error:
+        return PayloadError(f"actor: {error.errors(include_url=False)[0]['msg']}")
     notification = Notification(
         notification_id=row["notification_id"],
         tenant=row["tenant"],
         dedupe_key=row["dedupe_key"],
         correlation_key=row["correlation_key"],
         payload=payload,
-        actor=Actor(**row["actor"]),
+        actor=actor,
         request_id=row["request_id"],
         status=NotificationStatus(row["status"]),
         outcome=row["outcome"],

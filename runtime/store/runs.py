@@ -78,16 +78,16 @@ async def run_of_trigger(conn: Conn, tenant: str, trigger_type: str, ref: str) -
     return row
 
 
-async def next_queued(conn: Conn, tenant: str, but: Collection[str]) -> str | None:
-    """Return the oldest queued run that no other worker is starting, locked in the caller's transaction."""
-    row = await (
+async def next_queued(conn: Conn, tenant: str, but: Collection[str], limit: int) -> list[str]:
+    """Return the oldest queued runs that no other worker is starting, locked in the caller's transaction."""
+    rows = await (
         await conn.execute(
             "SELECT run_id FROM runs WHERE tenant = %s AND status = 'queued' AND run_id <> ALL(%s)"
-            " ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED",
-            (tenant, list(but)),
+            " ORDER BY created_at LIMIT %s FOR UPDATE SKIP LOCKED",
+            (tenant, list(but), limit),
         )
-    ).fetchone()
-    return row["run_id"] if row else None
+    ).fetchall()
+    return [row["run_id"] for row in rows]
 
 
 async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:

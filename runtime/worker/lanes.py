@@ -41,7 +41,7 @@ def slots_of(concurrency: int) -> Slots:
             Lane.MESSAGES: few,
             Lane.READS: concurrency,
             Lane.INBOX: max(few, _INBOX),
-            Lane.STARTS: max(concurrency // 4, 1),
+            Lane.STARTS: 1,  # many at once
         },
         connector_cap=max(concurrency * 3 // 4, 1),
         target_cap=few,

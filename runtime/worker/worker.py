@@ -185,19 +185,20 @@ class Worker:
         return len(claimed)
 
     async def _start_runs(self) -> int:
-        """Start one run, and more side by side while there are any; each start looks for the next by itself."""
-        if not self._free(Lane.STARTS) or not await self._start_one():
+        """Start some runs, and more beside other work while there are any; each start looks for the next by itself."""
+        if not self._free(Lane.STARTS):
             return 0
-        for _ in range(self._free(Lane.STARTS)):
+        started = await self._start_some()
+        if started:
             self._spawn(Lane.STARTS, self._start_all(), None)
-        return 1
+        return started
 
     async def _start_all(self) -> None:
-        while await self._start_one():
+        while await self._start_some():
             pass
 
-    async def _start_one(self) -> bool:
-        """Start the next run. One that cannot be started is left alone for a while, and holds up no other."""
+    async def _start_some(self) -> int:
+        """Start the next runs. One that cannot be started is left alone for a while, and holds up no other."""
         before = set(self._failing)
         try:
             return await start_next(self.engine, self._failing)
@@ -205,7 +206,7 @@ class Worker:
             log.exception("a run could not be started; it will be tried again")
             for run_id in self._failing - before:
                 asyncio.get_running_loop().call_later(PAUSE, self._failing.discard, run_id)
-            return bool(self._failing - before)
+            return len(self._failing - before)
 
     async def _lease_reads(self) -> int:
         free = self._free(Lane.READS)

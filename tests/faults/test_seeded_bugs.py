@@ -90,7 +90,7 @@ async def _is_killed_after_the_act(world: SmallWorld, monkeypatch: pytest.Monkey
 
 async def _until_proposed(world: SmallWorld) -> None:
     """Start the run, so that its effect waits for a worker."""
-    while await world.bench.worker._start_one():
+    while await world.bench.worker._start_some():
         pass
 
 

@@ -15,6 +15,7 @@ from psycopg.rows import DictRow
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.effect import LeaseLostError
+from runtime.planning.triggers import AT_ONCE, start_next
 from runtime.store.transactions.run_tx import RunTx
 from runtime.worker.worker import Worker
 from tests.bench import Bench, open_bench
@@ -169,3 +170,42 @@ async def test_steps_that_run_together_share_their_statements(dsn: str, opa: Opa
         await bench.settle()
         assert len(targets.note.calls) == 320
         assert Counting.sent / 320 <= 3
+
+
+async def _started_by(bench: Bench) -> list[str]:
+    """Return the transactions that started runs."""
+    rows = await bench.rows("SELECT DISTINCT xmin::text AS commit FROM runs WHERE status = 'running'")
+    return [row["commit"] for row in rows]
+
+
+async def test_runs_that_are_queued_are_started_together(bench: Bench) -> None:
+    runs = await _runs(bench, AT_ONCE + 3)
+    assert await start_next(bench.engine, set()) == AT_ONCE
+    assert len(await _started_by(bench)) == 1
+    assert await start_next(bench.engine, set()) == 3
+    assert await start_next(bench.engine, set()) == 0
+    assert len(await bench.rows("SELECT 1 FROM effects WHERE step = 'note'")) == len(runs)
+
+
+async def test_a_run_that_cannot_be_started_holds_up_no_other_of_its_set(bench: Bench) -> None:
+    (first,) = await _runs(bench, 1)
+    bench.clock.move(seconds=1)
+    broken = (await bench.start("bench.note", NOTE, ref="broken")).run_id
+    bench.clock.move(seconds=1)
+    others = [(await bench.start("bench.note", NOTE, ref=f"other {n}")).run_id for n in range(4)]
+    await bench.meddle("DELETE FROM steps WHERE run_id = %s RETURNING 1", broken)
+    but: set[str] = set()
+    with pytest.raises(Exception, match="note"):
+        await start_next(bench.engine, but)
+    assert but == {broken}
+    assert (await bench.run(first))["status"] == "running"
+    assert await start_next(bench.engine, but) == len(others)
+    assert (await bench.run(broken))["status"] == "queued"
+
+
+async def test_a_run_that_somebody_else_starts_holds_up_no_other_of_its_set(bench: Bench) -> None:
+    held, *others = await _runs(bench, 4)
+    async with bench.engine.pool.connection() as conn, conn.transaction():
+        await bench.engine.lock_run(conn, held)
+        assert await start_next(bench.engine, set()) == len(others)
+    assert (await bench.run(held))["status"] == "queued"

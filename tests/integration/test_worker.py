@@ -112,7 +112,7 @@ async def test_fresh_work_goes_before_what_is_tried_again(bench: Bench, targets:
     await bench.settle()
     bench.clock.move(minutes=1)
     run_id = (await bench.start("bench.note", _note(9), ref="fresh")).run_id
-    await bench.worker._start_one()
+    await bench.worker._start_some()
     (leased,) = await bench.lease("other", slots=1)
     assert leased.run_id == run_id
 
@@ -136,7 +136,7 @@ async def test_a_worker_of_another_tenant_leaves_everything_alone(bench: Bench) 
     timer = (await bench.start("bench.timer", {}, ref="t")).run_id
     await Worker(other).drain()
     assert (await bench.run(started))["status"] == "queued"
-    await bench.worker._start_one()
+    await bench.worker._start_some()
     await Worker(other).drain()
     assert {row["status"] for row in await bench.rows("SELECT status FROM effects")} == {"pending"}
     await bench.settle()
@@ -151,7 +151,7 @@ async def test_no_two_workers_start_the_same_run_or_apply_the_same_notification(
         await bench.start("bench.note", _note(number), ref=f"n{number}")
     pool, now = bench.engine.pool, bench.clock()
     async with pool.connection() as one, pool.connection() as two, one.transaction(), two.transaction():
-        assert await runs.next_queued(one, "acme", ()) != await runs.next_queued(two, "acme", ())
+        assert await runs.next_queued(one, "acme", (), 1) != await runs.next_queued(two, "acme", (), 1)
     await bench.rows(
         "INSERT INTO notifications (notification_id, tenant, kind, dedupe_key, correlation_key, payload, actor,"
         " request_id, status, received_at, next_try_at)"

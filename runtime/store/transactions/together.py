@@ -2,13 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from runtime.store.database.pool import AWAY, Conn, Pool
 from runtime.store.transactions.batches import Batches
 from runtime.store.transactions.run_tx import RunTx
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -67,13 +69,8 @@ class Together:
         """Do what can be done at once, and return it by the pieces' numbers."""
         async with self._pool.connection() as conn, conn.transaction():
             found = await self._lock(conn, {piece.run_id for piece in pieces}, wait=False)
-            ended = await asyncio.gather(*(_on(tx, pieces) for tx in found.values()), return_exceptions=True)
-            done: dict[int, Any] = {}
-            for results in ended:  # all of them have ended: nobody uses the connection any more
-                if isinstance(results, BaseException):
-                    raise results
-                done |= results
-        return done
+            ended = await side_by_side(found.values(), lambda tx: _on(tx, pieces))
+        return {number: result for results in ended for number, result in results.items()}
 
     async def _alone(self, piece: Piece) -> Any:
         try:
@@ -84,6 +81,18 @@ class Together:
         except Exception as error:  # noqa: BLE001 - it is for whoever wanted it
             return error
         return result
+
+
+async def side_by_side(txs: Iterable[RunTx], work: Callable[[RunTx], Awaitable[T]]) -> Sequence[T]:
+    """Do something to each run of a transaction; when this raises, nobody uses its connection any more."""
+    ended = await asyncio.gather(*(work(tx) for tx in txs), return_exceptions=True)
+    return [_result(one) for one in ended]
+
+
+def _result(ended: T | BaseException) -> T:
+    if isinstance(ended, BaseException):
+        raise ended
+    return ended
 
 
 async def _on(tx: RunTx, pieces: Sequence[Piece]) -> dict[int, Any]:
