@@ -17,12 +17,15 @@ import subprocess
 import sys
 import threading
 import time
+from asyncio.subprocess import Process
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
+from typing import BinaryIO, cast
 
 from countersign.config.settings import ROOT
+from countersign.embedded.children import Child
 
 PROGRAM = "countersign"
 PACKAGES = (PROGRAM, "bot", "edge", "evidence", "runtime", "policy", "receipts")
@@ -33,12 +36,10 @@ ROOM = 1 << 18
 
 
 @dataclass
-class Forked:
+class Running:
     """A program that was started, used as a process of asyncio is. Its parent is the server, which tells its status."""
 
     pid: int
-    stdout: asyncio.StreamReader
-    stderr: asyncio.StreamReader
     ending: asyncio.Task[int]
 
     @property
@@ -64,6 +65,14 @@ class Forked:
         """Wait until it has ended; return the exit status."""
         return await asyncio.shield(self.ending)
 
+
+@dataclass
+class Forked(Running):
+    """A program that is listened to."""
+
+    stdout: asyncio.StreamReader
+    stderr: asyncio.StreamReader
+
     async def communicate(self) -> tuple[bytes, bytes]:
         """Return all that it still writes, after it has ended."""
         out, err, _ = await asyncio.gather(self.stdout.read(), self.stderr.read(), self.wait())
@@ -87,20 +96,21 @@ class Server:
             )
 
     async def start(self, arguments: Sequence[str], env: Mapping[str, str]) -> Forked:
-        """Start `countersign` with this environment, which is all of it."""
+        """Start `countersign` with this environment, which is all of it, and listen to it."""
+        with _pipe() as (out, its_out), _pipe() as (err, its_err):
+            running = await self.fork(arguments, env, its_out, its_err)
+        return Forked(running.pid, running.ending, await _reader(out), await _reader(err))
+
+    async def fork(self, arguments: Sequence[str], env: Mapping[str, str], out: int, err: int) -> Running:
+        """Start `countersign` with this environment, which is all of it, and with these streams."""
         assert shared(env) == self._env, "a variable that imports may have read needs a program that imports anew"
         request = json.dumps([arguments, dict(env)]).encode()
-        streams = []
-        theirs = [os.open(os.devnull, os.O_RDONLY)]
-        for _ in range(3):
-            mine, its = os.pipe()
-            theirs.append(its)
-            streams.append(await _reader(mine))
-        socket.send_fds(self._control, [request], theirs)
-        for descriptor in theirs:
-            os.close(descriptor)
-        out, err, told = streams
-        return Forked(int(await told.readline()), out, err, asyncio.create_task(_status(told)))
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        with _pipe() as (told, its_told):
+            socket.send_fds(self._control, [request], [nothing, out, err, its_told])
+        os.close(nothing)
+        reader = await _reader(told)
+        return Running(int(await reader.readline()), asyncio.create_task(_status(reader)))
 
     def stop(self) -> None:
         """End the server."""
@@ -111,11 +121,26 @@ class Server:
 _servers: list[Server] = []
 
 
-async def start(arguments: Sequence[str], env: Mapping[str, str]) -> Forked:
-    """Start `countersign`, from the server of this session."""
+def server() -> Server:
+    """Return the server of this session."""
     if not _servers:
         _servers.append(Server())
-    return await _servers[0].start(arguments, env)
+    return _servers[0]
+
+
+class ForkedChild(Child):
+    """A child of embedded mode that is forked: for tests that start and kill it, and are not about its start."""
+
+    @classmethod
+    def of(cls, child: Child) -> "ForkedChild":
+        """Return a `countersign` child, which nobody has started yet, as one that is forked."""
+        return cls(child.name, child._command, child._env, child.log_file, child.probe)
+
+    async def _launch(self, out: BinaryIO) -> Process:
+        python, module, program, *arguments = map(str, self._command)
+        assert (python, module, program) == (sys.executable, "-m", PROGRAM)
+        running = await server().fork(arguments, self._env, out.fileno(), out.fileno())
+        return cast("Process", running)  # as far as a supervisor knows it
 
 
 def stop_server() -> None:
@@ -127,6 +152,16 @@ def stop_server() -> None:
 def shared(env: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that must not differ between programs."""
     return {name: value for name, value in env.items() if not name.startswith(OWN)}
+
+
+@contextmanager
+def _pipe() -> Iterator[tuple[int, int]]:
+    """Give both ends of a pipe; the second, which is for a program that is forked meanwhile, is closed here."""
+    mine, its = os.pipe()
+    try:
+        yield mine, its
+    finally:
+        os.close(its)
 
 
 async def _reader(descriptor: int) -> asyncio.StreamReader:

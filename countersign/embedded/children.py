@@ -11,7 +11,7 @@ from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import aiohttp
 
@@ -70,20 +70,23 @@ class Child:
         try:
             with self.log_file.open("ab") as out:
                 self._words_from = out.tell()
-                self.process = await asyncio.create_subprocess_exec(
-                    *self._command,
-                    env=dict(self._env),
-                    cwd=self._cwd,
-                    stdin=DEVNULL,
-                    stdout=out,
-                    stderr=out,
-                    umask=PRIVATE,
-                    start_new_session=True,  # Ctrl-C is for us: children end when they are told to, and in order
-                    preexec_fn=_end_with_parent if _LIBC else None,
-                )
+                self.process = await self._launch(out)
         except OSError as error:
             raise ChildError(f"{self.name} cannot be started: {error}") from error
         self._plug.set()
+
+    async def _launch(self, out: BinaryIO) -> Process:
+        return await asyncio.create_subprocess_exec(
+            *self._command,
+            env=dict(self._env),
+            cwd=self._cwd,
+            stdin=DEVNULL,
+            stdout=out,
+            stderr=out,
+            umask=PRIVATE,
+            start_new_session=True,  # Ctrl-C is for us: children end when they are told to, and in order
+            preexec_fn=_end_with_parent if _LIBC else None,
+        )
 
     async def plugged(self) -> Process:
         """Return the process as soon as the plug is in."""

@@ -18,6 +18,7 @@ from countersign.embedded.packs import example_of
 from countersign.embedded.standins import actions
 from countersign.embedded.system import Ports, embedded
 from sandbox.client import SandboxUser
+from tests.forked import ForkedChild
 from tests.patience import MINUTE, until
 
 
@@ -87,8 +88,8 @@ async def plant(tmp_path: Path) -> AsyncIterator[Plant]:
     supervisor = Supervisor()
     async with AsyncExitStack() as stack:
         system = await stack.enter_async_context(embedded(settings, Ports.tried("127.0.0.1", 0, 0), supervisor))
-        front = system.serve("front", "edge", "bot", "sweeps", **quick)
-        worker = system.serve("worker", "worker", **quick)
+        front = ForkedChild.of(system.serve("front", "edge", "bot", "sweeps", **quick))
+        worker = ForkedChild.of(system.serve("worker", "worker", **quick))
         await stack.enter_async_context(supervisor.running(front))
         await stack.enter_async_context(supervisor.running(worker))
         await supervisor.until_answers(front)

@@ -29,7 +29,7 @@ from sandbox.rules.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tests.files import DIRECTORY
-from tests.forked import Forked, start
+from tests.forked import Forked, server
 from tests.logins import as_program
 from tests.patience import MINUTE
 
@@ -199,7 +199,7 @@ class Program:
 async def program(*arguments: str, env: Mapping[str, str]) -> AsyncIterator[Program]:
     """Run `countersign` with this environment; what is left of it is killed at the end."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("COUNTERSIGN_")}
-    process = await start(arguments, {**inherited, **env})
+    process = await server().start(arguments, {**inherited, **env})
     try:
         yield Program(process)
     finally:
