@@ -235,11 +235,13 @@ def become(arguments: list[str], env: dict[str, str], streams: list[int]) -> Non
 def main() -> None:
     """Import the program; then be the server, and in each process that it forks be the program."""
     control = socket.socket(fileno=int(sys.argv[1]))
+    gc.disable()  # imports make a million objects and leave hardly one behind
     for name in modules():
         importlib.import_module(name)
     assert threading.active_count() == 1, "a thread would be missing after a fork"
     gc.collect()
     gc.freeze()  # what is shared stays shared
+    gc.enable()
     serve(control)
     runpy.run_module(PROGRAM, run_name="__main__", alter_sys=True)
 

@@ -17,6 +17,7 @@ from tools.environment import DEVELOPMENT, NEEDS, PACKAGES, PROJECT, Environment
 
 ROOT = Path(__file__).resolve().parents[2]
 LAYERS = (PACKAGES, DEVELOPMENT)
+HALF_WRITTEN = ".venv/half-written"
 
 
 def _wheel(folder: Path, name: str) -> str:
@@ -42,13 +43,19 @@ def _record(member: str, text: str) -> str:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a checkout with one package in each lock file, set up with the first, beside what pip finds."""
+    """Return a checkout with one package in each lock file, set up with the first, beside what pip finds.
+
+    A first set-up was interrupted there: every environment of these tests is made over what that one left.
+    """
     made = tmp_path_factory.mktemp("made")
     wheels, checkout = made / "wheels", made / "checkout"
     wheels.mkdir()
     checkout.mkdir()
     (checkout / PACKAGES.source).write_text(_wheel(wheels, "first"))
     (checkout / DEVELOPMENT.source).write_text(_wheel(wheels, "second"))
+    (checkout / HALF_WRITTEN).mkdir(parents=True)
+    (checkout / ".venv/set-up").mkdir()
+    (checkout / ".venv/set-up" / PACKAGES.source).write_text("started")
     with pytest.MonkeyPatch.context() as patch:
         _find_in(wheels, patch)
         _ensure(checkout, PACKAGES.source)
@@ -96,12 +103,10 @@ def test_demo_needs_no_development_package_and_tests_add_them(ready: Path) -> No
 
 
 def test_interrupted_set_up_is_done_again_from_the_start(ready: Path) -> None:
-    half_written = ready / ".venv" / "half-written"
-    half_written.mkdir()
-    (ready / ".venv" / "set-up" / DEVELOPMENT.source).write_text("started")
-    _ensure(ready)
-    assert not half_written.exists()
-    assert _modules(ready) == {"first", "second"}
+    assert not (ready / HALF_WRITTEN).exists()
+    assert _modules(ready) == {"first"}
+    (ready / ".venv/set-up" / DEVELOPMENT.source).write_text("started")
+    assert not Environment(ready, pytest.fail)._sound(), "nor is an interrupted addition gone on with"
 
 
 def test_changed_lock_file_makes_a_new_environment(ready: Path) -> None:
@@ -111,13 +116,13 @@ def test_changed_lock_file_makes_a_new_environment(ready: Path) -> None:
     assert _modules(ready) == {"first"}
 
 
-def test_package_with_another_hash_is_refused(root: Path) -> None:
-    lock = root / PACKAGES.source
+def test_package_with_another_hash_is_refused(ready: Path) -> None:
+    lock = ready / DEVELOPMENT.source
     name, _, _ = lock.read_text().partition("--hash")
     lock.write_text(f"{name}--hash=sha256:{'0' * 64}\n")
-    with pytest.raises(SetUpError, match=r"not the one that requirements\.lock names"):
-        _ensure(root)
-    assert _modules(root) == set()
+    with pytest.raises(SetUpError, match=r"not the one that requirements-dev\.lock names"):
+        _ensure(ready)
+    assert _modules(ready) == {"first"}
 
 
 def test_package_that_cannot_be_found_is_said_with_the_remedy(ready: Path) -> None:
