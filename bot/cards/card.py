@@ -32,6 +32,7 @@ from bot.cards.wording import (
     explanation,
     is_open,
     requirement,
+    result_words,
     title,
     undone_by,
     verdict_word,
@@ -203,7 +204,7 @@ def _outcome(view: ApprovalView, level: _Level) -> list[Block]:
     if view.status is ApprovalStatus.REQUESTED:
         warning = rows([(bold("Nobody can fulfil this"), level.value(view.shortfall))]) if view.shortfall else []
         return [section(Shown(explanation(view))), *warning]
-    return rows([(bold("What became of it"), level.value(view.result))]) if view.result else []
+    return rows([(bold("What became of it"), level.value(result_words(view.result)))]) if view.result else []
 
 
 def _heading(view: ApprovalView, now: datetime) -> Block:

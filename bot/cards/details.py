@@ -7,7 +7,7 @@ from typing import Any
 from bot.cards import references
 from bot.cards.blocks import Block, bold, button, context, plain_text, section, utc
 from bot.cards.text import Shown, chunks, render
-from bot.cards.wording import undone_by
+from bot.cards.wording import result_words, undone_by
 from runtime.desk.model import ApprovalView
 
 _CHUNK = 2900
@@ -60,7 +60,7 @@ def entries(view: ApprovalView) -> Iterator[Entry]:
     yield from _vote_entries(view)
     yield "Status", view.status.value
     if view.result:
-        yield "What became of it", render(view.result)
+        yield "What became of it", render(result_words(view.result))
     yield "Asked at", utc(view.requested_at)
     yield "Expires at", utc(view.expires_at)
     yield "Run", render(view.run_title)

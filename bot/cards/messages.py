@@ -3,8 +3,8 @@
 import json
 from collections.abc import Sequence
 
-from bot.cards.wording import verdict_word
-from runtime.model.approval import ApprovalStatus, VoteVerdict
+from bot.cards.wording import result_words, verdict_word
+from runtime.model.approval import ApprovalStatus, Result, VoteVerdict
 from runtime.model.messages import (
     ApprovalEnded,
     EffectEnded,
@@ -44,7 +44,7 @@ def words(said: Said) -> str:  # noqa: PLR0911 - one for each kind
         case TimeRunsShort():
             return f"Time runs short for {said.step} of {_run(said.run)}. Now asked: {', '.join(said.groups)}."
         case EffectEnded():
-            return f"Outcome: {said.result}."
+            return f"Outcome: {result_words(Result(said.code, tuple(said.about)))}."
         case RunEnded():
             return _run_ended(said)
         case EvidenceSealed():

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from bot.cards.text import one_line
 from runtime.desk.model import ApprovalView
-from runtime.model.approval import ApprovalStatus, AskKind, VoteVerdict
+from runtime.model.approval import ApprovalStatus, AskKind, Result, ResultCode, VoteVerdict
 
 _DOUBT = (
     "This was attempted, and no answer came back. Please look at the target before you decide. “It happened” records "
@@ -28,6 +28,16 @@ _DOUBT_ENDS = {
 }
 _VERDICTS = {VoteVerdict.APPROVE: "approved", VoteVerdict.REJECT: "rejected"}
 _DOUBT_VERDICTS = {VoteVerdict.APPROVE: "says it happened", VoteVerdict.REJECT: "says it did not happen"}
+
+_RESULTS = {
+    ResultCode.PERFORMED: "performed",
+    ResultCode.PERFORMED_BEFORE: "performed before, under the same idempotency key",
+    ResultCode.CONFIRMED: "performed, as a person confirmed",
+    ResultCode.REJECTED: "not performed: rejected by {}",
+    ResultCode.NOT_IN_TIME: "not performed: nobody decided in time; expiry is never consent",
+    ResultCode.NOT_PERFORMED: "not performed: {}",
+    ResultCode.WORDED: "{}",
+}
 
 
 def is_open(view: ApprovalView, now: datetime) -> bool:
@@ -74,6 +84,11 @@ def requirement(view: ApprovalView) -> str:
 def button_words(view: ApprovalView) -> tuple[str, str]:
     """Return the words on the two buttons: yes and no."""
     return ("It happened", "It did not happen") if view.kind is AskKind.IN_DOUBT else ("Approve", "Reject")
+
+
+def result_words(result: Result) -> str:
+    """Return what became of what was asked about; names and reasons in it are data."""
+    return _RESULTS[result.code].format(", ".join(result.about))
 
 
 def explanation(view: ApprovalView) -> str:

@@ -11,7 +11,17 @@ from runtime.inbox import inbox
 from runtime.inbox.votes import UNKNOWN_APPROVAL, ballot_of
 from runtime.model.action import Acting, Tier
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import ApprovalStatus, AskKind, Refusal, RefusalCode, Requirement, Vote, VoteVerdict, stamp
+from runtime.model.approval import (
+    ApprovalStatus,
+    AskKind,
+    Refusal,
+    RefusalCode,
+    Requirement,
+    Result,
+    Vote,
+    VoteVerdict,
+    stamp,
+)
 from runtime.model.json_limits import error_text
 from runtime.model.notification import Notification, VotePayload, VoteRefusal
 from runtime.outbox import messages
@@ -147,7 +157,7 @@ def view_of(row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
         requested_at=row["requested_at"],
         expires_at=row["expires_at"],
         escalated=row["escalated"],
-        result=row["result"],
+        result=Result.of(row["result"]) if row["result"] else None,
         shortfall=row["shortfall"],
         links=(("Trigger", f"{row['trigger_type']} {row['trigger_ref']}"),),
     )

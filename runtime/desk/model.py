@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import ApprovalStatus, AskKind, Refusal, VoteVerdict
+from runtime.model.approval import ApprovalStatus, AskKind, Refusal, Result, VoteVerdict
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class VoteView:
 class ApprovalView:
     """Everything a card shows. `revision` rises with every change; a click on a card with another `stamp` is stale.
 
-    `result` says what became of the effect once decided ("" before): for example "performed", "refused by policy".
+    `result` says what became of what was asked about; None until that is known.
     `shortfall` says why nobody could fulfil the request when it was made; "" where people can.
     """
 
@@ -65,7 +65,7 @@ class ApprovalView:
     requested_at: datetime
     expires_at: datetime
     escalated: bool
-    result: str
+    result: Result | None
     shortfall: str
     links: tuple[tuple[str, str], ...]
 

@@ -8,6 +8,7 @@ from typing import Any
 from runtime.approvals import requests
 from runtime.engine import Engine
 from runtime.handlers import JsonObject
+from runtime.model.approval import Result, ResultCode
 from runtime.model.effect import AttemptOutcome, OnDoubt
 from runtime.model.messages import Held
 from runtime.model.states import STEP, EffectStatus, StepStatus, WaitStatus, is_final
@@ -25,7 +26,7 @@ async def succeed(passage: Passage, result: JsonObject) -> None:
     await passage.settle(EffectStatus.DISPATCHED)
     await passage.write_receipt(AttemptOutcome.SUCCESS, response=result)
     passage.count_write()
-    await passage.say_on_card(passage.attempt.approval_id, "performed")
+    await passage.say_on_card(passage.attempt.approval_id, Result(ResultCode.PERFORMED))
     await _complete_step(passage, result)
 
 
@@ -36,7 +37,7 @@ async def repeat(passage: Passage, response: Any) -> None:
         return
     await passage.settle(EffectStatus.DISPATCHED)
     passage.note("effect.repeated", {"idempotency_key": passage.effect.idempotency_key})
-    await passage.say_on_card(passage.attempt.approval_id, "performed before, under the same idempotency key")
+    await passage.say_on_card(passage.attempt.approval_id, Result(ResultCode.PERFORMED_BEFORE))
     await _complete_step(passage, response)
 
 
@@ -59,7 +60,7 @@ async def confirm(passage: Passage, statement: JsonObject) -> None:
     """A person looked and says that the side effect happened: that is its receipt, and the step's result."""
     await passage.write_receipt(AttemptOutcome.SUCCESS, response=statement)
     passage.count_write()
-    await passage.say_on_card(passage.attempt.approval_id, "performed, as a person confirmed")
+    await passage.say_on_card(passage.attempt.approval_id, Result(ResultCode.CONFIRMED))
     parked = bool(passage.effect.correlation_key)
     await passage.move_step(StepStatus.PARKED if parked else StepStatus.SUCCEEDED, statement)
 
@@ -108,7 +109,7 @@ async def void_approval(passage: Passage, approval_id: str, reason: str) -> None
     found = {"approved": approval and approval.digest, "found": passage.attempt.action.digest, "reason": reason}
     passage.note("approval.voided", found)
     await passage.write_receipt(AttemptOutcome.REFUSAL, error=reason)
-    await passage.say_on_card(approval_id, f"not performed: {reason}")
+    await passage.say_on_card(approval_id, Result(ResultCode.NOT_PERFORMED, (reason,)))
 
 
 async def fail(passage: Passage, reason: str) -> None:
@@ -122,7 +123,7 @@ async def fail(passage: Passage, reason: str) -> None:
 
 
 async def _fail_step(passage: Passage, reason: str) -> None:
-    await passage.say_on_card(passage.attempt.approval_id, f"not performed: {reason}")
+    await passage.say_on_card(passage.attempt.approval_id, Result(ResultCode.NOT_PERFORMED, (reason,)))
     if not passage.effect.is_message:
         await _close_wait(passage)
         await passage.move_step(StepStatus.FAILED_TERMINAL, error=reason)

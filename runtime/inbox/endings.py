@@ -2,7 +2,7 @@
 
 from runtime.engine import Engine
 from runtime.gate import settlement
-from runtime.model.approval import Approval, ApprovalStatus, AskKind, Vote, VoteVerdict
+from runtime.model.approval import Approval, ApprovalStatus, AskKind, Result, ResultCode, Vote, VoteVerdict
 from runtime.model.effect import AttemptOutcome
 from runtime.model.messages import ApprovalEnded, Note
 from runtime.model.states import STEP, EffectStatus, StepStatus, WaitStatus, is_final
@@ -69,9 +69,16 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
         give_up_at=give_up_at,
         error=reason,
     )
-    await approvals.touch(tx.conn, approval.approval_id, result=f"not performed: {reason}")
+    await approvals.touch(tx.conn, approval.approval_id, result=_result(status, votes))
     await _refusal_receipt(engine, tx, approval, reason)
     await advance(engine, tx, StepMoved(approval.step, StepStatus.FAILED_TERMINAL, error=reason))
+
+
+def _result(status: ApprovalStatus, votes: list[Vote]) -> Result:
+    if status is ApprovalStatus.EXPIRED:
+        return Result(ResultCode.NOT_IN_TIME)
+    rejecting = (vote.person_name for vote in votes if vote.verdict is VoteVerdict.REJECT)
+    return Result(ResultCode.REJECTED, tuple(rejecting))
 
 
 def _why_not(status: ApprovalStatus, votes: list[Vote]) -> str:

@@ -70,6 +70,35 @@ class Refusal:
     about: tuple[str, ...] = ()
 
 
+class ResultCode(StrEnum):
+    """What became of what people were asked about. The bot words each of them."""
+
+    PERFORMED = "performed"
+    PERFORMED_BEFORE = "performed_before"  # under the same idempotency key
+    CONFIRMED = "confirmed"  # it was in doubt, and a person says that it happened
+    REJECTED = "rejected"
+    NOT_IN_TIME = "not_in_time"  # nobody decided; expiry is never consent
+    NOT_PERFORMED = "not_performed"
+    WORDED = "worded"  # by the first release
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of it; `about` are those who rejected it, why it was not performed, or the first release's words."""
+
+    code: ResultCode
+    about: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Result":
+        """Read a stored result."""
+        return cls(ResultCode(document["code"]), tuple(document["about"]))
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it is stored."""
+        return {"code": self.code, "about": list(self.about)}
+
+
 @dataclass(frozen=True)
 class Requirement:
     """What an authorization must fulfil; `groups` are any-of, or all-of with `all_groups`."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from runtime.model.approval import ApprovalStatus, AskKind, VoteVerdict
+from runtime.model.approval import ApprovalStatus, AskKind, ResultCode, VoteVerdict
 from runtime.model.states import RunStatus
 
 Text = Annotated[str, Field(min_length=1)]
@@ -66,10 +66,11 @@ class TimeRunsShort(Message):
 
 
 class EffectEnded(Message):
-    """What became of the effect that was asked about."""
+    """What became of the effect that was asked about; `about` is as in a result."""
 
     kind: Literal["effect_ended"] = "effect_ended"
-    result: str
+    code: Annotated[ResultCode, Field(strict=False)]
+    about: list[str]
 
 
 class RunEnded(Message):

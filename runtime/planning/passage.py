@@ -8,6 +8,7 @@ from receipts.canonical import digest_of
 from receipts.model import make_receipt
 from runtime.definitions.model import Verb
 from runtime.engine import Engine
+from runtime.model.approval import Result
 from runtime.model.effect import AttemptOutcome, Effect
 from runtime.model.messages import EffectEnded
 from runtime.model.run import StepState
@@ -134,12 +135,11 @@ class Passage:
         """Count a write that was performed; messages talk about the work and are none."""
         self.tx.writes += not self.effect.is_message
 
-    async def say_on_card(self, approval_id: str | None, result: str) -> None:
+    async def say_on_card(self, approval_id: str | None, result: Result) -> None:
         """Say on the card, and in its thread, what became of the effect; nothing where there is no card."""
         if approval_id is None:
             return
         await approvals.touch(self.tx.conn, approval_id, result=result)
         await messages.card_changed(self.engine, self.tx, approval_id)
-        await messages.tell_thread(
-            self.engine, self.tx, approval_id, f"result:{approval_id}", EffectEnded(result=result)
-        )
+        said = EffectEnded(code=result.code, about=list(result.about))
+        await messages.tell_thread(self.engine, self.tx, approval_id, f"result:{approval_id}", said)

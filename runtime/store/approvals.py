@@ -6,7 +6,16 @@ from datetime import datetime
 from typing import Any
 
 from runtime.model.action import Tier
-from runtime.model.approval import Approval, ApprovalStatus, AskKind, NewApproval, Requirement, Vote, VoteVerdict
+from runtime.model.approval import (
+    Approval,
+    ApprovalStatus,
+    AskKind,
+    NewApproval,
+    Requirement,
+    Result,
+    Vote,
+    VoteVerdict,
+)
 from runtime.store.database.pool import Conn
 
 _COLUMNS = ", ".join(Approval.__dataclass_fields__)
@@ -79,12 +88,12 @@ async def close_approval(conn: Conn, approval_id: str, status: ApprovalStatus, n
     return done.rowcount == 1
 
 
-async def touch(conn: Conn, approval_id: str, *, escalated: bool = False, result: str = "") -> None:
-    """Raise the revision because what the card shows has changed."""
+async def touch(conn: Conn, approval_id: str, *, escalated: bool = False, result: Result | None = None) -> None:
+    """Raise the revision because what the card shows has changed; a result that is not given stays."""
     await conn.execute(
         "UPDATE approvals SET revision = revision + 1, escalated = escalated OR %s,"
-        " result = CASE WHEN %s = '' THEN result ELSE %s END WHERE approval_id = %s",
-        (escalated, result, result, approval_id),
+        " result = coalesce(%s::json, result) WHERE approval_id = %s",
+        (escalated, json.dumps(result.document()) if result else None, approval_id),
     )
 
 

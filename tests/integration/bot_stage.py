@@ -17,7 +17,7 @@ from bot.slack.connector import slack_handlers
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import ApprovalStatus, AskKind, Refusal, RefusalCode, VoteVerdict
+from runtime.model.approval import ApprovalStatus, AskKind, Refusal, RefusalCode, Result, ResultCode, VoteVerdict
 from sandbox.client import SandboxUser
 from sandbox.harness import Faults, HandClock, served
 from sandbox.rules.limits import Limits
@@ -101,7 +101,7 @@ def ask(approval_id: str = "apr-1", **changes: Any) -> ApprovalView:
         requested_at=START,
         expires_at=START + timedelta(hours=8),
         escalated=False,
-        result="",
+        result=None,
         shortfall="",
         links=(),
     )
@@ -197,7 +197,7 @@ class MemoryDesk:
         yes = sum(vote.verdict is VoteVerdict.APPROVE for vote in votes)
         status = ApprovalStatus.APPROVED if yes >= view.quorum else view.status
         status = ApprovalStatus.REJECTED if click.verdict is VoteVerdict.REJECT else status
-        result = "" if status is ApprovalStatus.REQUESTED else "performed"
+        result = None if status is ApprovalStatus.REQUESTED else Result(ResultCode.PERFORMED)
         self.approvals[view.approval_id] = replace(
             view, votes=votes, status=status, revision=view.revision + 1, result=result
         )

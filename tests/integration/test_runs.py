@@ -9,6 +9,7 @@ import pytest
 from receipts.chain import Actor
 from runtime.handlers import RefusedError, TransientError
 from runtime.inbox import inbox
+from runtime.model.approval import Result, ResultCode
 from runtime.model.notification import CancelPayload, Notification
 from runtime.worker import sweeps
 from runtime.worker.worker import Worker
@@ -21,6 +22,12 @@ KEY = "acme:await_answer:C1"
 async def _status(bench: Bench, run_id: str) -> dict[str, str]:
     run = await bench.run(run_id)
     return {"run": run["status"], **{path: step["status"] for path, step in run["steps"].items()}}
+
+
+async def _result(bench: Bench, approval_id: str) -> Result | None:
+    view = await bench.desk.approval(approval_id)
+    assert view is not None
+    return view.result
 
 
 async def test_a_timer_fires_when_it_is_due_and_not_before(bench: Bench, targets: Targets) -> None:
@@ -131,10 +138,26 @@ async def test_an_approval_that_nobody_decides_expires_and_is_never_consent(benc
     run = await bench.run(run_id)
     assert run["status"] == "failed_terminal"
     assert "expiry is never consent" in run["error"]
+    assert await _result(bench, approval) == Result(ResultCode.NOT_IN_TIME)
     assert targets.file.calls == []
     late = await bench.click("ben", approval)
     assert late.refusal is not None
     assert late.refusal.code == "vote.closed"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "result"),
+    [("approve", Result(ResultCode.PERFORMED)), ("reject", Result(ResultCode.REJECTED, ("Ben",)))],
+)
+async def test_what_became_of_an_action_is_data(bench: Bench, verdict: str, result: Result) -> None:
+    await bench.start("bench.file", {"company": "ACME", "text": "r"})
+    await bench.settle()
+    approval = await bench.approval_id()
+    assert (await bench.click("ann", approval)).counted
+    assert await _result(bench, approval) is None
+    assert (await bench.click("ben", approval, verdict)).counted
+    await bench.settle()
+    assert await _result(bench, approval) == result
 
 
 async def test_when_time_runs_short_the_next_in_line_may_vote(bench: Bench, targets: Targets) -> None:

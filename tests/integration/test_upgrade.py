@@ -6,6 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from bot.cards.wording import result_words
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
 from evidence.bundle.sealer import Sealer
@@ -25,16 +26,22 @@ PARKED, WAITING, QUEUED, DONE = "parked", "waiting", "queued", "done"
 
 
 @pytest.fixture
-def upgraded(postgres: str) -> Iterator[str]:
-    """A database of the first release with its rows, brought to the newest migration."""
+def first(postgres: str) -> Iterator[str]:
+    """A database of the first release with its rows."""
     with database(postgres, "upgraded", template="template0") as dsn:
         with psycopg.connect(dsn) as conn:
             conn.execute(TABLES.read_bytes())
             conn.execute("CREATE TABLE alembic_version (version_num varchar(32) PRIMARY KEY)")
             conn.execute("INSERT INTO alembic_version VALUES ('0001')")
             conn.execute(ROWS.read_bytes())
-        migrate(dsn)
         yield dsn
+
+
+@pytest.fixture
+def upgraded(first: str) -> str:
+    """The same, brought to the newest migration."""
+    migrate(first)
+    return first
 
 
 async def _runs(bench: Bench) -> dict[str, tuple[str, str]]:
@@ -72,3 +79,19 @@ async def test_what_the_first_release_left_open_is_finished_and_sealed_by_this_o
             pass
         for run_id, _ in after.values():
             assert verify(tmp_path / f"evidence/{run_id}.zip", public_path(key)).run_id == run_id
+
+
+@pytest.mark.parametrize("said", ["performed, as a person confirmed", 'not performed: it said "no"', ""])
+async def test_what_the_first_release_said_of_an_action_is_shown_as_it_was(
+    first: str, opa: OpaChild, targets: Targets, said: str
+) -> None:
+    with psycopg.connect(first) as conn:
+        conn.execute("UPDATE approvals SET result = %s", (said,))
+    migrate(first)
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(first, policy, [], targets.handlers()) as bench,
+    ):
+        view = await bench.desk.approval(await bench.approval_id())
+        assert view is not None
+        assert (result_words(view.result) if view.result else "") == said

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from runtime.desk.model import ApprovalView, FieldView, VoteView
-from runtime.model.approval import ApprovalStatus, AskKind, VoteVerdict
+from runtime.model.approval import ApprovalStatus, AskKind, Result, ResultCode, VoteVerdict
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -45,7 +45,7 @@ KYC = ApprovalView(
     requested_at=NOW,
     expires_at=NOW + timedelta(hours=8),
     escalated=False,
-    result="",
+    result=None,
     shortfall="",
     links=(("Open in the console", "https://console.example/runs/run-1"),),
 )
@@ -99,7 +99,7 @@ def everywhere(text: str, count: int = 6) -> ApprovalView:
         reasons=tuple((text, text) for _ in range(count)),
         groups=(text, text),
         votes=tuple(VoteView(text, VoteVerdict.APPROVE, text, NOW) for _ in range(count)),
-        result=text,
+        result=Result(ResultCode.WORDED, (text,)),
         links=((text, "https://console.example/"),),
     )
 

@@ -15,8 +15,9 @@ from bot.cards.details import details_modals
 from bot.cards.home import SHOWN, home
 from bot.cards.modals import reason_modal
 from bot.cards.references import APPROVE, REJECT, SHOW_ALL
+from bot.cards.wording import result_words
 from runtime.desk.model import ApprovalView, FieldView
-from runtime.model.approval import ApprovalStatus, AskKind, VoteVerdict
+from runtime.model.approval import ApprovalStatus, AskKind, Result, ResultCode, VoteVerdict
 from sandbox.rules.blocks import check_message_blocks, check_view
 from sandbox.rules.mrkdwn import parse, walk
 from tests.unit.bot_samples import ANNA, BORIS, HOSTILE, KYC, NOW, everywhere, read, text_objects, value_of
@@ -180,12 +181,30 @@ def test_a_changed_card_has_new_block_ids() -> None:
     ],
 )
 def test_a_decided_card_offers_no_decision_and_says_what_became_of_it(status: ApprovalStatus, words: str) -> None:
-    view = replace(KYC, status=status, votes=(ANNA, BORIS), result="performed", revision=5)
+    view = replace(KYC, status=status, votes=(ANNA, BORIS), result=Result(ResultCode.PERFORMED), revision=5)
     seen = card(view, now=NOW)
     assert list(buttons(seen)) == [SHOW_ALL]
     assert f"{words} · high tier: LEI 5493001KJTIIGC8Y1R12\n*What became of it*\nperformed" in shown(seen.blocks)
     assert "Boris Lind\nrejected\nWrong owner" in shown(seen.blocks)
     assert "Expires" not in shown(seen.blocks)
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (Result(ResultCode.PERFORMED), "performed"),
+        (Result(ResultCode.PERFORMED_BEFORE), "performed before, under the same idempotency key"),
+        (Result(ResultCode.CONFIRMED), "performed, as a person confirmed"),
+        (Result(ResultCode.REJECTED, ("Anna", "Boris")), "not performed: rejected by Anna, Boris"),
+        (Result(ResultCode.NOT_IN_TIME), "not performed: nobody decided in time; expiry is never consent"),
+        (Result(ResultCode.NOT_PERFORMED, ("the register refused",)), "not performed: the register refused"),
+        (Result(ResultCode.WORDED, ("performed",)), "performed"),
+    ],
+    ids=str,
+)
+def test_every_result_has_its_words(result: Result, words: str) -> None:
+    assert result_words(result) == words
+    assert Result.of(result.document()) == result
 
 
 def test_a_card_past_its_time_offers_no_decision_even_before_the_sweep() -> None:

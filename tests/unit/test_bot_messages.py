@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from bot.cards.messages import words
-from runtime.model.approval import ApprovalStatus, AskKind, VoteVerdict
+from runtime.model.approval import ApprovalStatus, AskKind, ResultCode, VoteVerdict
 from runtime.model.messages import (
     ApprovalEnded,
     DirectMessage,
@@ -54,7 +54,8 @@ SAID: list[tuple[Said, str]] = [
         TimeRunsShort(run=RUN, step="filing", groups=["seniors", "board"]),
         "Time runs short for filing of Corporate onboarding (case-7). Now asked: seniors, board.",
     ),
-    (EffectEnded(result="performed"), "Outcome: performed."),
+    (EffectEnded(code=ResultCode.PERFORMED, about=[]), "Outcome: performed."),
+    (EffectEnded(code=ResultCode.NOT_PERFORMED, about=["{} is away"]), "Outcome: not performed: {} is away."),
     (
         ended(RunStatus.SUCCEEDED),
         "Corporate onboarding (case-7) has finished: every step was done.",

@@ -31,7 +31,7 @@ approvals = Table(
     words("status"),
     number("revision", 1),
     flag("escalated"),
-    words("result", server_default=""),
+    document("result", nullable=True),  # what became of it, once that is known
     words("channel", nullable=True),
     words("card_ts", nullable=True),
     document("cards"),  # every card as it was shown, oldest first
