@@ -8,7 +8,7 @@ from urllib.parse import quote
 import typer
 
 from countersign.cli.acts import cancel, retry
-from countersign.cli.command import attached_settings, out, own_settings, roles_of, run, shared_settings
+from countersign.cli.command import attached_settings, importing, out, own_settings, roles_of, run, shared_settings
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
 from countersign.cli.letters import letters
@@ -78,10 +78,10 @@ def serve(
     ] = None,
 ) -> None:
     """Run the given roles with the parts that the settings point to."""
-    from uvloop import new_event_loop
+    with importing():
+        from uvloop import new_event_loop
 
-    from countersign.serve import serve as run_serve
-
+        from countersign.serve import serve as run_serve
     roles = roles_of(role)
     run(run_serve(own_settings(serving=True), roles), new_event_loop)
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.cli.command import attached_settings, out, own_settings, run
+from countersign.cli.command import attached_settings, importing, out, own_settings, run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,8 @@ def up(
     ] = False,
 ) -> None:
     """Run everything on this machine: PostgreSQL, OPA, a sandbox workspace to click in, stand-ins. Ctrl-C ends it."""
-    from countersign.embedded.up import up as run_up
+    with importing():
+        from countersign.embedded.up import up as run_up
 
     settings = own_settings()
     run(run_up(settings, settings.port if port is None else port, sandbox_port, with_case=with_case))
@@ -36,7 +37,8 @@ def up(
 
 def demo() -> None:
     """Play a case from trigger to verified evidence, with people who click; the status is 1 if anything differs."""
-    from countersign.embedded.demo import demo as run_demo
+    with importing():
+        from countersign.embedded.demo import demo as run_demo
 
     run(run_demo(own_settings()))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from countersign.cli import acts, operate
 from countersign.compose.archive import make_sealer
 from countersign.compose.system import System
 from countersign.config.settings import ROOT, Settings
@@ -114,11 +115,14 @@ async def test_canceling_needs_the_database_and_nothing_else(office: Office) -> 
     assert is_one_sentence(await office.cancel(run_id), "nothing was done: the run has ended: canceled")
 
 
-async def test_a_cancellation_is_on_record_even_where_no_worker_runs(office: Office) -> None:
-    words = ("cancel", "run_0", "--reason", "x", "--as", "omar")
-    finished = await command(*words, env={**office.env, "COUNTERSIGN_OPA_URL": ""})
-    assert finished.code == 0
-    assert finished.out.startswith("on record as ntf_")
+async def test_a_cancellation_is_on_record_even_where_no_worker_runs(
+    office: Office, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = office.system.settings.model_copy(update={"opa_url": ""})
+    monkeypatch.setattr(operate, "APPLY_SECONDS", 0.0)
+    monkeypatch.setattr(acts, "shared_settings", lambda *_needed: settings)
+    await asyncio.to_thread(acts.cancel, "run_0", by="omar", reason="x")
+    assert capsys.readouterr().out.startswith("on record as ntf_")
 
 
 async def test_verifying_imports_nothing_that_needs_a_server_or_a_network(office: Office) -> None:

@@ -48,7 +48,7 @@ edges = st.recursive(
 
 
 @given(edges)
-@settings(deadline=None, max_examples=1000)
+@settings(deadline=None, max_examples=300)
 def test_every_value_is_written_as_the_package_of_the_standard_writes_it(value: Any) -> None:
     assert canonical.dumps(value) == rfc8785.dumps(value)
 
