@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 import psycopg
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -22,7 +22,7 @@ from edge.server import Limits, Server
 from runtime.desk.callers import CallerDesk
 from runtime.engine import Engine
 from runtime.model.json_limits import first_line
-from runtime.worker.sweeps import sweep
+from runtime.worker.sweeps import SWEEPS
 from runtime.worker.worker import Worker
 
 log = logging.getLogger(__name__)
@@ -61,7 +61,8 @@ def _parts(system: System) -> Iterator[Part]:
 async def _tick(engine: Engine, seconds: float) -> None:
     """Tick the sweeps; two processes that tick at once do no harm, and a tick that is missed is made up by the next."""
     scheduler = AsyncIOScheduler(timezone="UTC")
-    scheduler.add_job(_sweep, "interval", [engine], seconds=seconds, max_instances=1, coalesce=True)
+    for one in SWEEPS:
+        scheduler.add_job(_sweep, "interval", [one, engine], seconds=seconds, max_instances=1, coalesce=True)
     scheduler.start()
     try:
         await asyncio.Event().wait()
@@ -69,7 +70,7 @@ async def _tick(engine: Engine, seconds: float) -> None:
         scheduler.shutdown(wait=False)
 
 
-async def _sweep(engine: Engine) -> None:
+async def _sweep(sweep: Callable[[Engine], Awaitable[int]], engine: Engine) -> None:
     try:
         await sweep(engine)
     except (psycopg.Error, OSError) as error:

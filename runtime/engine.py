@@ -30,7 +30,7 @@ _QUESTIONS, _REQUESTS = 16, 4
 """Questions in one request to policy, and requests under way."""
 _FACTS = 64
 """Effects whose facts are read at once."""
-_NOTIFICATIONS = 64
+_NOTIFICATIONS = 256
 """Notifications that are written, or looked at, at once."""
 HEAD_START = timedelta(seconds=2)
 """For so long whoever has recorded a notification is left to apply it; then any worker does."""

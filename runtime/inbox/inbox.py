@@ -5,9 +5,9 @@ What is wrong with a notification makes it a dead letter; a fault of ours does n
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from runtime.definitions.model import Retry
@@ -63,6 +63,16 @@ async def record(engine: Engine, notification: Notification) -> str:
     notification_id = await engine.record(notification)
     at(Point.NOTIFICATION_RECORDED)
     return notification_id
+
+
+async def record_new(conn: Conn, new: Sequence[Notification], now: datetime, until: datetime) -> list[str]:
+    """Write notifications in the caller's transaction; return the ids of those that are no repeats.
+
+    The caller applies them after its commit; if it has not before `until`, a worker does.
+    """
+    at(Point.NOTIFICATION_RECORDING)
+    written = await notifications.record_all(conn, new, now, until)
+    return [one.notification_id for one in new if one.notification_id in written]
 
 
 async def apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:

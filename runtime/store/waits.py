@@ -122,10 +122,9 @@ async def due_escalations(conn: Conn, tenant: str, now: datetime, limit: int) ->
 
 
 async def _due(conn: Conn, moment: str, kind: str, tenant: str, now: datetime, limit: int) -> list[DueWait]:
-    """Return waits whose moment has come, the longest due first.
+    """Return waits whose moment has come, the longest due first; their runs are locked in the caller's transaction.
 
-    Left out are those whose run somebody holds just now, and those whose signal has met its end: a bad row is looked
-    at once.
+    Left out are those whose run somebody holds just now, and those that have their signal: the inbox has it.
     """
     rows = await (
         await conn.execute(
@@ -133,8 +132,7 @@ async def _due(conn: Conn, moment: str, kind: str, tenant: str, now: datetime, l
             SELECT w.wait_id, w.token FROM waits w JOIN runs r USING (run_id)
              WHERE r.tenant = %(tenant)s AND w.status = 'active' AND w.{moment} <= %(now)s
                AND NOT EXISTS (SELECT 1 FROM notifications n
-                                WHERE n.dedupe_key = %(kind)s || ':' || w.wait_id || ':' || w.token
-                                  AND (n.status <> 'received' OR n.failures > 0))
+                                WHERE n.dedupe_key = %(kind)s || ':' || w.wait_id || ':' || w.token)
              ORDER BY w.{moment} LIMIT %(limit)s FOR UPDATE OF r SKIP LOCKED
             """,  # noqa: S608 - our own columns
             {"tenant": tenant, "now": now, "kind": kind, "limit": limit},

@@ -1,12 +1,13 @@
 """What the clock brings about: deadlines, escalations and expired leases. Safe to run twice, and in many processes.
 
-A sweep looks for rows and hands each to the same door as everything else; truth stays in the rows. Rows go side by
-side, a run that somebody holds is passed over until the next sweep, and a row that cannot be dealt with delays nobody.
+A sweep looks for rows and hands each to the same door as everything else; truth stays in the rows. Rows go in sets, a
+run that somebody holds is passed over until the next sweep, and a row that cannot be dealt with delays nobody.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
+from datetime import datetime
 from typing import TypeVar
 
 from receipts.chain import Actor
@@ -20,23 +21,24 @@ from runtime.model.wait import DueWait
 from runtime.outbox.attempt import make_attempt
 from runtime.planning.passage import Passage
 from runtime.store import effects, waits
+from runtime.store.database.pool import Conn
 from runtime.store.leasing import leases
 from runtime.store.leasing.passages import read_facts
 
-BATCH = 100
+BATCH = 256
+"""Rows that a sweep takes on at once."""
 AT_ONCE = 4
-"""Rows that a sweep deals with side by side."""
+"""Leases that are taken back side by side."""
 
 log = logging.getLogger(__name__)
 
 Row = TypeVar("Row")
+Due = Callable[[Conn, str, datetime, int], Awaitable[list[DueWait]]]
 
 
 async def sweep(engine: Engine) -> int:
     """Run every sweep once; return how many rows were acted on. One that fails does not keep the others from theirs."""
-    return sum(
-        [await _guarded(one(engine)) for one in (fire_deadlines, fire_escalations, reclaim_leases, look_after_early)]
-    )
+    return sum([await _guarded(one(engine)) for one in SWEEPS])
 
 
 async def _guarded(work: Coroutine[object, object, int]) -> int:
@@ -67,18 +69,28 @@ async def fire_escalations(engine: Engine) -> int:
     return await _fire(engine, waits.due_escalations, EscalationPayload)
 
 
-async def _fire(
-    engine: Engine,
-    due: Callable[..., Awaitable[list[DueWait]]],
-    kind: type[DeadlinePayload | EscalationPayload],
-) -> int:
-    async with engine.pool.connection() as conn:
-        rows = await due(conn, engine.tenant, engine.clock(), BATCH)
-    return await _side_by_side(rows, lambda row: _signal(engine, kind(wait_id=row.wait_id, token=row.token)))
+async def _fire(engine: Engine, due: Due, kind: type[DeadlinePayload | EscalationPayload]) -> int:
+    """Say to all waits that are due that they are; on and on, while there are more."""
+    fired, recorded = 0, await _record(engine, due, kind)
+    while recorded:
+        fired += sum(await asyncio.gather(*(_guarded(_apply(engine, one)) for one in recorded)))
+        recorded = await _record(engine, due, kind) if len(recorded) == BATCH else []
+    return fired
 
 
-async def _signal(engine: Engine, payload: DeadlinePayload | EscalationPayload) -> int:
-    signal = Notification(
+async def _record(engine: Engine, due: Due, kind: type[DeadlinePayload | EscalationPayload]) -> list[str]:
+    """Record a signal for each of a batch of waits that are due; return the ids. Their runs' locks keep others away."""
+    async with engine.pool.connection() as conn, conn.transaction():
+        now = engine.clock()
+        rows = await due(conn, engine.tenant, now, BATCH)
+        signals = [_signal(engine, kind(wait_id=row.wait_id, token=row.token)) for row in rows]
+        recorded = await inbox.record_new(conn, signals, now, now + engine.timing.lease) if signals else []
+    at(Point.NOTIFICATION_RECORDED)
+    return recorded
+
+
+def _signal(engine: Engine, payload: DeadlinePayload | EscalationPayload) -> Notification:
+    return Notification(
         notification_id=engine.new_id("ntf"),
         tenant=engine.tenant,
         dedupe_key=f"{payload.kind}:{payload.wait_id}:{payload.token}",
@@ -87,7 +99,10 @@ async def _signal(engine: Engine, payload: DeadlinePayload | EscalationPayload) 
         actor=Actor(id="countersign", kind="schedule"),
         request_id="",
     )
-    await inbox.apply(engine, await inbox.record(engine, signal))
+
+
+async def _apply(engine: Engine, notification_id: str) -> int:
+    await inbox.apply(engine, notification_id)
     return 1
 
 
@@ -118,3 +133,8 @@ async def _reclaim(engine: Engine, effect_id: str) -> int:
     at(Point.RECLAIMED)
     engine.wakeup.poke()
     return 1
+
+
+SWEEPS: tuple[Callable[[Engine], Coroutine[object, object, int]], ...]
+SWEEPS = (fire_deadlines, fire_escalations, reclaim_leases, look_after_early)
+"""Each is ticked for itself: one that has much to do keeps no other from its turn."""

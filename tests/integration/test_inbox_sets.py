@@ -4,10 +4,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
+
 from receipts.chain import Actor
 from runtime.engine import new_id
 from runtime.inbox import inbox
-from runtime.model.notification import CancelPayload, CompletionPayload, Notification, ProgressPayload
+from runtime.model.notification import CancelPayload, CompletionPayload, DeadlinePayload, Notification, ProgressPayload
+from runtime.store import waits
+from runtime.worker import sweeps
 from tests.bench import TENANT, VERBS, Bench
 from tests.integration.conftest import Targets
 from tests.patience import MINUTE
@@ -155,3 +159,55 @@ async def test_a_worker_applies_all_that_waits_in_few_commits(bench: Bench) -> N
     await bench.later(seconds=2)
     assert await _asked(bench, runs) == ["succeeded"] * 20
     assert len(await _commits(bench, "notifications")) <= 2
+
+
+async def _timers(bench: Bench, count: int) -> list[str]:
+    runs = [(await bench.start("bench.timer", {}, ref=str(n))).run_id for n in range(count)]
+    await bench.settle()
+    bench.clock.move(hours=1)
+    return runs
+
+
+async def _paused(bench: Bench, runs: Sequence[str]) -> list[str]:
+    return [(await bench.run(run_id))["steps"]["pause"]["status"] for run_id in runs]
+
+
+async def test_deadlines_that_are_due_at_once_share_the_commits_that_record_and_apply_them(bench: Bench) -> None:
+    runs = await _timers(bench, 20)
+    assert await sweeps.fire_deadlines(bench.engine) == 20
+    assert await _paused(bench, runs) == ["succeeded"] * 20
+    assert len(await _commits(bench, "notifications")) == 1
+
+
+async def test_a_sweep_goes_on_as_long_as_deadlines_are_due(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeps, "BATCH", 3)
+    runs = await _timers(bench, 8)
+    assert await sweeps.fire_deadlines(bench.engine) == 8
+    assert await _paused(bench, runs) == ["succeeded"] * 8
+
+
+async def test_deadlines_fire_once_however_many_sweeps_find_them(bench: Bench, targets: Targets) -> None:
+    runs = await _timers(bench, 20)
+    assert sum(await asyncio.gather(*(sweeps.fire_deadlines(bench.engine) for _ in range(4)))) == 20
+    assert await _paused(bench, runs) == ["succeeded"] * 20
+    rows = await bench.rows("SELECT deliveries FROM notifications")
+    assert [row["deliveries"] for row in rows] == [1] * 20
+
+
+async def test_a_deadline_that_cannot_be_applied_holds_up_no_other(bench: Bench) -> None:
+    broken, *others = await _timers(bench, 5)
+    await bench.meddle("UPDATE steps SET path = 'gone' WHERE path = 'pause' AND run_id = %s RETURNING 1", broken)
+    await sweeps.fire_deadlines(bench.engine)
+    assert await _paused(bench, others) == ["succeeded"] * 4
+    (row,) = await bench.rows("SELECT failures FROM notifications WHERE status = 'received'")
+    assert row["failures"] == 1
+
+
+async def test_deadlines_whose_sweep_is_gone_after_it_recorded_them_are_applied_by_a_worker(bench: Bench) -> None:
+    runs = await _timers(bench, 3)
+    await sweeps._record(bench.engine, waits.due_deadlines, DeadlinePayload)
+    assert await sweeps.fire_deadlines(bench.engine) == 0
+    assert await _paused(bench, runs) == ["parked"] * 3
+    bench.clock.now += bench.engine.timing.lease
+    await bench.settle()
+    assert await _paused(bench, runs) == ["succeeded"] * 3
