@@ -136,7 +136,8 @@ class ForkedChild(Child):
         """Return a `countersign` child, which nobody has started yet, as one that is forked."""
         return cls(child.name, child._command, child._env, child.log_file, child.probe)
 
-    async def _launch(self, out: BinaryIO) -> Process:
+    async def _launch(self, out: BinaryIO | None) -> Process:
+        assert out is not None
         python, module, program, *arguments = map(str, self._command)
         assert (python, module, program) == (sys.executable, "-m", PROGRAM)
         running = await server().fork(arguments, self._env, out.fileno(), out.fileno())

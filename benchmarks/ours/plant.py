@@ -109,7 +109,7 @@ class Plant:
         env = {**inherited, **_environment(self), **self.env, "COUNTERSIGN_PORT": str(port)}
         with (self.folder / "serve.log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "countersign", "serve", *(f"--role={role}" for role in roles)),
+                *(sys.executable, "-m", "countersign", "serve", *(f"--role={role}" for role in roles), "--processes=1"),
                 env=env, cwd=ROOT, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         return Started(Process(process, f"http://127.0.0.1:{port}"))

@@ -76,14 +76,28 @@ def serve(
         list[str] | None,
         typer.Option(help="A role to run: edge, bot, worker or sweeps; may be repeated, and all run if none is given."),
     ] = None,
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=256,
+            help="Processes that run worker and sweeps: as many as there are cores if not given; one with edge or bot.",
+        ),
+    ] = None,
 ) -> None:
     """Run the given roles with the parts that the settings point to."""
+    from countersign.processes import count_for, serve_in
+
+    roles = roles_of(role)
+    settings, count = own_settings(serving=True), count_for(roles, processes)
+    if count > 1:
+        run(serve_in(settings, roles, count))
+        return
     with importing():
         from uvloop import new_event_loop
 
         from countersign.serve import serve as run_serve
-    roles = roles_of(role)
-    run(run_serve(own_settings(serving=True), roles), new_event_loop)
+    run(run_serve(settings, roles), new_event_loop)
 
 
 @app.command()

@@ -8,8 +8,9 @@ import secrets
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -43,20 +44,25 @@ class ChildError(CountersignError):
 
 
 class Child:
-    """One process. `kill` is the plug being pulled; `start` puts it back. `env` is all that is in its environment."""
+    """One process. `kill` is the plug being pulled; `start` puts it back. `env` is all that is in its environment.
+
+    Without a log file it speaks where we do, and who may read its files is as with ours. `tries` is how often in a row
+    it may end without having answered.
+    """
 
     def __init__(
         self,
         name: str,
         command: Sequence[str | Path],
         env: Mapping[str, str],
-        log_file: Path,
+        log_file: Path | None,
         probe: Probe,
         *,
         cwd: Path | None = None,
         patience: float = STOP_LIMIT,
+        tries: int = TRIES,
     ) -> None:
-        self.name, self.probe = name, probe
+        self.name, self.probe, self.tries = name, probe, tries
         self.answered = asyncio.Event()
         self.process: Process | None = None
         self._plug = asyncio.Event()
@@ -68,14 +74,13 @@ class Child:
         """Start the process; what it says goes to its log."""
         self.answered.clear()
         try:
-            with self.log_file.open("ab") as out:
-                self._words_from = out.tell()
+            with self._speaking_to() as out:
                 self.process = await self._launch(out)
         except OSError as error:
             raise ChildError(f"{self.name} cannot be started: {error}") from error
         self._plug.set()
 
-    async def _launch(self, out: BinaryIO) -> Process:
+    async def _launch(self, out: BinaryIO | None) -> Process:
         return await asyncio.create_subprocess_exec(
             *self._command,
             env=dict(self._env),
@@ -83,10 +88,20 @@ class Child:
             stdin=DEVNULL,
             stdout=out,
             stderr=out,
-            umask=PRIVATE,
+            umask=-1 if out is None else PRIVATE,
             start_new_session=True,  # Ctrl-C is for us: children end when they are told to, and in order
-            preexec_fn=_end_with_parent if _LIBC else None,
+            preexec_fn=partial(_end_with, os.getpid()) if _LIBC else None,
         )
+
+    @contextmanager
+    def _speaking_to(self) -> Iterator[BinaryIO | None]:
+        """Give its log, in which its words begin here; or nothing, where it speaks to whom we speak."""
+        if self.log_file is None:
+            yield None
+            return
+        with self.log_file.open("ab") as out:
+            self._words_from = out.tell()
+            yield out
 
     async def plugged(self) -> Process:
         """Return the process as soon as the plug is in."""
@@ -124,6 +139,8 @@ class Child:
 
     def last_words(self) -> str:
         """Return the end of what the process has said since its start, and the file in which the rest stands."""
+        if self.log_file is None:
+            return "what it said stands above"
         said = b""
         if self.log_file.exists():
             with self.log_file.open("rb") as file:
@@ -214,9 +231,10 @@ class Supervisor:
             if not child.is_plugged(process):
                 continue
             vain = 0 if answered else vain + 1
-            if vain == TRIES:
-                raise ChildError(f"{child.name} ended {TRIES} times at its start; {child.last_words()}")
-            log.error("%s ended with %s; starting it again (its log: %s)", child.name, code, child.log_file)
+            if vain == child.tries:
+                often = f" {vain} times" if vain > 1 else ""
+                raise ChildError(f"{child.name} ended{often} at its start; {child.last_words()}")
+            log.error("%s ended with %s; starting it again (its log: %s)", child.name, code, child.log_file or "this")
             await child.start()
 
     async def _told_to_stop(self) -> bool:
@@ -243,7 +261,9 @@ async def _answers(child: Child, process: Process) -> bool:
     return False
 
 
-def python_child(name: str, arguments: Sequence[str], env: Mapping[str, str], logs: Path, url: str) -> Child:
+def python_child(
+    name: str, arguments: Sequence[str], env: Mapping[str, str], logs: Path | None, url: str, **more: Any
+) -> Child:
     """Return a `python -m …` child that shows its start's nonce when `url` is asked: no other server passes for it."""
     nonce = new_nonce()
     whole = {**os.environ, **env, variable("start"): nonce}
@@ -252,7 +272,8 @@ def python_child(name: str, arguments: Sequence[str], env: Mapping[str, str], lo
         async with session.get(url) as response:
             return response.ok and response.headers.get(START_HEADER) == nonce
 
-    return Child(name, [sys.executable, *arguments], whole, logs / f"{name}.log", probe)
+    log_file = None if logs is None else logs / f"{name}.log"
+    return Child(name, [sys.executable, *arguments], whole, log_file, probe, **more)
 
 
 def new_nonce() -> str:
@@ -260,7 +281,9 @@ def new_nonce() -> str:
     return secrets.token_hex(16)
 
 
-def _end_with_parent() -> None:
-    """Have the kernel end the child when this process dies, however it dies."""
+def _end_with(parent: int) -> None:
+    """Have the kernel end the child when its parent dies, however it dies."""
     if _LIBC:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:  # it has died already
+        os._exit(1)

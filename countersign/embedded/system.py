@@ -86,7 +86,7 @@ class Embedded:
 
     def serve(self, name: str, *roles: str, **env: str) -> Child:
         """Return a child that serves the roles; those that nobody calls answer their probes at a port of their own."""
-        arguments = ["-m", "countersign", "serve", *(f"--role={role}" for role in roles)]
+        arguments = ["-m", "countersign", "serve", *(f"--role={role}" for role in roles), "--processes=1"]
         called = not roles or {"edge", "bot"} & set(roles)
         port = self.env["COUNTERSIGN_PORT"] if called else str(free_port())
         whole = {**self.env, "COUNTERSIGN_PORT": port, **env}

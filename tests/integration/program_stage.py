@@ -228,7 +228,7 @@ async def command(*arguments: str, env: Mapping[str, str]) -> Finished:
 @asynccontextmanager
 async def serving(settings: Settings, *roles: str) -> AsyncIterator[tuple[Program, Edge]]:
     """Run `countersign serve` and wait until it serves."""
-    arguments = ["serve", *(f"--role={role}" for role in roles)]
+    arguments = ["serve", *(f"--role={role}" for role in roles), "--processes=1"]
     async with AsyncExitStack() as stack:
         running = await stack.enter_async_context(program(*arguments, env=environment(settings)))
         listening = await running.said("listening on")

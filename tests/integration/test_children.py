@@ -40,7 +40,9 @@ async def until(holds: Callable[[], bool]) -> None:
 
 async def said(one: Child, words: str) -> None:
     """Look at the log of a child until it holds these words."""
-    await until(lambda: one.log_file.exists() and words in one.log_file.read_text())
+    log = one.log_file
+    assert log is not None
+    await until(lambda: log.exists() and words in log.read_text())
 
 
 async def test_a_child_runs_while_the_block_lasts(tmp_path: Path) -> None:

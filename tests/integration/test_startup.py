@@ -65,7 +65,7 @@ def patient(door: Door, opa: OpaChild, home: Path, **more: Any) -> dict[str, str
 async def test_a_start_waits_for_a_database_that_is_missing_and_then_starting(
     door: Door, opa: OpaChild, tmp_path: Path
 ) -> None:
-    async with program("serve", "--role=sweeps", env=patient(door, opa, tmp_path)) as running:
+    async with program("serve", "--role=sweeps", "--processes=1", env=patient(door, opa, tmp_path)) as running:
         waiting = await running.said(WAITING)
         assert "No such file or directory" in waiting["message"]
         door.starting = True

@@ -189,7 +189,7 @@ class World:
         clock = self.folder / f"{name}.clock"
         return Order(
             name=f"{self.name}-{name}",
-            argv=["serve", *(("--role=edge", "--role=bot") if name == FRONT else ("--role=worker", "--role=sweeps"))],
+            argv=["serve", "--processes=1", *(f"--role={role}" for role in _roles(name))],
             env=self._environment(name, directory),
             log=str(self.folder / f"{name}.log"),
             clock=str(clock),
@@ -287,6 +287,10 @@ class World:
         """Look no more."""
         if self._look is not None:
             await self._look.close()
+
+
+def _roles(name: str) -> tuple[str, ...]:
+    return ("edge", "bot") if name == FRONT else ("worker", "sweeps")
 
 
 def _write(file: Path, told: Mapping[str, Any]) -> None:
