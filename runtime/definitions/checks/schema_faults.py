@@ -8,8 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jsonschema import Draft202012Validator
-
+from runtime.definitions.checks.metaschema import META
 from runtime.definitions.checks.schemas import (
     FORMATS,
     IN_PLACE,
@@ -37,7 +36,6 @@ _KEYWORDS = (
         " minProperties minimum multipleOf pattern required title type uniqueItems".split()
     )
 )
-_META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
 
 
 def definition_faults(definitions: Mapping[str, Any]) -> Iterator[Fault]:
@@ -58,7 +56,7 @@ def object_faults(schema: Any, definitions: Mapping[str, Any]) -> Iterator[Fault
 def schema_faults(schema: Any, definitions: Mapping[str, Any]) -> list[Fault]:
     """Return what is wrong with a schema, each with its place in it."""
     own = list(_faults(schema, definitions, ()))
-    return own or [(tuple(error.absolute_path), error.message[:200]) for error in _META.iter_errors(schema)]
+    return own or [(tuple(error.absolute_path), error.message[:200]) for error in META.iter_errors(schema)]
 
 
 def _faults(schema: Any, definitions: Mapping[str, Any], path: Path) -> Iterator[Fault]:
