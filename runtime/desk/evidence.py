@@ -9,6 +9,7 @@ from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.model.json_limits import error_text
 from runtime.model.messages import EvidenceSealed
+from runtime.model.states import RunStatus
 from runtime.outbox import messages, retry
 from runtime.store import approvals
 from runtime.store.evidence import bundles as stored
@@ -68,15 +69,19 @@ class EvidenceDesk:
         return pause
 
     async def mark_stored(self, run_id: str, bundle: KeptBundle) -> None:
-        """Keep where the bundle is, once, and say so in the run's thread."""
+        """Keep where the bundle is, once, and say so in the run's thread.
+
+        A run that went well and asked nobody has none, and is not worth a word: a channel takes one a second.
+        """
         async with self.engine.run_tx(run_id) as tx:
             if await stored.mark_stored(tx.conn, run_id, vars(bundle)):
                 facts = {name: value for name, value in vars(bundle).items() if name != "retention_until"}
                 tx.leaf("evidence.sealed", facts)
                 thread = await approvals.last_card_of_run(tx.conn, run_id)
-                name = await messages.run_name(tx)
-                said = EvidenceSealed(run=name, status=tx.status, sha256=bundle.sha256)
-                await messages.tell_thread(self.engine, tx, thread, "sealed", said)
+                if thread or tx.status is not RunStatus.SUCCEEDED:
+                    name = await messages.run_name(tx)
+                    said = EvidenceSealed(run=name, status=tx.status, sha256=bundle.sha256)
+                    await messages.tell_thread(self.engine, tx, thread, "sealed", said)
             at(Point.BUNDLE_STORING)
         at(Point.BUNDLE_STORED)
         self.engine.wakeup.poke()

@@ -20,6 +20,8 @@ from tests.faults.world.world import parts
 
 _STORMY, _COVERING, _SETTLING = 0.5, 0.2, 0.2
 """Shares of a world's time, the latter two at most; the rest is for planted bugs and the check."""
+_AGAIN = 150.0
+"""Seconds after which everything that waits has been tried once more: pauses grow to two minutes."""
 _LONGEST = 600.0
 """Seconds that a world lasts."""
 
@@ -69,7 +71,7 @@ async def _play(folder: Path, options: argparse.Namespace, seed: int) -> bool:
         _say(f"  planted bugs not caught: {', '.join(missed) or 'none'}")
         holds, totals, number = not missed, Counter[str](), 0
         while holds and (number == 0 or until - time.monotonic() > lasts * _STORMY):
-            shares = lasts * _STORMY, max(lasts * _COVERING, 60.0), max(lasts * _SETTLING, 120.0)
+            shares = lasts * _STORMY, max(lasts * _COVERING, 60.0), max(lasts * _SETTLING, _AGAIN)
             script = Script(seed + number, options.runs, *shares, options.kills)
             report = await play(shared, folder / f"world-{number}", f"world_{number}", script)
             _say(f"seed {script.seed}:\n{report.text()}")

@@ -1,6 +1,7 @@
 """Plays a world from its beginning to its verdict: the storm, the settling, what is still to be covered, the check."""
 
 import asyncio
+import math
 import signal
 import time
 from collections import Counter
@@ -33,8 +34,11 @@ _FRONT_RESTS, _WORKER_RESTS = 8.0, 2.5
 """Seconds for which a process that has started is let be in a storm."""
 _STORMING, _COVERING = 6.0, 2.0
 """Seconds after which a point that was not hit gives its turn to the next."""
-_OPEN_AT_ONCE = 120
+_OPEN_AT_ONCE, _UNSAID_AT_ONCE = 120, 240
 _BATCH = 12
+_NEEDS = {"policy": Point.EFFECT_POSTPONED, "archive": Point.BUNDLE_FAILED}
+"""Links without which a rare point is reached."""
+_TROUBLED = 3.0
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Script:
     """What is played: so many runs in so many stormy seconds.
 
     Each failpoint has to have killed at least so many times (`kills`): for those that have not, there are `cover`
-    seconds more. Then the world has `settle` seconds in which to come to rest.
+    seconds more. Then the world comes to rest, as long as at least every `settle` seconds less is left to do.
     """
 
     seed: int
@@ -61,7 +65,7 @@ class Stage:
         self.arms: dict[str, Iterator[Arms]] = {slot: schedule.arms(script.seed, slot) for slot in SLOTS}
         self.armed = True
         self.covering = False
-        self.open = 0
+        self.is_behind = False
         self.running: set[asyncio.Task[None]] = set()
 
     async def play(self) -> None:
@@ -70,7 +74,7 @@ class Stage:
             triggers, people = Triggers(self.world, http), People(self.world, http)
             keepers = [
                 asyncio.create_task(self._arm()),
-                asyncio.create_task(self._count_open()),
+                asyncio.create_task(self._watch_backlog()),
                 asyncio.create_task(rouse(self.world, _STILL)),
                 asyncio.create_task(watch_front(self.world)),
                 asyncio.create_task(people.watch()),
@@ -130,19 +134,19 @@ class Stage:
         await fault.strike(self.world)
         self.world.history.add("fault", fault=repr(fault), sort=type(fault).__name__, began=began)
 
-    async def _count_open(self) -> None:
-        """Know how many runs are open: on a slow machine clients wait, so that no backlog outlasts the storm."""
+    async def _watch_backlog(self) -> None:
+        """Know how much is open: clients wait where it is too much, so that no backlog outlasts the storm."""
         while True:
             with suppress(psycopg.Error, OSError):
-                rows = await self.world.rows("SELECT count(*) AS open FROM runs WHERE finished_at IS NULL")
-                self.open = rows[0]["open"]
+                (row,) = await self.world.rows(_BACKLOG)
+                self.is_behind = row["runs"] > _OPEN_AT_ONCE or row["words"] > _UNSAID_AT_ONCE
             await asyncio.sleep(0.5)
 
     async def _bring(self, triggers: Triggers, wishes: list[Wish], began: float) -> None:
         async with asyncio.TaskGroup() as group:
             for wish in wishes:
                 await asyncio.sleep(max(0.0, began + wish.at - time.monotonic()))
-                while self.open > _OPEN_AT_ONCE:
+                while self.is_behind:
                     await asyncio.sleep(0.1)
                 group.create_task(triggers.bring(wish))
 
@@ -163,15 +167,18 @@ class Stage:
             )
 
     async def _trouble_for(self, missing: list[Point]) -> None:
-        """Bring about what a rare point needs: policy away, or no room for evidence."""
-        if Point.BUNDLE_FAILED in missing:
+        """Bring about what a rare point needs: policy away, or no room for evidence wherever it is kept."""
+        links = [link for link, point in _NEEDS.items() if point in missing]
+        is_full = Point.BUNDLE_FAILED in missing
+        for link in links:
+            self.world.links[link].begin(Trouble.CUT)
+        if is_full:
             self.world.fill_disk(WORKERS[1], full=True)
-        if Point.EFFECT_POSTPONED in missing:
-            self.world.links["policy"].begin(Trouble.CUT)
-        await asyncio.sleep(1.5)
-        self.world.links["policy"].end()
-        await asyncio.sleep(1.5)
-        self.world.fill_disk(WORKERS[1], full=False)
+        await asyncio.sleep(_TROUBLED)
+        for link in links:
+            self.world.links[link].end()
+        if is_full:
+            self.world.fill_disk(WORKERS[1], full=False)
 
     def uncovered(self) -> list[Point]:
         """Return the points that have not killed often enough."""
@@ -190,13 +197,15 @@ class Stage:
         await until_up(self.world)
 
     async def _settle(self) -> None:
-        """Wait until nothing moves any more; what does not settle in time is the checker's to say."""
-        until = time.monotonic() + self.script.settle
-        while time.monotonic() < until:
+        """Wait until nothing is left, as long as ever less is; what stays is the checker's to say."""
+        least, until = math.inf, time.monotonic() + self.script.settle
+        while True:
             with suppress(psycopg.Error, OSError):
-                rows = await self.world.rows(_OPEN)
-                if not any(rows[0].values()):
-                    return
+                (row,) = await self.world.rows(_LEFT)
+                if row["number"] < least:
+                    least, until = row["number"], time.monotonic() + self.script.settle
+            if not least or time.monotonic() > until:
+                return
             await asyncio.sleep(0.5)
 
 
@@ -239,12 +248,17 @@ async def rouse(played: World, seconds: float) -> None:
         await asyncio.sleep(0.5)
 
 
-_OPEN = """
+_BACKLOG = """
 SELECT (SELECT count(*) FROM runs WHERE finished_at IS NULL) AS runs,
-       (SELECT count(*) FROM effects WHERE status NOT IN ('dispatched', 'rejected', 'failed')) AS effects,
-       (SELECT count(*) FROM notifications WHERE status IN ('received', 'early')) AS notifications,
-       (SELECT count(*) FROM runs r WHERE NOT EXISTS
-            (SELECT FROM evidence_bundles b WHERE b.run_id = r.run_id AND b.stored_at IS NOT NULL)) AS bundles
+       (SELECT count(*) FROM effects WHERE purpose = 'message'
+           AND status NOT IN ('dispatched', 'rejected', 'failed')) AS words
+"""
+_LEFT = """
+SELECT (SELECT count(*) FROM runs WHERE finished_at IS NULL)
+     + (SELECT count(*) FROM effects WHERE status NOT IN ('dispatched', 'rejected', 'failed'))
+     + (SELECT count(*) FROM notifications WHERE status IN ('received', 'early'))
+     + (SELECT count(*) FROM runs r WHERE NOT EXISTS
+            (SELECT FROM evidence_bundles b WHERE b.run_id = r.run_id AND b.stored_at IS NOT NULL)) AS number
 """
 
 

@@ -7,6 +7,7 @@ from itertools import count
 
 from runtime.failpoints import Point
 from tests.faults.harness.kinds import Clock, Fault, FullDisk, Kill, KillDatabase, Link, Pause
+from tests.faults.world.chat import DESKS
 from tests.faults.world.proxy import Trouble
 from tests.faults.world.world import FRONT, KINDS, LINKS, SLOTS, WORKERS, Arms
 
@@ -90,7 +91,7 @@ def wishes(seed: int, runs: int, seconds: float) -> list[Wish]:
             at=number * seconds / runs,
             kind=kind,
             ref=f"{kind}-{number}",
-            desk=rng.randrange(8),
+            desk=rng.randrange(len(DESKS)),
             copies=rng.choice((1, 1, 1, 2, 4)),
         )
         for number, kind in enumerate(kinds)

@@ -16,7 +16,7 @@ from sandbox.workspace import load_workspace
 TEAM = "T0WORLD"
 PEOPLE = ("anna", "boris", "sena")
 OPERATOR = "omar"
-DESKS = tuple(f"desk-{number}" for number in range(8))
+DESKS = tuple(f"desk-{number}" for number in range(16))
 BOT_TOKEN, SIGNING_SECRET = "xoxb-world-bot-token", "world-signing-secret-1234567890"
 LIMITS = Limits(burst=100_000, channel_per_second=50.0, channel_burst=1000)
 

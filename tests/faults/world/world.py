@@ -93,10 +93,18 @@ class Zygote:
         async for line in self._process.stdout:
             told = json.loads(line)
             if "status" not in told:
-                self._told.pop(told["name"]).set_result(told["pid"])
+                self._say_started(self._told.pop(told["name"]), told["pid"])
             elif (slot := self._slots[told["name"]]).pid in (told["pid"], None):
                 slot.pid = None
                 slot.gone.set()
+
+    def _say_started(self, told: asyncio.Future[int], pid: int) -> None:
+        """Tell who waits for it; where nobody does any more, the world has ended, and so has the process."""
+        if told.done():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        else:
+            told.set_result(pid)
 
 
 @asynccontextmanager
