@@ -24,7 +24,7 @@ from receipts.signing import SigningKey, load_or_create, public_path
 from runtime.clock import utc_now
 from runtime.desk.evidence import PAUSES, EvidenceDesk
 from runtime.desk.operator import OperatorDesk
-from runtime.handlers import Call, JsonObject, OutcomeUnknownError, TransientError
+from runtime.handlers import Call, JsonObject, OutcomeUnknownError, RefusedError, TransientError
 from runtime.inbox import inbox
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
@@ -158,6 +158,29 @@ async def test_message_that_the_chat_does_not_take_holds_up_no_seal(office: Offi
         await conn.execute('UPDATE approvals SET cards = \'[{"text": "late"}]\' WHERE run_id = %s', (run_id,))
     assert seal(await EvidenceDesk(bench.engine).story(run_id), office.key) == sealed
     assert bundle.read_bytes() == sealed.data
+
+
+async def test_evidence_is_announced_of_what_asked_somebody_and_of_what_went_wrong_and_of_nothing_else(
+    office: Office, targets: Targets
+) -> None:
+    bench = office.bench
+    quiet = await noted(bench)
+    targets.note.answers = [RefusedError("no such incident")]
+    failed = (await bench.start("bench.note", {**NOTE, "incident": "I2"}, ref="failed")).run_id
+    asked = (await bench.start("bench.file", FILE)).run_id
+    await bench.settle()
+    approval = await bench.approval_id()
+    for person in ("ann", "ben"):
+        assert (await bench.click(person, approval)).counted
+    await bench.settle()
+    await bench.meddle("UPDATE approvals SET card_ts = '1.0'")  # as the bot does
+    while await office.sealer():
+        pass
+    await bench.settle()
+    calls = [call for call in bench.chat.calls if call.operation == "post_message"]
+    said = {call.run_id: call.params["thread_of"] for call in calls if call.params["said"]["kind"] == "evidence_sealed"}
+    assert said == {failed: None, asked: approval}
+    assert (await office.row(quiet))["stored_at"]
 
 
 async def test_stories_are_read_through_one_engine(office: Office) -> None:
