@@ -13,10 +13,8 @@ from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
 _LEASE = (("effect_id", "text"), ("attempt", "int"), ("owner", "text"))
-_IS_OURS = (
-    "effects.effect_id = r.effect_id AND effects.attempt = r.attempt AND effects.lease_owner = r.owner"
-    " AND effects.status = 'leased'"
-)
+# What has an owner is leased: the table's check says so, and the planner is not led to look among all that is leased.
+_IS_OURS = "effects.effect_id = r.effect_id AND effects.attempt = r.attempt AND effects.lease_owner = r.owner"
 _BEGUN = Kind(
     "begun",
     "effects",

@@ -1,4 +1,7 @@
-"""What a run, or a step, that ends leaves open, and whom it tells: read once for all that end at the same moment."""
+"""What a run, or a step, that ends leaves open, and whom it tells: read once for all that end at the same moment.
+
+`OFFSET 0` keeps the planner from reading everybody's open rows at once where each run's own are a handful.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,10 +27,10 @@ async def leftovers(conn: Conn, run_ids: Sequence[str]) -> list[Leftovers]:
     rows = await (
         await conn.look(
             """
-            SELECT EXISTS (SELECT 1 FROM waits w WHERE w.run_id = r.run_id AND w.status = 'active') AS waits,
-                   EXISTS (SELECT 1 FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
-                              AND e.status IN ('pending', 'held', 'deferred'))
-                   OR EXISTS (SELECT 1 FROM approvals a WHERE a.run_id = r.run_id AND a.status = 'requested')
+            SELECT EXISTS (SELECT FROM waits w WHERE w.run_id = r.run_id AND w.status = 'active' OFFSET 0) AS waits,
+                   EXISTS (SELECT FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
+                              AND e.status IN ('pending', 'held', 'deferred') OFFSET 0)
+                   OR EXISTS (SELECT FROM approvals a WHERE a.run_id = r.run_id AND a.status = 'requested' OFFSET 0)
                    AS wants,
                    (SELECT approval_id FROM approvals c WHERE c.run_id = r.run_id AND c.card_ts IS NOT NULL
                      ORDER BY c.requested_at DESC LIMIT 1) AS last_card,
@@ -60,12 +63,12 @@ async def is_open(conn: Conn, steps: Sequence[StepOf]) -> list[bool]:
     rows = await (
         await conn.execute(
             """
-            SELECT EXISTS (SELECT 1 FROM waits w
-                            WHERE w.run_id = s.run_id AND w.step = s.path AND w.status = 'active')
-                   OR EXISTS (SELECT 1 FROM effects e WHERE e.run_id = s.run_id AND e.step = s.path
-                                 AND e.purpose = 'step' AND e.status IN ('pending', 'held', 'deferred'))
-                   OR EXISTS (SELECT 1 FROM approvals a WHERE a.run_id = s.run_id AND a.step = s.path
-                                 AND a.status = 'requested') AS open
+            SELECT EXISTS (SELECT FROM waits w
+                            WHERE w.run_id = s.run_id AND w.step = s.path AND w.status = 'active' OFFSET 0)
+                   OR EXISTS (SELECT FROM effects e WHERE e.run_id = s.run_id AND e.step = s.path
+                                 AND e.purpose = 'step' AND e.status IN ('pending', 'held', 'deferred') OFFSET 0)
+                   OR EXISTS (SELECT FROM approvals a WHERE a.run_id = s.run_id AND a.step = s.path
+                                 AND a.status = 'requested' OFFSET 0) AS open
               FROM unnest(%(runs)b::text[], %(paths)b::text[]) WITH ORDINALITY AS s (run_id, path, number)
              ORDER BY number
             """,

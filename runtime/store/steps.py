@@ -88,13 +88,13 @@ async def load_steps(conn: Conn, wanted: Sequence[Wanted]) -> list[Loaded]:
             UNION ALL
             SELECT w.number, NULL, open.status, NULL, '', -1
               FROM unnest(%(runs)b::text[], %(all)b::bool[]) WITH ORDINALITY AS w (run_id, every, number),
-                   unnest(%(open)b::text[]) AS open (status)
+                   unnest(%(open)b::text[]) AS open (status),
+                   LATERAL (SELECT FROM steps o WHERE o.run_id = w.run_id AND o.status = open.status
+                               AND o.run_id || '/' || o.path <> ALL(%(named)b::text[])
+                               AND o.status IN
+                                   ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable')
+                             LIMIT 1) AS others
              WHERE NOT w.every
-               AND EXISTS (SELECT 1 FROM steps o WHERE o.run_id = w.run_id AND o.status = open.status
-                              AND NOT EXISTS (SELECT 1 FROM unnest(%(run_of)b::text[], %(paths)b::text[]) AS n (r, p)
-                                               WHERE n.r = o.run_id AND n.p = o.path)
-                              AND o.status IN
-                                  ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable'))
              ORDER BY number, position
             """,
             _wanted(wanted),
@@ -112,6 +112,7 @@ def _wanted(wanted: Sequence[Wanted]) -> dict[str, Any]:
         "all": [one.paths is None for one in wanted],
         "run_of": [run_id for run_id, _, _ in named],
         "paths": [path for _, path, _ in named],
+        "named": [f"{run_id}/{path}" for run_id, path, _ in named],
         "numbers": [number for _, _, number in named],
         "open": _OPEN,
     }

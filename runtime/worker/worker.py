@@ -120,12 +120,14 @@ class Worker:
 
     async def claim(self) -> int:
         """Take on as much as there is room for; return how much there was."""
+        async with self.engine.pool.connection() as conn:
+            due = await leases.look(conn, self.engine.tenant, self.engine.clock())
         found = (
-            await self._apply_notifications()
-            + await self._lease_effects(Lane.MESSAGES)
-            + await self._lease_effects(Lane.EFFECTS)
-            + await self._lease_reads()
-            + await self._start_runs()
+            (due.notifications and await self._apply_notifications())
+            + (due.messages and await self._lease_effects(Lane.MESSAGES))
+            + (due.effects and await self._lease_effects(Lane.EFFECTS))
+            + (due.reads and await self._lease_reads())
+            + (due.runs and await self._start_runs())
         )
         self._more = found > 0 or self._is_full()
         return found

@@ -209,3 +209,26 @@ async def test_a_run_that_somebody_else_starts_holds_up_no_other_of_its_set(benc
         await bench.engine.lock_run(conn, held)
         assert await start_next(bench.engine, set()) == len(others)
     assert (await bench.run(held))["status"] == "queued"
+
+
+_SCANS = """
+    SELECT relname, seq_scan FROM pg_stat_user_tables
+     WHERE relname IN ('runs', 'steps', 'effects', 'receipts', 'approvals', 'votes', 'waits', 'notifications')
+"""
+
+
+async def _whole_reads(dsn: str) -> dict[str, int]:
+    async with await psycopg.AsyncConnection.connect(dsn) as conn:
+        return dict(await (await conn.execute(_SCANS)).fetchall())
+
+
+async def test_no_statement_of_a_run_reads_a_whole_table_though_nothing_is_known_of_its_size(
+    dsn: str, opa: OpaChild, targets: Targets
+) -> None:
+    before = await _whole_reads(dsn)
+    async with _counted(dsn, opa, targets) as bench:
+        for number in range(8):
+            await bench.start("bench.chain", {"case": f"C{number}"}, ref=str(number))
+        await bench.settle()
+    assert len(targets.note.calls) == 80
+    assert await _whole_reads(dsn) == before  # connections tell of it when they are closed

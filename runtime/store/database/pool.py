@@ -15,6 +15,12 @@ from runtime.store.database.commits import TellingConnection
 
 # A process that stands still in the middle of a transaction must not hold a run, and with it every sweep, for good.
 _LIMITS = {"idle_in_transaction_session_timeout": "15s", "lock_timeout": "10s"}
+# A statement of ours touches a few rows by their keys, and a plan that reads a whole table, or is made anew for each
+# execution, costs more than the rest of it: without an index PostgreSQL reads the table all the same.
+_PLANS = {
+    **dict.fromkeys(("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"), "off"),
+    "plan_cache_mode": "force_generic_plan",
+}
 _KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 
 PATIENCE = 10.0
@@ -81,7 +87,8 @@ def make_pool(dsn: str, *, size: int, behind_pooler: bool, **connection: Any) ->
 
 
 def limits(behind_pooler: bool) -> dict[str, Any]:  # noqa: FBT001 - says itself what it means
-    """Return what each connection is made with: time limits, or where a pooler forbids them no prepared statements."""
+    """Return what each connection is made with: limits and plans, or where a pooler forbids them nothing prepared."""
     if behind_pooler:
         return {**_KEEPALIVES, "prepare_threshold": None}
-    return {**_KEEPALIVES, "options": " ".join(f"-c {name}={value}" for name, value in _LIMITS.items())}
+    own = {**_LIMITS, **_PLANS}
+    return {**_KEEPALIVES, "options": " ".join(f"-c {name}={value}" for name, value in own.items())}

@@ -46,11 +46,45 @@ _LET_THROUGH = """
                                         WHERE busy.status = 'leased' AND busy.tenant = b.tenant
                                           AND busy.connector = b.connector AND b.target IN ('', busy.target))))
 """
+_DUE_OF = """
+    EXISTS (SELECT FROM effects WHERE tenant = %(tenant)s AND purpose = '{purpose}' AND next_try_at <= %(now)s
+               AND (status IN ('pending', 'held') OR status = 'in_doubt' AND NOT asked))
+"""
 _HALF_OPEN = """
     EXISTS (SELECT 1 FROM breakers b
              WHERE b.tenant = e.tenant AND b.connector = e.connector AND b.target IN ('', e.target)
                AND b.open_until IS NOT NULL)
 """
+
+
+@dataclass(frozen=True)
+class Due:
+    """Whether there is anything of each kind that a worker may take: looked at before anything is leased."""
+
+    notifications: bool
+    messages: bool
+    effects: bool
+    reads: bool
+    runs: bool
+
+
+async def look(conn: Conn, tenant: str, now: datetime) -> Due:
+    """Return what is due, in one statement: most looks find nothing, or one kind alone."""
+    row = await (
+        await conn.execute(
+            f"""
+            SELECT EXISTS (SELECT FROM notifications
+                            WHERE tenant = %(tenant)s AND status = 'received' AND next_try_at <= %(now)s)
+                       AS notifications,
+                   {_DUE_OF.format(purpose="message")} AS messages, {_DUE_OF.format(purpose="step")} AS effects,
+                   EXISTS (SELECT FROM steps WHERE is_read AND status IN ('ready', 'running', 'failed_retryable'))
+                       AS reads,
+                   EXISTS (SELECT FROM runs WHERE tenant = %(tenant)s AND status = 'queued') AS runs
+            """,  # noqa: S608 - our own conditions
+            {"tenant": tenant, "now": now},
+        )
+    ).fetchone()
+    return Due(**row) if row else Due(*[True] * 5)
 
 
 async def lease_effects(conn: Conn, lessee: Lessee, purpose: Purpose, room: Room) -> list[Effect]:
@@ -118,14 +152,15 @@ async def lease_reads(conn: Conn, lessee: Lessee, handlers: Sequence[str], slots
         await conn.execute(
             """
             WITH due AS MATERIALIZED (
-                SELECT s.run_id, s.path FROM steps s JOIN runs r USING (run_id)
-                 WHERE s.is_read AND r.tenant = %(tenant)s AND s.handler = ANY(%(handlers)s)
-                   AND (s.status = 'ready' OR s.status = 'failed_retryable' AND s.next_try_at <= %(now)s
-                        OR s.status = 'running' AND s.lease_expires_at < %(now)s)
+                SELECT run_id, path FROM steps s
+                 WHERE is_read AND status IN ('ready', 'running', 'failed_retryable') AND handler = ANY(%(handlers)s)
+                   AND CASE status WHEN 'failed_retryable' THEN next_try_at <= %(now)s
+                                   WHEN 'running' THEN lease_expires_at < %(now)s ELSE true END
+                   AND (SELECT tenant FROM runs WHERE runs.run_id = s.run_id) = %(tenant)s
                    AND NOT EXISTS (SELECT 1 FROM breakers b
-                                    WHERE b.tenant = r.tenant AND b.connector = split_part(s.handler, '::', 1)
+                                    WHERE b.tenant = %(tenant)s AND b.connector = split_part(s.handler, '::', 1)
                                       AND b.target = '' AND b.open_until > %(now)s)
-                 ORDER BY s.attempt LIMIT %(slots)s FOR UPDATE OF s SKIP LOCKED
+                 ORDER BY attempt LIMIT %(slots)s FOR UPDATE OF s SKIP LOCKED
             )
             UPDATE steps SET status = 'running', attempt = attempt + 1, lease_owner = %(worker)s,
                    lease_expires_at = %(until)s

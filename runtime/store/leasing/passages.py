@@ -41,8 +41,9 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
               JOIN runs r ON r.run_id = e.run_id
               LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
               LEFT JOIN approvals a ON a.approval_id = e.approval_id AND a.effect_id = e.effect_id
-              LEFT JOIN receipts done ON done.tenant = r.tenant AND done.idempotency_key = e.key
-                                     AND done.outcome = 'success'
+              LEFT JOIN LATERAL (SELECT fingerprint, response FROM receipts
+                                  WHERE tenant = r.tenant AND idempotency_key = e.key AND outcome = 'success'
+                                  LIMIT 1) AS done ON true
              ORDER BY e.number
             """,
             {

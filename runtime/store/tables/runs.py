@@ -89,5 +89,5 @@ steps = Table(
     # what may hold something that nobody may see
     partial("ix_steps_params", "run_id", where="params IS NOT NULL"),
     # what a worker may lease: reads that are free, or whose lease or back-off has run out
-    partial("ix_steps_reads", "next_try_at", where="is_read AND status IN ('ready', 'running', 'failed_retryable')"),
+    partial("ix_steps_reads", "attempt", where="is_read AND status IN ('ready', 'running', 'failed_retryable')"),
 )

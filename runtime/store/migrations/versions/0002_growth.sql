@@ -16,3 +16,8 @@ CREATE INDEX ix_approvals_open ON approvals (tenant, expires_at) WHERE status = 
 -- most runs hide nothing: whether one does is known when its row is locked
 ALTER TABLE runs ADD COLUMN hides BOOLEAN NOT NULL DEFAULT false;
 UPDATE runs SET hides = true WHERE finished_at IS NULL;
+
+-- reads are leased in this order
+DROP INDEX ix_steps_reads;
+CREATE INDEX ix_steps_reads ON steps (attempt)
+    WHERE is_read AND status IN ('ready', 'running', 'failed_retryable');
