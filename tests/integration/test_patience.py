@@ -16,8 +16,10 @@ from countersign.embedded.case import PATIENCE, Case, CaseError, Outside
 from countersign.embedded.children import START_LIMIT
 from countersign.embedded.demo import DemoError, demo
 from countersign.embedded.postgres import PostgresError
+from countersign.embedded.system import Embedded
 from runtime.handlers import Example, JsonObject
 from sandbox.harness import served
+from tests.forked import ForkedChild
 from tests.patience import MINUTE
 
 
@@ -88,6 +90,8 @@ async def test_a_wait_in_vain_says_what_was_waited_for_and_where_the_logs_are(
 
 async def test_a_demo_that_waits_in_vain_ends_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demos, "PATIENCE", 0.0)
+    serve = Embedded.serve
+    monkeypatch.setattr(Embedded, "serve", lambda *said, **env: ForkedChild.of(serve(*said, **env)))
     with pytest.raises(DemoError) as ended:
         await demo(Settings(home=tmp_path))
     assert str(ended.value).startswith("waited in vain for a card of run run_")
