@@ -39,12 +39,13 @@ class Plant:
         ):
             assert response.status < 300, await response.text()
 
-    async def decide(self, person: str, *marks: str) -> None:
-        """Approve the card that shows all the marks."""
+    async def decide(self, person: str, *marks: str, ts: str = "") -> str:
+        """Approve the card that shows all the marks, at `ts` where one before it may show them still; return its ts."""
 
         def fits(message: dict[str, Any]) -> bool:
             shown = json.dumps([message["text"], message["blocks"]])  # not its thread
-            return self.case.run_id in shown and '"actions"' in shown and all(mark in shown for mark in marks)
+            is_meant = self.case.run_id in shown and ts in ("", message["ts"])
+            return is_meant and '"actions"' in shown and all(mark in shown for mark in marks)
 
         user = self.people[person]
         card = await user.find_card(fits, timeout=MINUTE)
@@ -52,6 +53,7 @@ class Plant:
         if "Approval needed" in marks:  # what cannot be undone is signed with a reason
             await user.find_modal(timeout=MINUTE)
             await user.submit({"reason": "checked"})
+        return str(card["ts"])
 
     async def sign(self, fault: str, **how: Any) -> None:
         """Bring the case to its filing, which will fail in a way, and have two people approve it."""
@@ -126,8 +128,9 @@ async def test_a_worker_killed_while_the_effect_is_leased(plant: Plant) -> None:
     await plant.worker.kill()
     assert await plant.filings() == 0
     await plant.worker.start()
-    await plant.decide("anna", "Approval needed", "file_report", "0 of 2")  # one attempt used the first approval up
-    await plant.decide("boris", "Approval needed", "1 of 2")
+    # one attempt used the first approval up, and the worker was killed before it said so on that card
+    second = await plant.decide("anna", "Approval needed", "file_report", "0 of 2")
+    await plant.decide("boris", "Approval needed", "1 of 2", ts=second)
     await _ends_well(plant)
 
 
