@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import Field, StringConstraints
 
 from receipts import canonical
 from receipts.errors import ReceiptsError
@@ -60,7 +60,7 @@ class Leaf(Closed):
     event: Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)+$", max_length=128)]
     actor: Actor
     correlation: Correlation
-    data: dict[str, JsonValue]
+    data: dict[str, Any]  # of JSON: it has a canonical form
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ def next_leaf(
         "prev_hash": head.hash,
         "at": timestamp(at),
         "event": event,
-        "actor": actor.model_dump(),
-        "correlation": correlation.model_dump(),
+        "actor": actor.__dict__,
+        "correlation": correlation.__dict__,
         "data": dict(data),
     }
     hashed = canonical.dumps(body)
-    leaf = Leaf.model_validate(body | {"hash": _hash(hashed)})
+    leaf = Leaf.model_validate(body | {"hash": _hash(hashed), "actor": actor, "correlation": correlation})
     before, name, after = hashed.rpartition(b',"prev_hash":')  # behind it stand run_id and seq alone
     return Written(leaf, b'%b,"hash":"%b"%b%b' % (before, leaf.hash.encode(), name, after))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from receipts import canonical
 from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp, timestamp
@@ -32,8 +32,8 @@ class Receipt(Closed):
     idempotency_key: NonEmpty
     fingerprint: Sha256Hex
     outcome: ReceiptOutcome
-    request: JsonValue
-    response: JsonValue
+    request: Any  # of JSON, like the response: the receipt has a canonical form
+    response: Any
     redacted: list[str]
     reversible_by: str | None
     decision_id: Identifier | None

@@ -14,13 +14,14 @@ import orjson
 from psycopg import DataError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kind:
-    """A kind of write to a table. `sql` reads its rows as ``{r}``; `columns` are their names and types.
+    """A kind of write to a table, equal to no other.
 
-    The first `key` columns tell which row of the table is written. Where `lost` is set, each has to take effect, and
-    `sql` returns as ``id`` the first column of each that did; `lost` makes the error of one that did not. `taken` is
-    the error of a row that a unique index refuses, by the index's name.
+    `sql` reads its rows as ``{r}``; `columns` are their names and types. The first `key` columns tell which row of the
+    table is written. Where `lost` is set, each has to take effect, and `sql` returns as ``id`` the first column of each
+    that did; `lost` makes the error of one that did not. `taken` is the error of a row that a unique index refuses, by
+    the index's name.
     """
 
     name: str

@@ -91,4 +91,5 @@ def limits(behind_pooler: bool) -> dict[str, Any]:  # noqa: FBT001 - says itself
     if behind_pooler:
         return {**_KEEPALIVES, "prepare_threshold": None}
     own = {**_LIMITS, **_PLANS}
-    return {**_KEEPALIVES, "options": " ".join(f"-c {name}={value}" for name, value in own.items())}
+    options = " ".join(f"-c {name}={value}" for name, value in own.items())
+    return {**_KEEPALIVES, "prepare_threshold": 1, "options": options}  # each connection learns by itself, so early

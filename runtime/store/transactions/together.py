@@ -68,8 +68,11 @@ class Together:
     async def _in_one(self, pieces: Sequence[Piece]) -> dict[int, Any]:
         """Do what can be done at once, and return it by the pieces' numbers."""
         async with self._pool.connection() as conn, conn.transaction():
-            found = await self._lock(conn, {piece.run_id for piece in pieces}, wait=False)
-            ended = await side_by_side(found.values(), lambda tx: _on(tx, pieces))
+            wanted: dict[str, list[int]] = {}
+            for number, piece in enumerate(pieces):
+                wanted.setdefault(piece.run_id, []).append(number)
+            found = await self._lock(conn, wanted, wait=False)
+            ended = await side_by_side(found.values(), lambda tx: _on(tx, {n: pieces[n] for n in wanted[tx.run_id]}))
         return {number: result for results in ended for number, result in results.items()}
 
     async def _alone(self, piece: Piece) -> Any:
@@ -95,12 +98,10 @@ def _result(ended: T | BaseException) -> T:
     return ended
 
 
-async def _on(tx: RunTx, pieces: Sequence[Piece]) -> dict[int, Any]:
+async def _on(tx: RunTx, pieces: Mapping[int, Piece]) -> dict[int, Any]:
     """Do what is wanted of one run, in order; return it by the pieces' numbers."""
     done: dict[int, Any] = {}
-    for number, piece in enumerate(pieces):
-        if piece.run_id != tx.run_id:
-            continue
+    for number, piece in pieces.items():
         if done:
             await tx.conn.write()  # a piece finds what was written before it
         done[number] = await piece.work(tx)
