@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from policy.model import PolicyEngine, Question, Verdict
 from receipts.privacy import Privacy
@@ -16,7 +16,7 @@ from runtime.handlers import Handler
 from runtime.model.effect import Effect
 from runtime.model.notification import Addressed, Notification, PayloadError
 from runtime.model.passage import PassageFacts
-from runtime.store import notifications
+from runtime.store import directory, notifications
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.definitions import Definitions
 from runtime.store.leasing.passages import read_all_facts
@@ -140,6 +140,15 @@ class Engine:
     async def _read_facts(self, effects: Sequence[Effect]) -> Sequence[PassageFacts]:
         async with self.pool.connection() as conn:
             return await read_all_facts(conn, effects)
+
+    @cached_property
+    def actor(self) -> Batches[str, dict[str, Any] | None]:
+        """Return what gives an actor of the directory as it is now, or None, read together with others."""
+        return Batches(apart(self._read_actors), most=_NOTIFICATIONS, at_once=1)
+
+    async def _read_actors(self, ids: Sequence[str]) -> Sequence[dict[str, Any] | None]:
+        async with self.pool.connection() as conn:
+            return await directory.actors(conn, [(self.tenant, one) for one in ids])
 
     @cached_property
     def addressed(self) -> Batches[str, Addressed]:

@@ -13,7 +13,7 @@ from runtime.inbox import inbox
 from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
-from runtime.store import directory, runs
+from runtime.store import runs
 
 __all__ = ["Answer", "AnswerConflictError", "CallerDesk", "Grants", "TriggerConflictError", "TriggerError"]
 
@@ -129,8 +129,7 @@ class CallerDesk:
             return await runs.run_summary(conn, self.tenant, run_id)
 
     async def _actor(self, name: str, kind: str) -> dict[str, Any] | None:
-        async with self.engine.pool.connection() as conn:
-            row = await directory.actor(conn, self.tenant, name)
+        row = await self.engine.actor(name)
         return row if row is not None and row["kind"] == kind else None
 
 

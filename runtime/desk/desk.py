@@ -80,7 +80,7 @@ class EngineDesk:
         row = await approvals.approval_view_row(conn, approval_id)
         if approval is None or who is None or row is None or row["tenant"] != self.tenant:
             return UNKNOWN_APPROVAL
-        ballot = await ballot_of(conn, approval, row)
+        ballot = ballot_of(approval, await approvals.votes_of(conn, approval_id), row)
         person = Person(who["actor_id"], who["name"], tuple(who["groups"]))
         accounts = await directory.accounts_of(conn, self.tenant, person_id)
         return refuse_vote(ballot, person, accounts, VoteVerdict.APPROVE, None, self.engine.clock())

@@ -21,9 +21,9 @@ async def apply_deadline(matter: Matter) -> Applied:
         return owned
     engine, (tx, wait) = matter.engine, owned
     if wait.approval_id is not None:
-        approval = await approvals.get_approval(tx.conn, wait.approval_id, lock=True)
+        approval = await tx.loads.approval(wait.approval_id)
         if approval is not None:
-            counted = await approvals.votes_of(tx.conn, approval.approval_id)
+            counted = await tx.loads.votes(approval.approval_id)
             await end_approval(engine, tx, approval, ApprovalStatus.EXPIRED, counted)
         await waits.close_wait(tx.conn, wait, WaitStatus.TIMED_OUT, tx.now)  # whatever the approval says
     elif wait.type == WaitType.TIMER:

@@ -1,6 +1,6 @@
 """Votes and what they lead to: the approval's end, the effect's next status, the task's result."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,8 +15,7 @@ from runtime.model.messages import VoteCounted
 from runtime.model.notification import Applied, Notification, VotePayload
 from runtime.model.states import NotificationStatus
 from runtime.outbox import messages
-from runtime.store import approvals, directory
-from runtime.store.database.pool import Conn
+from runtime.store import approvals
 from runtime.store.transactions.run_tx import RunTx
 
 UNKNOWN_APPROVAL = Refusal(RefusalCode.UNKNOWN)
@@ -27,10 +26,10 @@ _CLOSED = (RefusalCode.CLOSED, RefusalCode.EXPIRED, RefusalCode.STALE)
 async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
     """Count a click, or refuse it; either way the run's chain says so."""
     engine, tx = matter.engine, matter.run()
-    approval = None if tx is None else await approvals.get_approval(tx.conn, payload.approval_id, lock=True)
+    approval = None if tx is None else await tx.loads.approval(payload.approval_id)
     if tx is None or approval is None:
         return _refused(NotificationStatus.DEAD_LETTER, UNKNOWN_APPROVAL, None)
-    person = await _voter(tx.conn, tx.tenant, payload)
+    person = await _voter(tx, payload)
     refusal = person if isinstance(person, Refusal) else await _refusal(tx, approval, person, payload)
     if not isinstance(person, Refusal) and refusal is None:
         return await _count(engine, tx, approval, person, matter.notification, payload)
@@ -40,18 +39,17 @@ async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
     return applied
 
 
-async def _voter(conn: Conn, tenant: str, payload: VotePayload) -> Person | Refusal:
+async def _voter(tx: RunTx, payload: VotePayload) -> Person | Refusal:
     if payload.refusal is not None:
         return Refusal(payload.refusal.code, payload.refusal.about)
-    row = await directory.actor(conn, tenant, payload.person_id) if payload.person_id else None
+    row = await tx.loads.actor((tx.tenant, payload.person_id)) if payload.person_id else None
     if row is None or row["kind"] != "person":
         return Refusal(RefusalCode.NOT_IN_DIRECTORY)
     return Person(row["actor_id"], row["name"], tuple(row["groups"]))
 
 
-async def ballot_of(conn: Conn, approval: Approval, run: Mapping[str, Any]) -> Ballot:
-    """Return the approval as the rules of voting see it; `run` is its run's row."""
-    votes = await approvals.votes_of(conn, approval.approval_id)
+def ballot_of(approval: Approval, votes: Sequence[Vote], run: Mapping[str, Any]) -> Ballot:
+    """Return the approval, with its counted votes, as the rules of voting see it; `run` is its run's row."""
     return Ballot(
         status=approval.status,
         requirement=approval.requirement,
@@ -67,7 +65,7 @@ async def ballot_of(conn: Conn, approval: Approval, run: Mapping[str, Any]) -> B
 
 
 async def _refusal(tx: RunTx, approval: Approval, person: Person, payload: VotePayload) -> Refusal | None:
-    ballot = await ballot_of(tx.conn, approval, tx.row)
+    ballot = ballot_of(approval, await tx.loads.votes(approval.approval_id), tx.row)
     account = (payload.team, payload.user)
     refusal = refuse_vote(ballot, person, [account], payload.verdict, payload.reason, tx.now)
     return refusal or (Refusal(RefusalCode.STALE) if payload.stamp not in ("", approval.stamp) else None)
@@ -125,7 +123,7 @@ async def _count(
         approval_id=approval.approval_id,
         effect_id=approval.effect_id,
     )
-    votes = await approvals.votes_of(tx.conn, approval.approval_id)
+    votes = await tx.loads.votes(approval.approval_id)
     requirement = approval.requirement
     status = tally(requirement, [(v.verdict, v.person, v.groups) for v in votes])
     await _tell_vote(engine, tx, approval, vote, len(votes), requirement.quorum)

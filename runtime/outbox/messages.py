@@ -14,7 +14,7 @@ from runtime.model.effect import NewEffect, OnDoubt, Purpose
 from runtime.model.messages import DirectMessage, Message, PostCard, PostMessage, RunName, Said, UpdateCard
 from runtime.outbox import retry
 from runtime.outbox.propose import propose
-from runtime.store import approvals, directory
+from runtime.store import directory
 from runtime.store.transactions.run_tx import RunTx
 
 MOST_DIRECT = 10
@@ -39,7 +39,7 @@ async def post_card(engine: Engine, tx: RunTx, approval_id: str, groups: tuple[s
 
 async def card_changed(engine: Engine, tx: RunTx, approval_id: str) -> None:
     """Ask for the card to be edited to what is true now."""
-    approval = await approvals.get_approval(tx.conn, approval_id)
+    approval = await tx.loads.approval(approval_id)
     if approval is not None:
         update = UpdateCard(approval_id=approval_id, revision=approval.revision)
         key = f"card:{approval_id}:{approval.revision}"
@@ -57,7 +57,7 @@ async def card_outdated(engine: Engine, tx: RunTx, approval: Approval, noticed: 
 
 async def tell_thread(engine: Engine, tx: RunTx, approval_id: str | None, name: str, said: Said) -> None:
     """Say something in the card's thread, or to the default channel where there is no card; `name` makes it once."""
-    approval = await approvals.get_approval(tx.conn, approval_id) if approval_id else None
+    approval = await tx.loads.approval(approval_id) if approval_id else None
     channel = (approval and approval.channel) or engine.routing.default_channel
     message = PostMessage(channel=channel, said=said, thread_of=approval_id)
     await _send(engine, tx, "post_message", channel, message, f"say:{tx.run_id}:{name}", OnDoubt.RECONCILE)

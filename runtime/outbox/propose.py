@@ -5,7 +5,7 @@ from datetime import datetime
 
 from runtime.engine import Engine
 from runtime.model.effect import NewEffect, Purpose, Slot
-from runtime.store.effects import Times, insert_message, insert_step_effect
+from runtime.store.effects import Times, insert_step_effect, message_row
 from runtime.store.transactions.run_tx import RunTx
 
 
@@ -18,7 +18,7 @@ async def propose(engine: Engine, tx: RunTx, effects: Sequence[NewEffect], give_
             slot = _slot_for(engine, tx, effect)
             tx.hides = tx.hides or bool(action.redacted)
             await insert_step_effect(tx.conn, tx.run_id, tx.tenant, effect, action, times, slot)
-        elif not await insert_message(tx.conn, tx.run_id, tx.tenant, effect, action, times):
+        elif not await tx.loads.message(message_row(tx.run_id, tx.tenant, effect, action, times)):
             continue
         proposed = {
             "action": f"{effect.connector}::{effect.operation}",

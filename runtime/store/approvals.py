@@ -16,9 +16,42 @@ from runtime.model.approval import (
     Vote,
     VoteVerdict,
 )
+from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
 _COLUMNS = ", ".join(Approval.__dataclass_fields__)
+_COUNTED = Kind(
+    "counted",
+    "votes",
+    """
+    INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at)
+    SELECT * FROM {r}
+    """,
+    (
+        ("approval_id", "text"),
+        ("person", "text"),
+        ("person_name", "text"),
+        ("groups", "json"),
+        ("verdict", "text"),
+        ("reason", "text"),
+        ("team", "text"),
+        ("account", "text"),
+        ("notification_id", "text"),
+        ("at", "timestamptz"),
+    ),
+    key=2,
+)
+_TOUCHED = Kind(
+    "touched",
+    "approvals",
+    """
+    UPDATE approvals SET revision = revision + 1, escalated = approvals.escalated OR r.escalated,
+           result = coalesce(r.result, approvals.result)
+      FROM {r} WHERE approvals.approval_id = r.approval_id
+    """,
+    (("approval_id", "text"), ("escalated", "bool"), ("result", "json")),
+    key=1,
+)
 
 
 def _approval(row: Mapping[str, Any]) -> Approval:
@@ -54,16 +87,24 @@ async def insert_approval(conn: Conn, run_id: str, tenant: str, new: NewApproval
     )
 
 
-async def get_approval(conn: Conn, approval_id: str, *, lock: bool = False) -> Approval | None:
-    """Return an approval, locked in the caller's transaction if asked."""
-    row = await (
-        await conn.execute(
-            f"SELECT {_COLUMNS} FROM approvals WHERE approval_id = %s"  # noqa: S608 - our own columns
-            + (" FOR UPDATE" if lock else ""),
-            (approval_id,),
+async def get_approval(conn: Conn, approval_id: str) -> Approval | None:
+    """Return an approval, or None."""
+    (found,) = await get_approvals(conn, [approval_id])
+    return found
+
+
+async def get_approvals(conn: Conn, approval_ids: Sequence[str]) -> list[Approval | None]:
+    """Return approvals as they are in the caller's transaction, which has locked their runs."""
+    rows = await (
+        await conn.look(
+            f"SELECT {_COLUMNS} FROM approvals WHERE approval_id = ANY(%(ids)s)",  # noqa: S608 - our own columns
+            {"ids": list(approval_ids)},
+            table="approvals",
+            keys=set(approval_ids),
         )
-    ).fetchone()
-    return _approval(row) if row else None
+    ).fetchall()
+    found = {row["approval_id"]: _approval(row) for row in rows}
+    return [found.get(approval_id) for approval_id in approval_ids]
 
 
 async def find_open(conn: Conn, effect_id: str, kind: AskKind) -> Approval | None:
@@ -90,11 +131,8 @@ async def close_approval(conn: Conn, approval_id: str, status: ApprovalStatus, n
 
 async def touch(conn: Conn, approval_id: str, *, escalated: bool = False, result: Result | None = None) -> None:
     """Raise the revision because what the card shows has changed; a result that is not given stays."""
-    await conn.execute(
-        "UPDATE approvals SET revision = revision + 1, escalated = escalated OR %s,"
-        " result = coalesce(%s::json, result) WHERE approval_id = %s",
-        (escalated, json.dumps(result.document()) if result else None, approval_id),
-    )
+    document = json.dumps(result.document()) if result else None
+    await conn.gather(_TOUCHED, (approval_id, escalated, document))
 
 
 async def consume(conn: Conn, approval_id: str, now: datetime) -> bool:
@@ -127,22 +165,9 @@ async def cancel_open(conn: Conn, run_id: str, now: datetime, step: str | None =
 
 async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id: str) -> None:
     """Count one person's verdict; the database refuses a second by the same person, or from the same account."""
-    await conn.execute(
-        "INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account,"
-        " notification_id, at) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
-        (
-            approval_id,
-            vote.person,
-            vote.person_name,
-            json.dumps(list(vote.groups)),
-            vote.verdict,
-            vote.reason,
-            vote.team,
-            vote.account,
-            notification_id,
-            vote.at,
-        ),
-    )
+    groups = json.dumps(list(vote.groups))
+    who = (vote.person, vote.person_name, groups, vote.verdict, vote.reason, vote.team, vote.account)
+    await conn.gather(_COUNTED, (approval_id, *who, notification_id, vote.at))
 
 
 async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
@@ -160,6 +185,28 @@ async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
         )
     ).fetchall()
     return [Vote(**{**row, "verdict": VoteVerdict(row["verdict"])}) for row in rows]
+
+
+async def counted_votes(conn: Conn, approval_ids: Sequence[str]) -> list[list[Vote]]:
+    """Return, of each approval, the counted votes as `votes_of` does."""
+    rows = await (
+        await conn.look(
+            """
+            SELECT v.approval_id, v.person, v.person_name, coalesce(a.groups, '[]'::json) AS groups, v.verdict,
+                   v.reason, v.team, v.account, v.at
+              FROM votes v JOIN approvals USING (approval_id) JOIN runs r USING (run_id)
+              LEFT JOIN actors a ON a.tenant = r.tenant AND a.actor_id = v.person
+             WHERE v.approval_id = ANY(%(ids)s) ORDER BY v.at, v.person
+            """,
+            {"ids": list(approval_ids)},
+            table="votes",
+            keys=set(approval_ids),
+        )
+    ).fetchall()
+    found: dict[str, list[Vote]] = {approval_id: [] for approval_id in approval_ids}
+    for row in rows:
+        found[row.pop("approval_id")].append(Vote(**{**row, "verdict": VoteVerdict(row["verdict"])}))
+    return [found[approval_id] for approval_id in approval_ids]
 
 
 _VIEW = """

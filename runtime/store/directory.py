@@ -92,6 +92,23 @@ async def actor(conn: Conn, tenant: str, actor_id: str) -> dict[str, Any] | None
     ).fetchone()
 
 
+async def actors(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[dict[str, Any] | None]:
+    """Return what `actor` does, of many (tenant, actor id) in one read."""
+    rows = await (
+        await conn.look(
+            """
+            SELECT tenant, actor_id, kind, name, groups, grants FROM actors
+             WHERE (tenant, actor_id) IN (SELECT * FROM unnest(%(tenants)b::text[], %(ids)b::text[]))
+            """,
+            {"tenants": [tenant for tenant, _ in wanted], "ids": [actor_id for _, actor_id in wanted]},
+            table="actors",
+            keys=(),
+        )
+    ).fetchall()
+    found = {(row.pop("tenant"), row["actor_id"]): row for row in rows}
+    return [found.get(one) for one in wanted]
+
+
 async def accounts_of(conn: Conn, tenant: str, actor_id: str) -> list[tuple[str, str]]:
     """Return the (team, user) accounts of one actor."""
     rows = await (

@@ -1,7 +1,7 @@
 """The outbox: effects and their leases. Every write by a worker names its lease and attempt."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from runtime.model.action import Action, Tier
 from runtime.model.effect import Effect, KeyInUseError, LeaseLostError, NewEffect, OnDoubt, Purpose, Slot
 from runtime.model.states import EFFECT, EffectStatus, check
-from runtime.store.database.gathered import Kind
+from runtime.store.database.gathered import Kind, document_of, rows_of
 from runtime.store.database.pool import Conn
 
 _LEASE = (("effect_id", "text"), ("attempt", "int"), ("owner", "text"))
@@ -174,22 +174,22 @@ def _row(run_id: str, tenant: str, effect: NewEffect, action: Action, times: Tim
     }
 
 
-async def insert_message(conn: Conn, run_id: str, tenant: str, effect: NewEffect, action: Action, times: Times) -> bool:
-    """Put a message into the outbox; False if it is there already (same dedupe key), and then stays as it is."""
-    done = await conn.execute(
-        """
-        INSERT INTO effects (effect_id, dedupe_key, run_id, tenant, purpose, step, connector, operation, target, fields,
-            tier, reversible_by, redact, idempotency_key, on_doubt, digest, correlation_key, timeout_s,
-            settles_s, retry, hides, status, next_try_at, give_up_at, created_at)
-        VALUES (%(effect_id)s, %(dedupe_key)s, %(run_id)s, %(tenant)s, %(purpose)s, %(step)s, %(connector)s,
-            %(operation)s, %(target)s, %(fields)s, %(tier)s, %(reversible_by)s, %(redact)s, %(idempotency_key)s,
-            %(on_doubt)s, %(digest)s, %(correlation_key)s, %(timeout_s)s, %(settles_s)s, %(retry)s, %(hides)s,
-            'pending', %(next_try_at)s, %(give_up_at)s, %(created_at)s)
-        ON CONFLICT (dedupe_key) DO NOTHING
-        """,
-        _row(run_id, tenant, effect, action, times),
-    )
-    return done.rowcount == 1
+def message_row(run_id: str, tenant: str, effect: NewEffect, action: Action, times: Times) -> Sequence[Any]:
+    """Return a message as `insert_messages` takes it."""
+    row = _row(run_id, tenant, effect, action, times)
+    return (*(row[name] for name, _ in _PROPOSED.columns[:-4]), EffectStatus.PENDING, 0, None, None)
+
+
+async def insert_messages(conn: Conn, rows: Sequence[Sequence[Any]]) -> list[bool]:
+    """Put messages into the outbox; False of what is there already (same dedupe key), and then stays as it is."""
+    done = await (
+        await conn.execute(
+            f"{_PROPOSED.sql.format(r=rows_of(_PROPOSED))} ON CONFLICT (dedupe_key) DO NOTHING RETURNING effect_id",
+            {_PROPOSED.name: document_of(_PROPOSED, rows)},
+        )
+    ).fetchall()
+    put = {row["effect_id"] for row in done}
+    return [row[0] in put for row in rows]
 
 
 async def get_effect(conn: Conn, effect_id: str) -> Effect:

@@ -232,3 +232,27 @@ async def test_no_statement_of_a_run_reads_a_whole_table_though_nothing_is_known
         await bench.settle()
     assert len(targets.note.calls) == 80
     assert await _whole_reads(dsn) == before  # connections tell of it when they are closed
+
+
+async def test_clicks_and_answers_that_come_together_share_their_statements(
+    dsn: str, opa: OpaChild, targets: Targets
+) -> None:
+    async with _counted(dsn, opa, targets) as bench:
+        for number in range(16):
+            await bench.start("bench.file", {"company": f"ACME {number}", "text": "report"}, ref=f"f{number}")
+            await bench.start("bench.wait", {"case": f"C{number}"}, ref=f"w{number}")
+        await bench.settle()
+        asked = [row["approval_id"] for row in await bench.rows("SELECT approval_id FROM approvals")]
+        keys = [
+            row["correlation_key"]
+            for row in await bench.rows("SELECT correlation_key FROM waits WHERE type = 'external'")
+        ]
+        assert (len(asked), len(keys)) == (16, 16)
+        Counting.sent = 0
+        clicks = await asyncio.gather(*(bench.click("ann", approval) for approval in asked))
+        assert all(click.counted for click in clicks)
+        assert Counting.sent / 16 <= 2
+        Counting.sent = 0
+        answers = await asyncio.gather(*(bench.complete(key, {"answer": "yes"}, key) for key in keys))
+        assert {answer["status"] for answer in answers} == {"applied"}
+        assert (Counting.sent - 16) / 16 <= 2, "the bench itself looks for each token"

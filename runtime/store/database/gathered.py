@@ -56,7 +56,7 @@ class Gathered:
     def take(self) -> tuple[str, dict[str, Any]]:
         """Return the statement that writes it all, and its parameters."""
         kinds = tuple(sorted(self.rows, key=lambda kind: kind.name))
-        return statement(kinds), {kind.name: _document(kind, self.rows[kind]) for kind in kinds}
+        return statement(kinds), {kind.name: document_of(kind, self.rows[kind]) for kind in kinds}
 
     def lost(self, done: Mapping[str, Any]) -> Exception | None:
         """Return the error of a row that took no effect, where one had to; `done` is what the statement returned."""
@@ -79,18 +79,19 @@ class Gathered:
 @lru_cache(maxsize=256)
 def statement(kinds: tuple[Kind, ...]) -> str:
     """Return one statement for these kinds; where rows must take effect, it returns the ids of those that did."""
-    parts = [f"{kind.name} AS ({kind.sql.format(r=_rows(kind))})" for kind in kinds]
+    parts = [f"{kind.name} AS ({kind.sql.format(r=rows_of(kind))})" for kind in kinds]
     done = "(SELECT array_agg(id) FROM {0}) AS {0}"
     fenced = [done.format(kind.name) for kind in kinds if kind.lost]
     return f"WITH {', '.join(parts)} SELECT {', '.join(fenced) or '1'}"
 
 
-def _rows(kind: Kind) -> str:
+def rows_of(kind: Kind) -> str:
+    """Return the rows of a kind as a statement reads them from its parameter, which has the kind's name."""
     columns = ", ".join(f"{name} {type_}" for name, type_ in kind.columns)
     return f"json_to_recordset(%({kind.name})s::json) AS r ({columns})"
 
 
-def _document(kind: Kind, rows: Iterable[Sequence[Any]]) -> str:
+def document_of(kind: Kind, rows: Iterable[Sequence[Any]]) -> str:
     """Return rows as a JSON array of objects; what stands in a column of JSON is JSON already.
 
     psycopg writes arrays of text element by element in Python, which costs more than all the rest of a step.

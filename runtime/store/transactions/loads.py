@@ -1,12 +1,18 @@
-"""What the runs of one transaction read of themselves: one statement for all that ask at the same moment."""
+"""What the runs of one transaction read, and must know at once: one statement for all that ask at the same moment."""
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
+from runtime.model.approval import Approval, Vote
 from runtime.model.notification import Standing
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.model.wait import NamedWait, Wait
+from runtime.store.approvals import counted_votes, get_approvals
 from runtime.store.database.pool import Conn
+from runtime.store.directory import actors
+from runtime.store.effects import insert_messages
 from runtime.store.leftovers import Leftovers, StepOf, is_open, leftovers
 from runtime.store.notifications import standings
 from runtime.store.privacy import PrivateDocument, private_documents
@@ -31,5 +37,13 @@ class Loads:
         self.standing = Batches(partial(standings, conn), most=_MOST, at_once=1)
         self.wait: Batches[NamedWait, Wait | None]
         self.wait = Batches(partial(open_waits, conn), most=_MOST, at_once=1)
+        self.approval: Batches[str, Approval | None]
+        self.approval = Batches(partial(get_approvals, conn), most=_MOST, at_once=1)
+        self.votes: Batches[str, list[Vote]]
+        self.votes = Batches(partial(counted_votes, conn), most=_MOST, at_once=1)
+        self.actor: Batches[tuple[str, str], dict[str, Any] | None]
+        self.actor = Batches(partial(actors, conn), most=_MOST, at_once=1)
+        self.message: Batches[Sequence[Any], bool]
+        self.message = Batches(partial(insert_messages, conn), most=_MOST, at_once=1)
         self.private: Batches[str, list[PrivateDocument]]
         self.private = Batches(partial(private_documents, conn), most=_MOST, at_once=1)
