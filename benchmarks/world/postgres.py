@@ -17,8 +17,8 @@ from benchmarks.world.machine import cpu_seconds, family
 from countersign.embedded.postgres import embedded_postgres
 
 WRITERS = 16
-PAUSE = 0.01
-"""Seconds between two looks at whether something has come to pass."""
+PAUSE = 0.03
+"""Seconds between two looks at whether something has come to pass: what they cost is counted with what is measured."""
 _numbers = count(1)
 
 
