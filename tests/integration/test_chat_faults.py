@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from psycopg import AsyncConnection
 from psycopg.rows import dict_row
 
 from bot.cards.references import APPROVE
@@ -20,6 +19,7 @@ from edge.messages import RunOut
 from policy.client import OpaEngine
 from runtime.model.approval import ApprovalStatus
 from runtime.store import approvals
+from runtime.store.database.pool import Conn
 from sandbox.client import SandboxUser, messages
 from tests.bench import TENANT
 from tests.integration.bot_stage import until
@@ -189,7 +189,7 @@ async def test_what_waits_for_a_person_is_what_the_rules_let_them_decide(chat: C
     if not await chat.bench.rows("SELECT FROM approvals"):
         await chat.file()
     async with (
-        await AsyncConnection.connect(chat.bench.superuser, row_factory=dict_row) as superuser,
+        await Conn.connect(chat.bench.superuser, row_factory=dict_row) as superuser,
         superuser.transaction(force_rollback=True),
     ):
         conn: Any = superuser
