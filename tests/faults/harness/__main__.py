@@ -18,7 +18,7 @@ from tests.faults.harness.play import Script, play
 from tests.faults.harness.seeded import escaped
 from tests.faults.world.world import parts
 
-_STORMY, _COVERING, _SETTLING = 0.5, 0.2, 0.2
+_STORMY, _COVERING, _SETTLING = 0.5, 0.3, 0.2
 """Shares of a world's time, the latter two at most; the rest is for planted bugs and the check."""
 _AGAIN = 150.0
 """Seconds after which everything that waits has been tried once more: pauses grow to two minutes."""

@@ -38,7 +38,8 @@ _OPEN_AT_ONCE, _UNSAID_AT_ONCE = 120, 240
 _BATCH = 12
 _NEEDS = {"policy": Point.EFFECT_POSTPONED, "archive": Point.BUNDLE_FAILED}
 """Links without which a rare point is reached."""
-_TROUBLED = 3.0
+_TROUBLED = 12.0
+"""Seconds for which they are away, at most."""
 
 
 @dataclass(frozen=True)
@@ -163,22 +164,22 @@ class Stage:
                 for one in schedule.wishes(self.script.seed * 1000 + batch, _BATCH, 4.0)
             ]
             await asyncio.gather(
-                self._bring(triggers, wishes, time.monotonic()), self._trouble_for(missing if batch % 2 else [])
+                self._bring(triggers, wishes, time.monotonic()),
+                self._trouble_for(missing if batch % 2 or set(missing) <= set(_NEEDS.values()) else []),
             )
 
     async def _trouble_for(self, missing: list[Point]) -> None:
-        """Bring about what a rare point needs: policy away, or no room for evidence wherever it is kept."""
-        links = [link for link, point in _NEEDS.items() if point in missing]
-        is_full = Point.BUNDLE_FAILED in missing
-        for link in links:
+        """Bring about what rare points need, until they have killed: policy away, or no room for evidence anywhere."""
+        wanted = {link: point for link, point in _NEEDS.items() if point in missing}
+        for link in wanted:
             self.world.links[link].begin(Trouble.CUT)
-        if is_full:
-            self.world.fill_disk(WORKERS[1], full=True)
-        await asyncio.sleep(_TROUBLED)
-        for link in links:
+        until, is_full = time.monotonic() + _TROUBLED, "archive" in wanted
+        while time.monotonic() < until and not set(wanted.values()).isdisjoint(self.uncovered()):
+            self.world.fill_disk(WORKERS[1], full=is_full)  # ever again: a new process has room
+            await asyncio.sleep(0.25)
+        for link in wanted:
             self.world.links[link].end()
-        if is_full:
-            self.world.fill_disk(WORKERS[1], full=False)
+        self.world.fill_disk(WORKERS[1], full=False)
 
     def uncovered(self) -> list[Point]:
         """Return the points that have not killed often enough."""
