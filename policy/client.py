@@ -22,7 +22,7 @@ TEXTS_KEPT = 32
 FRESH_SECONDS = 5.0
 """How long a look at the policy's text is believed: a bundle that lies about its revision is found out soon."""
 
-MOST_QUESTIONS = 16
+MOST_QUESTIONS = 32
 """Questions in one request: together they cost OPA and us far less, and of more than these none is answered sooner."""
 
 _DECISIONS, _FLAWS = "countersign/effect/decisions", "countersign/effect/config/flaws"

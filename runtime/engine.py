@@ -26,7 +26,7 @@ from runtime.store.transactions.together import Piece, Together
 
 T = TypeVar("T")
 
-_QUESTIONS, _REQUESTS = 16, 4
+_QUESTIONS, _REQUESTS = 32, 2
 """Questions in one request to policy, and requests under way."""
 _FACTS = 64
 """Effects whose facts are read at once."""

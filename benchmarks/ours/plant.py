@@ -28,7 +28,7 @@ from runtime.store.database.roles import make_login
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 TEMPLATE, LOGIN = "bench_template", "bench_program"
-CONCURRENCY = 64
+CONCURRENCY = 128
 SIGNING_SECRET = secrets.token_hex(16)
 
 _ENTRY_POINT = "[countersign.handlers]\nbench = benchmarks.ours.handlers:handlers\n"

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-MOST = 32
+MOST = 64
 """Pieces of work in one transaction."""
 AT_ONCE = 2
 """Transactions under way: one computes while the other waits for the disk."""
@@ -54,14 +54,14 @@ class Together:
         return await self._batches(piece)
 
     async def _do(self, pieces: Sequence[Piece]) -> Sequence[Any]:
-        if len(pieces) == 1:
-            return [await self._alone(pieces[0])]
         done: dict[int, Any] = {}
         try:
             done = await self._in_one(pieces)
         except AWAY:
             raise
-        except Exception:
+        except Exception as error:
+            if len(pieces) == 1:
+                return [error]
             log.debug("a set of %d is taken apart", len(pieces), exc_info=True)  # each then raises for itself
         return [done[number] if number in done else self._alone(piece) for number, piece in enumerate(pieces)]
 
