@@ -147,7 +147,7 @@ class Stage:
         async with asyncio.TaskGroup() as group:
             for wish in wishes:
                 await asyncio.sleep(max(0.0, began + wish.at - time.monotonic()))
-                while self.is_behind:
+                while self.is_behind and not self.covering:
                     await asyncio.sleep(0.1)
                 group.create_task(triggers.bring(wish))
 

@@ -43,7 +43,8 @@ _FATES = [fate for fate in Fate if fate is not Fate.WELL]
 _TROUBLED = 0.16
 """Share of requests that do not go well."""
 _SLOW, _LATE = 2.6, 3.6
-"""Seconds: beyond the verbs' timeout of two, within the time in which they may still land."""
+"""Seconds, beyond the verbs' timeout of two: with the 3.5 for which a link may hold a request, within the time in which
+it may still land (`settles_within`)."""
 _GIVE_UP = 900.0
 
 
