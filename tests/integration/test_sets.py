@@ -76,6 +76,22 @@ async def test_a_poisoned_piece_of_a_set_holds_up_no_other(bench: Bench, error: 
     assert [await _said(bench, run_id) for run_id in runs] == [0, 1, 1, 1, 1]
 
 
+async def test_runs_that_somebody_holds_hold_up_no_other(bench: Bench) -> None:
+    *held, free = await _runs(bench, 4)
+    async with await psycopg.AsyncConnection.connect(bench.superuser) as other:
+        await other.execute("SELECT FROM runs WHERE run_id = ANY(%s) FOR UPDATE", (held,))
+        waiting = []
+        for run_id in held:  # one after the other: each is a set of its own
+            waiting.append(asyncio.create_task(bench.engine.on_run(run_id, _transaction)))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        await bench.engine.on_run(free, _transaction)
+        assert not any(one.done() for one in waiting)
+        await other.rollback()
+        await asyncio.gather(*waiting)
+    assert [await _said(bench, run_id) for run_id in (*held, free)] == [1] * 4
+
+
 async def test_what_the_database_refuses_of_one_is_done_of_the_others(bench: Bench) -> None:
     runs = await _runs(bench, 3)
 
