@@ -24,7 +24,7 @@ _MOST = 1000
 
 
 class Loads:
-    """Reads that are shared by the runs of a transaction on `conn`."""
+    """What the runs of a transaction on `conn` share: reads, and messages, each of which may be there already."""
 
     def __init__(self, conn: Conn) -> None:
         self.steps: Batches[Wanted, tuple[dict[str, StepState], frozenset[StepStatus]]]
