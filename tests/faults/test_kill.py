@@ -16,10 +16,13 @@ from countersign.embedded.case import Case, step
 from countersign.embedded.children import Child, Supervisor
 from countersign.embedded.packs import example_of
 from countersign.embedded.standins import actions
-from countersign.embedded.system import Ports, embedded
+from countersign.embedded.system import Embedded, Ports, embedded
 from sandbox.client import SandboxUser
 from tests.forked import ForkedChild
 from tests.patience import MINUTE, until
+
+FILING = "register::file_report"
+QUICK = {"COUNTERSIGN_LEASE_SECONDS": "1", "COUNTERSIGN_SWEEP_SECONDS": "0.2"}
 
 
 @dataclass
@@ -30,6 +33,7 @@ class Plant:
     others: str
     case: Case
     people: dict[str, SandboxUser]
+    filed_before: int
 
     async def tell(self, path: str, **body: Any) -> None:
         """Tell the register how to behave."""
@@ -69,7 +73,7 @@ class Plant:
             return not (await response.json())["faults_to_come"]
 
     async def filings(self) -> int:
-        return await actions(self.others, "register::file_report")
+        return await actions(self.others, FILING) - self.filed_before
 
 
 def _impatient(folder: Path) -> Path:
@@ -83,24 +87,33 @@ def _impatient(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture
-async def plant(tmp_path: Path) -> AsyncIterator[Plant]:
-    settings = Settings(home=tmp_path / "home", packs=[_impatient(tmp_path / "kyc"), ROOT / "packs/incident-triage"])
-    quick = {"COUNTERSIGN_LEASE_SECONDS": "1", "COUNTERSIGN_SWEEP_SECONDS": "0.2"}
+@pytest.fixture(scope="module")
+async def system(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Embedded]:
+    """Give all that stays while workers are killed: servers, stand-ins, and the program's front."""
+    folder = tmp_path_factory.mktemp("kill")
+    settings = Settings(home=folder / "home", packs=[_impatient(folder / "kyc"), ROOT / "packs/incident-triage"])
     supervisor = Supervisor()
+    async with embedded(settings, Ports.tried("127.0.0.1", 0, 0), supervisor) as system:
+        front = ForkedChild.of(system.serve("front", "edge", "bot", "sweeps", **QUICK))
+        async with supervisor.running(front):
+            await supervisor.until_answers(front)
+            yield system
+
+
+@pytest.fixture
+async def plant(system: Embedded) -> AsyncIterator[Plant]:
+    """Give a worker of the test's own, and a case that is just brought in."""
+    register = system.outside.standins["kyc"]
+    worker = ForkedChild.of(system.serve("worker", "worker", **QUICK))
     async with AsyncExitStack() as stack:
-        system = await stack.enter_async_context(embedded(settings, Ports.tried("127.0.0.1", 0, 0), supervisor))
-        front = ForkedChild.of(system.serve("front", "edge", "bot", "sweeps", **quick))
-        worker = ForkedChild.of(system.serve("worker", "worker", **quick))
-        await stack.enter_async_context(supervisor.running(front))
-        await stack.enter_async_context(supervisor.running(worker))
-        await supervisor.until_answers(front)
+        await stack.enter_async_context(Supervisor().running(worker))
         people = {
             name: await stack.enter_async_context(SandboxUser(system.sandbox, user))
             for name, user in (("anna", "U0ANNA"), ("boris", "U0BORIS"))
         }
+        filed = await actions(register, FILING)
         case = await system.outside.bring_in("kyc", example_of(system.demos, "kyc", "onboarding"))
-        yield Plant(worker, system.outside.standins["kyc"], case, people)
+        yield Plant(worker, register, case, people, filed)
 
 
 async def _ends_well(plant: Plant) -> None:
@@ -124,7 +137,7 @@ async def test_a_worker_killed_while_the_run_is_parked(plant: Plant) -> None:
 
 async def test_a_worker_killed_while_the_effect_is_leased(plant: Plant) -> None:
     await plant.sign("hang")
-    await plant.case.until("the filing", lambda run: step(run, "filing") == "running")
+    await until(plant.fault_began)
     await plant.worker.kill()
     assert await plant.filings() == 0
     await plant.worker.start()

@@ -10,7 +10,7 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from runtime.clock import utc_now
-from tests.integration.program_stage import Edge, Program, database, serving, settings_of
+from tests.integration.program_stage import SOON, Edge, Program, database, serving, settings_of
 from tests.patience import MINUTE
 
 COUNT = 300
@@ -81,5 +81,6 @@ async def test_slow_ones_cost_little_and_are_gone_soon_and_a_signed_call_is_answ
         while not slow.done():
             assert (await process.edge.run("nobody")).status == 404
             most = max(most, process.megabytes())
+            await asyncio.sleep(SOON)
         await slow
     assert most - before < ROOM
