@@ -52,16 +52,32 @@ class Source:
         """Return the parsed module."""
         return ast.parse(self.text, self.path)
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Return every node of the module: each rule looks at them all."""
+        return list(ast.walk(self.tree))
+
     @property
     def is_test(self) -> bool:
         """Return whether the file is a test or helps tests."""
         return self.path.startswith("tests/")
 
     @cached_property
+    def names(self) -> dict[str, str]:
+        """Return what each imported name stands for."""
+        names = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                names.update({alias.asname or alias.name: alias.name for alias in node.names})
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
+        return names
+
+    @cached_property
     def functions(self) -> list[tuple[str, int, int]]:
         """Return name, first line and number of lines of each function."""
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
-        found = [node for node in ast.walk(self.tree) if isinstance(node, kinds)]
+        found = [node for node in self.nodes if isinstance(node, kinds)]
         return [(node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1) for node in found]
 
     @property
@@ -92,8 +108,8 @@ def sql_only_in_store(source: Source) -> Iterator[str]:
     """Find SQL outside runtime/store/."""
     if source.is_test or source.path.startswith("runtime/store/"):
         return
-    documentation = {id(node.value) for node in ast.walk(source.tree) if isinstance(node, ast.Expr)}
-    constants = (node for node in ast.walk(source.tree) if isinstance(node, ast.Constant))
+    documentation = {id(node.value) for node in source.nodes if isinstance(node, ast.Expr)}
+    constants = (node for node in source.nodes if isinstance(node, ast.Constant))
     for node in constants:
         if isinstance(node.value, str) and id(node) not in documentation and _SQL.search(node.value):
             yield f"{source.path}:{node.lineno} holds SQL"
@@ -103,8 +119,8 @@ def clock_read_in_one_place(source: Source) -> Iterator[str]:
     """Find readings of the wall clock outside runtime/clock.py."""
     if source.is_test or source.path == CLOCK:
         return
-    names = _names(source.tree)
-    for node in ast.walk(source.tree):
+    names = source.names
+    for node in source.nodes:
         if isinstance(node, ast.Attribute | ast.Name) and _dotted(node, names) in CLOCK_READINGS:
             yield f"{source.path}:{node.lineno} reads the clock"
 
@@ -113,8 +129,8 @@ def clock_is_handed_in(source: Source) -> Iterator[str]:
     """Find parameters that fall back on the machine's clock, where nobody would notice that another was forgotten."""
     if source.is_test:
         return
-    names = _names(source.tree)
-    for node in ast.walk(source.tree):
+    names = source.names
+    for node in source.nodes:
         if isinstance(node, ast.arguments):
             for default in (*node.defaults, *node.kw_defaults):
                 if default is not None and _dotted(default, names) == "runtime.clock.utc_now":
@@ -135,17 +151,6 @@ def names_no_machine(source: Source) -> Iterator[str]:
     for number, line in enumerate(source.text.splitlines(), 1):
         if _FOREIGN.search(line):
             yield f"{source.path}:{number} names a home folder or a package index"
-
-
-def _names(tree: ast.Module) -> dict[str, str]:
-    """Return what each imported name stands for."""
-    names = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names.update({alias.asname or alias.name: alias.name for alias in node.names})
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
-    return names
 
 
 def _dotted(node: ast.expr, names: dict[str, str]) -> str:
