@@ -35,7 +35,7 @@ def child(folder: Path, script: str, env: dict[str, str] | None = None, patience
 async def until(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(MINUTE):
         while not holds():
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
 
 
 async def said(one: Child, words: str) -> None:

@@ -1,5 +1,6 @@
 """The one-shot services, OPA's flags and its probe as docker-compose.yml has them, run without Docker."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -90,6 +91,7 @@ async def test_opa_serves_the_bundle_that_the_policy_service_writes(policies: Pa
         async with connect(f"http://127.0.0.1:{port}", 1.0) as client:
             while not await client.check_health():
                 assert process.poll() is None, (policies / "opa.log").read_text()
+                await asyncio.sleep(0.02)
         assert probe(port) == 0
         text = await policy_text(Settings(opa_url=f"http://127.0.0.1:{port}"), utc_now)
     assert text.digest == build_bundle(SHIPPED).revision

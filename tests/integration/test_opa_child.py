@@ -9,7 +9,8 @@ import signal
 import sys
 import tarfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -21,7 +22,7 @@ from policy.client import OpaEngine
 from policy.model import Outcome, PolicyUnavailableError, Verdict
 from policy.text import PolicyError, PolicyFolders, read_policy
 from tests.opa_server import PACKS, POLICIES, SHIPPED, copy_policies, opa_program, question, start_opa
-from tests.patience import MINUTE
+from tests.patience import MINUTE, until
 
 
 class Heard(logging.Handler):
@@ -65,22 +66,52 @@ async def running(policies: Path, tmp_path: Path) -> AsyncIterator[tuple[OpaChil
         yield child, engine
 
 
+@dataclass(frozen=True)
+class Followed:
+    """A folder of policies and the OPA that follows it."""
+
+    policies: Path
+    child: OpaChild
+    engine: OpaEngine
+
+
+@pytest.fixture(scope="module")
+async def followed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Followed]:
+    """An OPA for the tests that put back what they edit."""
+    folder = tmp_path_factory.mktemp("followed")
+    policies = copy_policies(folder / "rego")
+    async with running(policies, folder) as (child, engine):
+        yield Followed(policies, child, engine)
+
+
 async def verdict_of(engine: OpaEngine, digest: str) -> Verdict:
     """Ask until the policy with this digest answers."""
-    async with asyncio.timeout(MINUTE):
-        while True:
-            try:
-                verdict = await engine.ask(question())
-            except PolicyUnavailableError:
-                continue
-            if verdict.policy_digest == digest:
-                return verdict
+    found: list[Verdict] = []
+
+    async def is_served() -> bool:
+        with suppress(PolicyUnavailableError):
+            found.append(await engine.ask(question()))
+        return bool(found) and found[-1].policy_digest == digest
+
+    await until(is_served)
+    return found[-1]
 
 
 def edit(file: Path, old: str, new: str) -> None:
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new))
+
+
+@contextmanager
+def edited(file: Path, old: str, new: str) -> Iterator[None]:
+    """Edit a file for as long as the block lasts."""
+    text = file.read_text()
+    edit(file, old, new)
+    try:
+        yield
+    finally:
+        file.write_text(text)
 
 
 def configuration(policies: Path) -> Path:
@@ -138,18 +169,16 @@ async def test_edited_rule_of_a_pack_takes_effect(tmp_path: Path) -> None:
     ],
 )
 async def test_bad_edit_keeps_the_old_policy_and_is_told_once(
-    policies: Path, tmp_path: Path, heard: Heard, name: str, old: str, new: str, said: str
+    followed: Followed, heard: Heard, name: str, old: str, new: str, said: str
 ) -> None:
-    async with running(policies, tmp_path) as (child, engine):
-        before = await engine.ask(question())
-        edit(policies / name, old, new)
+    before = await verdict_of(followed.engine, read_policy(PolicyFolders(followed.policies, PACKS)).digest)
+    with edited(followed.policies / name, old, new):
         assert said in (await heard.until("the old one stays"))[-1]
-        os.kill(child.pid or 0, signal.SIGKILL)
-        again = await verdict_of(engine, before.policy_digest)
+        os.kill(followed.child.pid or 0, signal.SIGKILL)
+        again = await verdict_of(followed.engine, before.policy_digest)
         assert again.answer == before.answer
-        edit(policies / name, new, old)
-        told = await heard.until("serving policy")
-        assert not [line for line in told if "the old one stays" in line]
+    told = await heard.until("serving policy")
+    assert not [line for line in told if "the old one stays" in line]
 
 
 async def test_killed_server_comes_back_at_the_same_address(policies: Path, tmp_path: Path) -> None:
@@ -233,12 +262,12 @@ asyncio.run(main())
 """
 
 
-async def answers(engine: OpaEngine) -> bool:
+async def is_silent(engine: OpaEngine) -> bool:
     try:
         await engine.ask(question())
     except PolicyUnavailableError:
-        return False
-    return True
+        return True
+    return False
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent died")
@@ -252,9 +281,7 @@ async def test_server_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
         assert (await engine.ask(question())).answer.outcome is Outcome.NEEDS_APPROVAL
         parent.kill()
         await parent.wait()
-        async with asyncio.timeout(MINUTE):
-            while await answers(engine):
-                pass
+        await until(lambda: is_silent(engine))
 
 
 def _with_other_rules(bundle: bytes) -> bytes:

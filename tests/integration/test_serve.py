@@ -40,7 +40,7 @@ from tests.integration.program_stage import (
     settings_of,
     until_ready,
 )
-from tests.patience import MINUTE
+from tests.patience import MINUTE, until
 
 CANARY = "canary-c40e"
 BOUND = 25.0
@@ -288,8 +288,9 @@ async def _upload(world: World, edge: Edge, run_id: str) -> None:
 
 async def _until(edge: Edge, run_id: str, path: str, status: str) -> None:
     """Look at the run until a step is where it should be, as another system would."""
-    async with asyncio.timeout(MINUTE):
-        while True:
-            steps = (await edge.run(run_id)).body["steps"]
-            if status == next(step["status"] for step in steps if step["path"] == path):
-                return
+
+    async def is_there() -> bool:
+        steps = (await edge.run(run_id)).body["steps"]
+        return bool(status == next(step["status"] for step in steps if step["path"] == path))
+
+    await until(is_there)
