@@ -5,6 +5,7 @@ nothing may differ that an import could have read, which is why `start` refuses 
 """
 
 import asyncio
+import atexit
 import gc
 import importlib
 import json
@@ -233,8 +234,33 @@ def become(arguments: list[str], env: dict[str, str], streams: list[int]) -> Non
     sys.argv[1:] = arguments
 
 
+_ending: list[int] = []
+"""The exit status of a program that has come to its end."""
+
+
+def leave() -> None:
+    """End a program that has done all that there is to do: to take what was imported apart is not worth its while."""
+    if not _ending:
+        return
+    with suppress(OSError, ValueError):  # where it cannot have its last words, the interpreter says so
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_ending[0])
+
+
+def play() -> None:
+    """Be the program, and note its exit status where that is a number."""
+    try:
+        runpy.run_module(PROGRAM, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            _ending.append(end.code or 0)
+        raise
+
+
 def main() -> None:
     """Import the program; then be the server, and in each process that it forks be the program."""
+    atexit.register(leave)  # before all others: it is called after them, when no thread runs any more
     control = socket.socket(fileno=int(sys.argv[1]))
     gc.disable()  # imports make a million objects and leave hardly one behind
     for name in modules():
@@ -244,7 +270,7 @@ def main() -> None:
     gc.freeze()  # what is shared stays shared
     gc.enable()
     serve(control)
-    runpy.run_module(PROGRAM, run_name="__main__", alter_sys=True)
+    play()
 
 
 if __name__ == "__main__":
