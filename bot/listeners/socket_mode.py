@@ -57,20 +57,24 @@ class SocketMode:
         socket.aiohttp_client_session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_HANDSHAKE))
         connecting = asyncio.create_task(handler.connect_async())  # type: ignore[no-untyped-call]  # Bolt's
         try:
-            await self._watch(socket)
+            await self._watch(socket, connecting)
         finally:
             self._is_wanted = self._is_connected = False
             connecting.cancel()
             await handler.close_async()  # type: ignore[no-untyped-call]  # Bolt's
 
-    async def _watch(self, socket: SocketModeClient) -> None:
+    async def _watch(self, socket: SocketModeClient, connecting: asyncio.Task[None]) -> None:
+        """Look once a second how the connection is, and as soon as there is a first one."""
         while True:
             is_connected = await socket.is_connected()
             if not is_connected:
                 # An address opens one connection. The client tries the one it has for ever; without one it asks anew.
                 socket.wss_uri = None
             self._note(is_connected=is_connected)
-            await asyncio.sleep(_LOOK)
+            if connecting.done():
+                await asyncio.sleep(_LOOK)
+            else:
+                await asyncio.wait({connecting}, timeout=_LOOK)
 
     def _note(self, *, is_connected: bool) -> None:
         if is_connected:
