@@ -103,7 +103,8 @@ def serve(
 @app.command()
 def migrate() -> None:
     """Bring the database that COUNTERSIGN_DATABASE_URL names to the newest migration."""
-    from countersign.compose.storage import await_database, database_versions, migrate_database
+    from countersign.compose.migration import migrate_database
+    from countersign.compose.storage import await_database, database_versions
     from countersign.config.settings import required
 
     settings = own_settings()

@@ -6,18 +6,15 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import psycopg
-from alembic.util import CommandError
-from sqlalchemy.exc import SQLAlchemyError
 
 from countersign.compose.connection import DatabaseError, unusable
 from countersign.config.settings import Settings, required
 from runtime.clock import SharedClock, since_boot, utc_now
-from runtime.store.database import migrate
 from runtime.store.database.health import set_right
 from runtime.store.database.pool import Pool, limits, make_pool
-from runtime.store.database.roles import make_login
 from runtime.store.database.signals import beside
 from runtime.store.database.startup import wait_until_up
+from runtime.store.database.versions import versions
 
 CLOCK_SECONDS = 30.0
 """Seconds between two looks at the database's clock."""
@@ -75,27 +72,12 @@ def check_migrations(dsn: str) -> None:
         )
 
 
-def database_versions(dsn: str) -> tuple[str | None, str | None]:
+def database_versions(dsn: str) -> tuple[str | None, str]:
     """Return (the database's migration, the newest one), or raise DatabaseError."""
     try:
-        return migrate.versions(dsn)
-    except SQLAlchemyError as error:
+        return versions(dsn)
+    except psycopg.Error as error:
         raise unusable(error) from error
-
-
-def migrate_database(dsn: str) -> None:
-    """Bring the database to the newest migration, or raise DatabaseError."""
-    try:
-        migrate.migrate(dsn)
-    except SQLAlchemyError as error:
-        raise unusable(error) from error
-    except CommandError as error:
-        raise DatabaseError(f"the database belongs to a newer program; update this one ({error})") from error
-
-
-def program_login(dsn: str) -> str:
-    """Return the DSN of a login that can do no more than the program has to; made on first use, without a password."""
-    return make_login(dsn, "countersign")
 
 
 def _is_pooled(settings: Settings) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from countersign.compose.storage import migrate_database, program_login
+from countersign.compose.migration import migrate_database, program_login
 from countersign.config.directory import read_directory
 from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings, variable

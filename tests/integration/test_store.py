@@ -4,7 +4,8 @@ import psycopg
 import pytest
 
 from runtime.store.database.alchemy import open_engine
-from runtime.store.database.migrate import migrate, versions
+from runtime.store.database.migrate import migrate
+from runtime.store.database.versions import versions
 from runtime.store.tables import INSERT_ONLY, metadata
 from tests.bench import Bench
 

@@ -1,4 +1,4 @@
-"""SQLAlchemy for what is not the hot path: migrations, roles, a run's story."""
+"""SQLAlchemy for what is not done while serving: migrations and roles."""
 
 import psycopg
 from sqlalchemy import Engine, create_engine

@@ -1,12 +1,10 @@
-"""Brings a database to the newest migration, and tells where it stands."""
+"""Brings a database to the newest migration."""
 
 import logging
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.engine import Connection
 
@@ -25,13 +23,6 @@ def migrate(dsn: str) -> None:
         command.upgrade(_config(connection), "head")
         for notice in apply_roles(connection):
             log.warning("%s", notice)
-
-
-def versions(dsn: str) -> tuple[str | None, str | None]:
-    """Return (the database's migration, the newest one)."""
-    with open_engine(dsn).connect() as connection:
-        current = MigrationContext.configure(connection).get_current_revision()
-        return current, ScriptDirectory.from_config(_config(connection)).get_current_head()
 
 
 def _config(connection: Connection) -> Config:

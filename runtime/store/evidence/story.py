@@ -1,20 +1,17 @@
 """Reads everything on record about a finished run.
 
-Reading is SQLAlchemy Core on a connection of its own, in whichever thread builds the bundle.
+Reading is on a connection of its own, in whichever thread builds the bundle.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, select
-from sqlalchemy.engine import RowMapping
-from sqlalchemy.sql.schema import Table
+import psycopg
+from psycopg import Connection, IsolationLevel
+from psycopg.rows import DictRow, dict_row
 
 from receipts.fields import timestamp
-from runtime.store import tables as t
-from runtime.store.database.alchemy import open_engine
 
 
 @dataclass(frozen=True)
@@ -31,32 +28,36 @@ class Story:
 
 
 def read_story(dsn: str, run_id: str) -> Story:
-    """Return the run's records up to its sealing, in one consistent view."""
-    isolation: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-    with _engine(dsn).connect().execution_options(**isolation) as conn:
+    """Return the run's records up to its sealing, in one consistent view. A pooler may stand in between."""
+    with psycopg.connect(dsn, row_factory=dict_row, prepare_threshold=None) as conn:
+        conn.isolation_level = IsolationLevel.REPEATABLE_READ
+        conn.read_only = True
         return _story(conn, run_id)
 
 
-@lru_cache(maxsize=1)
-def _engine(dsn: str) -> Engine:
-    """Return the one engine of this process: a new one has to learn the server and its statements anew."""
-    return open_engine(dsn)
-
-
-def _story(conn: Connection, run_id: str) -> Story:
-    bundle = _one(conn, t.evidence_bundles, t.evidence_bundles.c.run_id == run_id)
-    sealed = bundle["sealed_seq"]
-    run = _one(conn, t.runs, t.runs.c.run_id == run_id)
-    leaves = [row["leaf"] for row in _all(conn, t.audit_leaves, run_id, t.audit_leaves.c.seq) if row["seq"] <= sealed]
-    decisions = [
-        row for row in _all(conn, t.policy_decisions, run_id, t.policy_decisions.c.seq) if row["seq"] <= sealed
-    ]
-    receipts = [row for row in _all(conn, t.receipts, run_id, t.receipts.c.seq) if row["seq"] <= sealed]
-    definition = _one(
+def _story(conn: Connection[DictRow], run_id: str) -> Story:
+    (bundle,) = _all(conn, "SELECT * FROM evidence_bundles WHERE run_id = %s", run_id)
+    (run,) = _all(conn, "SELECT * FROM runs WHERE run_id = %s", run_id)
+    (definition,) = _all(
         conn,
-        t.definitions,
-        (t.definitions.c.name == run["definition_name"]) & (t.definitions.c.version == run["definition_version"]),
+        "SELECT canonical FROM definitions WHERE name = %s AND version = %s",
+        run["definition_name"],
+        run["definition_version"],
     )
+    sealed = bundle["sealed_seq"]
+    leaves = [
+        row["leaf"]
+        for row in _all(
+            conn, "SELECT leaf FROM audit_leaves WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed
+        )
+    ]
+    decisions = _all(
+        conn,
+        "SELECT document, policy_digest FROM policy_decisions WHERE run_id = %s AND seq <= %s ORDER BY seq",
+        run_id,
+        sealed,
+    )
+    receipts = _all(conn, "SELECT document FROM receipts WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed)
     return Story(
         run=_run(conn, run, leaves, sealed),
         definition=bytes(definition["canonical"]),
@@ -68,9 +69,9 @@ def _story(conn: Connection, run_id: str) -> Story:
     )
 
 
-def _run(conn: Connection, run: RowMapping, leaves: list[dict[str, Any]], sealed: int) -> dict[str, Any]:
-    steps = _all(conn, t.steps, run["run_id"], t.steps.c.position)
-    waits = _all(conn, t.waits, run["run_id"], t.waits.c.created_at)
+def _run(conn: Connection[DictRow], run: DictRow, leaves: list[dict[str, Any]], sealed: int) -> dict[str, Any]:
+    steps = _all(conn, "SELECT * FROM steps WHERE run_id = %s ORDER BY position", run["run_id"])
+    waits = _all(conn, "SELECT * FROM waits WHERE run_id = %s ORDER BY created_at", run["run_id"])
     return {
         "run_id": run["run_id"],
         "tenant": run["tenant"],
@@ -105,12 +106,13 @@ def _run(conn: Connection, run: RowMapping, leaves: list[dict[str, Any]], sealed
     }
 
 
-def _approvals(conn: Connection, run_id: str, sealed_cards: Mapping[str, int]) -> list[dict[str, Any]]:
-    rows = _all(conn, t.approvals, run_id, t.approvals.c.requested_at)
-    found = conn.execute(
-        select(t.votes).join(t.approvals).where(t.approvals.c.run_id == run_id).order_by(t.votes.c.at, t.votes.c.person)
+def _approvals(conn: Connection[DictRow], run_id: str, sealed_cards: Mapping[str, int]) -> list[dict[str, Any]]:
+    rows = _all(conn, "SELECT * FROM approvals WHERE run_id = %s ORDER BY requested_at", run_id)
+    votes = _all(
+        conn,
+        "SELECT v.* FROM votes v JOIN approvals a USING (approval_id) WHERE a.run_id = %s ORDER BY v.at, v.person",
+        run_id,
     )
-    votes = found.mappings().all()
     return [
         _approval(
             row,
@@ -121,20 +123,16 @@ def _approvals(conn: Connection, run_id: str, sealed_cards: Mapping[str, int]) -
     ]
 
 
-def _policies(conn: Connection, digests: set[str]) -> dict[str, dict[str, str]]:
-    found = conn.execute(select(t.policy_texts).where(t.policy_texts.c.digest.in_(sorted(digests))))
-    return {row["digest"]: row["files"] for row in found.mappings()}
+def _policies(conn: Connection[DictRow], digests: set[str]) -> dict[str, dict[str, str]]:
+    found = _all(conn, "SELECT digest, files FROM policy_texts WHERE digest = ANY(%s)", sorted(digests))
+    return {row["digest"]: row["files"] for row in found}
 
 
-def _one(conn: Connection, table: Table, where: ColumnElement[bool]) -> RowMapping:
-    return conn.execute(select(table).where(where)).mappings().one()
+def _all(conn: Connection[DictRow], query: str, *values: Any) -> list[DictRow]:
+    return conn.execute(query.encode(), values).fetchall()
 
 
-def _all(conn: Connection, table: Table, run_id: str, order: ColumnElement[Any]) -> list[RowMapping]:
-    return list(conn.execute(select(table).where(table.c.run_id == run_id).order_by(order)).mappings())
-
-
-def _approval(row: RowMapping, votes: list[RowMapping], cards: list[Any]) -> dict[str, Any]:
+def _approval(row: DictRow, votes: list[DictRow], cards: list[Any]) -> dict[str, Any]:
     return {
         "id": row["approval_id"],
         "effect_id": row["effect_id"],
