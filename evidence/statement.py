@@ -2,9 +2,9 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StringConstraints
 
 from evidence import names
 from receipts import canonical
@@ -44,7 +44,7 @@ class Predicate(Closed):
     sealed_seq: int = Field(ge=1)
     audit_head: Sha256Hex
     counts: Counts
-    builder_version: Literal["1"]
+    builder_version: Annotated[str, StringConstraints(pattern="^[12]$")]  # the bundle's format
 
 
 class Statement(Closed):
@@ -54,7 +54,7 @@ class Statement(Closed):
 
     statement_type: Literal["https://in-toto.io/Statement/v1"] = Field(alias="_type")
     subject: list[Subject]
-    predicate_type: Literal["urn:countersign:evidence-bundle:v1"] = Field(alias="predicateType")
+    predicate_type: NonEmpty = Field(alias="predicateType")
     predicate: Predicate
 
 
@@ -63,12 +63,17 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def predicate_type(version: str) -> str:
+    """Return the type of the predicate of a bundle in this format."""
+    return f"urn:countersign:evidence-bundle:v{version}"
+
+
 def make_statement(members: Mapping[str, bytes], predicate: Predicate) -> bytes:
     """Return the canonical statement about these members, in order of name."""
     statement = Statement(
         _type="https://in-toto.io/Statement/v1",
         subject=[Subject(name=name, digest=Digests(sha256=sha256(data))) for name, data in sorted(members.items())],
-        predicateType="urn:countersign:evidence-bundle:v1",
+        predicateType=predicate_type(predicate.builder_version),
         predicate=predicate,
     )
     return canonical.dumps(statement.model_dump())

@@ -19,13 +19,25 @@ from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp, 
 
 LEAF_PREFIX = b"\x00"
 
-# The events that evidence relies on, and the members that their `data` must have.
+EVIDENCE_FORMAT = 2
+"""How much a run's leaves tell, as its first one says; 1 where it says nothing. Since 2 they bind what people saw and
+said, and all that `run.json` says follows from them."""
+
+# The events that evidence relies on, and the members that their `data` must have; with + since format 2.
+RUN_QUEUED = "run.queued"  # submitted_by, definition_digest
+# ... + format, tenant, trigger_type, trigger_ref, definition_name, definition_version
+RUN_ENDED = frozenset({"run.succeeded", "run.failed_terminal", "run.canceled"})  # + error, writes
+EVIDENCE_BEGUN = "evidence.begun"  # + the last leaf of a bundle
 RECEIPT_WRITTEN = "receipt.written"  # receipt_id, digest (of the receipt's canonical form)
 DECISION_RECORDED = "decision.recorded"  # decision_id, digest (of the decision record's canonical form)
 APPROVAL_REQUESTED = "approval.requested"  # approval_id, digest (what it is bound to), requirement
+# ... + asked (digest of the request as the bundle has it)
 APPROVAL_ENDED = frozenset({"approval.approved", "approval.rejected", "approval.expired", "approval.canceled"})
 # ... each of those: approval_id
-VOTE_COUNTED = "vote.counted"  # approval_id, person, verdict
+VOTE_COUNTED = "vote.counted"  # approval_id, person, verdict + digest (of the vote as the bundle has it)
+CARD_SHOWN = "card.shown"  # + approval_id, digest (of the card as it was posted or edited)
+WAIT_OPENED = "wait.opened"  # + wait_id, type, correlation_key, deadline
+WAIT_ENDED = frozenset({"wait.completed", "wait.timed_out"})  # + wait_id
 
 
 class ChainError(ReceiptsError):

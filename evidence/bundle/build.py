@@ -17,6 +17,7 @@ from evidence.readme import readme
 from evidence.records import RunRecord
 from evidence.statement import PAYLOAD_TYPE, Predicate, count, make_statement, sha256
 from evidence.timeline import timeline
+from evidence.told import format_of, run_as_told
 from evidence.zipform import ZipFormError, pack
 from receipts import canonical
 from receipts.chain import DECISION_RECORDED, RECEIPT_WRITTEN, Leaf
@@ -42,12 +43,13 @@ class Sealed:
 def build(dossier: Dossier, key: SigningKey) -> Sealed:
     """Return the bundle. Equal dossier and key give equal bytes."""
     try:
-        run = RunRecord.model_validate(dict(dossier.run))
         leaves = [Leaf.model_validate(dict(leaf)) for leaf in dossier.leaves]
-        members = _members(dossier, leaves)
+        told = run_as_told(leaves) if dossier.run is None else dict(dossier.run)
+        run = RunRecord.model_validate(told)
+        members = {names.RUN: canonical.dumps(told), **_members(dossier, leaves)}
         members[names.TIMELINE] = timeline(run.run_id, leaves)
         members[names.README] = _readme(run, key)
-        members[names.STATEMENT] = sign_envelope(PAYLOAD_TYPE, _statement(run, members), key)
+        members[names.STATEMENT] = sign_envelope(PAYLOAD_TYPE, _statement(run, format_of(leaves), members), key)
         data = pack(members)
     except (ReceiptsError, ZipFormError, ValidationError, UnicodeEncodeError) as error:
         raise DossierError(f"the dossier cannot be sealed: {error}") from error
@@ -57,7 +59,6 @@ def build(dossier: Dossier, key: SigningKey) -> Sealed:
 def _members(dossier: Dossier, leaves: Sequence[Leaf]) -> dict[str, bytes]:
     """Return the files that hold the dossier, each under a name of its own."""
     members = {
-        names.RUN: canonical.dumps(dict(dossier.run)),
         names.DEFINITION: dossier.definition,
         names.AUDIT: b"".join(canonical.dumps(leaf.model_dump()) + b"\n" for leaf in leaves),
     }
@@ -104,7 +105,7 @@ def _policies(policies: Mapping[str, Mapping[str, str]]) -> Members:
             yield f"{names.POLICIES}/{_identifier({'digest': digest}, 'digest')}/{file}", text.encode()
 
 
-def _statement(run: RunRecord, members: Mapping[str, bytes]) -> bytes:
+def _statement(run: RunRecord, version: int, members: Mapping[str, bytes]) -> bytes:
     """Return the canonical statement about the members."""
     predicate = Predicate(
         run_id=run.run_id,
@@ -113,7 +114,7 @@ def _statement(run: RunRecord, members: Mapping[str, bytes]) -> bytes:
         sealed_seq=run.sealed_seq,
         audit_head=run.audit_head,
         counts=count(members),
-        builder_version="1",
+        builder_version=str(version),
     )
     return make_statement(members, predicate)
 

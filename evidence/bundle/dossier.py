@@ -11,12 +11,13 @@ JsonObject = Mapping[str, Any]
 class Dossier:
     """One run's whole story up to the leaf at which it is sealed.
 
-    `run`, `decisions` and `approvals` have at least the members of `evidence.records`; `receipts` and `leaves` are
+    `run` is None where the leaves tell it (format 2); it, `decisions` and `approvals` have at least the members of
+    `evidence.records`; `receipts` and `leaves` are
     those of `receipts.model.Receipt` and `receipts.chain.Leaf`. `definition` is canonical JSON. `policies` maps the
     digest of a policy to its files.
     """
 
-    run: JsonObject
+    run: JsonObject | None
     definition: bytes
     decisions: Sequence[JsonObject]
     policies: Mapping[str, Mapping[str, str]]

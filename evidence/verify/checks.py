@@ -3,6 +3,7 @@
 from evidence import names
 from evidence.statement import sha256
 from evidence.verify.authority import acted, check_authority, check_consent, check_votes
+from evidence.verify.binding import check_bound, check_told
 from evidence.verify.contents import BrokenError, Contents
 from receipts import canonical
 from receipts.chain import (
@@ -49,6 +50,7 @@ def chain(contents: Contents) -> str:
         raise BrokenError(names.AUDIT, str(error)) from error
     if contents.leaves[0].run_id != run.run_id:
         raise BrokenError(names.AUDIT, f"is the chain of run {contents.leaves[0].run_id}")
+    check_told(contents)
     return f"{run.sealed_seq} audit leaves, unbroken to {run.audit_head}"
 
 
@@ -67,6 +69,7 @@ def on_record(contents: Contents) -> str:
         if name not in requested:
             raise BrokenError(name, f"no line of {names.AUDIT} names it")
         _check_approval(contents, name, requested[name])
+        check_bound(contents, name, requested[name])
     votes = sum(len(approval.votes) for approval in contents.approvals.values())
     return (
         f"{len(contents.decisions)} decisions, {len(contents.receipts)} receipts, {len(contents.approvals)} approvals "

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evidence import names
 from evidence.errors import EvidenceError
-from evidence.statement import PAYLOAD_TYPE, Statement, count, sha256
+from evidence.statement import PAYLOAD_TYPE, Statement, count, predicate_type, sha256
 from evidence.verify import checks, outcome
 from evidence.verify.contents import BrokenError, Contents, parse
 from evidence.zipform import Unpacked, ZipFormError, unpack
@@ -56,9 +56,10 @@ def verify(path: Path, public_key_path: Path) -> VerificationReport:
     4. The subjects are the other members: none missing, none extra, each with its SHA-256. All have the names of the
        format, and no two differ in case alone.
     5. The statement, run.json and definition.json speak of the same run and the same definition.
-    6. The audit leaves are the whole chain of this run, from genesis to the sealed head.
+    6. The audit leaves are the whole chain of this run, from genesis to the sealed head. In format 2 no leaf is earlier
+       than the one before it, the last says that the sealing began, and run.json is what they tell.
     7. The chain names each decision, receipt, approval and vote, with its digest, and there are no others. Each receipt
-       is of this run and its tenant.
+       is of this run and its tenant. In format 2 it names each request, vote and card with its digest, too.
     8. Whatever acted, or may have, was allowed for that very effect, by the people who had to be asked: the action that
        was decided on gives the digest, and is what was sent. Whatever people are said to have approved, enough of them
        did who might, and no policy was told of votes that are not there.
@@ -139,6 +140,8 @@ def _statement(payload: bytes) -> Statement:
     subjects = [subject.name for subject in statement.subject]
     if subjects != sorted(set(subjects)):
         raise BrokenError(names.STATEMENT, "its subjects are out of order, or one stands twice")
+    if statement.predicate_type != predicate_type(statement.predicate.builder_version):
+        raise BrokenError(names.STATEMENT, "its type is of another format than its predicate names")
     if count(subjects) != statement.predicate.counts:
         raise BrokenError(names.STATEMENT, "its counts are not those of its subjects")
     return statement

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from policy.model import Answer, Question, Verdict
-from receipts.canonical import digest_of, dumps
+from receipts.canonical import digest, digest_of, dumps
 from receipts.privacy import Privacy
 from receipts.redaction import redact
 from runtime.approvals.rules import shortfall
@@ -191,6 +191,7 @@ async def _ask(passage: Passage, new: NewApproval) -> None:
             "kind": str(new.kind),
             "digest": new.digest,
             "requirement": new.requirement.document(),
+            "asked": digest(new.document(tx.now)),
         },
         step=new.step,
         approval_id=new.approval_id,

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from receipts.chain import Actor
+from receipts.canonical import digest
+from receipts.chain import CARD_SHOWN, Actor
 from runtime.approvals.rules import refuse_vote
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
 from runtime.engine import Engine
@@ -27,6 +28,7 @@ from runtime.model.notification import Notification, VotePayload, VoteRefusal
 from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
+from runtime.store.transactions.run_tx import RunTx
 
 MOST_CALLED = 5
 """People whom a card calls by name; a larger group reads its channel."""
@@ -203,9 +205,23 @@ class StoredCards:
             return await approvals.card_location(conn, approval_id)
 
     async def remember(self, approval_id: str, channel: str, ts: str, card: Any) -> None:
-        """Keep where the card stands and the exact JSON that was shown."""
+        """Keep where the card stands and the exact JSON that was shown, whose digest is on the run's chain."""
         async with self.engine.pool.connection() as conn:
-            await approvals.remember_card(conn, approval_id, channel, ts, card)
+            approval = await approvals.get_approval(conn, approval_id)
+        if approval is None:
+            raise LookupError(f"no approval {approval_id}")
+
+        async def work(tx: RunTx) -> None:
+            if await approvals.remember_card(tx.conn, approval_id, channel, ts, card):
+                tx.leaf(
+                    CARD_SHOWN,
+                    {"approval_id": approval_id, "digest": digest(card)},
+                    step=approval.step,
+                    approval_id=approval_id,
+                    effect_id=approval.effect_id,
+                )
+
+        await self.engine.on_run(approval.run_id, work)
 
     async def lost(self, approval_id: str, channel: str, ts: str) -> None:
         """Ask for another card in the place of one that is not there any more; once for each that was lost."""

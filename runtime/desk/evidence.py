@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from receipts.chain import EVIDENCE_BEGUN
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
@@ -12,6 +13,7 @@ from runtime.model.messages import EvidenceSealed
 from runtime.model.states import RunStatus
 from runtime.outbox import messages, retry
 from runtime.store import approvals
+from runtime.store.database.pool import Conn
 from runtime.store.evidence import bundles as stored
 from runtime.store.evidence.bundles import BundleLease
 from runtime.store.evidence.forgetting import forget_run
@@ -43,11 +45,20 @@ class EvidenceDesk:
     async def next_bundle(self, lease: timedelta) -> BundleLease | None:
         """Return a run to seal within the lease, or None."""
         async with self.engine.pool.connection() as conn:
-            await stored.open_bundles(conn, self.engine.tenant)
+            await self._begin(conn)
             leased = await stored.lease_bundle(conn, self.engine.tenant, lease)
         if leased is not None:
             at(Point.BUNDLE_BEGUN)
         return leased
+
+    async def _begin(self, conn: Conn) -> None:
+        """Begin the bundles of runs that are ready, each with the leaf that is its bundle's last."""
+        async with conn.transaction():
+            if run_ids := await stored.next_over(conn, self.engine.tenant):
+                for tx in (await self.engine.lock_runs(conn, run_ids, wait=True)).values():
+                    tx.leaf(EVIDENCE_BEGUN, {})
+                    await tx.flush()
+                await stored.open_bundles(conn, run_ids)
 
     async def forget(self, run_id: str) -> None:
         """Take out of the run's rows what nobody may see: its steps are done with it."""

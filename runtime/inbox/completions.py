@@ -80,7 +80,11 @@ async def _answer(matter: Matter, answer: Answer, named: NamedWait) -> _Outcome:
 async def _complete(matter: Matter, tx: RunTx, answer: CompletionPayload, wait: Wait) -> None:
     moved = await _moved(tx, wait, answer)
     await waits.close_wait(tx.conn, wait, WaitStatus.COMPLETED, tx.now)
-    completed = {"type": str(wait.type), "notification_id": matter.notification.notification_id}
+    completed = {
+        "wait_id": wait.wait_id,
+        "type": str(wait.type),
+        "notification_id": matter.notification.notification_id,
+    }
     tx.leaf("wait.completed", completed, actor=matter.notification.actor, step=wait.step)
     await advance(matter.engine, tx, moved)
 

@@ -28,10 +28,11 @@ async def apply_deadline(matter: Matter) -> Applied:
         await waits.close_wait(tx.conn, wait, WaitStatus.TIMED_OUT, tx.now)  # whatever the approval says
     elif wait.type == WaitType.TIMER:
         await waits.close_wait(tx.conn, wait, WaitStatus.COMPLETED, tx.now)
+        tx.leaf("wait.completed", {"wait_id": wait.wait_id, "type": str(wait.type)}, step=wait.step)
         await advance(engine, tx, StepMoved(wait.step, StepStatus.SUCCEEDED, {}))
     else:
         await waits.close_wait(tx.conn, wait, WaitStatus.TIMED_OUT, tx.now)
-        tx.leaf("wait.timed_out", {"type": wait.type, "correlation_key": wait.correlation_key}, step=wait.step)
+        tx.leaf("wait.timed_out", {"wait_id": wait.wait_id, "type": str(wait.type)}, step=wait.step)
         await advance(engine, tx, StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error="no answer in time"))
     return Applied(NotificationStatus.APPLIED, {"run_id": wait.run_id, "step": wait.step})
 

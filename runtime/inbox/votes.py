@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from receipts.canonical import digest
 from receipts.chain import Actor
 from runtime.approvals.rules import Ballot, refuse_vote, tally
 from runtime.engine import Engine
@@ -115,8 +116,7 @@ async def _count(
             "approval_id": approval.approval_id,
             "person": person.id,
             "verdict": str(vote.verdict),
-            "groups": list(person.groups),
-            "slack": {"team": vote.team, "user": vote.account},
+            "digest": digest(vote.document()),
         },
         actor=Actor(id=person.id, kind="person"),
         step=approval.step,

@@ -9,6 +9,7 @@ from typing import Any
 import isodate
 
 from receipts.canonical import digest as digest_of
+from receipts.fields import timestamp
 from runtime.model.action import Tier
 
 
@@ -173,6 +174,23 @@ class NewApproval:
     purpose: str  # what the step is for, in its author's words
     shortfall: str = ""  # why nobody can fulfil it, as the directory stands; "" where people can
 
+    def document(self, asked_at: datetime) -> dict[str, Any]:
+        """Return the request as evidence has it: what was asked, of whom, until when, and what was there before."""
+        return {
+            "id": self.approval_id,
+            "effect_id": self.effect_id,
+            "step": self.step,
+            "kind": str(self.kind),
+            "digest": self.digest,
+            "tier": str(self.tier),
+            "requirement": self.requirement.document(),
+            "reasons": [dict(reason) for reason in self.reasons],
+            "before": dict(self.before),
+            "purpose": self.purpose,
+            "requested_at": timestamp(asked_at),
+            "expires_at": timestamp(asked_at + self.requirement.lasts),
+        }
+
 
 @dataclass(frozen=True)
 class Approval:
@@ -212,3 +230,15 @@ class Vote:
     team: str
     account: str
     at: datetime
+
+    def document(self) -> dict[str, Any]:
+        """Return the vote as evidence has it."""
+        return {
+            "person": self.person,
+            "person_name": self.person_name,
+            "groups": list(self.groups),
+            "verdict": str(self.verdict),
+            "reason": self.reason,
+            "slack": {"team": self.team, "user": self.account},
+            "at": timestamp(self.at),
+        }

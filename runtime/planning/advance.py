@@ -157,7 +157,10 @@ async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transitio
         ending = ending_of(definition, tx.status, steps)
         tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else ""
         await _clear_up(engine, tx, ending)
-    tx.leaf(f"run.{tx.status}", {"from": str(was), **({"error": tx.error} if tx.error else {})})
+    facts: dict[str, Any] = {"from": str(was)}
+    if tx.is_over:
+        facts |= {"error": tx.error, "writes": tx.writes}
+    tx.leaf(f"run.{tx.status}", facts)
 
 
 async def _close_durable_steps(engine: Engine, tx: RunTx, definition: Definition, transition: Transition) -> None:

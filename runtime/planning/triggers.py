@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from receipts.chain import GENESIS, Actor
+from receipts.chain import EVIDENCE_FORMAT, GENESIS, RUN_QUEUED, Actor
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
@@ -70,7 +70,7 @@ async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Cla
         if run_id is None:
             return await _claimed_before(conn, trigger)
         tx = await engine.lock_run(conn, run_id, trigger.request_id)
-        tx.leaf("run.queued", _facts(definition, trigger), actor=trigger.requested_by)
+        tx.leaf(RUN_QUEUED, _facts(definition, trigger), actor=trigger.requested_by)
         await tx.flush()
         at(Point.TRIGGER_CLAIMING)
     at(Point.TRIGGER_CLAIMED)
@@ -102,11 +102,14 @@ async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
     )
 
 
-def _facts(definition: Definition, trigger: Trigger) -> dict[str, str]:
+def _facts(definition: Definition, trigger: Trigger) -> dict[str, Any]:
     return {
+        "format": EVIDENCE_FORMAT,
+        "tenant": trigger.tenant,
         "trigger_type": trigger.type,
         "trigger_ref": trigger.ref,
-        "definition": f"{definition.name} v{definition.version}",
+        "definition_name": definition.name,
+        "definition_version": definition.version,
         "definition_digest": definition.digest,
         "submitted_by": trigger.submitted_by,
     }

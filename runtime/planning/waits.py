@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-import isodate
-
+from receipts.fields import timestamp
 from runtime.engine import Engine
 from runtime.model.states import WaitStatus, WaitType
 from runtime.model.wait import Correlate, Wait
@@ -50,7 +49,12 @@ async def open_wait(
     await notifications.receive_early(tx.conn, tx.tenant, correlation_key)
     tx.leaf(
         "wait.opened",
-        {"type": str(kind), "correlation_key": correlation_key, "lasts": isodate.duration_isoformat(lasts)},
+        {
+            "wait_id": wait_id,
+            "type": str(kind),
+            "correlation_key": correlation_key,
+            "deadline": timestamp(wait.deadline),
+        },
         step=step,
         approval_id=approval_id,
     )

@@ -287,18 +287,23 @@ async def card_location(conn: Conn, approval_id: str) -> tuple[str, str] | None:
     return (row["channel"], row["card_ts"]) if row else None
 
 
-async def remember_card(conn: Conn, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> None:
-    """Keep where the card stands, and what it showed, in order; the same card twice in a row is kept once."""
+async def remember_card(conn: Conn, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> bool:
+    """Keep where the card stands, and what it showed, in order; the same card twice in a row is kept once.
+
+    Return whether it is another than the one before. The caller holds the run's row.
+    """
     shown = json.dumps(card, sort_keys=True)
-    await conn.execute(
+    done = await conn.execute(
         """
-        UPDATE approvals SET channel = %(channel)s, card_ts = %(ts)s,
-               cards = CASE WHEN (cards::jsonb -> -1) = %(card)s::jsonb THEN cards
-                            ELSE (cards::jsonb || jsonb_build_array(%(card)s::jsonb))::json END
-         WHERE approval_id = %(id)s
+        UPDATE approvals SET cards = (cards::jsonb || jsonb_build_array(%(card)s::jsonb))::json
+         WHERE approval_id = %(id)s AND (cards::jsonb -> -1) IS DISTINCT FROM %(card)s::jsonb
         """,
-        {"channel": channel, "ts": ts, "card": shown, "id": approval_id},
+        {"card": shown, "id": approval_id},
     )
+    await conn.execute(
+        "UPDATE approvals SET channel = %s, card_ts = %s WHERE approval_id = %s", (channel, ts, approval_id)
+    )
+    return done.rowcount == 1
 
 
 async def last_card_of_run(conn: Conn, run_id: str) -> str | None:

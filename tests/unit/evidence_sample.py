@@ -57,6 +57,9 @@ def action(effect_id: str) -> dict[str, Any]:
 WRITE, CARD = canonical.digest(action("e-write")), canonical.digest(action("e-card"))
 
 
+SAID = {"status", "votes", "cards"}
+"""The members of an approval that are not what was asked."""
+
 QUEUED = (
     "run.queued",
     {
@@ -134,6 +137,7 @@ class Story:
     policies: dict[str, dict[str, str]] = field(default_factory=lambda: {canonical.digest(POLICY): dict(POLICY)})
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     run: dict[str, Any] = field(default_factory=dict)
+    format: int = 1  # in 2 the chain tells the run, where no other `run` is given
 
     def dossier(self) -> Dossier:
         """Chain the events, and put the digests of the records into their data."""
@@ -151,7 +155,7 @@ class Story:
             "audit_head": leaves[-1]["hash"],
         }
         return Dossier(
-            run=run | self.run,
+            run=run | self.run if self.format == 1 or self.run else None,
             definition=DEFINITION,
             decisions=list(self.decisions.values()),
             policies=self.policies,
@@ -172,8 +176,15 @@ class Story:
                 "digest": approval["digest"],
                 "requirement": approval["requirement"],
                 "effect_id": approval["effect_id"],
+                "asked": canonical.digest({name: approval[name] for name in approval.keys() - SAID}),
                 **data,
             }
+        if event == "vote.counted" and self.format == 2:
+            votes = self.approvals[data["approval_id"]]["votes"]
+            return {"digest": canonical.digest(next(v for v in votes if v["person"] == data["person"])), **data}
+        if event == "card.shown":
+            card = self.approvals[data["approval_id"]]["cards"][data["number"]]
+            return {"approval_id": data["approval_id"], "digest": canonical.digest(card)}
         return dict(data)
 
 
@@ -217,6 +228,19 @@ def story() -> Story:
     return told
 
 
+def bound() -> Story:
+    """Return the sound one in format 2: its chain binds what people saw and said, and tells the run."""
+    told = story()
+    told.format = 2
+    name, queued = told.events[0]
+    definition = {"definition_name": "kyc", "definition_version": 3}
+    told.events[0] = (name, queued | {"format": 2, "tenant": "acme", "trigger_ref": "case-1", **definition})
+    told.events[5:5] = [("card.shown", {"approval_id": "a-1", "number": 0})]
+    told.events[3:3] = [("wait.opened", {"approval_id": "a-1", "wait_id": "w-1", "type": "approval"})]
+    told.events.append(("evidence.begun", {}))
+    return told
+
+
 def rewrite(told: Story, **change: Any) -> None:
     """Let the write have been another one, everywhere."""
     body = action("e-write") | change
@@ -236,7 +260,7 @@ def body_of(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _beside(event: str) -> set[str]:
     """Return which of an event's facts stand in its leaf beside the data."""
-    return {"actor", "step", "effect_id", *(["approval_id"] if event == "wait.escalated" else [])}
+    return {"actor", "step", "effect_id", "minute", *(["approval_id"] if event == "wait.escalated" else [])}
 
 
 def chained(events: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -246,7 +270,7 @@ def chained(events: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
         leaf = next_leaf(
             head,
             run_id=RUN_ID,
-            at=START + timedelta(minutes=number),
+            at=START + timedelta(minutes=data.get("minute", number)),
             event=event,
             actor=Actor(id=data.get("actor", "worker-1"), kind="person" if "actor" in data else "system"),
             correlation=Correlation(

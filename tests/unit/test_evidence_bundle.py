@@ -40,6 +40,7 @@ def test_same_run_sealed_twice_gives_the_same_bytes(office: Office) -> None:
 
 def test_order_in_which_records_are_handed_in_does_not_matter(office: Office) -> None:
     dossier = story().dossier()
+    assert dossier.run is not None
     shuffled = dataclasses.replace(
         dossier,
         decisions=random.Random(1).sample(dossier.decisions, len(dossier.decisions)),  # noqa: S311 - no secret
@@ -138,7 +139,7 @@ def test_two_records_of_one_name_are_refused(office: Office) -> None:
     "change",
     [
         {"run": {}},
-        {"run": dict(story().dossier().run) | {"status": float("nan")}},
+        {"run": {**(story().dossier().run or {}), "status": float("nan")}},
         {"leaves": [{"seq": 1}]},
         {"policies": {"0" * 64: {"a.rego": "\ud800"}}},
     ],
@@ -202,6 +203,7 @@ def test_readme_names_run_key_and_head_and_leaves_no_gap(office: Office) -> None
     told = story()
     told.run["tenant"] = "@HEAD@ `x`\n# y"
     dossier = told.dossier()
+    assert dossier.run is not None
     readme = members_of(office, dossier)["README.md"].decode()
     assert office.key.public.key_id in readme
     assert f"the last hash is {dossier.run['audit_head']}, line 12" in readme

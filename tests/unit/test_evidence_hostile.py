@@ -1,7 +1,7 @@
 """Whatever stands in a bundle, even one that the genuine key signed, is refused with a sentence and not a traceback."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
 from receipts.envelope import sign_envelope, verify_envelope
-from tests.unit.evidence_sample import Office, Story, story
+from tests.unit.evidence_sample import Office, Story, bound, story
 
 LONGEST = 100_000
 RAW = [
@@ -77,11 +77,11 @@ def signed_again(office: Office, members: dict[str, bytes]) -> bytes:
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data(), raw=st.sampled_from(RAW))
+@given(data=st.data(), raw=st.sampled_from(RAW), sample=st.sampled_from([story, bound]))
 def test_spelling_that_is_not_canonical_is_refused_wherever_it_stands(
-    office: Office, data: st.DataObject, raw: str
+    office: Office, data: st.DataObject, raw: str, sample: Callable[[], Story]
 ) -> None:
-    with office.seal(story().dossier()).open("rb") as stream:
+    with office.seal(sample().dossier()).open("rb") as stream:
         members = dict(unpack(stream).members)
     name = data.draw(st.sampled_from([name for name in sorted(members) if is_json(name)]))
     lines = members[name].split(b"\n")
@@ -103,15 +103,15 @@ PARTS = ("decisions", "receipts", "approvals", "run", "policies")
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data(), value=st.sampled_from(VALUES))
+@given(data=st.data(), value=st.sampled_from(VALUES), sample=st.sampled_from([story, bound]))
 def test_value_of_another_kind_comes_to_a_judgement_wherever_it_stands(
-    office: Office, data: st.DataObject, value: Any
+    office: Office, data: st.DataObject, value: Any, sample: Callable[[], Story]
 ) -> None:
-    told = story()
+    told = sample()
     part = data.draw(st.sampled_from([*PARTS, "events"]))
     records: Any = [facts for _, facts in told.events] if part == "events" else getattr(told, part)
     if part == "run":
-        records = dict(told.dossier().run)
+        records = dict(story().dossier().run or {})
     way = data.draw(st.sampled_from([way for way in places(records) if way]))
     changed = put(records, way, copy.deepcopy(value))
     if part == "events":

@@ -3,7 +3,7 @@
 Leases and pauses compare the database's time with the database's time: no machine's clock holds up a bundle.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -51,30 +51,42 @@ class OpenBundle:
         return self.open_for > (OVERDUE_EFFECT if self.waits_for else OVERDUE)
 
 
-async def open_bundles(conn: Conn, tenant: str) -> int:
-    """Begin a bundle for finished runs whose steps' effects have settled: the chain as it ends now is what is sealed.
+async def next_over(conn: Conn, tenant: str) -> list[str]:
+    """Return finished runs that nothing was begun for and whose steps' effects have settled, locked in the transaction.
 
     Messages that the chat has not taken hold up nothing; what becomes of them is about the chain after the seal.
     """
-    done = await conn.execute(
-        """
-        WITH over AS MATERIALIZED (
-            SELECT run_id, audit_seq FROM runs r
+    rows = await (
+        await conn.execute(
+            """
+            SELECT run_id FROM runs r
              WHERE tenant = %(tenant)s AND finished_at IS NOT NULL AND NOT sealed
                AND NOT EXISTS (SELECT 1 FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
                                 AND e.status <> ALL(%(settled)s))
              ORDER BY finished_at LIMIT 10 FOR UPDATE SKIP LOCKED
-        ), begun AS (UPDATE runs SET sealed = true FROM over WHERE runs.run_id = over.run_id)
+            """,
+            {"settled": _SETTLED, "tenant": tenant},
+        )
+    ).fetchall()
+    return [row["run_id"] for row in rows]
+
+
+async def open_bundles(conn: Conn, run_ids: Sequence[str]) -> None:
+    """Begin the bundles of these runs: their chains as they end now are what is sealed."""
+    await conn.execute(
+        """
+        WITH begun AS (
+            UPDATE runs SET sealed = true WHERE run_id = ANY(%s) RETURNING run_id, audit_seq
+        )
         INSERT INTO evidence_bundles (run_id, sealed_seq, sealed_cards, created_at, next_try_at)
         SELECT run_id, audit_seq,
                coalesce((SELECT json_object_agg(approval_id, json_array_length(cards))
-                           FROM approvals a WHERE a.run_id = over.run_id), '{}'),
+                           FROM approvals a WHERE a.run_id = begun.run_id), '{}'),
                clock_timestamp(), clock_timestamp()
-          FROM over
+          FROM begun
         """,
-        {"settled": _SETTLED, "tenant": tenant},
+        (list(run_ids),),
     )
-    return done.rowcount
 
 
 async def lease_bundle(conn: Conn, tenant: str, lasts: timedelta) -> BundleLease | None:

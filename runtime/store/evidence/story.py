@@ -3,7 +3,7 @@
 Reading is on a connection of its own, in whichever thread builds the bundle.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,16 @@ import psycopg
 from psycopg import Connection, IsolationLevel
 from psycopg.rows import DictRow, dict_row
 
+from receipts.chain import EVIDENCE_FORMAT
 from receipts.fields import timestamp
+from runtime.model.approval import Vote
 
 
 @dataclass(frozen=True)
 class Story:
-    """One run's records up to the leaf at which it is sealed, as plain values."""
+    """One run's records up to the leaf at which it is sealed, as plain values; no `run` where its leaves tell that."""
 
-    run: Mapping[str, Any]
+    run: Mapping[str, Any] | None
     definition: bytes
     decisions: list[dict[str, Any]]
     policies: dict[str, dict[str, str]]
@@ -58,12 +60,13 @@ def _story(conn: Connection[DictRow], run_id: str) -> Story:
         sealed,
     )
     receipts = _all(conn, "SELECT document FROM receipts WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed)
+    is_told = leaves[0]["data"].get("format", 1) >= EVIDENCE_FORMAT
     return Story(
-        run=_run(conn, run, leaves, sealed),
+        run=None if is_told else _run(conn, run, leaves, sealed),
         definition=bytes(definition["canonical"]),
         decisions=[row["document"] for row in decisions],
         policies=_policies(conn, {row["policy_digest"] for row in decisions}),
-        approvals=_approvals(conn, run_id, bundle["sealed_cards"]),
+        approvals=_approvals(conn, run_id, bundle["sealed_cards"], _asked if is_told else _asked_in_format_1),
         receipts=[row["document"] for row in receipts],
         leaves=leaves,
     )
@@ -106,7 +109,9 @@ def _run(conn: Connection[DictRow], run: DictRow, leaves: list[dict[str, Any]], 
     }
 
 
-def _approvals(conn: Connection[DictRow], run_id: str, sealed_cards: Mapping[str, int]) -> list[dict[str, Any]]:
+def _approvals(
+    conn: Connection[DictRow], run_id: str, sealed_cards: Mapping[str, int], asked: Callable[[DictRow], dict[str, Any]]
+) -> list[dict[str, Any]]:
     rows = _all(conn, "SELECT * FROM approvals WHERE run_id = %s ORDER BY requested_at", run_id)
     votes = _all(
         conn,
@@ -114,11 +119,12 @@ def _approvals(conn: Connection[DictRow], run_id: str, sealed_cards: Mapping[str
         run_id,
     )
     return [
-        _approval(
-            row,
-            [vote for vote in votes if vote["approval_id"] == row["approval_id"]],
-            row["cards"][: sealed_cards.get(row["approval_id"])],
-        )
+        {
+            **asked(row),
+            "status": row["status"],
+            "votes": [_vote(vote) for vote in votes if vote["approval_id"] == row["approval_id"]],
+            "cards": row["cards"][: sealed_cards.get(row["approval_id"])],
+        }
         for row in rows
     ]
 
@@ -132,34 +138,24 @@ def _all(conn: Connection[DictRow], query: str, *values: Any) -> list[DictRow]:
     return conn.execute(query.encode(), values).fetchall()
 
 
-def _approval(row: DictRow, votes: list[DictRow], cards: list[Any]) -> dict[str, Any]:
+def _asked(row: DictRow) -> dict[str, Any]:
+    """Return the request as `NewApproval.document` had it when its digest went on the chain."""
+    names = ("effect_id", "step", "kind", "digest", "tier", "requirement", "reasons", "before", "purpose")
     return {
         "id": row["approval_id"],
-        "effect_id": row["effect_id"],
-        "step": row["step"],
-        "kind": row["kind"],
-        "digest": row["digest"],
-        "tier": row["tier"],
-        "requirement": row["requirement"],
-        "reasons": row["reasons"],
-        "before": row["before"],
-        "status": row["status"],
-        "result": row["result"],
-        "escalated": row["escalated"],
+        **{name: row[name] for name in names},
         "requested_at": timestamp(row["requested_at"]),
         "expires_at": timestamp(row["expires_at"]),
-        "decided_at": timestamp(row["decided_at"]) if row["decided_at"] else None,
-        "votes": [
-            {
-                "person": vote["person"],
-                "person_name": vote["person_name"],
-                "groups": vote["groups"],
-                "verdict": vote["verdict"],
-                "reason": vote["reason"],
-                "slack": {"team": vote["team"], "user": vote["account"]},
-                "at": timestamp(vote["at"]),
-            }
-            for vote in votes
-        ],
-        "cards": cards,
     }
+
+
+def _asked_in_format_1(row: DictRow) -> dict[str, Any]:
+    asked = _asked(row)
+    del asked["purpose"]
+    decided = timestamp(row["decided_at"]) if row["decided_at"] else None
+    return {**asked, "result": row["result"], "escalated": row["escalated"], "decided_at": decided}
+
+
+def _vote(row: DictRow) -> dict[str, Any]:
+    vote = {name: row[name] for name in Vote.__dataclass_fields__}
+    return Vote(**vote).document()

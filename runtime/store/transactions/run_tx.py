@@ -213,7 +213,11 @@ async def lock_runs(
         )
     ).fetchall()
     loads = Loads(conn)
-    return {row["run_id"]: _tx(conn, row, now, definitions, privacy, loads) for row in rows}
+    return {
+        # a clock that was set back, or another machine's, must not make what came later look earlier
+        row["run_id"]: _tx(conn, row, max(now, row["updated_at"]), definitions, privacy, loads)
+        for row in rows
+    }
 
 
 def _tx(

@@ -1,0 +1,76 @@
+"""The run as its leaves tell it: `run.json` of format 2, of which nothing rests on a row that could be changed."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from receipts.chain import APPROVAL_ENDED, RUN_ENDED, RUN_QUEUED, WAIT_ENDED, WAIT_OPENED, Leaf
+
+_STEP = "step."
+_OVER = frozenset({"succeeded", "failed_terminal", "skipped", "canceled"})
+_WAIT_AFTER = {"approved": "completed", "rejected": "completed", "expired": "timed_out", "canceled": "canceled"}
+
+
+def format_of(leaves: Sequence[Leaf]) -> int:
+    """Return the format that the first leaf names; 1 where it names none."""
+    told = leaves[0].data.get("format", 1) if leaves else 1
+    return told if isinstance(told, int) else 1
+
+
+def run_as_told(leaves: Sequence[Leaf]) -> dict[str, Any]:
+    """Return `run.json`; a member that the leaves do not tell is None."""
+    first, last = leaves[0], leaves[-1]
+    queued: Mapping[str, Any] = first.data if first.event == RUN_QUEUED else {}
+    end = next((leaf for leaf in reversed(leaves) if leaf.event in RUN_ENDED), None)
+    return {
+        "format": format_of(leaves),
+        "run_id": first.run_id,
+        "tenant": queued.get("tenant"),
+        "definition": {name: queued.get(f"definition_{name}") for name in ("name", "version", "digest")},
+        "trigger": {name: queued.get(f"trigger_{name}") for name in ("type", "ref")},
+        "requested_by": first.actor.id,
+        "submitted_by": queued.get("submitted_by"),
+        "status": end and end.event.removeprefix("run."),
+        "error": end and end.data.get("error"),
+        "created_at": first.at,
+        "finished_at": end and end.at,
+        "writes": end and end.data.get("writes"),
+        "steps": _steps(leaves),
+        "waits": [_wait(leaf, leaves) for leaf in leaves if leaf.event == WAIT_OPENED],
+        "sealed_seq": last.seq,
+        "audit_head": last.hash,
+    }
+
+
+def _steps(leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
+    """Return each step of which there is word, with what it came to, in the order of the first word."""
+    found: dict[str | None, dict[str, Any]] = {}
+    for leaf in leaves:
+        if leaf.event.startswith(_STEP):
+            path, status = leaf.correlation.step, leaf.event.removeprefix(_STEP)
+            found.setdefault(path, {"path": path}).update(status=status, error=leaf.data.get("error", ""))
+    return list(found.values())
+
+
+def _wait(opened: Leaf, leaves: Sequence[Leaf]) -> dict[str, Any]:
+    """Return a wait with what ended it: word of its own, or the end of its approval, its step or its run."""
+    ends = ((leaf, status) for leaf in leaves[opened.seq :] if (status := _ended(opened, leaf)))
+    end, status = next(ends, (None, "active"))
+    return {
+        **{name: opened.data.get(name) for name in ("wait_id", "type", "correlation_key", "deadline")},
+        "step": opened.correlation.step,
+        "opened_at": opened.at,
+        "status": status,
+        "resolved_at": end and end.at,
+    }
+
+
+def _ended(opened: Leaf, leaf: Leaf) -> str:
+    """Return how a leaf ended a wait; "" if it did not."""
+    kind, _, word = leaf.event.partition(".")
+    if leaf.event in WAIT_ENDED:
+        return word if leaf.data.get("wait_id") == opened.data.get("wait_id") else ""
+    if leaf.event in APPROVAL_ENDED:
+        approval = opened.correlation.approval_id
+        return _WAIT_AFTER[word] if approval is not None and leaf.data.get("approval_id") == approval else ""
+    of_step = f"{kind}." == _STEP and word in _OVER and leaf.correlation.step == opened.correlation.step
+    return "canceled" if of_step or leaf.event in RUN_ENDED else ""

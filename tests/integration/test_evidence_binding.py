@@ -1,0 +1,122 @@
+"""What people saw and said is bound to the chain, which also tells the run: a row that is changed is contradicted."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from evidence.bundle.sealer import seal
+from evidence.verify.verify import VerificationError, verify
+from receipts import canonical
+from receipts.signing import SigningKey, load_or_create, public_path
+from runtime.desk.desk import StoredCards
+from runtime.desk.evidence import EvidenceDesk
+from tests.bench import Bench
+
+CARDS = ({"text": "File it?", "blocks": []}, {"text": "File it? 1 of 2", "blocks": []})
+ASKED, VOTES = "what was asked is not what", "its votes are not those"
+SHOWN, CUT = "its cards are not those", "its end was cut off"
+
+FORGED = {
+    "what was there before": ("approvals SET before = '{\"shares\": 1}'", ASKED),
+    "how much is at stake": ("approvals SET tier = 'low'", ASKED),
+    "policy's reasons": ("approvals SET reasons = '[]'", ASKED),
+    "what the step is for": ("approvals SET purpose = 'Nothing.'", ASKED),
+    "when it was asked": ("approvals SET requested_at = requested_at - interval '1 hour'", ASKED),
+    "until when": ("approvals SET expires_at = expires_at + interval '1 hour'", ASKED),
+    "a card": ("approvals SET cards = jsonb_set(cards::jsonb, '{0,text}', '\"Smile\"')::json", SHOWN),
+    "a card left out": ("approvals SET cards = json_build_array(cards -> 1)", SHOWN),
+    "cards in another order": ("approvals SET cards = json_build_array(cards -> 1, cards -> 0)", SHOWN),
+    "how many cards were shown": ("evidence_bundles SET sealed_cards = '{}'", None),
+    "a vote's reason": ("votes SET reason = 'because'", VOTES),
+    "a vote's account": ("votes SET account = account || 'x'", VOTES),
+    "a vote's time": ("votes SET at = at - interval '1 second'", VOTES),
+    "a voter's name": ("votes SET person_name = 'Somebody'", VOTES),
+    "a voter's groups": ('votes SET groups = \'["compliance", "board"]\'', VOTES),
+    "the last leaf": ("evidence_bundles SET sealed_seq = sealed_seq - 1", CUT),
+    "all after the run's end": (
+        "evidence_bundles SET sealed_seq = (SELECT seq FROM audit_leaves WHERE leaf ->> 'event' = 'run.succeeded')",
+        CUT,
+    ),
+}
+UNTOLD = (
+    "steps SET status = 'failed_terminal', error = 'nothing of it', attempt = 7",
+    "waits SET status = 'canceled', deadline = now(), resolved_at = now(), created_at = now()",
+    "runs SET created_at = now(), finished_at = now(), error = 'x', writes = 9, trigger_ref = 'other'",
+    "runs SET requested_by = 'ann', submitted_by = 'ann', status = 'canceled', definition_digest = 'x'",
+    "approvals SET result = NULL, escalated = true, decided_at = now(), consumed_at = NULL, revision = 9",
+)
+
+
+@dataclass
+class Sealed:
+    """A run that people approved, whose sealing has begun."""
+
+    bench: Bench
+    run_id: str
+    key: SigningKey
+    public: Path
+
+    async def bundle(self) -> bytes:
+        """Build its bundle from the rows as they are now."""
+        return seal(await EvidenceDesk(self.bench.engine).story(self.run_id), self.key).data
+
+    def verify(self, data: bytes) -> None:
+        """Verify a bundle."""
+        path = self.public.with_name("bundle.zip")
+        path.write_bytes(data)
+        verify(path, self.public)
+
+
+@pytest.fixture
+async def sealed(bench: Bench, tmp_path: Path) -> Sealed:
+    run_id = (await bench.start("bench.file", {"company": "ACME", "text": "report"})).run_id
+    await bench.settle()
+    approval, cards = await bench.approval_id(), StoredCards(bench.engine)
+    await cards.remember(approval, "C1", "1.0", CARDS[0])
+    assert (await bench.click("ann", approval)).counted
+    await cards.remember(approval, "C1", "1.0", CARDS[1])
+    await cards.remember(approval, "C1", "1.0", CARDS[1])
+    assert (await bench.click("ben", approval)).counted
+    await bench.settle()
+    assert await EvidenceDesk(bench.engine).next_bundle(timedelta(minutes=2)) is not None
+    path = tmp_path / "keys/evidence.pem"
+    return Sealed(bench, run_id, load_or_create(path), public_path(path))
+
+
+@pytest.mark.parametrize("name", FORGED)
+async def test_a_row_that_says_other_than_the_chain_shows_in_the_bundle(sealed: Sealed, name: str) -> None:
+    change, said = FORGED[name]
+    sealed.verify(await sealed.bundle())
+    before = await sealed.bundle()
+    await sealed.bench.meddle(f"UPDATE {change}")
+    if said is None:
+        assert await sealed.bundle() == before
+    else:
+        with pytest.raises(VerificationError, match=said):
+            sealed.verify(await sealed.bundle())
+
+
+@pytest.mark.parametrize("change", UNTOLD)
+async def test_what_the_chain_tells_no_row_can_tell_otherwise(sealed: Sealed, change: str) -> None:
+    before = await sealed.bundle()
+    await sealed.bench.meddle(f"UPDATE {change}")
+    assert await sealed.bundle() == before
+
+
+async def test_a_clock_that_is_set_back_makes_nothing_earlier_than_what_it_follows(bench: Bench) -> None:
+    run_id = (await bench.start("bench.file", {"company": "ACME", "text": "report"})).run_id
+    await bench.settle()
+    for person in ("ann", "ben"):
+        bench.clock.move(milliseconds=-60)
+        assert (await bench.click(person, await bench.approval_id())).counted
+    await bench.settle()
+    leaves = await bench.rows("SELECT leaf ->> 'at' AS at FROM audit_leaves WHERE run_id = %s ORDER BY seq", run_id)
+    times = [leaf["at"] for leaf in leaves]
+    assert times == sorted(times)
+
+
+async def test_a_card_that_is_shown_again_as_it_was_is_on_record_once(sealed: Sealed) -> None:
+    leaves = await sealed.bench.rows("SELECT leaf FROM audit_leaves WHERE leaf ->> 'event' = 'card.shown' ORDER BY seq")
+    assert [row["leaf"]["data"]["digest"] for row in leaves] == [canonical.digest(card) for card in CARDS]

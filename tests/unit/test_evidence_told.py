@@ -1,0 +1,149 @@
+"""Format 2: the chain binds what people saw and said, and the run is what the chain tells."""
+
+import base64
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evidence.bundle.dossier import Dossier
+from evidence.statement import PAYLOAD_TYPE
+from evidence.told import run_as_told
+from evidence.verify.verify import VerificationError, verify
+from evidence.zipform import pack, unpack
+from receipts import canonical
+from receipts.chain import Leaf
+from receipts.envelope import sign_envelope
+from tests.unit.evidence_bends import drop
+from tests.unit.evidence_sample import Office, Story, bound, chained, story
+
+APPROVAL, ASKED_IN = "approvals/a-1.json", 3
+CARD = {"channel": "C01", "ts": "1.2", "card": {"text": "Nothing to see", "blocks": []}}
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
+    return Office.in_folder(tmp_path_factory.mktemp("office"))
+
+
+def failure(office: Office, path: Path) -> tuple[int, str, str]:
+    with pytest.raises(VerificationError) as caught:
+        verify(path, office.public)
+    return caught.value.step, caught.value.member, caught.value.what
+
+
+def test_a_run_whose_chain_binds_it_passes_every_step(office: Office) -> None:
+    report = verify(office.seal(bound().dossier()), office.public)
+    assert [passed.step for passed in report.steps] == list(range(1, 13))
+
+
+def meddled(**change: Any) -> Dossier:
+    """Return the dossier of an approval that was changed after the chain had bound it."""
+    dossier = bound().dossier()
+    return dataclasses.replace(dossier, approvals=[dict(dossier.approvals[0]) | change])
+
+
+def told_with(*bends: Callable[[Story], object]) -> Dossier:
+    told = bound()
+    for bend in bends:
+        bend(told)
+    return told.dossier()
+
+
+def votes(**change: Any) -> list[dict[str, Any]]:
+    first, *others = bound().approvals["a-1"]["votes"]
+    return [first | change, *others]
+
+
+UNBOUND = "what was asked is not what audit.jsonl line 3 binds"
+LIES: dict[str, tuple[tuple[int, str, str], Callable[[], Dossier]]] = {
+    "a vote's reason": (
+        (7, APPROVAL, "its votes are not those that audit.jsonl binds"),
+        lambda: meddled(votes=votes(reason="because")),
+    ),
+    "a voter's groups": (
+        (7, APPROVAL, "its votes are not those that audit.jsonl binds"),
+        lambda: meddled(votes=votes(groups=["compliance", "board"])),
+    ),
+    "another card": ((7, APPROVAL, "its cards are not those that audit.jsonl binds"), lambda: meddled(cards=[CARD])),
+    "no card": ((7, APPROVAL, "its cards are not those that audit.jsonl binds"), lambda: meddled(cards=[])),
+    "a card that nobody saw": (
+        (7, APPROVAL, "its cards are not those that audit.jsonl binds"),
+        lambda: told_with(lambda s: drop(s, "card.shown")),
+    ),
+    "what was there before": ((7, APPROVAL, UNBOUND), lambda: meddled(before={"share": 25})),
+    "an end that was cut off": (
+        (6, "audit.jsonl", "does not end with evidence.begun: its end was cut off"),
+        lambda: told_with(lambda s: drop(s, "evidence.begun")),
+    ),
+    "an earlier leaf": (
+        (6, "audit.jsonl", "line 2 is earlier than the line before it"),
+        lambda: told_with(lambda s: s.events[1][1].update(minute=-1)),
+    ),
+    "a run in other words": (
+        (6, "run.json", "is not the run that audit.jsonl tells"),
+        lambda: told_with(lambda s: s.run.update(waits=[])),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_what_the_chain_binds_cannot_be_told_otherwise(office: Office, name: str) -> None:
+    said, lie = LIES[name]
+    assert failure(office, office.seal(lie())) == said
+
+
+@pytest.mark.parametrize(("made", "claimed"), [(bound, "1"), (story, "2")])
+def test_a_bundle_cannot_claim_another_format_than_its_chain(
+    office: Office, made: Callable[[], Story], claimed: str
+) -> None:
+    with office.seal(made().dossier()).open("rb") as stream:
+        members = dict(unpack(stream).members)
+    statement = canonical.loads(base64.b64decode(json.loads(members["statement.dsse.json"])["payload"]))
+    statement["predicate"]["builder_version"] = claimed
+    statement["predicateType"] = f"urn:countersign:evidence-bundle:v{claimed}"
+    members["statement.dsse.json"] = sign_envelope(PAYLOAD_TYPE, canonical.dumps(statement), office.key)
+    said = f"is of format {claimed}, and the chain of format {3 - int(claimed)}"
+    assert failure(office, office.write(pack(members))) == (6, "statement.dsse.json", said)
+
+
+OPENED = ("wait.opened", {"wait_id": "w-1", "step": "docs", "type": "external", "approval_id": "a-1"})
+ENDS = [
+    (("wait.completed", {"wait_id": "w-1"}), "completed"),
+    (("wait.timed_out", {"wait_id": "w-1"}), "timed_out"),
+    (("wait.completed", {"wait_id": "w-2"}), "active"),
+    (("approval.approved", {"approval_id": "a-1"}), "completed"),
+    (("approval.rejected", {"approval_id": "a-1"}), "completed"),
+    (("approval.expired", {"approval_id": "a-1"}), "timed_out"),
+    (("approval.canceled", {"approval_id": "a-1"}), "canceled"),
+    (("approval.approved", {"approval_id": "a-2"}), "active"),
+    (("step.failed_terminal", {"step": "docs"}), "canceled"),
+    (("step.parked", {"step": "docs"}), "active"),
+    (("step.succeeded", {"step": "other"}), "active"),
+    (("run.canceled", {}), "canceled"),
+]
+
+
+@pytest.mark.parametrize(("end", "status"), ENDS)
+def test_a_wait_ends_as_the_first_word_about_it_says(end: tuple[str, dict[str, Any]], status: str) -> None:
+    leaves = [Leaf.model_validate(leaf) for leaf in chained([OPENED, end, ("run.succeeded", {})])]
+    (wait,) = run_as_told(leaves if status != "active" else leaves[:2])["waits"]
+    assert (wait["wait_id"], wait["step"], wait["status"]) == ("w-1", "docs", status)
+    assert wait["resolved_at"] == (None if status == "active" else leaves[1].at)
+
+
+def test_a_step_is_told_by_the_last_word_about_it() -> None:
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("step.failed_retryable", {"step": "a", "error": "later"}),
+        ("step.succeeded", {"step": "b"}),
+        ("step.succeeded", {"step": "a"}),
+    ]
+    told = run_as_told([Leaf.model_validate(leaf) for leaf in chained(events)])
+    assert told["steps"] == [
+        {"path": "a", "status": "succeeded", "error": ""},
+        {"path": "b", "status": "succeeded", "error": ""},
+    ]
+    assert (told["status"], told["finished_at"], told["writes"]) == (None, None, None)
