@@ -8,6 +8,7 @@ from receipts.chain import CARD_SHOWN, Actor
 from runtime.approvals.rules import refuse_vote
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
 from runtime.engine import Engine
+from runtime.failpoints import Point, at
 from runtime.inbox import inbox
 from runtime.inbox.votes import UNKNOWN_APPROVAL, ballot_of
 from runtime.model.action import Acting, Tier
@@ -220,6 +221,7 @@ class StoredCards:
                     approval_id=approval_id,
                     effect_id=approval.effect_id,
                 )
+            at(Point.CARD_REMEMBERING)
 
         await self.engine.on_run(approval.run_id, work)
 

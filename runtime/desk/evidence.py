@@ -59,6 +59,7 @@ class EvidenceDesk:
                     tx.leaf(EVIDENCE_BEGUN, {})
                     await tx.flush()
                 await stored.open_bundles(conn, run_ids)
+                at(Point.BUNDLE_BEGINNING)
 
     async def forget(self, run_id: str) -> None:
         """Take out of the run's rows what nobody may see: its steps are done with it."""
