@@ -1,5 +1,6 @@
 """The text that tells an auditor what a bundle is and how to check it without any program of ours."""
 
+from evidence.records import RunRecord
 from evidence.timeline import code
 
 _TEXT = """\
@@ -67,10 +68,46 @@ Unpack the archive into an empty folder, and there:
 """
 
 
-def readme(*, run_id: str, tenant: str, key_id: str, sealed_seq: int, audit_head: str) -> bytes:
-    """Return README.md."""
+_SINCE_2 = {
+    "Unpack the archive into an empty folder, and there:\n": """\
+Unpack the archive into an empty folder, lay the key beside that folder, and in it:
+""",
+    "-inkey KEY.pub.pem": "-inkey ../KEY.pub.pem",
+    "2. The files. All must be OK, and there must be no file but these and the statement.\n": """\
+2. The files. All must be OK, and the second command must print nothing: no file is missing, and none was added.
+""",
+    "sha256sum -c --strict\n": """\
+sha256sum -c --strict
+       (jq -r '.subject[].name' ../statement.json; echo statement.dsse.json) | LC_ALL=C sort > ../named
+       find . ! -type d | sed 's|^\\./||' | LC_ALL=C sort | diff ../named -
+""",
+    """each
+   `vote.counted` is a vote in `approvals/`.
+""": """each
+   `vote.counted` and each `card.shown` the SHA-256 of a vote or a card in `approvals/`, in canonical JSON: `jq -cSj`
+   prints it where there is plain text alone.
+""",
+    "       sha256sum receipts/*\n": """\
+       sha256sum receipts/*
+       jq -r 'select(.event == "vote.counted") | .data.digest' audit.jsonl
+       for N in approvals/*; do jq -c '.votes[]' "$N"; done | while read -r V; do jq -cSj . <<< "$V" | sha256sum; done
+""",
+}
+"""What the text says since format 2, in the place of what it said."""
+
+
+def readme(run: RunRecord, key_id: str, version: int) -> bytes:
+    """Return README.md of a bundle in this format."""
     text = _TEXT
-    facts = {"RUN": code(run_id), "TENANT": code(tenant), "KEY": key_id, "SEQ": str(sealed_seq), "HEAD": audit_head}
+    for before, since in _SINCE_2.items() if version > 1 else ():
+        text = text.replace(before, since)
+    facts = {
+        "RUN": code(run.run_id),
+        "TENANT": code(run.tenant),
+        "KEY": key_id,
+        "SEQ": str(run.sealed_seq),
+        "HEAD": run.audit_head,
+    }
     for name, fact in facts.items():
         text = text.replace(f"@{name}@", fact)
     return text.encode()

@@ -12,6 +12,11 @@ from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 
+_SUBJECT = 100
+"""Bytes of a subject beside its name."""
+_ELSE = 1 << 16
+"""Bytes that a statement, or its envelope, has beside its subjects, at most."""
+
 
 class Digests(Closed):
     """The digests of one subject."""
@@ -45,6 +50,7 @@ class Predicate(Closed):
     audit_head: Sha256Hex
     counts: Counts
     builder_version: Annotated[str, StringConstraints(pattern="^[12]$")]  # the bundle's format
+    key_id: Sha256Hex | None = None  # of the key that signed, since format 2; before, the envelope named it
 
 
 class Statement(Closed):
@@ -76,7 +82,13 @@ def make_statement(members: Mapping[str, bytes], predicate: Predicate) -> bytes:
         predicateType=predicate_type(predicate.builder_version),
         predicate=predicate,
     )
-    return canonical.dumps(statement.model_dump())
+    return canonical.dumps(statement.model_dump(exclude_none=True))
+
+
+def largest(member_names: Iterable[str]) -> int:
+    """Return how many bytes the envelope of a statement about these members can have."""
+    payload = sum(_SUBJECT + len(name) for name in member_names) + _ELSE
+    return payload * 4 // 3 + _ELSE
 
 
 def count(member_names: Iterable[str]) -> Counts:

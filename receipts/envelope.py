@@ -22,18 +22,25 @@ class _Signature(Closed):
     sig: str
 
 
-class _Envelope(Closed):
-    payload: str
+class _Rest(Closed):
+    """An envelope without its payload."""
+
     payload_type: str = Field(alias="payloadType")
     signatures: list[_Signature] = Field(min_length=1, max_length=1)
 
 
+_HEAD = b'{"payload":"'  # canonical JSON has the members in this order
+_LONGEST_REST = 4096
+"""Bytes behind the payload, at most."""
+
+
 @dataclass(frozen=True)
 class Opened:
-    """What an envelope carried, once its signature was verified."""
+    """What an envelope carried, once its signature was verified; `keyid` is as it stood there, or ""."""
 
     payload_type: str
     payload: bytes
+    keyid: str
 
 
 def pae(payload_type: str, payload: bytes) -> bytes:
@@ -42,9 +49,12 @@ def pae(payload_type: str, payload: bytes) -> bytes:
     return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
 
 
-def sign_envelope(payload_type: str, payload: bytes, key: SigningKey) -> bytes:
-    """Return the canonical JSON of an envelope with one signature; equal input gives equal bytes."""
-    signature = {"keyid": key.public.key_id, "sig": _to_base64(key.key.sign(pae(payload_type, payload)))}
+def sign_envelope(payload_type: str, payload: bytes, key: SigningKey, *, keyid: str = "") -> bytes:
+    """Return the canonical JSON of an envelope with one signature; equal input gives equal bytes.
+
+    Every tool derives a key's id in its own way, and some refuse another's: an empty one passes all of them.
+    """
+    signature = {"keyid": keyid, "sig": _to_base64(key.key.sign(pae(payload_type, payload)))}
     return canonical.dumps(
         {"payload": _to_base64(payload), "payloadType": payload_type, "signatures": [signature]},
     )
@@ -54,20 +64,29 @@ def verify_envelope(envelope: bytes, public_key: PublicKey) -> Opened:
     """Return what the envelope carries, or raise unless `sign_envelope` with this key's private half made these bytes.
 
     The signature is checked with the key that the caller trusts, whatever `keyid` says; a `keyid` of another key is
-    an error too, so that no byte of an envelope can be changed unseen.
+    an error too, so that no byte of an envelope can be changed unseen. Nothing of the payload is parsed, however large.
     """
+    encoded, rest = _split(envelope)
+    payload, signature = _from_base64(encoded), rest.signatures[0]
     try:
-        parsed = _Envelope.model_validate(canonical.loads(envelope))
-    except (canonical.CanonicalError, ValidationError) as error:
-        raise EnvelopeError(f"not an envelope: {error}") from error
-    payload, signature = _from_base64(parsed.payload), parsed.signatures[0]
-    try:
-        public_key.key.verify(_from_base64(signature.sig), pae(parsed.payload_type, payload))
+        public_key.key.verify(_from_base64(signature.sig), pae(rest.payload_type, payload))
     except InvalidSignature as error:
         raise EnvelopeError(f"the signature is not by the key {public_key.key_id}") from error
-    if signature.keyid != public_key.key_id:
+    if signature.keyid not in ("", public_key.key_id):
         raise EnvelopeError(f"keyid {signature.keyid!r} does not name the key that signed, {public_key.key_id}")
-    return Opened(parsed.payload_type, payload)
+    return Opened(rest.payload_type, payload, signature.keyid)
+
+
+def _split(envelope: bytes) -> tuple[str, _Rest]:
+    """Return the payload as it is encoded, and the rest: base64 has no quotation mark."""
+    end = envelope.find(b'",', len(_HEAD))
+    if not envelope.startswith(_HEAD) or end < 0 or len(envelope) - end > _LONGEST_REST:
+        raise EnvelopeError("not an envelope: a payload, its type and one signature")
+    try:
+        rest = _Rest.model_validate(canonical.loads(b"{" + envelope[end + 2 :]))
+        return envelope[len(_HEAD) : end].decode("ascii"), rest
+    except (canonical.CanonicalError, ValidationError, UnicodeDecodeError) as error:
+        raise EnvelopeError(f"not an envelope: {error}") from error
 
 
 def _to_base64(data: bytes) -> str:

@@ -47,9 +47,12 @@ def build(dossier: Dossier, key: SigningKey) -> Sealed:
         told = run_as_told(leaves) if dossier.run is None else dict(dossier.run)
         run = RunRecord.model_validate(told)
         members = {names.RUN: canonical.dumps(told), **_members(dossier, leaves)}
+        version, key_id = format_of(leaves), key.public.key_id
         members[names.TIMELINE] = timeline(run.run_id, leaves)
-        members[names.README] = _readme(run, key)
-        members[names.STATEMENT] = sign_envelope(PAYLOAD_TYPE, _statement(run, format_of(leaves), members), key)
+        members[names.README] = readme(run, key_id, version)
+        statement = _statement(run, version, key_id, members)
+        named = key_id if version == 1 else ""
+        members[names.STATEMENT] = sign_envelope(PAYLOAD_TYPE, statement, key, keyid=named)
         data = pack(members)
     except (ReceiptsError, ZipFormError, ValidationError, UnicodeEncodeError) as error:
         raise DossierError(f"the dossier cannot be sealed: {error}") from error
@@ -105,7 +108,7 @@ def _policies(policies: Mapping[str, Mapping[str, str]]) -> Members:
             yield f"{names.POLICIES}/{_identifier({'digest': digest}, 'digest')}/{file}", text.encode()
 
 
-def _statement(run: RunRecord, version: int, members: Mapping[str, bytes]) -> bytes:
+def _statement(run: RunRecord, version: int, key_id: str, members: Mapping[str, bytes]) -> bytes:
     """Return the canonical statement about the members."""
     predicate = Predicate(
         run_id=run.run_id,
@@ -115,15 +118,6 @@ def _statement(run: RunRecord, version: int, members: Mapping[str, bytes]) -> by
         audit_head=run.audit_head,
         counts=count(members),
         builder_version=str(version),
+        key_id=None if version == 1 else key_id,
     )
     return make_statement(members, predicate)
-
-
-def _readme(run: RunRecord, key: SigningKey) -> bytes:
-    return readme(
-        run_id=run.run_id,
-        tenant=run.tenant,
-        key_id=key.public.key_id,
-        sealed_seq=run.sealed_seq,
-        audit_head=run.audit_head,
-    )

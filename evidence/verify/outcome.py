@@ -28,13 +28,10 @@ def ending(contents: Contents) -> str:
 
 def texts(contents: Contents, key_id: str) -> str:
     """Step 12: the texts for reading are the ones that follow from the records."""
-    run = contents.run
-    text_for_auditors = readme(
-        run_id=run.run_id, tenant=run.tenant, key_id=key_id, sealed_seq=run.sealed_seq, audit_head=run.audit_head
-    )
+    run, version = contents.run, int(contents.statement.predicate.builder_version)
     for name, text in (
         (names.TIMELINE, timeline(run.run_id, contents.leaves)),
-        (names.README, text_for_auditors),
+        (names.README, readme(run, key_id, version)),
     ):
         if contents.member(name) != text:
             raise BrokenError(name, "is not the text that follows from the records")

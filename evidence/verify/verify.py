@@ -10,11 +10,11 @@ from pathlib import Path
 
 from evidence import names
 from evidence.errors import EvidenceError
-from evidence.statement import PAYLOAD_TYPE, Statement, count, predicate_type, sha256
+from evidence.statement import PAYLOAD_TYPE, Statement, count, largest, predicate_type, sha256
 from evidence.verify import checks, outcome
 from evidence.verify.contents import BrokenError, Contents, parse
 from evidence.zipform import Unpacked, ZipFormError, unpack
-from receipts.envelope import EnvelopeError, verify_envelope
+from receipts.envelope import EnvelopeError, Opened, verify_envelope
 from receipts.signing import PublicKey, load_public
 
 
@@ -51,8 +51,9 @@ def verify(path: Path, public_key_path: Path) -> VerificationReport:
     """Verify a bundle, or raise VerificationError at the first thing that does not hold.
 
     1. The file is a ZIP in the one form that bundles have, within limits: see `evidence.zipform`.
-    2. The statement's envelope is signed by the key, over exactly its payload and its type.
-    3. The payload is an in-toto Statement about a bundle, and its counts are those of its subjects.
+    2. The statement's envelope is signed by the key, over exactly its payload and its type; of one that is not, or that is
+       larger than it can be, nothing is parsed.
+    3. The payload is an in-toto Statement about a bundle, its counts are those of its subjects, and it names the key.
     4. The subjects are the other members: none missing, none extra, each with its SHA-256. All have the names of the
        format, and no two differ in case alone.
     5. The statement, run.json and definition.json speak of the same run and the same definition.
@@ -75,9 +76,9 @@ def verify(path: Path, public_key_path: Path) -> VerificationReport:
     with _step(1):
         archive = _read(path)
     with _step(2):
-        payload = _open(archive, key)
+        opened = _open(archive, key)
     with _step(3):
-        statement = _statement(payload)
+        statement = _statement(opened, key)
     with _step(4):
         contents = _match(archive, statement)
     passed = [
@@ -121,22 +122,27 @@ def _read(path: Path) -> Unpacked:
         raise BrokenError("", f"{path} cannot be read: {error.strerror}") from error
 
 
-def _open(archive: Unpacked, key: PublicKey) -> bytes:
-    """Step 2."""
+def _open(archive: Unpacked, key: PublicKey) -> Opened:
+    """Step 2. What is too large for what it would have to say is not even looked at."""
     if names.STATEMENT not in archive.members:
         raise BrokenError(names.STATEMENT, "is not in the bundle")
+    if len(archive.members[names.STATEMENT]) > largest(archive.members):
+        raise BrokenError(names.STATEMENT, "is larger than a statement about the other members can be")
     try:
         opened = verify_envelope(archive.members[names.STATEMENT], key)
     except EnvelopeError as error:
         raise BrokenError(names.STATEMENT, str(error)) from error
     if opened.payload_type != PAYLOAD_TYPE:
         raise BrokenError(names.STATEMENT, f"carries {opened.payload_type!r}, not {PAYLOAD_TYPE}")
-    return opened.payload
+    return opened
 
 
-def _statement(payload: bytes) -> Statement:
+def _statement(opened: Opened, key: PublicKey) -> Statement:
     """Step 3."""
-    statement = parse(Statement, names.STATEMENT, payload)
+    statement = parse(Statement, names.STATEMENT, opened.payload)
+    named = ("", key.key_id) if statement.predicate.builder_version != "1" else (key.key_id, None)
+    if (opened.keyid, statement.predicate.key_id) != named:
+        raise BrokenError(names.STATEMENT, f"does not name the key {key.key_id} where its format does")
     subjects = [subject.name for subject in statement.subject]
     if subjects != sorted(set(subjects)):
         raise BrokenError(names.STATEMENT, "its subjects are out of order, or one stands twice")

@@ -9,8 +9,10 @@ from typing import Any
 
 from evidence.bundle.build import build
 from evidence.bundle.dossier import Dossier
+from evidence.statement import PAYLOAD_TYPE
 from receipts import canonical
 from receipts.chain import GENESIS, Actor, Correlation, Head, Leaf, next_leaf
+from receipts.envelope import sign_envelope
 from receipts.model import Receipt, make_receipt
 from receipts.redaction import redact
 from receipts.signing import SigningKey, load_or_create, public_path
@@ -303,6 +305,11 @@ class Office:
     def seal(self, dossier: Dossier) -> Path:
         """Write the bundle of a dossier."""
         return self.write(build(dossier, self.key).data)
+
+    def sign(self, statement: bytes, kind: str = PAYLOAD_TYPE) -> bytes:
+        """Return the envelope of a statement, which names the key where its format does."""
+        named = self.key.public.key_id if b'"builder_version":"1"' in statement else ""
+        return sign_envelope(kind, statement, self.key, keyid=named)
 
     def write(self, data: bytes) -> Path:
         """Write a file as if it were a bundle."""

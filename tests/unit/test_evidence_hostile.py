@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from evidence import names
 from evidence.bundle.build import DossierError
-from evidence.statement import PAYLOAD_TYPE, Statement, count, make_statement
+from evidence.statement import Statement, count, make_statement
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
-from receipts.envelope import sign_envelope, verify_envelope
+from receipts.envelope import verify_envelope
 from tests.unit.evidence_sample import Office, Story, bound, story
 
 LONGEST = 100_000
@@ -73,7 +73,7 @@ def signed_again(office: Office, members: dict[str, bytes]) -> bytes:
     old = Statement.model_validate(canonical.loads(payload))
     predicate = old.predicate.model_copy(update={"counts": count(members)})
     statement = make_statement(members, predicate)
-    return pack({**members, names.STATEMENT: sign_envelope(PAYLOAD_TYPE, statement, office.key)})
+    return pack({**members, names.STATEMENT: office.sign(statement)})
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from evidence.bundle.dossier import Dossier
-from evidence.statement import PAYLOAD_TYPE
+from evidence.statement import Counts, Predicate, largest, make_statement
 from evidence.told import run_as_told
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
 from receipts.chain import Leaf
-from receipts.envelope import sign_envelope
 from tests.unit.evidence_bends import drop
 from tests.unit.evidence_sample import Office, Story, bound, chained, story
 
@@ -104,8 +103,10 @@ def test_a_bundle_cannot_claim_another_format_than_its_chain(
         members = dict(unpack(stream).members)
     statement = canonical.loads(base64.b64decode(json.loads(members["statement.dsse.json"])["payload"]))
     statement["predicate"]["builder_version"] = claimed
+    statement["predicate"].pop("key_id", None)
+    statement["predicate"] |= {"key_id": office.key.public.key_id} if claimed == "2" else {}
     statement["predicateType"] = f"urn:countersign:evidence-bundle:v{claimed}"
-    members["statement.dsse.json"] = sign_envelope(PAYLOAD_TYPE, canonical.dumps(statement), office.key)
+    members["statement.dsse.json"] = office.sign(canonical.dumps(statement))
     said = f"is of format {claimed}, and the chain of format {3 - int(claimed)}"
     assert failure(office, office.write(pack(members))) == (6, "statement.dsse.json", said)
 
@@ -147,3 +148,39 @@ def test_a_step_is_told_by_the_last_word_about_it() -> None:
         {"path": "b", "status": "succeeded", "error": ""},
     ]
     assert (told["status"], told["finished_at"], told["writes"]) == (None, None, None)
+
+
+def test_the_envelope_names_no_key_and_the_signed_statement_does(office: Office) -> None:
+    with office.seal(bound().dossier()).open("rb") as stream:
+        members = dict(unpack(stream).members)
+    envelope = json.loads(members["statement.dsse.json"])
+    statement = canonical.loads(base64.b64decode(envelope["payload"]))
+    assert envelope["signatures"][0]["keyid"] == "", "tools that derive an id of their own take any with none"
+    assert statement["predicate"]["key_id"] == office.key.public.key_id
+    statement["predicate"]["key_id"] = "0" * 64
+    members["statement.dsse.json"] = office.sign(canonical.dumps(statement))
+    assert failure(office, office.write(pack(members)))[:2] == (3, "statement.dsse.json")
+
+
+def test_a_statement_that_is_larger_than_it_can_be_is_not_looked_at(office: Office) -> None:
+    with office.seal(bound().dossier()).open("rb") as stream:
+        members = dict(unpack(stream).members)
+    members["statement.dsse.json"] = b'{"payload":"' + b"A" * 2**20
+    said = "is larger than a statement about the other members can be"
+    assert failure(office, office.write(pack(members))) == (2, "statement.dsse.json", said)
+
+
+def test_the_largest_bundle_has_room_for_its_statement() -> None:
+    names = [f"{'n' * 240}{number:06}" for number in range(2000)]
+    predicate = Predicate(
+        run_id="r" * 128,
+        tenant="t" * 1000,
+        definition_digest="0" * 64,
+        sealed_seq=2**53 - 1,
+        audit_head="0" * 64,
+        counts=Counts(decisions=65_535, policies=65_535, approvals=65_535, receipts=65_535),
+        builder_version="2",
+        key_id="0" * 64,
+    )
+    statement = make_statement(dict.fromkeys(names, b""), predicate)
+    assert len(base64.b64encode(statement)) < largest(names) < 1.5 * len(statement) + 2**18

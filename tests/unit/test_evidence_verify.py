@@ -21,7 +21,6 @@ from evidence.statement import Predicate, count, make_statement
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
-from receipts.envelope import sign_envelope
 from receipts.signing import KeyFileError
 from tests.unit.evidence_sample import (
     DEFINITION,
@@ -150,7 +149,7 @@ def signed(office: Office, change: Callable[[dict[str, Any]], object], kind: str
     members = unpacked(office)
     payload = canonical.loads(base64.b64decode(json.loads(members["statement.dsse.json"])["payload"]))
     change(payload)
-    members["statement.dsse.json"] = sign_envelope(kind, canonical.dumps(payload), office.key)
+    members["statement.dsse.json"] = office.sign(canonical.dumps(payload), kind)
     return office.write(pack(members))
 
 
@@ -255,7 +254,7 @@ def resealed(office: Office, members: dict[str, bytes]) -> Path:
         counts=count(rest),
         builder_version="1",
     )
-    statement = sign_envelope(PAYLOAD_TYPE, make_statement(rest, predicate), office.key)
+    statement = office.sign(make_statement(rest, predicate))
     return office.write(pack(rest | {"statement.dsse.json": statement}))
 
 

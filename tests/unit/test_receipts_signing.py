@@ -163,12 +163,14 @@ def test_envelope_in_another_form_is_refused(bent: Any) -> None:
         verify_envelope(canonical.dumps(bent), KEY.public)
 
 
-def sslib_key(key: PublicKey) -> SSlibKey:
-    return SSlibKey.from_crypto(key.key, keyid=key.key_id)
+def sslib_key(key: PublicKey, keyid: str) -> SSlibKey:
+    made = SSlibKey.from_crypto(key.key)
+    return SSlibKey(keyid, made.keytype, made.scheme, made.keyval)
 
 
 def test_securesystemslib_accepts_our_envelope_and_no_other_keys() -> None:
-    envelope = Envelope.from_dict(json.loads(sign_envelope(TYPE, b'{"a":1}', KEY)))
-    assert list(envelope.verify([sslib_key(KEY.public)], 1)) == [KEY.public.key_id]
-    with pytest.raises(VerificationError):
-        envelope.verify([sslib_key(OTHER.public)], 1)
+    for keyid in ("", KEY.public.key_id):
+        envelope = Envelope.from_dict(json.loads(sign_envelope(TYPE, b'{"a":1}', KEY, keyid=keyid)))
+        assert list(envelope.verify([sslib_key(KEY.public, keyid)], 1)) == [keyid]
+        with pytest.raises(VerificationError):
+            envelope.verify([sslib_key(OTHER.public, keyid)], 1)
