@@ -51,8 +51,8 @@ def verify(path: Path, public_key_path: Path) -> VerificationReport:
     """Verify a bundle, or raise VerificationError at the first thing that does not hold.
 
     1. The file is a ZIP in the one form that bundles have, within limits: see `evidence.zipform`.
-    2. The statement's envelope is signed by the key, over exactly its payload and its type; of one that is not, or that is
-       larger than it can be, nothing is parsed.
+    2. The statement's envelope is signed by the key, over exactly its payload and its type. Of one that is not, or that
+       is larger than it can be, nothing is parsed.
     3. The payload is an in-toto Statement about a bundle, its counts are those of its subjects, and it names the key.
     4. The subjects are the other members: none missing, none extra, each with its SHA-256. All have the names of the
        format, and no two differ in case alone.
