@@ -27,13 +27,14 @@ def list_() -> None:
 @evidence.command()
 def get(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle is fetched.")],
-    to: Annotated[Path, typer.Option(help="The file to write.")] = Path("evidence.zip"),
+    to: Annotated[Path | None, typer.Option(help="The file to write, which must not be there yet: RUN.zip.")] = None,
 ) -> None:
-    """Fetch the bundle of a run from the archive."""
+    """Fetch the bundle of a run from the archive, and see that it is the one that was stored."""
     from countersign.cli.operate import fetch_bundle
 
-    sha256 = run(fetch_bundle(shared_settings("database_url"), run_id, to))
-    out.print(f"sha256: {sha256}\nbundle: {to}")
+    file = to or Path(f"{run_id}.zip")
+    sha256 = run(fetch_bundle(shared_settings("database_url"), run_id, file))
+    out.print(f"sha256: {sha256}\nbundle: {file}")
 
 
 @evidence.command()

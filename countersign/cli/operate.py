@@ -1,6 +1,7 @@
 """What an operator does to a running system from the command line. What is large is imported where it is needed."""
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -78,20 +79,26 @@ async def list_bundles(settings: Settings) -> tuple[list[OpenBundle], list[dict[
 
 
 async def fetch_bundle(settings: Settings, run_id: str, to: Path) -> str:
-    """Write a run's bundle to a file and return its SHA-256."""
+    """Write a run's bundle to a new file and return its SHA-256; what is not the bundle that was stored is not written.
+
+    Raise OperateError where there is none, the archive gives something else, or the file is there already.
+    """
     async with connected(settings) as conn:
         run = await inspection.run(conn, settings.tenant, run_id)
     if run is None or run["location"] is None:
         raise OperateError(f"there is no stored bundle of run {run_id}")
-    await asyncio.to_thread(_fetch, settings, run["location"], to)
+    await asyncio.to_thread(_fetch, settings, run["location"], str(run["sha256"]), to)
     return str(run["sha256"])
 
 
-def _fetch(settings: Settings, location: str, to: Path) -> None:
+def _fetch(settings: Settings, location: str, sha256: str, to: Path) -> None:
     from countersign.compose.archive import make_archive
 
     data = make_archive(settings, utc_now).get(location)
+    if (found := hashlib.sha256(data).hexdigest()) != sha256:
+        raise OperateError(f"{location} is not the bundle that was stored: its sha256 is {found}, and was {sha256}")
     try:
-        to.write_bytes(data)
+        with to.open("xb") as file:
+            file.write(data)
     except OSError as error:
         raise OperateError(f"{to} cannot be written: {error.strerror}") from error

@@ -167,6 +167,24 @@ async def test_a_bundle_that_cannot_be_written_is_one_sentence(office: Office, t
     assert is_one_sentence(finished, f"{to} cannot be written: No such file or directory")
 
 
+async def test_a_bundle_is_fetched_as_it_was_stored_and_into_a_file_of_its_own(office: Office, tmp_path: Path) -> None:
+    run_id, _ = await office.run_that_is_canceled("1")
+    await office.work()
+    to = tmp_path / "bundle.zip"
+    to.write_bytes(b"mine")
+    there = await command("evidence", "get", run_id, "--to", str(to), env=office.env)
+    assert is_one_sentence(there, f"{to} cannot be written: File exists")
+    assert to.read_bytes() == b"mine", "nothing is overwritten"
+    other, _ = await office.run_that_is_canceled("2")
+    await office.work()
+    kept = office.system.settings.home / f"evidence/{run_id}.zip"
+    for ending in ("zip", "zip.json"):
+        kept.with_name(f"{other}.{ending}").replace(kept.with_name(f"{run_id}.{ending}"))
+    replaced = await command("evidence", "get", run_id, "--to", str(tmp_path / "new.zip"), env=office.env)
+    assert is_one_sentence(replaced, f"{kept} is not the bundle that was stored: its sha256 is ")
+    assert not (tmp_path / "new.zip").exists()
+
+
 async def test_a_trigger_is_sent_signed_and_its_answer_printed(office: Office, tmp_path: Path) -> None:
     payload = tmp_path / "case.json"
     payload.write_text(json.dumps(CASE), encoding="utf-8")
