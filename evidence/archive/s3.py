@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -102,9 +102,10 @@ class S3Archive:
         return Stored(self._location(address["Key"], version), version, answer.get("ObjectLockRetainUntilDate"), sha256)
 
     def check(self) -> list[ArchiveFact]:
-        """Try to create one empty object, always the same one, and ask for versioning and Object Lock."""
+        """Try to create an object, always the same, and another in its place; ask for versioning and Object Lock."""
         facts = []
-        for name, look in (("writable", self._writable), ("versioned", self._versioned), ("locked", self._locked)):
+        looks = (("writable", self._writable), ("written once", self._written_once), ("versioned", self._versioned))
+        for name, look in (*looks, ("locked", self._locked)):
             try:
                 facts.append(look())
             except ArchiveError as error:
@@ -112,12 +113,24 @@ class S3Archive:
         return facts
 
     def _writable(self) -> ArchiveFact:
-        try:
-            with _errors(f"s3://{self._bucket}/{self._prefix}{_PROBE}"):
-                self._client.put_object(Bucket=self._bucket, Key=self._prefix + _PROBE, Body=b"", IfNoneMatch="*")
-        except ArchiveConflictError:
-            pass  # it stands there already, and only who may write is told so
+        with suppress(ArchiveConflictError):  # it stands there already, and only who may write is told so
+            self._probe(b"")
         return ArchiveFact("writable", ok=True, text=f"the bucket {self._bucket} can be written to")
+
+    def _written_once(self) -> ArchiveFact:
+        """Put another body under the name that is taken: a store that does not look at the condition takes it."""
+        try:
+            self._probe(b"another")
+        except ArchiveConflictError:
+            return ArchiveFact(
+                "written once", ok=True, text=f"the bucket {self._bucket} overwrites nothing that it holds"
+            )
+        text = f"the bucket {self._bucket} overwrites what it holds: it does not know If-None-Match"
+        return ArchiveFact("written once", ok=False, text=text)
+
+    def _probe(self, body: bytes) -> None:
+        with _errors(f"s3://{self._bucket}/{self._prefix}{_PROBE}"):
+            self._client.put_object(Bucket=self._bucket, Key=self._prefix + _PROBE, Body=body, IfNoneMatch="*")
 
     def _versioned(self) -> ArchiveFact:
         with _errors(self._bucket):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSRequest
 from botocore.exceptions import ClientError
 
 from evidence.archive.archive import (
@@ -262,7 +263,7 @@ def test_nothing_is_stored_while_it_is_not_known_whether_the_bucket_has_object_l
     with pytest.raises(ArchiveError, match=f"whether the bucket {locked} has Object Lock is not known"):
         archive.put(NAME, DATA, DIGEST)
     assert keys(server, locked) == []
-    assert facts(archive) == {"writable": True, "versioned": True, "locked": False}
+    assert facts(archive) == {"writable": True, "written once": True, "versioned": True, "locked": False}
     proxy.fault = lambda _method, _path: None
     assert lasts(archive.put(NAME, DATA, DIGEST)) > 6.9
 
@@ -308,7 +309,7 @@ def test_longer_retention_of_ours_and_the_buckets_own_holds(
     assert days - 0.1 < lasts(stored) <= days
     answer = server.client().head_object(Bucket=locked, Key=f"evidence/{NAME}")
     assert answer["ObjectLockMode"] == "COMPLIANCE"
-    assert archive.check()[2].text.endswith(f"bundles stay for {days} days (COMPLIANCE)")
+    assert archive.check()[3].text.endswith(f"bundles stay for {days} days (COMPLIANCE)")
 
 
 def test_version_that_was_stored_is_found_behind_a_delete_marker_and_a_later_version(
@@ -345,9 +346,21 @@ def test_check_says_whether_the_bucket_keeps_versions_and_is_locked(
     server: MinioServer, locked: str, plain: str
 ) -> None:
     archive = s3(server, locked, Retention("COMPLIANCE", 7))
-    assert facts(archive) == {"writable": True, "versioned": True, "locked": True}
-    assert archive.check()[2].text.endswith("bundles stay for 7 days (COMPLIANCE)")
-    assert facts(s3(server, plain)) == {"writable": True, "versioned": False, "locked": False}
+    assert facts(archive) == {"writable": True, "written once": True, "versioned": True, "locked": True}
+    assert archive.check()[3].text.endswith("bundles stay for 7 days (COMPLIANCE)")
+    assert facts(s3(server, plain)) == {"writable": True, "written once": True, "versioned": False, "locked": False}
+
+
+def test_check_finds_a_store_that_overwrites_whatever_the_condition_says(server: MinioServer, plain: str) -> None:
+    def forget(request: AWSRequest, **_: object) -> None:
+        del request.headers["If-None-Match"]
+
+    client = server.client()
+    client.meta.events.register("before-sign.s3.PutObject", forget)
+    found = {fact.name: fact for fact in S3Archive(client, plain, "e/", None, utc_now).check()}
+    assert found["writable"].ok
+    assert not found["written once"].ok
+    assert "does not know If-None-Match" in found["written once"].text
 
 
 def test_check_says_why_a_bucket_cannot_be_written_to(server: MinioServer, plain: str) -> None:

@@ -43,6 +43,7 @@ FACTS = {
     "held",
     "archive writable",
     "archive versioned",
+    "archive written once",
     "archive locked",
     "evidence sealed",
     "evidence retention",
