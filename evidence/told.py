@@ -35,7 +35,7 @@ def run_as_told(leaves: Sequence[Leaf]) -> dict[str, Any]:
         "finished_at": end and end.at,
         "writes": end and end.data.get("writes"),
         "steps": _steps(leaves),
-        "waits": [_wait(leaf, leaves) for leaf in leaves if leaf.event == WAIT_OPENED],
+        "waits": _waits(leaves),
         "sealed_seq": last.seq,
         "audit_head": last.hash,
     }
@@ -51,16 +51,30 @@ def _steps(leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
-def _wait(opened: Leaf, leaves: Sequence[Leaf]) -> dict[str, Any]:
-    """Return a wait with what ended it: word of its own, or the end of its approval, its step or its run."""
-    ends = ((leaf, status) for leaf in leaves[opened.seq :] if (status := _ended(opened, leaf)))
-    end, status = next(ends, (None, "active"))
+def _waits(leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
+    """Return each wait, with what ended it first: word of its own, or the end of its approval, its step or its run."""
+    found, active = list[dict[str, Any]](), list[tuple[Leaf, dict[str, Any]]]()
+    for leaf in leaves:
+        still = []
+        for opened, wait in active:
+            if status := _ended(opened, leaf):
+                wait.update(status=status, resolved_at=leaf.at)
+            else:
+                still.append((opened, wait))
+        active = still
+        if leaf.event == WAIT_OPENED:
+            found.append(_active(leaf))
+            active.append((leaf, found[-1]))
+    return found
+
+
+def _active(opened: Leaf) -> dict[str, Any]:
     return {
         **{name: opened.data.get(name) for name in ("wait_id", "type", "correlation_key", "deadline")},
         "step": opened.correlation.step,
         "opened_at": opened.at,
-        "status": status,
-        "resolved_at": end and end.at,
+        "status": "active",
+        "resolved_at": None,
     }
 
 
