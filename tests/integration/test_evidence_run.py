@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,12 @@ from evidence.archive.s3 import S3Archive
 from evidence.bundle.sealer import Sealer, seal
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
+from receipts import canonical
+from receipts.fields import timestamp
 from receipts.signing import SigningKey, load_or_create, public_path
 from runtime.clock import utc_now
 from runtime.desk.evidence import EvidenceDesk
+from runtime.desk.operator import OperatorDesk
 from runtime.handlers import OutcomeUnknownError
 from runtime.worker.worker import Worker
 from tests.bench import Bench
@@ -118,6 +122,14 @@ async def test_a_run_of_every_ending_has_a_bundle_that_holds(office: Office, tar
     run_ids.append((await bench.start("bench.file", FILE, ref="expired")).run_id)
     await bench.settle()
     await bench.later(hours=9)
+    run_ids.append((await bench.start("bench.timer", {})).run_id)
+    await bench.settle()
+    operator = OperatorDesk(bench.engine.pool, bench.engine.clock, "acme")
+    for kind, payload in (("bench.file", FILE), ("bench.wait", {"case": "C10"})):
+        run_ids.append((await bench.start(kind, payload, ref="canceled")).run_id)
+        await bench.settle()
+        await operator.cancel("omar", run_ids[-1], "not needed", None)
+        await bench.settle()
     await bench.later(days=15)
     for run_id in run_ids:
         row = await office.row(run_id)
@@ -125,6 +137,29 @@ async def test_a_run_of_every_ending_has_a_bundle_that_holds(office: Office, tar
         bundle = office.bundle(row, tmp_path)
         assert verify(bundle, office.public).run_id == run_id
         assert b"s3cret!" not in bundle.read_bytes()
+        told = canonical.loads(_members(bundle)["run.json"])
+        told["steps"].sort(key=lambda step: step["path"])  # they stand in the order of the first word about each
+        assert await _as_rows_have_it(bench, run_id) == {name: told[name] for name in ("status", "steps", "waits")}
+
+
+async def _as_rows_have_it(bench: Bench, run_id: str) -> dict[str, Any]:
+    """Return of `run.json` what the tables say, too."""
+    steps = await bench.rows(
+        'SELECT path, status, error FROM steps WHERE run_id = %s ORDER BY path COLLATE "C"', run_id
+    )
+    waits = await bench.rows("SELECT * FROM waits WHERE run_id = %s ORDER BY created_at", run_id)
+    same = ("wait_id", "step", "type", "correlation_key", "status")
+    (run,) = await bench.rows("SELECT status FROM runs WHERE run_id = %s", run_id)
+    return {
+        "status": run["status"],
+        "steps": steps,
+        "waits": [
+            {name: wait[name] for name in same}
+            | {"opened_at": timestamp(wait["created_at"]), "deadline": timestamp(wait["deadline"])}
+            | {"resolved_at": timestamp(wait["resolved_at"])}
+            for wait in waits
+        ],
+    }
 
 
 async def test_a_question_of_doubt_and_its_answer_are_in_the_bundle(
