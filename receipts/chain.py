@@ -85,10 +85,10 @@ class Head:
 
 @dataclass(frozen=True)
 class Written:
-    """A leaf that was just made, and its canonical JSON, from which its hash was taken."""
+    """A leaf that was just made, and what it says: all of its JSON that does not follow from its place in the chain."""
 
     leaf: Leaf
-    document: bytes
+    said: bytes
 
 
 GENESIS = Head(0, "0" * 64)
@@ -117,8 +117,17 @@ def next_leaf(
     }
     hashed = canonical.dumps(body)
     leaf = Leaf.model_validate(body | {"hash": _hash(hashed), "actor": actor, "correlation": correlation})
-    before, name, after = hashed.rpartition(b',"prev_hash":')  # behind it stand run_id and seq alone
-    return Written(leaf, b'%b,"hash":"%b"%b%b' % (before, leaf.hash.encode(), name, after))
+    said, _, _ = hashed.rpartition(b',"prev_hash":')  # behind it stand run_id and seq alone
+    return Written(leaf, said + b"}")
+
+
+def in_place(run_id: str, said: Iterable[tuple[int, str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """Return the whole JSON of a run's leaves, of which the sequence number, the hash and what each says are given."""
+    leaves, before = [], GENESIS.hash
+    for seq, own, leaf in said:
+        leaves.append({**leaf, "run_id": run_id, "seq": seq, "prev_hash": before, "hash": own})
+        before = own
+    return leaves
 
 
 def verify_chain(leaves: Iterable[Leaf], head: Head | None = None) -> Head:

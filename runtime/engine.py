@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -13,7 +13,7 @@ from policy.model import PolicyEngine, Question, Verdict
 from receipts.privacy import Privacy
 from runtime.clock import Clock
 from runtime.handlers import Handler
-from runtime.model.effect import Effect
+from runtime.model.effect import Effect, Vacancy
 from runtime.model.notification import Addressed, Notification, PayloadError
 from runtime.model.passage import PassageFacts
 from runtime.store import directory, notifications
@@ -76,6 +76,7 @@ class Wakeup:
     def __init__(self) -> None:
         self.event = asyncio.Event()
         self.announce = asyncio.Event()
+        self.vacancy: Callable[[], AbstractContextManager[Vacancy]] = lambda: nullcontext(Vacancy())  # here: a worker's
 
     def poke(self) -> None:
         """Say that something was committed which a worker should look at."""

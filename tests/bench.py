@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from bot.cards.messages import words
 from policy.model import PolicyEngine
-from receipts.chain import Actor
+from receipts.chain import Actor, Leaf, in_place
 from receipts.privacy import Privacy, Secret
 from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import Catalog, load_catalog
@@ -164,6 +164,12 @@ class Bench:
     async def rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
         async with self.engine.pool.connection() as conn:
             return await (await conn.execute(query, values)).fetchall()
+
+    async def chain(self, run_id: str) -> list[Leaf]:
+        """Return the run's leaves, with their place in its chain."""
+        rows = await self.rows("SELECT seq, hash, leaf FROM audit_leaves WHERE run_id = %s ORDER BY seq", run_id)
+        said = ((row["seq"], row["hash"].hex(), row["leaf"]) for row in rows)
+        return [Leaf.model_validate(leaf) for leaf in in_place(run_id, said)]
 
     async def meddle(self, query: str, *values: Any) -> list[dict[str, Any]]:
         """Change what no program may: as a superuser, past every trigger."""

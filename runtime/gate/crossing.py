@@ -20,7 +20,7 @@ from runtime.handlers import (
     RefusedError,
     TransientError,
 )
-from runtime.model.effect import Effect, Slot
+from runtime.model.effect import Effect, NewEffect, Slot
 from runtime.model.json_limits import error_text, fault
 from runtime.outbox.attempt import Attempt
 from runtime.planning.passage import Passage
@@ -120,14 +120,15 @@ class Crossing:
 
     async def _outcome(self, result: JsonObject | Exception, passage: Passage) -> Effect | None:
         engine, tx = self.engine, passage.tx
-        slot = Slot(self.effect.connector, engine.worker, tx.now + engine.timing.lease) if self._goes_on() else None
-        try:
-            tx.slot = slot
+        slot = Slot(engine.worker, tx.now + engine.timing.lease, self._is_alike) if self._goes_on() else None
+        with tx.freeing(slot):
             await _settle(passage, result)
             at(Point.ATTEMPT_ENDING)
-        finally:
-            tx.slot = None  # the next piece of work on this run, in the same transaction, has its own
         return slot.heir if slot else None
+
+    def _is_alike(self, following: NewEffect) -> bool:
+        """Return whether an effect may have this one's slot: no connector gets more of them by it."""
+        return following.connector == self.effect.connector
 
 
 async def _settle(passage: Passage, result: JsonObject | Exception) -> None:

@@ -129,14 +129,24 @@ async def _apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
         return found.notification.outcome or {}
     runs = runs_meant(found)
     if len(runs) == 1:
-        (run_id,) = runs
-        facts = await engine.on_run(run_id, lambda tx: _settle(engine, found, tx.conn, tx.loads, {tx.run_id: tx}))
+        facts = await _apply_together(engine, found, *runs)
     else:
         facts = await _apply_alone(engine, found, runs)
     at(Point.NOTIFICATION_APPLIED)
     if facts.get("status") == NotificationStatus.DEAD_LETTER:
         log.warning("notification %s is a dead letter: %s", notification_id, facts.get("reason") or facts["code"])
     return facts
+
+
+async def _apply_together(engine: Engine, found: Addressed, run_id: str) -> Mapping[str, Any]:
+    """Apply it to its run; a worker of this process may take on what follows with the commit."""
+    with engine.wakeup.vacancy() as vacancy:
+
+        async def on(tx: RunTx) -> Mapping[str, Any]:
+            with tx.freeing(vacancy.open(tx.now + engine.timing.lease)):
+                return await _settle(engine, found, tx.conn, tx.loads, {tx.run_id: tx})
+
+        return await engine.on_run(run_id, on)
 
 
 async def _apply_alone(engine: Engine, found: Addressed, run_ids: Collection[str]) -> Mapping[str, Any]:

@@ -75,8 +75,11 @@ class Acting:
 
 
 def dedupe_key(*parts: str) -> str:
-    """Return SHA-256 of (definition, run, step, command): the same plan, made twice, is one effect (seed 5)."""
-    return digest(list(parts))
+    """Return 128 bits of SHA-256 of (definition, run, step, command), hexadecimal.
+
+    The same plan, made twice, is one effect (seed 5).
+    """
+    return digest(list(parts))[:32]
 
 
 def commitment(value: Any, salt: str) -> str:

@@ -1,6 +1,6 @@
 """A proposed side effect, as a row of the outbox."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -47,7 +47,7 @@ class NewEffect(Acting):
     """What the planner, or the system, proposes. The first of its dedupe key stays."""
 
     effect_id: str
-    dedupe_key: str  # SHA-256 of (definition, run, step, command), hexadecimal
+    dedupe_key: str  # of (definition, run, step, command)
     purpose: Purpose
     step: str  # path of the step; "" for a message
     on_doubt: OnDoubt
@@ -94,9 +94,28 @@ class Effect(Acting):
 
 @dataclass
 class Slot:
-    """A worker's slot that becomes free with a commit; the next effect on the same connector may have it at once."""
+    """A worker's slot that is free with a commit: one effect that it proposes may have it at once, if it fits."""
 
-    connector: str
     owner: str
     until: datetime
+    fits: Callable[[NewEffect], bool]
     heir: Effect | None = None
+
+
+class Vacancy:
+    """What a worker may take on with somebody else's commit; each try to commit opens a slot of its own."""
+
+    def __init__(self, owner: str = "", fits: Callable[[NewEffect], bool] = lambda _: False) -> None:
+        self._owner = owner
+        self._fits = fits
+        self._slot: Slot | None = None
+
+    def open(self, until: datetime) -> Slot:
+        """Return a slot for a transaction; what an earlier one was given is undone."""
+        self._slot = Slot(self._owner, until, self._fits)
+        return self._slot
+
+    @property
+    def heir(self) -> Effect | None:
+        """Return what is leased with the commit."""
+        return self._slot.heir if self._slot else None

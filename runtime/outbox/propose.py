@@ -31,9 +31,9 @@ async def propose(engine: Engine, tx: RunTx, effects: Sequence[NewEffect], give_
 
 
 def _slot_for(engine: Engine, tx: RunTx, effect: NewEffect) -> Slot | None:
-    """Return the slot that this commit frees, if the effect may have it: same connector, and no trouble there."""
+    """Return the slot that is free with this commit, if the effect may have it: it fits, and there is no trouble."""
     slot = tx.slot
-    if slot is None or slot.heir is not None or slot.connector != effect.connector:
+    if slot is None or slot.heir is not None or not slot.fits(effect):
         return None
     if f"{effect.connector}::{effect.operation}" not in engine.handlers:
         return None

@@ -184,7 +184,8 @@ async def insert_messages(conn: Conn, rows: Sequence[Sequence[Any]]) -> list[boo
     """Put messages into the outbox; False of what is there already (same dedupe key), and then stays as it is."""
     done = await (
         await conn.execute(
-            f"{_PROPOSED.sql.format(r=rows_of(_PROPOSED))} ON CONFLICT (dedupe_key) DO NOTHING RETURNING effect_id",
+            f"{_PROPOSED.sql.format(r=rows_of(_PROPOSED))} ON CONFLICT (run_id, dedupe_key) DO NOTHING"
+            " RETURNING effect_id",
             {_PROPOSED.name: document_of(_PROPOSED, rows)},
         )
     ).fetchall()

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from policy.model import PolicyText
-from receipts.canonical import digest_of
 from receipts.model import Receipt
 from runtime.model.effect import LeaseLostError
 from runtime.store.database.gathered import Kind
@@ -16,7 +15,7 @@ _DECIDED = Kind(
     "decided",
     "policy_decisions",
     """
-    INSERT INTO policy_decisions (decision_id, run_id, effect_id, seq, outcome, document, digest, policy_digest, at)
+    INSERT INTO policy_decisions (decision_id, run_id, effect_id, seq, outcome, document, policy_digest, at)
     SELECT * FROM {r}
     """,
     (
@@ -26,7 +25,6 @@ _DECIDED = Kind(
         ("seq", "int"),
         ("outcome", "text"),
         ("document", "json"),
-        ("digest", "text"),
         ("policy_digest", "text"),
         ("at", "timestamptz"),
     ),
@@ -37,7 +35,7 @@ _RECEIVED = Kind(
     "receipts",
     """
     INSERT INTO receipts (receipt_id, run_id, tenant, effect_id, seq, idempotency_key, fingerprint, outcome,
-                          document, response, digest, at)
+                          document, response, at)
     SELECT * FROM {r}
     """,
     (
@@ -51,7 +49,6 @@ _RECEIVED = Kind(
         ("outcome", "text"),
         ("document", "json"),
         ("response", "json"),
-        ("digest", "text"),
         ("at", "timestamptz"),
     ),
     key=1,
@@ -80,7 +77,6 @@ async def insert_decision(
             seq,
             facts["outcome"],
             document.decode(),
-            digest_of(document),
             facts["policy_digest"],
             now,
         ),
@@ -102,7 +98,6 @@ async def insert_receipt(conn: Conn, seq: int, receipt: Receipt, document: bytes
             receipt.outcome,
             document.decode(),
             None if receipt.response is None else json.dumps(receipt.response),
-            digest_of(document),
             now,
         ),
     )

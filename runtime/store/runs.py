@@ -30,10 +30,10 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
         await conn.execute(
             """
             INSERT INTO runs (run_id, tenant, trigger_type, trigger_ref, trigger, definition_name,
-                definition_version, definition_digest, status, requested_by, requester_kind, submitted_by,
+                definition_version, status, requested_by, requester_kind, submitted_by,
                 requester_accounts, request_id, salt, trigger_digest, audit_hash, created_at, updated_at)
             VALUES (%(run_id)s, %(tenant)s, %(trigger_type)s, %(trigger_ref)s, %(trigger)s, %(name)s, %(version)s,
-                %(digest)s, 'queued', %(requested_by)s, %(requester_kind)s, %(submitted_by)s,
+                'queued', %(requested_by)s, %(requester_kind)s, %(submitted_by)s,
                 %(requester_accounts)s, %(request_id)s, %(salt)s, %(trigger_digest)s, %(genesis)s, %(now)s, %(now)s)
             ON CONFLICT (tenant, trigger_type, trigger_ref) DO NOTHING RETURNING run_id
             """,
@@ -45,7 +45,6 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
                 "trigger": Json(dict(new.trigger)),
                 "name": definition.name,
                 "version": definition.version,
-                "digest": definition.digest,
                 "requested_by": new.requested_by,
                 "requester_kind": new.requester_kind,
                 "submitted_by": new.submitted_by,

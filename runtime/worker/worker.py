@@ -16,7 +16,7 @@ from runtime.failpoints import Point, at
 from runtime.gate import breakers, gate
 from runtime.gate.reads import do_read
 from runtime.inbox import inbox
-from runtime.model.effect import Effect, Purpose
+from runtime.model.effect import Effect, NewEffect, Purpose
 from runtime.model.run import ReadLease
 from runtime.planning.triggers import start_next
 from runtime.store import notifications
@@ -24,6 +24,7 @@ from runtime.store.database import signals
 from runtime.store.database.signals import beside
 from runtime.store.leasing import leases
 from runtime.store.leasing.leases import Lessee
+from runtime.worker.hiring import Hiring
 from runtime.worker.lanes import Lane, room_for, slots_of
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ class Worker:
         self.slots = slots_of(concurrency)
         self.jobs = jobs
         self._tasks: dict[asyncio.Task[None], _Work] = {}
+        self._hiring = Hiring(engine, self._fits, self._hire)
         self._failing: set[str] = set()  # runs that could not be started a moment ago
         self._more = False  # the last look found work, or no room for it
         self._stopping = asyncio.Event()
@@ -68,14 +70,34 @@ class Worker:
             await stack.enter_async_context(
                 signals.listening(self.engine.listen_dsn, self.engine.worker, wakeup.event.set)
             )
+            stack.enter_context(self._hiring.going_on())
             for work in (self._heartbeat(), *(self._repeat(job) for job in self.jobs)):
                 await stack.enter_async_context(beside(work))
             while not self._stopping.is_set():
                 wakeup.event.clear()
                 if not await self._safely(self.claim()):
                     await self._rest()
-            while self._tasks:
-                await asyncio.wait(self._tasks)
+            await self._finish()
+
+    async def _finish(self) -> None:
+        """Let what has begun, and what may still be given to this worker, come to its end."""
+        while under_way := {*self._tasks, *self._hiring.ends}:
+            await asyncio.wait(under_way)
+
+    def _hire(self, effect: Effect) -> None:
+        at(Point.EFFECT_LEASED)
+        self._spawn(Lane.EFFECTS, self._perform(Lane.EFFECTS, effect), effect)
+
+    def _fits(self, effect: NewEffect) -> bool:
+        """Return whether there is room for an effect, and nothing else waits for it."""
+        busy = self._effects_in(Lane.EFFECTS)
+        room = room_for(self.slots, Lane.EFFECTS, busy, self.engine.handlers)
+        return (
+            self._goes_on()
+            and room.slots > 0
+            and room.by_connector.get(effect.connector, 0) < room.connector_cap
+            and room.by_target.get((effect.connector, effect.target), 0) < room.target_cap
+        )
 
     async def _heartbeat(self) -> None:
         """Hold on to what is under way; a worker that cannot say so any more loses it to others."""
@@ -233,7 +255,9 @@ class Worker:
         return len(leased)
 
     def _effects_in(self, lane: Lane) -> list[Effect]:
-        return [work.lease for work in self._busy(lane) if isinstance(work.lease, Effect)]
+        """Return what is under way, and what will be with somebody's commit."""
+        hired = self._hiring.hired if lane is Lane.EFFECTS else []
+        return [*hired, *(work.lease for work in self._busy(lane) if isinstance(work.lease, Effect))]
 
     async def _perform(self, lane: Lane, effect: Effect) -> None:
         """Take an effect through the gate, and then what follows from it, as long as it is leased with its end."""

@@ -14,7 +14,7 @@ from countersign_kyc.standins import build, settings
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from receipts.chain import Leaf, verify_chain
+from receipts.chain import verify_chain
 from tests.bench import Bench, open_bench
 from tests.patience import MINUTE
 
@@ -98,8 +98,7 @@ async def test_filing_needs_two_distinct_people_and_happens_once(case: Case) -> 
     assert run["status"] == "succeeded", run
     assert statuses(run)["additional_information"] == "skipped"
     assert await case.filings() == 1
-    leaves = await case.bench.rows("SELECT leaf FROM audit_leaves WHERE run_id = %s ORDER BY seq", run_id)
-    verify_chain(Leaf(**row["leaf"]) for row in leaves)
+    verify_chain(await case.bench.chain(run_id))
 
 
 async def test_rejection_ends_the_run_and_leaves_a_refusal_receipt(case: Case) -> None:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import psycopg
@@ -14,6 +13,7 @@ from psycopg.rows import DictRow
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
+from receipts.chain import verify_chain
 from runtime.model.effect import LeaseLostError
 from runtime.planning.triggers import AT_ONCE, start_next
 from runtime.store.transactions.run_tx import RunTx
@@ -52,9 +52,7 @@ async def test_what_is_done_to_many_runs_at_one_moment_is_one_commit(bench: Benc
 async def test_what_is_done_to_one_run_twice_goes_in_order_and_keeps_its_chain(bench: Bench) -> None:
     (run_id,) = await _runs(bench, 1)
     await asyncio.gather(*(bench.engine.on_run(run_id, _transaction) for _ in range(3)))
-    leaves = await bench.rows("SELECT seq, prev_hash, hash FROM audit_leaves WHERE run_id = %s ORDER BY seq", run_id)
-    assert [leaf["seq"] for leaf in leaves] == list(range(1, len(leaves) + 1))
-    assert all(after["prev_hash"] == before["hash"] for before, after in pairwise(leaves))
+    verify_chain(await bench.chain(run_id))
     assert await _said(bench, run_id) == 3
 
 

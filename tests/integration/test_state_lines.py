@@ -30,12 +30,10 @@ async def test_every_leaf_is_a_line_with_the_ids_of_what_it_is_about(
     assert (await bench.click("ann", approval, reason=CANARY)).counted
     assert (await bench.click("ben", approval, "reject", reason=CANARY)).counted
     await bench.settle()
-    leaves = [
-        row["leaf"] for row in await bench.rows("SELECT leaf FROM audit_leaves WHERE run_id = %s ORDER BY seq", run_id)
-    ]
+    leaves = await bench.chain(run_id)
     lines = told(caplog)
     assert [(line.seq, line.message, line.actor) for line in lines] == [
-        (leaf["seq"], leaf["event"], leaf["actor"]["id"]) for leaf in leaves
+        (leaf.seq, leaf.event, leaf.actor.id) for leaf in leaves
     ]
     assert {"vote.refused", "vote.counted", "approval.rejected", "run.failed_terminal"} <= {
         line.message for line in lines

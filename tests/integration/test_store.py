@@ -60,7 +60,7 @@ def test_every_table_of_proof_is_insert_only(dsn: str) -> None:
          "uq_waits_step"),
         ("UPDATE effects SET claimed = true, idempotency_key = 'same'", "uq_effects_claimed_key"),
         (("INSERT INTO runs SELECT 'run_2', tenant, trigger_type, trigger_ref, trigger, definition_name,"
-         " definition_version, definition_digest, status, version, requested_by, requester_kind, submitted_by,"
+         " definition_version, status, version, requested_by, requester_kind, submitted_by,"
          " requester_accounts, request_id, salt, writes, audit_seq, audit_hash, error, sealed, created_at,"
          " updated_at, finished_at"
          " FROM runs"), "uq_runs_tenant_trigger_type_trigger_ref"),

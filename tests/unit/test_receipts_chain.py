@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from receipts import canonical
-from receipts.chain import GENESIS, Actor, ChainError, Correlation, Head, Leaf, next_leaf, verify_chain
+from receipts.chain import GENESIS, Actor, ChainError, Correlation, Head, Leaf, in_place, next_leaf, verify_chain
 
 START = datetime(2026, 1, 31, 9, tzinfo=UTC)
 SYSTEM = Actor(id="worker-1", kind="system")
@@ -55,12 +55,17 @@ def test_hash_is_the_leaf_hash_of_rfc_6962_over_the_canonical_leaf() -> None:
     assert CHAIN[0].prev_hash == "0" * 64
 
 
-def test_leaf_is_stored_in_its_canonical_form() -> None:
+def test_what_a_leaf_says_is_its_canonical_form_without_its_place_in_the_chain() -> None:
     data = {"prev_hash": ',"prev_hash":', "text": '","prev_hash":"0', "hash": None}
     correlation = Correlation(run_id="run-1")
     written = next_leaf(HEAD, run_id="run-1", at=START, event="a.b", actor=SYSTEM, correlation=correlation, data=data)
-    assert written.document == canonical.dumps(written.leaf.model_dump())
-    assert verify_chain([*CHAIN, Leaf.model_validate(canonical.loads(written.document))]).seq == len(CHAIN) + 1
+    place = {"run_id", "seq", "prev_hash", "hash"}
+    assert written.said == canonical.dumps(written.leaf.model_dump(exclude=place))
+    rows = [(leaf.seq, leaf.hash, leaf.model_dump(exclude=place)) for leaf in CHAIN]
+    last = (written.leaf.seq, written.leaf.hash, canonical.loads(written.said))
+    leaves = [Leaf.model_validate(leaf) for leaf in in_place("run-1", [*rows, last])]
+    assert leaves == [*CHAIN, written.leaf]
+    assert verify_chain(leaves).seq == len(CHAIN) + 1
 
 
 EDITS: dict[str, Any] = {

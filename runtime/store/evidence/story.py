@@ -11,7 +11,7 @@ import psycopg
 from psycopg import Connection, IsolationLevel
 from psycopg.rows import DictRow, dict_row
 
-from receipts.chain import EVIDENCE_FORMAT
+from receipts.chain import EVIDENCE_FORMAT, in_place
 from receipts.fields import timestamp
 from runtime.model.approval import Vote
 
@@ -42,17 +42,12 @@ def _story(conn: Connection[DictRow], run_id: str) -> Story:
     (run,) = _all(conn, "SELECT * FROM runs WHERE run_id = %s", run_id)
     (definition,) = _all(
         conn,
-        "SELECT canonical FROM definitions WHERE name = %s AND version = %s",
+        "SELECT canonical, digest FROM definitions WHERE name = %s AND version = %s",
         run["definition_name"],
         run["definition_version"],
     )
     sealed = bundle["sealed_seq"]
-    leaves = [
-        row["leaf"]
-        for row in _all(
-            conn, "SELECT leaf FROM audit_leaves WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed
-        )
-    ]
+    leaves = _leaves(conn, run_id, sealed)
     decisions = _all(
         conn,
         "SELECT document, policy_digest FROM policy_decisions WHERE run_id = %s AND seq <= %s ORDER BY seq",
@@ -62,7 +57,7 @@ def _story(conn: Connection[DictRow], run_id: str) -> Story:
     receipts = _all(conn, "SELECT document FROM receipts WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed)
     is_told = leaves[0]["data"].get("format", 1) >= EVIDENCE_FORMAT
     return Story(
-        run=None if is_told else _run(conn, run, leaves, sealed),
+        run=None if is_told else _run(conn, run, definition["digest"], leaves),
         definition=bytes(definition["canonical"]),
         decisions=[row["document"] for row in decisions],
         policies=_policies(conn, {row["policy_digest"] for row in decisions}),
@@ -72,7 +67,14 @@ def _story(conn: Connection[DictRow], run_id: str) -> Story:
     )
 
 
-def _run(conn: Connection[DictRow], run: DictRow, leaves: list[dict[str, Any]], sealed: int) -> dict[str, Any]:
+def _leaves(conn: Connection[DictRow], run_id: str, sealed: int) -> list[dict[str, Any]]:
+    rows = _all(
+        conn, "SELECT seq, hash, leaf FROM audit_leaves WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed
+    )
+    return in_place(run_id, ((row["seq"], row["hash"].hex(), row["leaf"]) for row in rows))
+
+
+def _run(conn: Connection[DictRow], run: DictRow, digest: str, leaves: list[dict[str, Any]]) -> dict[str, Any]:
     steps = _all(conn, "SELECT * FROM steps WHERE run_id = %s ORDER BY position", run["run_id"])
     waits = _all(conn, "SELECT * FROM waits WHERE run_id = %s ORDER BY created_at", run["run_id"])
     return {
@@ -81,7 +83,7 @@ def _run(conn: Connection[DictRow], run: DictRow, leaves: list[dict[str, Any]], 
         "definition": {
             "name": run["definition_name"],
             "version": run["definition_version"],
-            "digest": run["definition_digest"],
+            "digest": digest,
         },
         "trigger": {"type": run["trigger_type"], "ref": run["trigger_ref"]},
         "requested_by": run["requested_by"],
@@ -104,7 +106,7 @@ def _run(conn: Connection[DictRow], run: DictRow, leaves: list[dict[str, Any]], 
             }
             for wait in waits
         ],
-        "sealed_seq": sealed,
+        "sealed_seq": leaves[-1]["seq"],
         "audit_head": leaves[-1]["hash"],
     }
 

@@ -4,7 +4,6 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     Float,
-    Index,
     Table,
     UniqueConstraint,
     text,
@@ -35,7 +34,7 @@ effects = Table(
     words("idempotency_key"),
     words("on_doubt"),
     words("digest"),
-    words("dedupe_key"),  # SHA-256 of (definition, run, step, command): the same plan twice is one row
+    words("dedupe_key"),  # 128 bits of SHA-256 of (definition, run, step, command): the same plan twice is one row
     words("correlation_key", server_default=""),
     Column("timeout_s", Float, nullable=False),
     Column("settles_s", Float, nullable=False),  # after the timeout a request may land for that long
@@ -57,7 +56,7 @@ effects = Table(
     words("decision_id", nullable=True),
     words("error", server_default=""),
     moment("created_at"),
-    UniqueConstraint("dedupe_key"),
+    UniqueConstraint("run_id", "dedupe_key"),
     one_of("status", EffectStatus),
     # one effect at a time acts under a key
     partial("uq_effects_claimed_key", "tenant", "idempotency_key", where="claimed", unique=True),
@@ -70,7 +69,6 @@ effects = Table(
         where="status IN ('pending', 'held') OR status = 'in_doubt' AND NOT asked",
     ),
     partial("ix_effects_leased", "lease_expires_at", where="status = 'leased'"),
-    Index("ix_effects_run", "run_id"),
     # what holds something that nobody may see
     partial("ix_effects_hiding", "run_id", where="hides AND forgotten IS NULL"),
     CheckConstraint("(status = 'leased') = (lease_owner IS NOT NULL)", name="lease"),

@@ -6,11 +6,11 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    LargeBinary,
     PrimaryKeyConstraint,
     String,
     Table,
     Text,
-    UniqueConstraint,
     text,
 )
 
@@ -24,16 +24,15 @@ policy_texts = Table(
 policy_decisions = Table(
     "policy_decisions",
     metadata,
-    words("decision_id", primary_key=True),
+    words("decision_id"),
     run_id(),
     Column("effect_id", Text, ForeignKey("effects.effect_id"), nullable=False),
     number("seq"),  # of the audit leaf that names it
     words("outcome"),
     document("document"),
-    words("digest"),
     Column("policy_digest", Text, ForeignKey("policy_texts.digest"), nullable=False),
     moment("at"),
-    UniqueConstraint("run_id", "seq"),
+    PrimaryKeyConstraint("run_id", "seq"),
     CheckConstraint("outcome IN ('allow', 'deny', 'needs_approval')", name="outcome"),
 )
 
@@ -41,7 +40,7 @@ policy_decisions = Table(
 receipts = Table(
     "receipts",
     metadata,
-    words("receipt_id", primary_key=True),
+    words("receipt_id"),
     run_id(),
     words("tenant"),
     Column("effect_id", Text, ForeignKey("effects.effect_id"), nullable=False),
@@ -51,10 +50,9 @@ receipts = Table(
     words("outcome"),
     document("document"),
     document("response", nullable=True),  # what a repeat is answered with; not part of the evidence
-    words("digest"),
     moment("at"),
     CheckConstraint("outcome IN ('success', 'failure', 'refusal', 'in_doubt')", name="outcome"),
-    UniqueConstraint("run_id", "seq"),
+    PrimaryKeyConstraint("run_id", "seq"),
     partial("uq_receipts_success", "tenant", "idempotency_key", where="outcome = 'success'", unique=True),
 )
 
@@ -64,12 +62,11 @@ audit_leaves = Table(
     metadata,
     run_id(),
     number("seq"),
-    words("prev_hash"),
-    words("hash"),
-    document("leaf"),
+    Column("hash", LargeBinary, nullable=False),
+    document("leaf"),  # what it says; its place in the chain are the other columns, and the hash of the one before
     PrimaryKeyConstraint("run_id", "seq"),
     CheckConstraint("seq >= 1", name="seq"),
-    CheckConstraint("length(hash) = 64 AND length(prev_hash) = 64", name="hashes"),
+    CheckConstraint("length(hash) = 32", name="hash"),
 )
 
 

@@ -24,7 +24,6 @@ runs = Table(
     document("trigger"),
     words("definition_name"),
     number("definition_version"),
-    words("definition_digest"),
     words("status"),
     number("version", 0),  # of the snapshot: rises with every commit
     words("requested_by"),

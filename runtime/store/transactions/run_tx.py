@@ -30,8 +30,8 @@ SYSTEM = Actor(id="countersign", kind="system")
 _LEAVES = Kind(
     "leaves",
     "audit_leaves",
-    "INSERT INTO audit_leaves (run_id, seq, prev_hash, hash, leaf) SELECT * FROM {r}",
-    (("run_id", "text"), ("seq", "int"), ("prev_hash", "text"), ("hash", "text"), ("leaf", "json")),
+    "INSERT INTO audit_leaves (run_id, seq, hash, leaf) SELECT * FROM {r}",
+    (("run_id", "text"), ("seq", "int"), ("hash", "bytea"), ("leaf", "json")),
     key=2,
 )
 _RUNS = Kind(
@@ -79,7 +79,7 @@ class RunTx:
     settings_privacy: Privacy
     loads: Loads
     leaves: list[Written] = field(default_factory=list)
-    slot: Slot | None = None  # of the worker that writes, free with the commit
+    slot: Slot | None = None  # of a worker, free with the commit
 
     _privacy: Privacy | None = None
 
@@ -110,6 +110,15 @@ class RunTx:
             yield
         finally:
             self.request_id = before
+
+    @contextmanager
+    def freeing(self, slot: Slot | None) -> Iterator[None]:
+        """Let what is proposed in the block have the slot; the next piece of work on this run has its own."""
+        self.slot = slot
+        try:
+            yield
+        finally:
+            self.slot = None
 
     @property
     def is_over(self) -> bool:
@@ -175,8 +184,7 @@ class RunTx:
         leaves = [written.leaf for written in self.leaves]
         for written in self.leaves:
             leaf = written.leaf
-            row = (self.run_id, leaf.seq, leaf.prev_hash, leaf.hash, written.document.decode())
-            await self.conn.gather(_LEAVES, row)
+            await self.conn.gather(_LEAVES, (self.run_id, leaf.seq, f"\\x{leaf.hash}", written.said.decode()))
         chain = (self.head.seq, self.head.hash)
         run = (self.status, self.error, self.writes, *chain, self.hides, self.now, self.is_over)
         await self.conn.gather(_RUNS, (self.run_id, *run))

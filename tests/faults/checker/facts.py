@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
+from tests.faults.checker.canonical import digest
 from tests.faults.world.history import read
 
 Row = dict[str, Any]
@@ -21,7 +22,7 @@ _TABLES = {
     "decisions": "SELECT *, extract(epoch FROM at)::float AS at_s FROM policy_decisions",
     "approvals": "SELECT * FROM approvals",
     "votes": "SELECT *, extract(epoch FROM at)::float AS at_s FROM votes",
-    "leaves": "SELECT run_id, seq, prev_hash, hash, leaf FROM audit_leaves ORDER BY run_id, seq",
+    "leaves": "SELECT run_id, seq, encode(hash, 'hex') AS hash, leaf FROM audit_leaves ORDER BY run_id, seq",
     "notifications": "SELECT notification_id, kind, status FROM notifications",
     "bundles": "SELECT * FROM evidence_bundles",
 }
@@ -80,4 +81,6 @@ def gather(dsn: str, histories: Path) -> Facts:
 def facts_of(conn: psycopg.Connection[Row], histories: Path) -> Facts:
     """Read it all, the database as a connection sees it."""
     tables = {name: conn.execute(query.encode()).fetchall() for name, query in _TABLES.items()}
+    for row in (*tables["receipts"], *tables["decisions"]):
+        row["digest"] = digest(row["document"])
     return Facts(read(histories), tables)

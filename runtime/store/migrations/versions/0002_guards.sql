@@ -41,7 +41,7 @@ $$;
 -- `write_once`: what is told at the beginning; the program has no right to update these columns at all.
 -- They fire only where a statement names such a column, so they cost the others nothing.
 CREATE TRIGGER write_once BEFORE UPDATE OF
-    run_id, tenant, trigger_type, trigger_ref, definition_name, definition_version, definition_digest,
+    run_id, tenant, trigger_type, trigger_ref, definition_name, definition_version,
     requested_by, requester_kind, submitted_by, requester_accounts, request_id, salt, created_at
     ON runs FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 

@@ -19,6 +19,7 @@ PARTS = (
     "approvals",
     "gate",
     "growth",
+    "bytes",
     "guards",  # stays the last: it guards what the others made
 )
 
