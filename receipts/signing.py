@@ -29,7 +29,11 @@ class PublicKey:
     @property
     def key_id(self) -> str:
         """Name the key; a hint for people, never a reason to trust."""
-        return hashlib.sha256(self._encoded(serialization.Encoding.DER)).hexdigest()
+        return hashlib.sha256(self.der()).hexdigest()
+
+    def der(self) -> bytes:
+        """Return the DER SubjectPublicKeyInfo."""
+        return self._encoded(serialization.Encoding.DER)
 
     def pem(self) -> bytes:
         """Return the key as it stands in its file."""
@@ -73,6 +77,25 @@ def load_or_create(path: Path) -> SigningKey:
     return key
 
 
+def load(path: Path) -> SigningKey:
+    """Return the key in a PEM file."""
+    return SigningKey(_load_private(path))
+
+
+def replace(path: Path) -> SigningKey:
+    """Put a new key in the place of the one in `path`, and return it. The old one is gone, if nobody has kept it.
+
+    Wherever this is cut off, one key stands in the file, and its public half beside it or missing, to be made anew.
+    """
+    key = SigningKey(Ed25519PrivateKey.generate())
+    beside = public_path(path)
+    private, public = _draft(path, _private_pem(key.key), 0o600), _draft(beside, key.public.pem(), 0o644)
+    beside.unlink(missing_ok=True)
+    private.replace(path)
+    public.replace(beside)
+    return key
+
+
 def load_public(path: Path) -> PublicKey:
     """Return the Ed25519 public key in a PEM file."""
     try:
@@ -106,15 +129,21 @@ def _load_private(path: Path) -> Ed25519PrivateKey:
 
 def _write_new(path: Path, data: bytes, mode: int) -> None:
     """Let `path` appear at once with all of `data`; where it already exists, leave it."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    draft = _draft(path, data, mode)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
         os.link(draft, path)
     except FileExistsError:
         pass
     finally:
         draft.unlink()
+
+
+def _draft(path: Path, data: bytes, mode: int) -> Path:
+    """Write the data to a new file beside `path`, for good, and return it."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    return draft

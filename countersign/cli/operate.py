@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,8 +11,9 @@ from countersign.compose.directory import load_directory
 from countersign.config.directory import Directory
 from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings, required
+from receipts.register import Entry
 from runtime.clock import utc_now
-from runtime.desk import inspection
+from runtime.desk import inspection, keys
 from runtime.desk.inspection import OpenBundle
 from runtime.desk.operator import OperatorDesk, UnknownEffectError, UnknownPersonError
 
@@ -102,3 +103,28 @@ def _fetch(settings: Settings, location: str, sha256: str, to: Path) -> None:
             file.write(data)
     except OSError as error:
         raise OperateError(f"{to} cannot be written: {error.strerror}") from error
+
+
+async def register_of_keys(settings: Settings) -> tuple[Sequence[Entry], dict[str, int]]:
+    """Return the tenant's register of signing keys, and for how many bundles each is still needed."""
+    async with connected(settings) as conn:
+        return await keys.register_of(conn, settings.tenant), await keys.needed_by(conn, settings.tenant)
+
+
+async def rotate_key(settings: Settings) -> Sequence[Entry]:
+    """Have a new key seal what is begun from now on; return the register."""
+    from evidence.bundle.ring import KeyRing
+
+    async with connected(settings) as conn:
+        ring = KeyRing(settings.key_path)
+        await keys.register_key(conn, settings.tenant, ring.keys().current, utc_now())
+        return await keys.register_key(conn, settings.tenant, ring.rotate(), utc_now())
+
+
+async def revoke_key(settings: Settings, key_id: str, why: str) -> Sequence[Entry]:
+    """Put on record that a key counts no more from now on; return the register. Raise RegisterError."""
+    from evidence.bundle.ring import KeyRing
+
+    async with connected(settings) as conn:
+        current = KeyRing(settings.key_path).keys().current
+        return await keys.revoke_key(conn, settings.tenant, key_id, current, utc_now(), why)

@@ -6,8 +6,8 @@ from countersign.config.settings import Settings
 from evidence.archive.archive import Archive
 from evidence.archive.local import LocalArchive
 from evidence.archive.retention import Retention
+from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
-from receipts.signing import load_or_create
 from runtime.clock import Clock
 from runtime.desk.evidence import EvidenceDesk
 from runtime.engine import Engine
@@ -31,8 +31,10 @@ def make_retention(settings: Settings) -> Retention:
 
 
 def make_sealer(settings: Settings, engine: Engine) -> Sealer:
-    """Return the worker's job that seals evidence; its key is made on first use."""
-    return Sealer(EvidenceDesk(engine), make_archive(settings, engine.clock), load_or_create(settings.key_path))
+    """Return the worker's job that seals evidence; its key is made where there is none. Raise KeyFileError."""
+    ring = KeyRing(settings.key_path)
+    ring.keys()  # what is wrong with the files is said at the start
+    return Sealer(EvidenceDesk(engine), make_archive(settings, engine.clock), ring)
 
 
 def make_s3(settings: Settings) -> "S3Client":

@@ -8,6 +8,7 @@ from datetime import timedelta
 from evidence.archive.archive import Archive, Stored
 from evidence.bundle.build import Sealed, build
 from evidence.bundle.dossier import Dossier
+from evidence.bundle.ring import KeyRing
 from evidence.errors import EvidenceError
 from receipts.signing import SigningKey
 from runtime.desk.evidence import EvidenceDesk, KeptBundle, Story
@@ -30,15 +31,16 @@ class Sealer:
 
     desk: EvidenceDesk
     archive: Archive
-    key: SigningKey
+    ring: KeyRing
 
     async def __call__(self) -> int:
         """Seal what is ready; return how many bundles were stored."""
-        lease = await self.desk.next_bundle(LEASE)
+        keys = await asyncio.to_thread(self.ring.keys)
+        lease = await self.desk.next_bundle(LEASE, keys.current, keys.ids)
         if lease is None:
             return 0
         try:
-            await self._seal(lease.run_id)
+            await self._seal(lease.run_id, keys.of(lease.key_id))
         except Exception as error:  # whatever it is stands with the run, and it is tried again
             text = " ".join((str(error) if isinstance(error, EvidenceError) else repr(error)).split())
             pause = await self.desk.mark_failed(lease, text)
@@ -48,15 +50,15 @@ class Sealer:
             return 0
         return 1
 
-    async def _seal(self, run_id: str) -> None:
+    async def _seal(self, run_id: str, key: SigningKey) -> None:
         await self.desk.forget(run_id)
         story = await self.desk.story(run_id)
-        sealed, stored = await asyncio.to_thread(self._store, run_id, story)
+        sealed, stored = await asyncio.to_thread(self._store, run_id, story, key)
         bundle = KeptBundle(sealed.sha256, len(sealed.data), stored.location, stored.version_id, stored.retention_until)
         await self.desk.mark_stored(run_id, bundle)
 
-    def _store(self, run_id: str, story: Story) -> tuple[Sealed, Stored]:
-        sealed = seal(story, self.key)
+    def _store(self, run_id: str, story: Story, key: SigningKey) -> tuple[Sealed, Stored]:
+        sealed = seal(story, key)
         at(Point.ARCHIVE_PUTTING)
         stored = self.archive.put(f"{run_id}.zip", sealed.data, sealed.sha256)
         at(Point.ARCHIVE_PUT)

@@ -1,11 +1,14 @@
 """The counter at which evidence is collected: finished runs, their stories, and where their bundles are kept."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from receipts.chain import EVIDENCE_BEGUN
+from receipts.signing import SigningKey
 from runtime.definitions.model import Retry
+from runtime.desk.keys import signs
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.model.json_limits import error_text
@@ -42,24 +45,30 @@ class EvidenceDesk:
 
     engine: Engine
 
-    async def next_bundle(self, lease: timedelta) -> BundleLease | None:
-        """Return a run to seal within the lease, or None."""
+    async def next_bundle(self, lease: timedelta, key: SigningKey, held: Sequence[str]) -> BundleLease | None:
+        """Return a run to seal within the lease, with one of the keys that are `held`, or None.
+
+        What is begun is begun with `key`, unless another has followed it.
+        """
         async with self.engine.pool.connection() as conn:
-            await self._begin(conn)
-            leased = await stored.lease_bundle(conn, self.engine.tenant, lease)
+            await self._begin(conn, key)
+            leased = await stored.lease_bundle(conn, self.engine.tenant, lease, held)
         if leased is not None:
             at(Point.BUNDLE_BEGUN)
         return leased
 
-    async def _begin(self, conn: Conn) -> None:
+    async def _begin(self, conn: Conn, key: SigningKey) -> None:
         """Begin the bundles of runs that are ready, each with the leaf that is its bundle's last."""
+        engine, key_id = self.engine, key.public.key_id
         async with conn.transaction():
-            if run_ids := await stored.next_over(conn, self.engine.tenant):
-                for tx in (await self.engine.lock_runs(conn, run_ids, wait=True)).values():
-                    tx.leaf(EVIDENCE_BEGUN, {})
-                    await tx.flush()
-                await stored.open_bundles(conn, run_ids)
-                at(Point.BUNDLE_BEGINNING)
+            run_ids = await stored.next_over(conn, engine.tenant)
+            if not run_ids or not await signs(conn, engine.tenant, key, engine.clock()):
+                return
+            for tx in (await engine.lock_runs(conn, run_ids, wait=True)).values():
+                tx.leaf(EVIDENCE_BEGUN, {"key_id": key_id})
+                await tx.flush()
+            await stored.open_bundles(conn, run_ids, key_id)
+            at(Point.BUNDLE_BEGINNING)
 
     async def forget(self, run_id: str) -> None:
         """Take out of the run's rows what nobody may see: its steps are done with it."""

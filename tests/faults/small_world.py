@@ -9,9 +9,9 @@ from typing import Any
 
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
+from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
 from policy.client import OpaEngine
-from receipts.signing import load_or_create
 from runtime.desk.evidence import EvidenceDesk
 from runtime.gate import gate
 from runtime.handlers import Call, JsonObject
@@ -102,7 +102,7 @@ class SmallWorld:
         sealer = Sealer(
             EvidenceDesk(self.bench.engine),
             LocalArchive(self.folder / "evidence"),
-            load_or_create(self.folder / "keys/evidence.pem"),
+            KeyRing(self.folder / "keys/evidence.pem"),
         )
         while await sealer():
             await self.bench.settle()

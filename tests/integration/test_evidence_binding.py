@@ -80,9 +80,10 @@ async def sealed(bench: Bench, tmp_path: Path) -> Sealed:
     await cards.remember(approval, "C1", "1.0", CARDS[1])
     assert (await bench.click("ben", approval)).counted
     await bench.settle()
-    assert await EvidenceDesk(bench.engine).next_bundle(timedelta(minutes=2)) is not None
     path = tmp_path / "keys/evidence.pem"
-    return Sealed(bench, run_id, load_or_create(path), public_path(path))
+    key = load_or_create(path)
+    assert await EvidenceDesk(bench.engine).next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None
+    return Sealed(bench, run_id, key, public_path(path))
 
 
 @pytest.mark.parametrize("name", FORGED)

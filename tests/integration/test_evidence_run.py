@@ -12,6 +12,7 @@ from evidence.archive.archive import Archive
 from evidence.archive.local import LocalArchive
 from evidence.archive.retention import Retention
 from evidence.archive.s3 import S3Archive
+from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer, seal
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
@@ -73,7 +74,7 @@ class Office:
 def office(bench: Bench, archive: Archive, tmp_path: Path) -> Office:
     path = tmp_path / "keys" / "evidence.pem"
     key = load_or_create(path)
-    worker = Worker(bench.engine, jobs=[Sealer(EvidenceDesk(bench.engine), archive, key)])
+    worker = Worker(bench.engine, jobs=[Sealer(EvidenceDesk(bench.engine), archive, KeyRing(path))])
     return Office(replace(bench, worker=worker), archive, key, public_path(path))
 
 
@@ -223,7 +224,7 @@ async def test_an_archive_that_is_away_delays_the_seal_and_loses_nothing(bench: 
     path = tmp_path / "keys" / "evidence.pem"
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where a folder should be")
-    away = Sealer(EvidenceDesk(bench.engine), LocalArchive(blocked / "evidence"), load_or_create(path))
+    away = Sealer(EvidenceDesk(bench.engine), LocalArchive(blocked / "evidence"), KeyRing(path))
     run_id = await _filed(replace(bench, worker=Worker(bench.engine, jobs=[away])))
     rows = await bench.rows("SELECT sha256 FROM evidence_bundles WHERE run_id = %s", run_id)
     assert rows == [{"sha256": None}]

@@ -11,8 +11,8 @@ from psycopg_pool import PoolTimeout
 
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
+from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
-from receipts.signing import load_or_create
 from runtime.desk.desk import EngineDesk
 from runtime.desk.evidence import EvidenceDesk
 from runtime.store.database.pool import Pool, make_pool
@@ -71,7 +71,7 @@ async def test_runs_approvals_and_evidence_come_to_their_end_through_it(
     assert (await through.run(filing))["status"] == "succeeded"
     assert len(targets.file.calls) == 1
     assert await through.rows("SELECT DISTINCT status FROM runs") == [{"status": "succeeded"}]
-    sealer = Sealer(EvidenceDesk(engine), LocalArchive(tmp_path), load_or_create(tmp_path / "key.pem"))
+    sealer = Sealer(EvidenceDesk(engine), LocalArchive(tmp_path), KeyRing(tmp_path / "key.pem"))
     assert sum([await sealer() for _ in range(RUNS + 2)]) == RUNS + 1
 
 

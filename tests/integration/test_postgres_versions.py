@@ -11,9 +11,9 @@ from countersign.checks.directory import database as check_database
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
+from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
 from policy.client import OpaEngine
-from receipts.signing import load_or_create
 from runtime.clock import utc_now
 from runtime.desk.evidence import EvidenceDesk
 from runtime.store.database.migrate import migrate
@@ -49,7 +49,7 @@ async def test_a_run_with_approvals_is_done_and_sealed(
                     assert (await bench.click(person, await bench.approval_id())).counted
                 await bench.settle()
                 assert (await bench.run(run_id))["status"] == "succeeded"
-                key = load_or_create(tmp_path / "key.pem")
+                key = KeyRing(tmp_path / "key.pem")
                 assert await Sealer(EvidenceDesk(bench.engine), LocalArchive(tmp_path), key)() == 1
 
 

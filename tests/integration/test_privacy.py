@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
+from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
 from evidence.verify.verify import verify
 from evidence.zipform import unpack
 from policy.client import OpaEngine
 from receipts.chain import Actor
-from receipts.signing import load_or_create, public_path
+from receipts.signing import public_path
 from runtime.desk.evidence import EvidenceDesk
 from runtime.handlers import (
     Call,
@@ -214,7 +215,7 @@ async def staged(
         open_bench(dsn, policy, [PACK], handlers(echo)) as bench,
     ):
         key = folder / "keys" / "evidence.pem"
-        sealer = Sealer(EvidenceDesk(bench.engine), LocalArchive(folder / "evidence"), load_or_create(key))
+        sealer = Sealer(EvidenceDesk(bench.engine), LocalArchive(folder / "evidence"), KeyRing(key))
         yield Stage(bench, dict.fromkeys(HIDDEN, ""), sealer, public_path(key), log)
 
 

@@ -25,7 +25,18 @@ from tests.patience import MINUTE
 
 RECORDS = {
     *INSERT_ONLY,
-    *("runs", "steps", "waits", "approvals", "effects", "notifications", "evidence_bundles", "tenants", "directories"),
+    *(
+        "runs",
+        "steps",
+        "waits",
+        "approvals",
+        "effects",
+        "notifications",
+        "evidence_bundles",
+        "tenants",
+        "directories",
+        "signing_keys",
+    ),
 }
 WORKING = set(metadata.tables) - RECORDS
 LOGINS = {"owner": "test_owner", "reader": "test_reader"}

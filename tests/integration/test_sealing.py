@@ -16,11 +16,12 @@ from countersign.config.settings import Settings
 from evidence.archive.local import LocalArchive
 from evidence.archive.retention import Retention
 from evidence.archive.s3 import S3Archive
+from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer, seal
 from evidence.verify.verify import verify
 from receipts.signing import SigningKey, load_or_create, public_path
 from runtime.clock import utc_now
-from runtime.desk.evidence import PAUSES, EvidenceDesk
+from runtime.desk.evidence import PAUSES, BundleLease, EvidenceDesk
 from runtime.desk.operator import OperatorDesk
 from runtime.handlers import Call, JsonObject, OutcomeUnknownError, RefusedError, TransientError
 from runtime.inbox import inbox
@@ -44,7 +45,7 @@ class Office:
 
     @property
     def sealer(self) -> Sealer:
-        return Sealer(EvidenceDesk(self.bench.engine), LocalArchive(self.folder), self.key)
+        return Sealer(EvidenceDesk(self.bench.engine), LocalArchive(self.folder), KeyRing(self.settings.key_path))
 
     @contextmanager
     def away(self) -> Iterator[None]:
@@ -123,7 +124,7 @@ async def test_fault_of_our_own_while_sealing_is_kept_and_tried_again_too(
 
 async def test_worker_whose_clock_is_20_minutes_behind_seals_what_another_began(office: Office) -> None:
     run_id = await noted(office.bench)
-    assert await EvidenceDesk(office.bench.engine).next_bundle(timedelta(0))
+    assert await _lease(office)
     engine = replace(office.bench.engine, clock=lambda: office.bench.clock() - timedelta(minutes=20))
     assert await replace(office.sealer, desk=EvidenceDesk(engine))() == 1
     assert (await office.row(run_id))["stored_at"]
@@ -187,8 +188,12 @@ async def test_a_story_is_read_the_same_again(office: Office) -> None:
     assert await _story(office, run_id) == await EvidenceDesk(office.bench.engine).story(run_id)
 
 
+async def _lease(office: Office) -> BundleLease | None:
+    return await EvidenceDesk(office.bench.engine).next_bundle(timedelta(0), office.key, [office.key.public.key_id])
+
+
 async def _story(office: Office, run_id: str) -> Any:
-    lease = await EvidenceDesk(office.bench.engine).next_bundle(timedelta(0))
+    lease = await _lease(office)
     assert lease
     assert lease.run_id == run_id
     return await EvidenceDesk(office.bench.engine).story(run_id)

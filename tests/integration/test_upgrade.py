@@ -9,10 +9,11 @@ import pytest
 from bot.cards.wording import result_words
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
+from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
-from receipts.signing import load_or_create, public_path
+from receipts.signing import public_path
 from runtime.desk.evidence import EvidenceDesk
 from runtime.store.database.migrate import migrate
 from tests.bench import Bench, open_bench
@@ -74,7 +75,7 @@ async def test_what_the_first_release_left_open_is_finished_and_sealed_by_this_o
         after = await _runs(bench)
         assert {status for _, status in after.values()} == {"succeeded"}
         key = tmp_path / "keys/evidence.pem"
-        sealer = Sealer(EvidenceDesk(bench.engine), LocalArchive(tmp_path / "evidence"), load_or_create(key))
+        sealer = Sealer(EvidenceDesk(bench.engine), LocalArchive(tmp_path / "evidence"), KeyRing(key))
         while await sealer():
             pass
         for run_id, _ in after.values():

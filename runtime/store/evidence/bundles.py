@@ -21,9 +21,13 @@ _SETTLED = [status for status in EffectStatus if is_final(EFFECT, status)]
 
 @dataclass(frozen=True)
 class BundleLease:
-    """A bundle that this process builds and stores; `tries` counts from 1 and includes this one."""
+    """A bundle that this process builds and stores; `tries` counts from 1 and includes this one.
+
+    `key_id` is the key that signs it, None where it was begun before there was a register.
+    """
 
     run_id: str
+    key_id: str | None
     tries: int
 
 
@@ -71,36 +75,40 @@ async def next_over(conn: Conn, tenant: str) -> list[str]:
     return [row["run_id"] for row in rows]
 
 
-async def open_bundles(conn: Conn, run_ids: Sequence[str]) -> None:
-    """Begin the bundles of these runs: their chains as they end now are what is sealed."""
+async def open_bundles(conn: Conn, run_ids: Sequence[str], key_id: str) -> None:
+    """Begin the bundles of these runs: their chains as they end now are what is sealed, with this key."""
     await conn.execute(
         """
         WITH begun AS (
             UPDATE runs SET sealed = true WHERE run_id = ANY(%s) RETURNING run_id, audit_seq
         )
-        INSERT INTO evidence_bundles (run_id, sealed_seq, sealed_cards, created_at, next_try_at)
-        SELECT run_id, audit_seq,
+        INSERT INTO evidence_bundles (run_id, key_id, sealed_seq, sealed_cards, created_at, next_try_at)
+        SELECT run_id, %s, audit_seq,
                coalesce((SELECT json_object_agg(approval_id, json_array_length(cards))
                            FROM approvals a WHERE a.run_id = begun.run_id), '{}'),
                clock_timestamp(), clock_timestamp()
           FROM begun
         """,
-        (list(run_ids),),
+        (list(run_ids), key_id),
     )
 
 
-async def lease_bundle(conn: Conn, tenant: str, lasts: timedelta) -> BundleLease | None:
-    """Take one bundle to build; building it twice gives the same bytes, so no fence is needed."""
+async def lease_bundle(conn: Conn, tenant: str, lasts: timedelta, key_ids: Sequence[str]) -> BundleLease | None:
+    """Take one bundle to build, of those that one of these keys signs.
+
+    Building it twice gives the same bytes, so no fence is needed.
+    """
     row = await (
         await conn.execute(
             """
             UPDATE evidence_bundles SET next_try_at = clock_timestamp() + %s, tries = tries + 1
              WHERE run_id = (SELECT b.run_id FROM evidence_bundles b JOIN runs r USING (run_id)
                               WHERE r.tenant = %s AND b.stored_at IS NULL AND b.next_try_at <= clock_timestamp()
+                                AND (b.key_id IS NULL OR b.key_id = ANY(%s))
                               ORDER BY b.next_try_at LIMIT 1 FOR UPDATE OF b SKIP LOCKED)
-            RETURNING run_id, tries
+            RETURNING run_id, key_id, tries
             """,
-            (lasts, tenant),
+            (lasts, tenant, list(key_ids)),
         )
     ).fetchone()
     return BundleLease(**row) if row else None

@@ -10,7 +10,14 @@ from runtime.store.tables.definitions import definitions, tenants
 from runtime.store.tables.directory import actors, directories, slack_accounts
 from runtime.store.tables.effects import effects
 from runtime.store.tables.inbox import notifications, waits
-from runtime.store.tables.records import audit_leaves, evidence_bundles, policy_decisions, policy_texts, receipts
+from runtime.store.tables.records import (
+    audit_leaves,
+    evidence_bundles,
+    policy_decisions,
+    policy_texts,
+    receipts,
+    signing_keys,
+)
 from runtime.store.tables.runs import runs, steps
 
 __all__ = [
@@ -29,6 +36,7 @@ __all__ = [
     "policy_texts",
     "receipts",
     "runs",
+    "signing_keys",
     "slack_accounts",
     "steps",
     "tenants",

@@ -11,6 +11,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
     text,
 )
 
@@ -83,10 +84,24 @@ evidence_bundles = Table(
     moment("created_at"),
     moment("next_try_at"),
     moment("stored_at", nullable=True),
+    words("key_id", nullable=True),  # of the key that seals it; None where it was begun before there was a register
     number("tries", 0),  # to build and store it
     words("error", server_default=""),  # of the last try
     # how many cards each approval had when the sealing began
     Column("sealed_cards", JSON, nullable=False, server_default=text("'{}'")),
     CheckConstraint("(stored_at IS NULL) = (sha256 IS NULL)", name="stored"),
     partial("ix_evidence_bundles_open", "next_try_at", where="stored_at IS NULL"),
+)
+
+
+# the register of keys; each entry is vouched for by a later key
+signing_keys = Table(
+    "signing_keys",
+    metadata,
+    Column("tenant", Text, ForeignKey("tenants.tenant"), nullable=False),
+    number("number"),  # from 1, in the order in which they came to sign
+    words("key_id"),
+    document("entry"),
+    PrimaryKeyConstraint("tenant", "number"),
+    UniqueConstraint("tenant", "key_id"),
 )

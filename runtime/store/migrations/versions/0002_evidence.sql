@@ -11,3 +11,15 @@ ALTER TABLE evidence_bundles
     ADD COLUMN tries INTEGER DEFAULT 0 NOT NULL,
     ADD COLUMN error TEXT DEFAULT '' NOT NULL,
     ADD COLUMN sealed_cards JSON DEFAULT '{}' NOT NULL;
+
+-- which key seals a bundle is known when its sealing begins, and which key signed when stands in the register
+ALTER TABLE evidence_bundles ADD COLUMN key_id TEXT;
+CREATE TABLE signing_keys (
+    tenant TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    key_id TEXT NOT NULL,
+    entry JSON NOT NULL,
+    CONSTRAINT pk_signing_keys PRIMARY KEY (tenant, number),
+    CONSTRAINT uq_signing_keys_tenant_key_id UNIQUE (tenant, key_id),
+    CONSTRAINT fk_signing_keys_tenant FOREIGN KEY (tenant) REFERENCES tenants (tenant)
+);

@@ -24,13 +24,14 @@ DECLARE
     kept TEXT;
 BEGIN
     FOREACH kept IN ARRAY ARRAY['audit_leaves', 'policy_decisions', 'policy_texts', 'receipts', 'votes', 'definitions',
-        'runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles', 'tenants', 'directories']
+        'runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles', 'tenants', 'directories',
+        'signing_keys']
     LOOP
         EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON %I
                         FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate()', kept);
     END LOOP;
     FOREACH kept IN ARRAY ARRAY['runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles',
-        'tenants', 'directories']
+        'tenants', 'directories', 'signing_keys']
     LOOP
         EXECUTE format('CREATE TRIGGER no_delete BEFORE DELETE ON %I
                         FOR EACH ROW EXECUTE FUNCTION refuse_delete()', kept);
@@ -65,8 +66,11 @@ CREATE TRIGGER write_once BEFORE UPDATE OF
     notification_id, tenant, kind, dedupe_key, correlation_key, actor, request_id, received_at
     ON notifications FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
-CREATE TRIGGER write_once BEFORE UPDATE OF run_id, sealed_seq, sealed_cards, created_at
+CREATE TRIGGER write_once BEFORE UPDATE OF run_id, sealed_seq, sealed_cards, key_id, created_at
     ON evidence_bundles FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER write_once BEFORE UPDATE OF tenant, number, key_id
+    ON signing_keys FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, salt
     ON tenants FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();

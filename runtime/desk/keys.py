@@ -1,0 +1,44 @@
+"""The counter at which signing keys are registered: which key seals from now on, and which counts no more."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from receipts.register import Entry, RegisterError, entry, revoked, succeeded
+from receipts.signing import SigningKey
+from runtime.store.database.pool import Conn
+from runtime.store.evidence import keys
+from runtime.store.evidence.keys import needed_by, newest_key, register_of
+
+__all__ = ["Entry", "RegisterError", "needed_by", "register_key", "register_of", "revoke_key", "signs"]
+
+
+async def signs(conn: Conn, tenant: str, key: SigningKey, now: datetime) -> bool:
+    """Return whether this is the key that seals, and register it where nobody has seen it yet.
+
+    A key that another has followed seals only what was begun with it.
+    """
+    if await newest_key(conn, tenant) == key.public.key_id:
+        return True
+    return (await register_key(conn, tenant, key, now))[-1].id == key.public.key_id
+
+
+async def register_key(conn: Conn, tenant: str, key: SigningKey, now: datetime) -> Sequence[Entry]:
+    """Return the register, in which the key stands now; a new one vouches for the one before it."""
+    async with conn.transaction():
+        register = await keys.lock_register(conn, tenant)
+        if key.public.key_id in {one.id for one in register}:
+            return register
+        if register:
+            register = succeeded(register, key, now)
+        else:
+            register = [entry(key.public, await keys.sealing_since(conn, tenant, now))]
+        await keys.keep_register(conn, tenant, register)
+    return register
+
+
+async def revoke_key(conn: Conn, tenant: str, key_id: str, by: SigningKey, now: datetime, why: str) -> Sequence[Entry]:
+    """Put on record that a key counts no more from now on; raise RegisterError where it cannot be so."""
+    async with conn.transaction():
+        register = revoked(await keys.lock_register(conn, tenant), key_id, by, now, why)
+        await keys.keep_register(conn, tenant, register)
+    return register

@@ -1,0 +1,170 @@
+"""Keys are rotated while evidence is sealed: each bundle has the key with which its sealing began."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.cli import operate
+from countersign.config.settings import Settings
+from evidence.archive.local import LocalArchive
+from evidence.bundle.ring import KeyRing
+from evidence.bundle.sealer import Sealer
+from receipts.register import RegisterError
+from receipts.signing import KeyFileError, load_public, public_path
+from runtime.desk.evidence import EvidenceDesk
+from tests.bench import TENANT, Bench
+
+NOTE = {"text": "a", "api_token": "t"}
+
+
+@dataclass
+class Office:
+    """A bench whose evidence is sealed with keys that are rotated."""
+
+    bench: Bench
+    settings: Settings
+    folder: Path
+
+    @property
+    def ring(self) -> KeyRing:
+        return KeyRing(self.settings.key_path)
+
+    @property
+    def sealer(self) -> Sealer:
+        return Sealer(EvidenceDesk(self.bench.engine), LocalArchive(self.folder), self.ring)
+
+    async def noted(self, count: int = 1) -> None:
+        """Have runs end."""
+        have = len(await self.bench.rows("SELECT 1 FROM runs"))
+        for number in range(have, have + count):
+            await self.bench.start("bench.note", {**NOTE, "incident": f"I{number}"}, ref=f"n{number}")
+        await self.bench.settle()
+
+    async def begun(self) -> None:
+        """Begin to seal all that has ended, and be lost before anything is stored."""
+        keys = self.ring.keys()
+        await EvidenceDesk(self.bench.engine).next_bundle(self.bench.engine.timing.poll * 0, keys.current, keys.ids)
+
+    async def rows(self) -> list[dict[str, Any]]:
+        return await self.bench.rows(
+            "SELECT b.* FROM evidence_bundles b JOIN runs r USING (run_id) ORDER BY r.trigger_ref"
+        )
+
+    async def rotate(self) -> str:
+        """Rotate, and return the id of the new key."""
+        return (await operate.rotate_key(self.settings))[-1].id
+
+
+@pytest.fixture
+def office(bench: Bench, tmp_path: Path, dsn: str) -> Office:
+    return Office(bench, Settings(database_url=dsn, home=tmp_path, tenant=TENANT), tmp_path / "evidence")
+
+
+async def test_what_was_begun_with_a_key_is_sealed_with_it_after_a_rotation(office: Office) -> None:
+    await office.noted()
+    await office.begun()
+    old = office.ring.keys().current.public.key_id
+    new = await office.rotate()
+    await office.noted()
+    while await office.sealer():
+        pass
+    assert [row["key_id"] for row in await office.rows()] == [old, new]
+    assert all(row["stored_at"] for row in await office.rows())
+
+
+async def test_a_bundle_that_was_uploaded_before_a_rotation_is_no_conflict_after_it(office: Office) -> None:
+    await office.noted()
+    await office.begun()
+    (row,) = await office.rows()
+    key = office.ring.keys().current
+    story = await EvidenceDesk(office.bench.engine).story(row["run_id"])
+    await asyncio.to_thread(office.sealer._store, row["run_id"], story, key)
+    await office.rotate()
+    assert await office.sealer() == 1
+    assert (await office.rows())[0]["stored_at"]
+
+
+async def test_a_process_that_still_has_the_old_key_begins_nothing(office: Office, tmp_path: Path) -> None:
+    await office.noted()
+    behind = tmp_path / "behind/evidence.pem"
+    behind.parent.mkdir()
+    assert await office.sealer() == 1
+    behind.write_bytes(office.settings.key_path.read_bytes())
+    behind.chmod(0o600)
+    await office.rotate()
+    await office.noted()
+    assert await replace(office.sealer, ring=KeyRing(behind))() == 0
+    assert len(await office.rows()) == 1
+    assert await office.sealer() == 1
+
+
+async def test_a_process_without_the_key_of_a_bundle_leaves_it_to_others(office: Office, tmp_path: Path) -> None:
+    await office.noted()
+    await office.begun()
+    elsewhere = KeyRing(tmp_path / "elsewhere/evidence.pem")
+    assert await replace(office.sealer, ring=elsewhere)() == 0
+    assert await office.sealer() == 1
+
+
+async def test_a_key_that_was_put_in_the_file_by_hand_is_registered_and_signs(office: Office) -> None:
+    await office.noted()
+    assert await office.sealer() == 1
+    path = office.settings.key_path
+    path.unlink()
+    public_path(path).unlink()
+    await office.noted()
+    assert await office.sealer() == 1
+    register, needed = await operate.register_of_keys(office.settings)
+    assert [one.id for one in register] == [row["key_id"] for row in await office.rows()]
+    assert register[0].signed_by == register[1].id
+    assert needed == {}
+
+
+async def test_first_key_is_registered_as_having_signed_what_was_sealed_before(office: Office) -> None:
+    await office.noted()
+    assert await office.sealer() == 1
+    await office.bench.meddle("DELETE FROM signing_keys")  # as after the first release, which had none
+    office.bench.clock.move(days=7)
+    await office.noted()
+    assert await office.sealer() == 1
+    (first,), _ = await operate.register_of_keys(office.settings)
+    assert first.since.startswith("2026-01-05")
+
+
+async def test_a_rotation_that_was_cut_off_after_the_files_is_made_good_by_the_next_sealing(office: Office) -> None:
+    await office.noted()
+    assert await office.sealer() == 1
+    new = office.ring.rotate()  # and then the database was away
+    await office.noted()
+    assert await office.sealer() == 1
+    assert (await office.rows())[1]["key_id"] == new.public.key_id
+
+
+async def test_rotations_at_one_moment_follow_each_other(office: Office) -> None:
+    await asyncio.gather(*(asyncio.to_thread(office.ring.rotate) for _ in range(4)))
+    keys = office.ring.keys()
+    assert len(set(keys.ids)) == 5
+    assert load_public(public_path(office.settings.key_path)).key_id == keys.current.public.key_id
+
+
+async def test_a_revoked_key_is_on_record_with_its_reason(office: Office) -> None:
+    await office.noted()
+    assert await office.sealer() == 1
+    old = office.ring.keys().current.public.key_id
+    await office.rotate()
+    register = await operate.revoke_key(office.settings, old, "the machine was stolen")
+    assert register[0].revoked
+    assert register[0].revoked.why == "the machine was stolen"
+    with pytest.raises(RegisterError, match="rotate first"):
+        await operate.revoke_key(office.settings, register[-1].id, "no")
+
+
+def test_a_retired_key_that_others_can_read_is_refused(office: Office) -> None:
+    office.ring.rotate()
+    (retired,) = (office.settings.key_path.parent / "retired").glob("*.pem")
+    retired.chmod(0o644)
+    with pytest.raises(KeyFileError, match="can be used by others"):
+        office.ring.keys()
