@@ -1,0 +1,23 @@
+"""What does not hold about a log: a proof, a note, a checkpoint or a tile."""
+
+from receipts.errors import ReceiptsError
+
+
+class LogError(ReceiptsError):
+    """Something of a log cannot be made or does not hold; the message says what."""
+
+
+class ProofError(LogError):
+    """An inclusion or consistency proof does not hold, or cannot be made of this log."""
+
+
+class NoteError(LogError):
+    """A note or a verifier key is malformed, or a note is not signed as it must be."""
+
+
+class CheckpointError(LogError):
+    """A checkpoint is malformed, or is of another log."""
+
+
+class TileError(LogError):
+    """A tile or an entry bundle is not what its place in the log says."""

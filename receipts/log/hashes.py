@@ -1,0 +1,84 @@
+"""The hashes of a Merkle log: RFC 6962, section 2.1, with SHA-256. A hash is 32 bytes.
+
+The node at `(level, index)` is the root of the complete subtree over the leaves from `index << level` up to, and not
+with, `(index + 1) << level`; level 0 are the leaves.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from receipts.log.errors import ProofError
+
+HASH_BYTES = 32
+MAX_SIZE = 2**63 - 1
+"""Leaves that a log may have: what other implementations keep in a signed number of 64 bits."""
+
+EMPTY_ROOT = hashlib.sha256(b"").digest()
+
+NodeSource = Callable[[int, int], bytes]
+"""Gives the hash of the node at `(level, index)`; it is asked for complete subtrees alone."""
+
+
+@dataclass(frozen=True)
+class TreeHead:
+    """How many leaves a log has, and the root hash over them."""
+
+    size: int
+    root: bytes
+
+
+def hash_leaf(entry: bytes) -> bytes:
+    """Return the hash of a leaf: SHA-256 over a zero byte and the entry."""
+    return hashlib.sha256(b"\x00" + entry).digest()
+
+
+def hash_children(left: bytes, right: bytes) -> bytes:
+    """Return the hash of an inner node: SHA-256 over a one byte and both children."""
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+def check_hashes(hashes: Sequence[bytes], what: str) -> None:
+    """Raise ProofError unless each of them has the length of a hash."""
+    for place, one in enumerate(hashes):
+        if len(one) != HASH_BYTES:
+            raise ProofError(f"{what}: hash {place} has {len(one)} bytes, not {HASH_BYTES}")
+
+
+def split(size: int) -> int:
+    """Return how many leaves the left part of a tree of `size` has, at least 2: the largest power of two below."""
+    return 1 << ((size - 1).bit_length() - 1)
+
+
+def subtrees(begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield level and index of the largest complete subtrees that make up the leaves from `begin` to `end`."""
+    while begin < end:
+        fits = (end - begin).bit_length() - 1
+        level = min(fits, (begin & -begin).bit_length() - 1) if begin else fits
+        yield level, begin >> level
+        begin += 1 << level
+
+
+def fold(hashes: Sequence[bytes]) -> bytes:
+    """Return the root over subtrees of falling size, of which there is at least one: RFC 6962's MTH."""
+    root = hashes[-1]
+    for left in reversed(hashes[:-1]):
+        root = hash_children(left, root)
+    return root
+
+
+def complete_root(hashes: Sequence[bytes]) -> bytes:
+    """Return the root over as many hashes of one level as make a complete subtree: a power of two of them."""
+    while len(hashes) > 1:
+        hashes = [hash_children(left, right) for left, right in zip(hashes[::2], hashes[1::2], strict=True)]
+    return hashes[0]
+
+
+def root_of(node: NodeSource, size: int) -> bytes:
+    """Return the root of the log's first `size` leaves."""
+    return range_root(node, 0, size) if size else EMPTY_ROOT
+
+
+def range_root(node: NodeSource, begin: int, end: int) -> bytes:
+    """Return MTH(D[begin:end]) where that is a part of a tree as RFC 6962 splits it, and not empty."""
+    return fold([node(level, index) for level, index in subtrees(begin, end)])

@@ -1,0 +1,56 @@
+"""A log in memory for tests, and proofs of logs so large that nobody has them."""
+
+from dataclasses import dataclass, field
+
+from receipts.log.hashes import TreeHead, hash_leaf
+from receipts.log.proofs import consistency_proof, inclusion_proof
+from receipts.log.range import EMPTY, CompactRange
+
+
+@dataclass
+class MemoryLog:
+    """A log that keeps every entry and every node."""
+
+    entries: list[bytes] = field(default_factory=list)
+    nodes: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    range: CompactRange = EMPTY
+
+    def append(self, *entries: bytes) -> "MemoryLog":
+        """Let it grow."""
+        growth = self.range.append([hash_leaf(entry) for entry in entries])
+        self.nodes |= {(node.level, node.index): node.hash for node in growth.nodes}
+        self.entries += entries
+        self.range = growth.range
+        return self
+
+    def node(self, level: int, index: int) -> bytes:
+        """Return a node."""
+        return self.nodes[level, index]
+
+    def head(self, size: int) -> TreeHead:
+        """Return the log as it was at a size, told by its leaves alone."""
+        return EMPTY.append([hash_leaf(entry) for entry in self.entries[:size]]).range.head()
+
+    def inclusion(self, index: int, size: int) -> list[bytes]:
+        """Return a proof."""
+        return inclusion_proof(self.node, index, size)
+
+    def consistency(self, old: int, new: int) -> list[bytes]:
+        """Return a proof."""
+        return consistency_proof(self.node, old, new)
+
+
+def sample_log(size: int, salt: str = "") -> MemoryLog:
+    """Return a log of entries of different lengths."""
+    return MemoryLog().append(*(f"{salt}entry {number} {'x' * (number % 7)}".encode() for number in range(size)))
+
+
+def far_node(level: int, index: int) -> bytes:
+    """Return the node of an endless log whose leaves are all alike: every subtree of a level has one root."""
+    del index
+    return _ALIKE[level]
+
+
+_ALIKE = [hash_leaf(b"")]
+for _ in range(63):
+    _ALIKE.append(EMPTY.append([_ALIKE[-1], _ALIKE[-1]]).range.hashes[0])
