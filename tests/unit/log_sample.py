@@ -2,9 +2,30 @@
 
 from dataclasses import dataclass, field
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.hashes import TreeHead, hash_leaf
+from receipts.log.keys import Algorithm, NoteSigner, VerifierKey
+from receipts.log.note import Note
 from receipts.log.proofs import consistency_proof, inclusion_proof
 from receipts.log.range import EMPTY, CompactRange
+from receipts.signing import SigningKey
+
+
+def signer(name: str, seed: int) -> NoteSigner:
+    """Return a key that is the same in every run."""
+    return NoteSigner(name, SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32)))
+
+
+def vkey(of: NoteSigner) -> VerifierKey:
+    """Return its public half, by which a log is known."""
+    return of.verifier(Algorithm.ED25519)
+
+
+def witness_key(of: NoteSigner) -> VerifierKey:
+    """Return its public half, by which a witness is known."""
+    return of.verifier(Algorithm.COSIGNATURE_V1)
 
 
 @dataclass
@@ -38,6 +59,10 @@ class MemoryLog:
     def consistency(self, old: int, new: int) -> list[bytes]:
         """Return a proof."""
         return consistency_proof(self.node, old, new)
+
+    def checkpoint(self, by: NoteSigner, size: int) -> Note:
+        """Return the log at a size, signed."""
+        return sign_checkpoint(by, self.head(size))
 
 
 def sample_log(size: int, salt: str = "") -> MemoryLog:
