@@ -21,6 +21,7 @@ from edge.buckets import Rate
 from edge.server import Limits, Server
 from runtime.desk.callers import CallerDesk
 from runtime.engine import Engine
+from runtime.log.sequencer import Sequencer
 from runtime.model.json_limits import first_line
 from runtime.worker.sweeps import SWEEPS
 from runtime.worker.worker import Worker
@@ -56,6 +57,7 @@ def _parts(system: System) -> Iterator[Part]:
     if Role.WORKER in wanted:
         worker = Worker(system.engine, concurrency=settings.concurrency, jobs=[make_sealer(settings, system.engine)])
         yield Part("worker", worker.run, worker.stop)
+        yield Part("sequencer", Sequencer(system.engine).run)
 
 
 async def _tick(engine: Engine, seconds: float) -> None:

@@ -76,6 +76,7 @@ class Wakeup:
     def __init__(self) -> None:
         self.event = asyncio.Event()
         self.announce = asyncio.Event()
+        self.leaves = asyncio.Event()  # a sequencer of this process hears of what is to be given its place
         self.vacancy: Callable[[], AbstractContextManager[Vacancy]] = lambda: nullcontext(Vacancy())  # here: a worker's
 
     def poke(self) -> None:
@@ -183,6 +184,7 @@ class Engine:
     async def lock_runs(self, conn: Conn, run_ids: Collection[str], *, wait: bool) -> dict[str, RunTx]:
         """Lock runs of the tenant; those that others hold are left out, or waited for."""
         found = await lock_runs(conn, self.tenant, run_ids, self.clock(), self.definitions, self.privacy, wait=wait)
+        conn.on_commit(self.wakeup.leaves.set)
         if wait and len(found) < len(set(run_ids)):
             raise UnknownRunError(", ".join(sorted(set(run_ids) - set(found))))
         return found

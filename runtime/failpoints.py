@@ -47,6 +47,8 @@ class Point(StrEnum):
     CARD_POSTED = "card.posted"
     CARD_REMEMBERING = "card.remembering"
     CARD_REMEMBERED = "card.remembered"
+    LOG_SEQUENCING = "log.sequencing"
+    LOG_SEQUENCED = "log.sequenced"
     BUNDLE_BEGINNING = "bundle.beginning"
     BUNDLE_BEGUN = "bundle.begun"
     BUNDLE_FORGETTING = "bundle.forgetting"

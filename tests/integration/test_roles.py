@@ -36,6 +36,8 @@ RECORDS = {
         "tenants",
         "directories",
         "signing_keys",
+        "log_heads",
+        "log_tiles",
     ),
 }
 WORKING = set(metadata.tables) - RECORDS

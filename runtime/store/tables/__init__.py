@@ -10,6 +10,7 @@ from runtime.store.tables.definitions import definitions, tenants
 from runtime.store.tables.directory import actors, directories, slack_accounts
 from runtime.store.tables.effects import effects
 from runtime.store.tables.inbox import notifications, waits
+from runtime.store.tables.log import log_entries, log_heads, log_pending, log_tiles
 from runtime.store.tables.records import (
     audit_leaves,
     evidence_bundles,
@@ -30,6 +31,10 @@ __all__ = [
     "directories",
     "effects",
     "evidence_bundles",
+    "log_entries",
+    "log_heads",
+    "log_pending",
+    "log_tiles",
     "metadata",
     "notifications",
     "policy_decisions",
@@ -44,4 +49,4 @@ __all__ = [
     "waits",
 ]
 
-INSERT_ONLY = ("audit_leaves", "policy_decisions", "policy_texts", "receipts", "votes", "definitions")
+INSERT_ONLY = ("audit_leaves", "log_entries", "policy_decisions", "policy_texts", "receipts", "votes", "definitions")

@@ -34,6 +34,13 @@ _LEAVES = Kind(
     (("run_id", "text"), ("seq", "int"), ("hash", "bytea"), ("leaf", "json")),
     key=2,
 )
+_PENDING = Kind(
+    "pending",
+    "log_pending",
+    "INSERT INTO log_pending (chain, first_seq, last_seq, tenant) SELECT * FROM {r}",
+    (("chain", "text"), ("first_seq", "int"), ("last_seq", "int"), ("tenant", "text")),
+    key=2,
+)
 _RUNS = Kind(
     "runs_",
     "runs",
@@ -185,6 +192,8 @@ class RunTx:
         for written in self.leaves:
             leaf = written.leaf
             await self.conn.gather(_LEAVES, (self.run_id, leaf.seq, f"\\x{leaf.hash}", written.said.decode()))
+        if leaves:
+            await self.conn.gather(_PENDING, (self.run_id, leaves[0].seq, leaves[-1].seq, self.tenant))
         chain = (self.head.seq, self.head.hash)
         run = (self.status, self.error, self.writes, *chain, self.hides, self.now, self.is_over)
         await self.conn.gather(_RUNS, (self.run_id, *run))

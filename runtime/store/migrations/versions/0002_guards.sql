@@ -25,13 +25,13 @@ DECLARE
 BEGIN
     FOREACH kept IN ARRAY ARRAY['audit_leaves', 'policy_decisions', 'policy_texts', 'receipts', 'votes', 'definitions',
         'runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles', 'tenants', 'directories',
-        'signing_keys']
+        'signing_keys', 'log_entries', 'log_heads', 'log_tiles']
     LOOP
         EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON %I
                         FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate()', kept);
     END LOOP;
     FOREACH kept IN ARRAY ARRAY['runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles',
-        'tenants', 'directories', 'signing_keys']
+        'tenants', 'directories', 'signing_keys', 'log_heads', 'log_tiles']
     LOOP
         EXECUTE format('CREATE TRIGGER no_delete BEFORE DELETE ON %I
                         FOR EACH ROW EXECUTE FUNCTION refuse_delete()', kept);

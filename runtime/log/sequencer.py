@@ -1,0 +1,72 @@
+"""Gives the leaves of a tenant their places in its Merkle log, once they are committed.
+
+It never skips: what a transaction wrote names itself in the same transaction (`log_pending`), and is taken out of there
+by the one that gives it its place. It waits for no writer and blocks none: what is committed late comes later. One at a
+time works on a log, whoever it is; the others find it locked and go.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+
+import psycopg
+
+from runtime.engine import Engine
+from runtime.failpoints import Point, at
+from runtime.store import log as store
+from runtime.store.database.pool import AWAY
+
+MOST = 2000
+"""Transactions' leaves that are given their places at once."""
+PAUSE = 0.05
+"""Seconds between two times that there was something to do: what comes meanwhile shares a commit."""
+REST = 0.2
+"""Seconds after which a sequencer that nobody told of anything looks again."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Sequencer:
+    """Works on the log of the engine's tenant."""
+
+    engine: Engine
+
+    async def __call__(self) -> int:
+        """Give what is committed its place; return how many leaves that were."""
+        tenant = self.engine.tenant
+        async with self.engine.pool.connection() as conn, conn.transaction():
+            before = await store.lock_range(conn, tenant)
+            spans = await store.take_pending(conn, tenant, MOST) if before is not None else []
+            if before is None or not spans:
+                return 0
+            growth = before.append(one for span in spans for one in span.hashes)
+            await store.keep_places(conn, tenant, before.end, spans)
+            await store.grow(conn, tenant, growth.nodes, growth.range)
+            at(Point.LOG_SEQUENCING)
+        at(Point.LOG_SEQUENCED)
+        return growth.range.end - before.end
+
+    async def run(self) -> None:
+        """Go on for ever."""
+        told = self.engine.wakeup.leaves
+        while True:
+            told.clear()
+            if await self._safely():
+                await asyncio.sleep(PAUSE)
+                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(REST):
+                    await told.wait()
+
+    async def _safely(self) -> int:
+        """A fault must not end it: what has no place yet keeps waiting for one."""
+        try:
+            return await self()
+        except (*AWAY, psycopg.Error, OSError) as error:
+            log.warning("leaves were not put into the log, and will be: %s", error)
+        except store.MissingLeafError:
+            log.exception("the audit log does not grow")
+        await asyncio.sleep(1)
+        return 0

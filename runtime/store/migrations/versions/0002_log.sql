@@ -1,0 +1,44 @@
+-- The order of leaves: each tenant's are put into one Merkle log once they are committed.
+
+-- what is committed and not yet in the log: leaves of a chain, from the first to the last that a transaction wrote
+CREATE TABLE log_pending (
+    tenant TEXT NOT NULL,
+    chain TEXT NOT NULL,
+    first_seq INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL,
+    CONSTRAINT ck_log_pending_span CHECK (first_seq >= 1 AND last_seq >= first_seq)
+);
+ALTER TABLE log_pending SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
+INSERT INTO log_pending SELECT r.tenant, r.run_id, 1, r.audit_seq FROM runs r WHERE r.audit_seq > 0;
+
+-- where they stand there: so many from an index on
+CREATE TABLE log_entries (
+    tenant TEXT NOT NULL,
+    first_index BIGINT NOT NULL,
+    count INTEGER NOT NULL,
+    chain TEXT NOT NULL,
+    first_seq INTEGER NOT NULL,
+    CONSTRAINT pk_log_entries PRIMARY KEY (tenant, first_index),
+    CONSTRAINT uq_log_entries_chain_first_seq UNIQUE (chain, first_seq),
+    CONSTRAINT ck_log_entries_count CHECK (count >= 1)
+);
+CREATE TRIGGER insert_only BEFORE UPDATE OR DELETE ON log_entries
+    FOR EACH ROW EXECUTE FUNCTION refuse_change();
+
+-- how far the log has grown: its compact range, and the hashes of every eighth level in tiles of 256
+CREATE TABLE log_heads (
+    tenant TEXT NOT NULL,
+    size BIGINT NOT NULL,
+    hashes BYTEA NOT NULL,
+    CONSTRAINT pk_log_heads PRIMARY KEY (tenant),
+    CONSTRAINT fk_log_heads_tenant FOREIGN KEY (tenant) REFERENCES tenants (tenant),
+    CONSTRAINT ck_log_heads_size CHECK (size >= 0)
+);
+CREATE TABLE log_tiles (
+    tenant TEXT NOT NULL,
+    level INTEGER NOT NULL,
+    number BIGINT NOT NULL,
+    hashes BYTEA NOT NULL,
+    CONSTRAINT pk_log_tiles PRIMARY KEY (tenant, level, number),
+    CONSTRAINT ck_log_tiles_hashes CHECK (length(hashes) BETWEEN 32 AND 8192 AND length(hashes) % 32 = 0)
+);

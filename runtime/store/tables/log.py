@@ -1,0 +1,65 @@
+"""The order of leaves: each tenant's Merkle log."""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from runtime.store.tables.base import metadata, number, words
+
+# what is committed and not yet in the log: the leaves of a chain that a transaction wrote, from the first to the last
+log_pending = Table(
+    "log_pending",
+    metadata,
+    words("tenant"),
+    words("chain"),  # the run
+    number("first_seq"),
+    number("last_seq"),
+    CheckConstraint("first_seq >= 1 AND last_seq >= first_seq", name="span"),
+)
+
+
+# where they stand there: so many leaves of a chain from an index on
+log_entries = Table(
+    "log_entries",
+    metadata,
+    words("tenant"),
+    Column("first_index", BigInteger, nullable=False),
+    number("count"),
+    words("chain"),
+    number("first_seq"),
+    PrimaryKeyConstraint("tenant", "first_index"),
+    UniqueConstraint("chain", "first_seq"),
+    CheckConstraint("count >= 1", name="count"),
+)
+
+
+# how far the log has grown: its size, and the hashes of its compact range
+log_heads = Table(
+    "log_heads",
+    metadata,
+    Column("tenant", Text, ForeignKey("tenants.tenant"), primary_key=True),
+    Column("size", BigInteger, nullable=False),
+    Column("hashes", LargeBinary, nullable=False),
+    CheckConstraint("size >= 0", name="size"),
+)
+
+
+# the hashes of every eighth level, in tiles of 256; the last of each level grows
+log_tiles = Table(
+    "log_tiles",
+    metadata,
+    words("tenant"),
+    number("level"),
+    Column("number", BigInteger, nullable=False),
+    Column("hashes", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("tenant", "level", "number"),
+    CheckConstraint("length(hashes) BETWEEN 32 AND 8192 AND length(hashes) % 32 = 0", name="hashes"),
+)
