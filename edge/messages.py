@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from receipts.costs import Costs
+
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Sentence = Annotated[str, StringConstraints(max_length=2000)]
 
@@ -99,3 +101,4 @@ class RunOut(Message):
     location: str | None
     steps: list[StepOut]
     held: list[HeldOut]
+    costs: list[Costs]

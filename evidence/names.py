@@ -13,21 +13,21 @@ DEFINITION = "definition.json"
 AUDIT = "audit.jsonl"
 TIMELINE = "timeline.md"
 README = "README.md"
+COSTS = "costs.json"
 DECISIONS = "decisions"
 RECEIPTS = "receipts"
+READS = "reads"
 APPROVALS = "approvals"
 POLICIES = "policies"
 
-_MEMBER = re.compile(
-    "|".join(
-        (
-            *map(re.escape, (RUN, DEFINITION, AUDIT, TIMELINE, README)),
-            rf"({DECISIONS}|{RECEIPTS})/[0-9]{{5,}}-{_IDENTIFIER.pattern}\.json",
-            rf"{APPROVALS}/{_IDENTIFIER.pattern}\.json",
-            rf"{POLICIES}/[0-9a-f]{{64}}/{_PATH.pattern}",
-        )
-    )
+_IN_FORMAT_1 = (
+    *map(re.escape, (RUN, DEFINITION, AUDIT, TIMELINE, README)),
+    rf"({DECISIONS}|{RECEIPTS})/[0-9]{{5,}}-{_IDENTIFIER.pattern}\.json",
+    rf"{APPROVALS}/{_IDENTIFIER.pattern}\.json",
+    rf"{POLICIES}/[0-9a-f]{{64}}/{_PATH.pattern}",
 )
+_SINCE_2 = (re.escape(COSTS), rf"{READS}/[0-9]{{5,}}-{_IDENTIFIER.pattern}\.json")
+_MEMBERS = {1: re.compile("|".join(_IN_FORMAT_1)), 2: re.compile("|".join((*_IN_FORMAT_1, *_SINCE_2)))}
 
 
 def is_safe_path(name: str) -> bool:
@@ -40,9 +40,9 @@ def is_identifier(name: str) -> bool:
     return _IDENTIFIER.fullmatch(name) is not None
 
 
-def is_member(name: str) -> bool:
-    """Return whether a bundle has members of this name, beside its statement."""
-    return _MEMBER.fullmatch(name) is not None
+def is_member(name: str, version: int) -> bool:
+    """Return whether a bundle in this format has members of this name, beside its statement."""
+    return _MEMBERS[version].fullmatch(name) is not None
 
 
 def numbered(folder: str, number: int, identifier: str) -> str:

@@ -69,6 +69,10 @@ Unpack the archive into an empty folder, and there:
 
 
 _SINCE_2 = {
+    "- `audit.jsonl`: every": """\
+- `reads/`: what was read, with what it used and cost; of the question and the answer, the size and a commitment
+- `costs.json`: what the run used and cost, by provider and model, as the reads and the receipts tell
+- `audit.jsonl`: every""",
     "Unpack the archive into an empty folder, and there:\n": """\
 Unpack the archive into an empty folder, lay the key beside that folder, and in it:
 """,
@@ -81,14 +85,18 @@ sha256sum -c --strict
        (jq -r '.subject[].name' ../statement.json; echo statement.dsse.json) | LC_ALL=C sort > ../named
        find . ! -type d | sed 's|^\\./||' | LC_ALL=C sort | diff ../named -
 """,
-    """each
+    """\
+4. The records. Each `receipt.written` and each `decision.recorded` in `audit.jsonl` names a file and its SHA-256; each
    `vote.counted` is a vote in `approvals/`.
-""": """each
-   `vote.counted` and each `card.shown` the SHA-256 of a vote or a card in `approvals/`, in canonical JSON: `jq -cSj`
-   prints it where there is plain text alone.
+""": """\
+4. The records. Each `receipt.written`, `read.recorded` and `decision.recorded` in `audit.jsonl` names a file and its
+   SHA-256; each `vote.counted` and each `card.shown` the SHA-256 of a vote or a card in `approvals/`, in canonical
+   JSON: `jq -cSj` prints it where there is plain text alone.
 """,
     "       sha256sum receipts/*\n": """\
        sha256sum receipts/*
+       jq -r 'select(.event == "read.recorded") | .data.digest + "  " + .data.read_id' audit.jsonl
+       sha256sum reads/*
        jq -r 'select(.event == "vote.counted") | .data.digest' audit.jsonl
        for N in approvals/*; do jq -c '.votes[]' "$N"; done | while read -r V; do jq -cSj . <<< "$V" | sha256sum; done
 """,

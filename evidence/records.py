@@ -112,9 +112,10 @@ class ApprovalRecord(Open):
 
 
 class Execution(Open):
-    """How a verb executes: `handler` is connector and operation, joined by `::`."""
+    """How a verb executes: `handler` is connector and operation, joined by `::`; `wait` is `timer` for a timer's."""
 
     handler: NonEmpty
+    wait: str | None = None
 
 
 class EffectClass(Open):

@@ -38,6 +38,7 @@ class Counts(Closed):
     policies: int
     approvals: int
     receipts: int
+    reads: int | None = None  # since format 2
 
 
 class Predicate(Closed):
@@ -91,12 +92,13 @@ def largest(member_names: Iterable[str]) -> int:
     return payload * 4 // 3 + _ELSE
 
 
-def count(member_names: Iterable[str]) -> Counts:
-    """Count the files of each folder."""
+def count(member_names: Iterable[str], version: int) -> Counts:
+    """Count the files of each folder that a bundle in this format has."""
     folders = [name.partition("/")[0] for name in member_names if "/" in name]
     return Counts(
         decisions=folders.count(names.DECISIONS),
         policies=folders.count(names.POLICIES),
         approvals=folders.count(names.APPROVALS),
         receipts=folders.count(names.RECEIPTS),
+        reads=folders.count(names.READS) if version > 1 else None,
     )

@@ -29,6 +29,7 @@ RUN_QUEUED = "run.queued"  # submitted_by, definition_digest
 RUN_ENDED = frozenset({"run.succeeded", "run.failed_terminal", "run.canceled"})  # + error, writes
 EVIDENCE_BEGUN = "evidence.begun"  # + the last leaf of a bundle
 RECEIPT_WRITTEN = "receipt.written"  # receipt_id, digest (of the receipt's canonical form)
+READ_RECORDED = "read.recorded"  # + read_id, digest (of the read record's canonical form)
 DECISION_RECORDED = "decision.recorded"  # decision_id, digest (of the decision record's canonical form)
 APPROVAL_REQUESTED = "approval.requested"  # approval_id, digest (what it is bound to), requirement
 # ... + asked (digest of the request as the bundle has it)

@@ -9,6 +9,7 @@ from pydantic import Field
 from receipts import canonical
 from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp, timestamp
 from receipts.redaction import hide
+from receipts.told import Told
 
 ReceiptOutcome = Literal["success", "failure", "refusal", "in_doubt"]
 
@@ -17,7 +18,8 @@ class Receipt(Closed):
     """One attempt at one effect. Written once, never changed: a later fact about the effect is another receipt.
 
     `fingerprint` is the digest of the canonical action; `attempt` is 0 where the effect was refused before any;
-    `redacted` are JSON pointers into this receipt; `decision_id` is the stored decision's own id, not OPA's.
+    `redacted` are JSON pointers into this receipt; `decision_id` is the stored decision's own id, not OPA's. `told` is
+    what the handler told beside its result (since format 2), and absent where it told nothing.
     """
 
     receipt_id: Identifier
@@ -41,6 +43,7 @@ class Receipt(Closed):
     started_at: Timestamp
     finished_at: Timestamp
     error: str | None
+    told: Told | None = Field(default=None, exclude_if=lambda told: told is None)
 
     def document(self) -> bytes:
         """Return the receipt's canonical form; its SHA-256 is what the audit chain and the evidence bundle carry."""

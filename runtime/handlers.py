@@ -6,7 +6,8 @@ Under ``countersign.demos`` an entry point of the same name gives a `Demo`, for 
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 Json = Any
@@ -40,13 +41,57 @@ class Call:
     before: JsonObject | None = None
 
 
+@dataclass(frozen=True)
+class Metadata:
+    """What the other side said of a call: HTTP status, its id of the (last) request, how many requests were sent."""
+
+    status: int | None = None
+    request_id: str | None = None
+    requests: int | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a call used of one provider, such as a language model's.
+
+    `units` are amounts by unit, such as ``{"input_tokens": 812}``, and `cost` is in `currency` (ISO 4217, as ``USD``):
+    whole numbers and Decimals of at most 15 digits before and 12 after the point, and no floats, since all are added up
+    exactly. What is not known is left out, and is never zero.
+    """
+
+    provider: str
+    model: str | None = None
+    units: Mapping[str, int | Decimal] = field(default_factory=dict)
+    cost: int | Decimal | None = None
+    currency: str | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A result, and what a handler tells beside it. What cannot be read of that is noted, and costs no result."""
+
+    result: JsonObject
+    metadata: Metadata | None = None
+    usage: Sequence[Usage] = ()
+
+    @classmethod
+    def of(cls, returned: "JsonObject | Answer") -> "Answer":
+        """Return what a handler's `run` returned, bare or not."""
+        return returned if isinstance(returned, Answer) else cls(returned)
+
+
 class HandlerError(Exception):
     """A handler could not give a result. Subclasses say whether anything was done.
+
+    What it cost nevertheless, and what the other side said of it, is told in `metadata` and `usage`, as in an `Answer`.
 
     For a write, only what never got there (`NotTakenError`, `HeldError`) and a plain no (`RefusedError`) say that
     nothing was done. An answer of 408 or 5xx, one that is broken or cannot be read, a redirect, a reset and silence
     may all come after the act: they are an `OutcomeUnknownError`. For a read it makes no difference.
     """
+
+    metadata: Metadata | None = None
+    usage: Sequence[Usage] = ()
 
 
 class TransientError(HandlerError):
@@ -105,8 +150,9 @@ Reconciled = Done | Untouched | Changed
 class Handler:
     """An operation of a connector.
 
-    `run` performs it and returns the result. Any exception but a HandlerError out of a write's `run` counts as outcome
-    unknown. `writes` is False for what changes nothing outside: the code says so, lest YAML take a write past the gate.
+    `run` performs it and returns the result, bare or in an `Answer`. Any exception but a HandlerError out of a write's
+    `run` counts as outcome unknown. `writes` is False for what changes nothing outside: the code says so, lest YAML
+    take a write past the gate.
 
     A write may offer two reads. `before` gives the present values of what it would change: for the card, and put on
     record before each attempt, so that the way back is known whatever becomes of it. `reconcile` reads the target back
@@ -114,7 +160,7 @@ class Handler:
     `Untouched` is attempted again only once the first request can no longer land (the verb's `settles_within`).
     """
 
-    run: Callable[[Call], Awaitable[JsonObject]]
+    run: Callable[[Call], Awaitable[JsonObject | Answer]]
     reconcile: Callable[[Call], Awaitable[Reconciled]] | None = None
     before: Callable[[Call], Awaitable[JsonObject]] | None = None
     writes: bool = True

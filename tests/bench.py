@@ -1,6 +1,6 @@
 """A whole runtime on a test bench: real database, real OPA, a clock moved by hand, connectors written by hand."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.desk.desk import EngineDesk
 from runtime.desk.model import Click, ClickOutcome
 from runtime.engine import Engine, Routing
-from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, Untouched
+from runtime.handlers import Answer, Call, Done, Handler, JsonObject, Reconciled, Untouched
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
 from runtime.model.approval import VoteVerdict
@@ -69,24 +69,21 @@ class HandClock:
         self.now += timedelta(**by)
 
 
-Answer = Callable[[Call], Awaitable[JsonObject]]
-
-
 @dataclass
 class Target:
     """A connector's other side: counts what was done, answers what it is told to."""
 
     calls: list[Call] = field(default_factory=list)
-    answers: list[JsonObject | Exception] = field(default_factory=list)
+    answers: list[JsonObject | Answer | Exception] = field(default_factory=list)
     done: dict[str, JsonObject] = field(default_factory=dict)
     default: JsonObject = field(default_factory=lambda: {"ok": True})
 
-    async def run(self, call: Call) -> JsonObject:
+    async def run(self, call: Call) -> JsonObject | Answer:
         self.calls.append(call)
         answer = self.answers.pop(0) if self.answers else dict(self.default)
         if isinstance(answer, Exception):
             raise answer
-        self.done[call.key] = answer
+        self.done[call.key] = Answer.of(answer).result
         return answer
 
     async def reconcile(self, call: Call) -> Reconciled:

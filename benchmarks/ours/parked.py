@@ -15,7 +15,7 @@ from benchmarks.ours.stamps import Stamp, listening
 from benchmarks.world.machine import resident
 from benchmarks.world.postgres import Database
 
-EVIDENCE = frozenset({"audit_leaves", "policy_decisions", "receipts", "evidence_bundles"})
+EVIDENCE = frozenset({"audit_leaves", "policy_decisions", "receipts", "reads", "evidence_bundles"})
 WITH_EVIDENCE = 100_000
 """Copies beyond that many are written without evidence: what only is read at a run's end takes disk, and no part."""
 BATCH = 100_000

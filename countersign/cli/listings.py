@@ -46,7 +46,7 @@ def list_runs(
 
 @runs.command("show")
 def show_run(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")], *, as_json: AsJson = False) -> None:
-    """Show a run with its steps, waits and effects."""
+    """Show a run with its steps, costs, waits and effects."""
     from runtime.desk import listings
 
     show_one(_found(listings.find_run, "run", run_id), as_json=as_json)

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from evidence import names
 from evidence.bundle.dossier import Dossier, JsonObject
+from evidence.costs import costs_member
 from evidence.errors import EvidenceError
 from evidence.readme import readme
 from evidence.records import RunRecord
@@ -20,7 +21,7 @@ from evidence.timeline import timeline
 from evidence.told import format_of, run_as_told
 from evidence.zipform import ZipFormError, pack
 from receipts import canonical
-from receipts.chain import DECISION_RECORDED, RECEIPT_WRITTEN, Leaf
+from receipts.chain import DECISION_RECORDED, READ_RECORDED, RECEIPT_WRITTEN, Leaf
 from receipts.envelope import sign_envelope
 from receipts.errors import ReceiptsError
 from receipts.signing import SigningKey
@@ -46,8 +47,10 @@ def build(dossier: Dossier, key: SigningKey) -> Sealed:
         leaves = [Leaf.model_validate(dict(leaf)) for leaf in dossier.leaves]
         told = run_as_told(leaves) if dossier.run is None else dict(dossier.run)
         run = RunRecord.model_validate(told)
-        members = {names.RUN: canonical.dumps(told), **_members(dossier, leaves)}
         version, key_id = format_of(leaves), key.public.key_id
+        members = {names.RUN: canonical.dumps(told), **_members(dossier, leaves)}
+        if version > 1:
+            members[names.COSTS] = costs_member((*dossier.reads, *dossier.receipts))
         members[names.TIMELINE] = timeline(run.run_id, leaves)
         members[names.README] = readme(run, key_id, version)
         statement = _statement(run, version, key_id, members)
@@ -68,6 +71,7 @@ def _members(dossier: Dossier, leaves: Sequence[Leaf]) -> dict[str, bytes]:
     for part in (
         _in_order(names.DECISIONS, dossier.decisions, "id", _chained(leaves, DECISION_RECORDED, "decision_id")),
         _in_order(names.RECEIPTS, dossier.receipts, "receipt_id", _chained(leaves, RECEIPT_WRITTEN, "receipt_id")),
+        _in_order(names.READS, dossier.reads, "read_id", _chained(leaves, READ_RECORDED, "read_id")),
         ((names.approval(_identifier(record, "id")), canonical.dumps(dict(record))) for record in dossier.approvals),
         _policies(dossier.policies),
     ):
@@ -116,7 +120,7 @@ def _statement(run: RunRecord, version: int, key_id: str, members: Mapping[str, 
         definition_digest=run.definition.digest,
         sealed_seq=run.sealed_seq,
         audit_head=run.audit_head,
-        counts=count(members),
+        counts=count(members, version),
         builder_version=str(version),
         key_id=None if version == 1 else key_id,
     )

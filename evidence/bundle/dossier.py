@@ -12,9 +12,9 @@ class Dossier:
     """One run's whole story up to the leaf at which it is sealed.
 
     `run` is None where the leaves tell it (format 2); it, `decisions` and `approvals` have at least the members of
-    `evidence.records`; `receipts` and `leaves` are
-    those of `receipts.model.Receipt` and `receipts.chain.Leaf`. `definition` is canonical JSON. `policies` maps the
-    digest of a policy to its files.
+    `evidence.records`; `receipts`, `reads` (none in format 1) and `leaves` are those of `receipts.model.Receipt`,
+    `receipts.read.ReadRecord` and `receipts.chain.Leaf`. `definition` is canonical JSON. `policies` maps the digest of
+    a policy to its files.
     """
 
     run: JsonObject | None
@@ -23,4 +23,5 @@ class Dossier:
     policies: Mapping[str, Mapping[str, str]]
     approvals: Sequence[JsonObject]
     receipts: Sequence[JsonObject]
+    reads: Sequence[JsonObject]
     leaves: Sequence[JsonObject]

@@ -5,11 +5,13 @@ from evidence.statement import sha256
 from evidence.verify.authority import acted, check_authority, check_consent, check_votes
 from evidence.verify.binding import check_bound, check_told
 from evidence.verify.contents import BrokenError, Contents
+from evidence.verify.reads import check_reads
 from receipts import canonical
 from receipts.chain import (
     APPROVAL_ENDED,
     APPROVAL_REQUESTED,
     DECISION_RECORDED,
+    READ_RECORDED,
     RECEIPT_WRITTEN,
     VOTE_COUNTED,
     ChainError,
@@ -19,6 +21,7 @@ from receipts.chain import (
 )
 from receipts.model import Receipt
 
+_FOLDERS = {DECISION_RECORDED: names.DECISIONS, RECEIPT_WRITTEN: names.RECEIPTS, READ_RECORDED: names.READS}
 _BEFORE_DECISION = {APPROVAL_REQUESTED, VOTE_COUNTED, "approval.approved"}
 
 
@@ -58,7 +61,9 @@ def on_record(contents: Contents) -> str:
     """Step 7: the chain names each decision, receipt, approval and vote, with its digest, and there are no others."""
     _check_named(contents, DECISION_RECORDED, "decision_id", {n: d.id for n, d in contents.decisions.items()})
     _check_named(contents, RECEIPT_WRITTEN, "receipt_id", {n: r.receipt_id for n, r in contents.receipts.items()})
+    _check_named(contents, READ_RECORDED, "read_id", {n: r.read_id for n, r in contents.reads.items()})
     _check_run(contents)
+    check_reads(contents)
     for name, decision in contents.decisions.items():
         if decision.outcome != decision.answer.outcome:
             raise BrokenError(name, f"outcome is {decision.outcome}, and its answer says {decision.answer.outcome}")
@@ -71,9 +76,10 @@ def on_record(contents: Contents) -> str:
         _check_approval(contents, name, requested[name])
         check_bound(contents, name, requested[name])
     votes = sum(len(approval.votes) for approval in contents.approvals.values())
+    reads = f"{len(contents.reads)} reads, " if contents.version > 1 else ""
     return (
-        f"{len(contents.decisions)} decisions, {len(contents.receipts)} receipts, {len(contents.approvals)} approvals "
-        f"and {votes} votes are those that the chain names"
+        f"{len(contents.decisions)} decisions, {len(contents.receipts)} receipts, {reads}{len(contents.approvals)} "
+        f"approvals and {votes} votes are those that the chain names"
     )
 
 
@@ -143,7 +149,7 @@ def _check_key(name: str, receipt: Receipt, earlier: Receipt | None) -> None:
 
 def _check_named(contents: Contents, event: str, key: str, identifiers: dict[str, str]) -> None:
     """Raise unless the leaves of `event` name these files, in the chain's order, with their digests, and no others."""
-    folder = names.RECEIPTS if event == RECEIPT_WRITTEN else names.DECISIONS
+    folder = _FOLDERS[event]
     unnamed = dict(identifiers)
     for number, leaf in enumerate(contents.leaves_of(event), start=1):
         name = names.numbered(folder, number, str(leaf.data.get(key)))

@@ -14,6 +14,7 @@ from evidence.statement import Statement
 from receipts import canonical
 from receipts.chain import Leaf
 from receipts.model import Receipt
+from receipts.read import ReadRecord
 
 Record = TypeVar("Record", bound=BaseModel)
 
@@ -45,6 +46,11 @@ class Contents:
 
     members: Mapping[str, bytes]
     statement: Statement
+
+    @property
+    def version(self) -> int:
+        """Return the format that the statement names."""
+        return int(self.statement.predicate.builder_version)
 
     def member(self, name: str) -> bytes:
         """Return a member's bytes."""
@@ -83,6 +89,11 @@ class Contents:
     def receipts(self) -> dict[str, Receipt]:
         """Return the receipts by member name."""
         return self._records(names.RECEIPTS, Receipt)
+
+    @cached_property
+    def reads(self) -> dict[str, ReadRecord]:
+        """Return the read records by member name; format 1 has none."""
+        return self._records(names.READS, ReadRecord)
 
     @cached_property
     def approvals(self) -> dict[str, ApprovalRecord]:

@@ -4,6 +4,7 @@ from evidence import names
 from evidence.readme import readme
 from evidence.timeline import timeline
 from evidence.verify.contents import BrokenError, Contents
+from evidence.verify.reads import check_costs, check_done
 from receipts.chain import Leaf
 
 _QUEUED = "run.queued"
@@ -23,7 +24,9 @@ def ending(contents: Contents) -> str:
     ):
         if of_run != of_chain:
             raise BrokenError(names.RUN, f"{what} is {of_run}, where {names.AUDIT} says {of_chain}")
-    return f"asked for by {run.requested_by}, and {run.status}; {_check_steps(contents)} writes have their receipts"
+    writes, reads = _check_steps(contents), check_done(contents)
+    recorded = f", {reads} reads their records" if contents.version > 1 else ""
+    return f"asked for by {run.requested_by}, and {run.status}; {writes} writes have their receipts{recorded}"
 
 
 def texts(contents: Contents, key_id: str) -> str:
@@ -35,7 +38,9 @@ def texts(contents: Contents, key_id: str) -> str:
     ):
         if contents.member(name) != text:
             raise BrokenError(name, "is not the text that follows from the records")
-    return f"{names.TIMELINE} and {names.README} tell what the records tell"
+    check_costs(contents)
+    costs = f", {names.COSTS}" if version > 1 else ""
+    return f"{names.TIMELINE}{costs} and {names.README} tell what the records tell"
 
 
 def _first(contents: Contents) -> Leaf:

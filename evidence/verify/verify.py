@@ -60,14 +60,16 @@ def verify(path: Path, public_key_path: Path) -> VerificationReport:
     6. The audit leaves are the whole chain of this run, from genesis to the sealed head. In format 2 no leaf is earlier
        than the one before it, the last says that the sealing began, and run.json is what they tell.
     7. The chain names each decision, receipt, approval and vote, with its digest, and there are no others. Each receipt
-       is of this run and its tenant. In format 2 it names each request, vote and card with its digest, too.
+       is of this run and its tenant. In format 2 it names each request, vote, card and read with its digest, too, and
+       each read is one that the definition has, in its place and time.
     8. Whatever acted, or may have, was allowed for that very effect, by the people who had to be asked: the action that
        was decided on gives the digest, and is what was sent. Whatever people are said to have approved, enough of them
        did who might, and no policy was told of votes that are not there.
     9. Each decision's policy is in the bundle, and its text gives its digest.
     10. Votes came before the decision, the decision before the act; no key acted twice or for two effects.
-    11. The run was asked for and ended as its chain says, and each write that succeeded was done.
-    12. The texts for reading are the ones that follow from the records.
+    11. The run was asked for and ended as its chain says, and each write that succeeded was done. In format 2, each
+        read that succeeded has its record, with the result that the chain has.
+    12. The texts for reading are the ones that follow from the records; in format 2, what they cost adds up.
 
     Nothing from a member is interpreted before step 4 has passed, but for the envelope. A key that cannot be read
     raises `receipts.signing.KeyFileError`.
@@ -148,7 +150,7 @@ def _statement(opened: Opened, key: PublicKey) -> Statement:
         raise BrokenError(names.STATEMENT, "its subjects are out of order, or one stands twice")
     if statement.predicate_type != predicate_type(statement.predicate.builder_version):
         raise BrokenError(names.STATEMENT, "its type is of another format than its predicate names")
-    if count(subjects) != statement.predicate.counts:
+    if count(subjects, int(statement.predicate.builder_version)) != statement.predicate.counts:
         raise BrokenError(names.STATEMENT, "its counts are not those of its subjects")
     return statement
 
@@ -164,15 +166,15 @@ def _match(archive: Unpacked, statement: Statement) -> Contents:
             raise BrokenError(name, "is in the bundle, and was not signed")
         if sha256(members[name]) != signed[name]:
             raise BrokenError(name, f"its SHA-256 is not the one that was signed, {signed[name]}")
-    _check_names(members)
+    _check_names(members, int(statement.predicate.builder_version))
     return Contents(members, statement)
 
 
-def _check_names(members: Iterable[str]) -> None:
+def _check_names(members: Iterable[str], version: int) -> None:
     """Raise unless the members have names of the format that stay apart where case does not count."""
     folded: dict[str, str] = {}
     for name in members:
-        if not names.is_member(name):
+        if not names.is_member(name, version):
             raise BrokenError(name, "is no member of a bundle")
         if other := folded.get(name.casefold()):
             raise BrokenError(name, f"differs from {other} in case alone")

@@ -74,5 +74,5 @@ async def unretained_bundles(conn: Conn, tenant: str, limit: int) -> list[dict[s
 
 
 async def run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
-    """Return a run and its steps, or None."""
+    """Return a run, its steps, what of it is held and what it cost, or None."""
     return await runs.run_summary(conn, tenant, run_id)

@@ -14,6 +14,7 @@ from runtime.store.listings import (
     list_runs,
     list_waits,
 )
+from runtime.store.records import costs_of_run
 
 __all__ = [
     "Wanted",
@@ -31,7 +32,7 @@ _ALL_OF_A_RUN = 1000
 
 
 async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
-    """Return a run with its steps, and with its waits and effects, newest first; or None."""
+    """Return a run with its steps and costs, and with its waits and effects, newest first; or None."""
     run = await listings.find_run(conn, tenant, run_id)
     if run is None:
         return None
@@ -39,6 +40,7 @@ async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | Non
     return {
         **run,
         "steps": await listings.find_steps(conn, run_id),
+        "costs": await costs_of_run(conn, run_id),
         "waits": await list_waits(conn, tenant, own),
         "effects": await list_effects(conn, tenant, own),
     }

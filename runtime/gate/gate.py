@@ -30,7 +30,7 @@ from runtime.failpoints import Point, at
 from runtime.gate import breakers, settlement
 from runtime.gate.crossing import Crossing, Void, describe, recordable
 from runtime.gate.doubts import clear_doubt
-from runtime.handlers import HeldError, JsonObject, NotTakenError, RefusedError
+from runtime.handlers import Answer, HandlerError, HeldError, JsonObject, NotTakenError, RefusedError
 from runtime.model.action import Tier
 from runtime.model.effect import Effect, KeyInUseError, LeaseLostError
 from runtime.model.json_limits import fault
@@ -324,8 +324,11 @@ class _Gate(Crossing):
         try:
             left = (limit - asleep).total_seconds()  # whoever looks for it later counts from when it began
             at(Point.CONNECTOR_CALLING)
-            result: JsonObject | Exception = recordable(await self.call(self.handler.run, left))
+            answer = Answer.of(await self.call(self.handler.run, left))
+            self.attempt.said = answer
+            result: JsonObject | Exception = recordable(answer.result)
         except Exception as error:  # noqa: BLE001 - whatever is raised is an outcome, and at worst an unknown one
+            self.attempt.said = error if isinstance(error, HandlerError) else None
             result = error
         at(Point.CONNECTOR_CALLED)
         await breakers.report(self.engine, self.effect.connector, self.effect.target, result)

@@ -9,8 +9,19 @@ from runtime.definitions.model import Verb
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.gate import breakers
+from runtime.gate.read_records import ReadAttempt, record_read
 from runtime.gate.settlement import tell_held
-from runtime.handlers import Call, HandlerError, HeldError, JsonObject, NotTakenError, RefusedError, TransientError
+from runtime.handlers import (
+    Answer,
+    Call,
+    Handler,
+    HandlerError,
+    HeldError,
+    JsonObject,
+    NotTakenError,
+    RefusedError,
+    TransientError,
+)
 from runtime.model.json_limits import error_text, fault
 from runtime.model.run import ReadLease
 from runtime.model.states import StepStatus
@@ -37,26 +48,29 @@ class ReadEnd:
 
 
 async def do_read(engine: Engine, lease: ReadLease) -> None:
-    """Do a leased read and move its run with the result; a lost lease writes nothing."""
+    """Do a leased read, put it on record and move its run with the result; a lost lease writes nothing."""
     async with engine.pool.connection() as conn:
         definition = await engine.definitions.get(conn, lease.definition_name, lease.definition_version)
         verb = definition.verb_of(lease.path)
-    result = await _read(engine, verb, lease)
-    await breakers.report(engine, verb.handler.partition("::")[0], "", result)
+    attempt = await _read(engine, definition.steps[lease.path].verb, verb, lease)
+    await breakers.report(engine, verb.handler.partition("::")[0], "", attempt.result)
     now = engine.clock()
     gives_up = now - (lease.started_at or now) >= engine.timing.read_deadline
-    end = after_read(verb, lease, result, engine.jitter(), gives_up=gives_up)
+    end = after_read(verb, lease, attempt.result, engine.jitter(), gives_up=gives_up)
     async with engine.run_tx(lease.run_id) as tx:
         if await steps.holds_read(tx.conn, lease, engine.worker):
-            await _write(engine, tx, lease, end)
+            await _write(engine, tx, attempt, end)
             at(Point.READ_ENDING)
     at(Point.READ_ENDED)
 
 
-async def _write(engine: Engine, tx: RunTx, lease: ReadLease, end: ReadEnd) -> None:
+async def _write(engine: Engine, tx: RunTx, attempt: ReadAttempt, end: ReadEnd) -> None:
+    lease = attempt.lease
     if end.moved.error:
         error = error_text((await tx.privacy()).text(end.moved.error))
         end = replace(end, moved=replace(end.moved, error=error))
+    if tx.evidence_format > 1:
+        await record_read(engine, tx, attempt, end.moved.error)
     if end.held and not lease.held:
         log.warning("read %s of run %s is held: %s", lease.path, lease.run_id, end.moved.error)
         tx.leaf("read.held", {"error": end.moved.error}, step=lease.path)
@@ -66,24 +80,36 @@ async def _write(engine: Engine, tx: RunTx, lease: ReadLease, end: ReadEnd) -> N
         await steps.postpone_read(tx.conn, lease, tx.now + end.pause, taken=end.taken, held=end.held)
 
 
-async def _read(engine: Engine, verb: Verb, lease: ReadLease) -> JsonObject | Exception:
-    """Return the handler's result, or the exception that it ended with."""
+async def _read(engine: Engine, name: str, verb: Verb, lease: ReadLease) -> ReadAttempt:
+    """Call the handler, and return what it gave, or the exception that it ended with."""
+    said: Answer | HandlerError | None = None
+    result: JsonObject | Exception
+    began = engine.clock()
+    try:
+        call = Call(lease.tenant, lease.run_id, lease.path, verb.handler.split("::")[1], dict(lease.params))
+        async with asyncio.timeout(verb.timeout.total_seconds()):
+            said = Answer.of(await _handler(engine, verb).run(call))
+            at(Point.READ_CALLED)
+        result = _checked(verb, said.result)
+    except Exception as error:  # noqa: BLE001 - a read has no side effect: whatever it raises is its outcome
+        result, said = error, error if isinstance(error, HandlerError) else said
+    return ReadAttempt(lease, name, verb.handler, began, result, said)
+
+
+def _handler(engine: Engine, verb: Verb) -> Handler:
     handler = engine.handlers.get(verb.handler)
     if handler is None:
-        return LookupError(f"no connector offers {verb.handler}")
+        raise LookupError(f"no connector offers {verb.handler}")
     if handler.writes:
-        return RefusedError(f"{verb.handler} writes, and a read may not")
-    call = Call(lease.tenant, lease.run_id, lease.path, verb.handler.split("::")[1], dict(lease.params))
-    try:
-        async with asyncio.timeout(verb.timeout.total_seconds()):
-            at(Point.READ_CALLING)
-            result = await handler.run(call)
-            at(Point.READ_CALLED)
-        if wrong := fault(result):
-            raise ParamsError(f"result: {wrong}")
-        fits(verb.output_schema, result, "result")
-    except Exception as error:  # noqa: BLE001 - a read has no side effect: whatever it raises is its outcome
-        return error
+        raise RefusedError(f"{verb.handler} writes, and a read may not")
+    at(Point.READ_CALLING)
+    return handler
+
+
+def _checked(verb: Verb, result: JsonObject) -> JsonObject:
+    if wrong := fault(result):
+        raise ParamsError(f"result: {wrong}")
+    fits(verb.output_schema, result, "result")
     return result
 
 

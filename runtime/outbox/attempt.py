@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from policy.model import ActorInput, ApprovalInput, Counters, EffectInput, Question, RunInput, VoteInput
 from receipts.fields import timestamp
+from runtime.handlers import Answer, HandlerError
 from runtime.model.action import Action
 from runtime.model.approval import ApprovalStatus
 from runtime.model.effect import Effect
@@ -31,6 +32,7 @@ class Attempt:
     began: bool = False
     cleared: bool = False
     token: str = ""
+    said: Answer | HandlerError | None = None
 
     @property
     def is_repeat(self) -> bool:

@@ -15,6 +15,7 @@ from runtime.model.run import StepState
 from runtime.model.states import EffectStatus, RunStatus, StepStatus
 from runtime.outbox import messages
 from runtime.outbox.attempt import Attempt
+from runtime.outbox.told import told_in
 from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved
 from runtime.store import approvals, effects, records, steps
@@ -110,6 +111,7 @@ class Passage:
             decision_id=began_by or effect.decision_id or attempt.decision_id,
             approval_id=attempt.approval_id,
             error=error,
+            told=await told_in(tx, attempt.said),
         )
         document = receipt.document()
         written = {"receipt_id": receipt.receipt_id, "digest": digest_of(document), "outcome": outcome.value}

@@ -1,4 +1,4 @@
-"""What proves what happened: decisions with the policy text that gave them, and receipts. Insert only."""
+"""What proves what happened: decisions with the policy that gave them, receipts, read records. Insert only."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from policy.model import PolicyText
+from receipts.costs import rollup, usages_of
 from receipts.model import Receipt
+from receipts.read import ReadRecord
 from runtime.model.effect import LeaseLostError
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
@@ -56,6 +58,22 @@ _RECEIVED = Kind(
 )
 
 
+_READ = Kind(
+    "read_",
+    "reads",
+    "INSERT INTO reads (run_id, seq, step, attempt, outcome, document) SELECT * FROM {r}",
+    (
+        ("run_id", "text"),
+        ("seq", "int"),
+        ("step", "text"),
+        ("attempt", "int"),
+        ("outcome", "text"),
+        ("document", "json"),
+    ),
+    key=2,
+)
+
+
 async def keep_policy_text(conn: Conn, text: PolicyText, now: datetime) -> None:
     """Keep the exact text of a policy, once per digest."""
     await conn.execute(
@@ -101,3 +119,23 @@ async def insert_receipt(conn: Conn, seq: int, receipt: Receipt, document: bytes
             now,
         ),
     )
+
+
+async def insert_read(conn: Conn, seq: int, read: ReadRecord, document: bytes) -> None:
+    """Write a read record under the audit leaf `seq` that names it; `document` is its canonical JSON."""
+    await conn.gather(_READ, (read.run_id, seq, read.step, read.attempt, read.outcome, document.decode()))
+
+
+async def costs_of_run(conn: Conn, run_id: str) -> list[dict[str, Any]]:
+    """Return what a run used and cost so far, by provider and model; nothing where nobody told."""
+    rows = await (
+        await conn.execute(
+            """
+            SELECT document -> 'told' AS told FROM reads WHERE run_id = %(run_id)s AND document ->> 'told' IS NOT NULL
+             UNION ALL
+            SELECT document -> 'told' FROM receipts WHERE run_id = %(run_id)s AND document ->> 'told' IS NOT NULL
+            """,
+            {"run_id": run_id},
+        )
+    ).fetchall()
+    return [costs.model_dump() for costs in rollup(usages_of(rows))]

@@ -7,9 +7,11 @@ from typing import Any
 
 from psycopg.types.json import Json
 
+from receipts.chain import EVIDENCE_FORMAT
 from runtime.definitions.model import Definition
 from runtime.model.run import NewRun
 from runtime.store.database.pool import Conn
+from runtime.store.records import costs_of_run
 from runtime.store.steps import (
     _insert_steps,
 )
@@ -31,10 +33,12 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
             """
             INSERT INTO runs (run_id, tenant, trigger_type, trigger_ref, trigger, definition_name,
                 definition_version, status, requested_by, requester_kind, submitted_by,
-                requester_accounts, request_id, salt, trigger_digest, audit_hash, created_at, updated_at)
+                requester_accounts, request_id, salt, trigger_digest, evidence_format, audit_hash,
+                created_at, updated_at)
             VALUES (%(run_id)s, %(tenant)s, %(trigger_type)s, %(trigger_ref)s, %(trigger)s, %(name)s, %(version)s,
                 'queued', %(requested_by)s, %(requester_kind)s, %(submitted_by)s,
-                %(requester_accounts)s, %(request_id)s, %(salt)s, %(trigger_digest)s, %(genesis)s, %(now)s, %(now)s)
+                %(requester_accounts)s, %(request_id)s, %(salt)s, %(trigger_digest)s, %(format)s, %(genesis)s,
+                %(now)s, %(now)s)
             ON CONFLICT (tenant, trigger_type, trigger_ref) DO NOTHING RETURNING run_id
             """,
             {
@@ -52,6 +56,7 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
                 "request_id": new.request_id,
                 "salt": new.salt,
                 "trigger_digest": new.trigger_digest,
+                "format": EVIDENCE_FORMAT,
                 "genesis": new.genesis_hash,
                 "now": now,
             },
@@ -90,7 +95,7 @@ async def next_queued(conn: Conn, tenant: str, but: Collection[str], limit: int)
 
 
 async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
-    """Return a run, its steps and what of it is held as the HTTP edge shows them, or None."""
+    """Return a run, its steps, what of it is held and what it cost as the HTTP edge shows them, or None."""
     run = await (
         await conn.execute(
             """
@@ -113,4 +118,4 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
             (run_id,),
         )
     ).fetchall()
-    return {**run, "steps": steps, "held": held}
+    return {**run, "steps": steps, "held": held, "costs": await costs_of_run(conn, run_id)}

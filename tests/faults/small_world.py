@@ -14,7 +14,7 @@ from evidence.bundle.sealer import Sealer
 from policy.client import OpaEngine
 from runtime.desk.evidence import EvidenceDesk
 from runtime.gate import gate
-from runtime.handlers import Call, JsonObject
+from runtime.handlers import Answer, Call, JsonObject
 from runtime.model.effect import Effect
 from tests.bench import Bench, Target, open_bench
 from tests.faults.checker.facts import gather
@@ -35,7 +35,7 @@ class WrittenTarget(Target):
     late: bool = False
     landing: list[Call] = field(default_factory=list)
 
-    async def run(self, call: Call) -> JsonObject:
+    async def run(self, call: Call) -> JsonObject | Answer:
         if self.late:
             self.landing.append(call)
             raise TimeoutError

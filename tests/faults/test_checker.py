@@ -22,12 +22,13 @@ from tests.integration.program_stage import database
 
 @pytest.fixture(scope="module")
 async def world(postgres: str, opa: OpaChild, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[SmallWorld]:
-    """A world in which a note was made, and a report was filed with two signatures."""
+    """A world in which a note was made, a report was filed with two signatures, and something was read."""
     folder = tmp_path_factory.mktemp("world")
     with database(postgres, "small_world") as dsn:
         async with small_world(dsn, opa, folder) as small:
             await small.start("bench.note", NOTE, "n1")
             await small.start("bench.file", FILE, "f1")
+            await small.start("bench.branches", {}, "b1")
             await small.bench.settle()
             await small.sign("ann", "ben")
             await small.seal()
@@ -123,6 +124,11 @@ MEDDLED = {
     "a message's receipt that is gone": ("DELETE FROM receipts WHERE document->>'step' = ''", "records_are_in_chains"),
     "a receipt that was changed": (
         'UPDATE receipts SET document = (document::jsonb || \'{"error": "no"}\')::json',
+        "records_are_in_chains",
+    ),
+    "a read that is gone": ("DELETE FROM reads WHERE attempt = 1", "records_are_in_chains"),
+    "a read that was changed": (
+        'UPDATE reads SET document = (document::jsonb || \'{"error": "no"}\')::json',
         "records_are_in_chains",
     ),
     "a leaf that is gone": ("DELETE FROM audit_leaves WHERE seq = 3", "chains_hold"),

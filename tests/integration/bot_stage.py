@@ -23,6 +23,7 @@ from sandbox.harness import Faults, HandClock, served
 from sandbox.rules.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
+from tests.handled import result_of
 from tests.patience import MINUTE
 
 CHANNEL = "C0APPROVALS"
@@ -233,7 +234,7 @@ class Stage:
         return await self._stack.enter_async_context(SandboxUser(self.url, user))
 
     async def run(self, operation: str, key: str = "", **params: Any) -> JsonObject:
-        return await self.handlers[operation].run(call(operation, key, **params))
+        return await result_of(self.handlers[operation], call(operation, key, **params))
 
     async def post(self, view: ApprovalView) -> None:
         self.desk.approvals[view.approval_id] = view

@@ -28,6 +28,7 @@ from runtime.model.approval import ApprovalStatus, AskKind
 from sandbox.client import messages
 from sandbox.harness import HandClock, served
 from sandbox.rules.limits import Limits
+from tests.handled import result_of
 from tests.integration.bot_stage import CHANNEL, WORKSPACE, MemoryDesk, Stage, ask, call, card_of, staged, the_card
 
 EVIL = "<!channel> <https://evil.example|ok> *bold* :tada: `x`\n> \u202eeno\u200b"
@@ -89,7 +90,7 @@ async def test_a_message_posted_without_an_answer_is_found_anywhere(stage: Stage
         handler = stage.handlers[operation]
         assert handler.reconcile
         assert await handler.reconcile(made) == Untouched()
-        place = await handler.run(made)
+        place = await result_of(handler, made)
         assert await handler.reconcile(made) == Done(place)
 
 
@@ -97,7 +98,7 @@ async def test_a_message_is_found_on_a_later_page(stage: Stage) -> None:
     async with staged(limits=Limits(channel_per_second=10_000, channel_burst=10_000, burst=10_000)) as fast:
         made = call("slack::post_message", "first", channel=CHANNEL, text="first", thread_of=None)
         handler = fast.handlers["slack::post_message"]
-        place = await handler.run(made)
+        place = await result_of(handler, made)
         for n in range(210):
             await fast.raw.chat_postMessage(channel=CHANNEL, text=str(n))
         assert handler.reconcile
@@ -221,8 +222,9 @@ async def test_an_answer_says_whether_anything_was_done_and_is_asked_for_once(
         desk = MemoryDesk()
         handlers = slack_handlers(slack_client("xoxb-1", url), desk, desk, HandClock())
         with pytest.raises(expected):
-            await handlers["slack::post_message"].run(
-                call("slack::post_message", "k", channel=CHANNEL, text="x", thread_of=None)
+            await result_of(
+                handlers["slack::post_message"],
+                call("slack::post_message", "k", channel=CHANNEL, text="x", thread_of=None),
             )
         assert calls == ["/api/chat.postMessage"]
 
@@ -233,7 +235,7 @@ async def test_a_slack_that_cannot_be_reached_did_nothing() -> None:
     desk = MemoryDesk()
     handlers = slack_handlers(slack_client("xoxb-1", url), desk, desk, HandClock())
     with pytest.raises(TransientError):
-        await handlers["slack::direct_message"].run(call("slack::direct_message", "k", user="U1", text="x"))
+        await result_of(handlers["slack::direct_message"], call("slack::direct_message", "k", user="U1", text="x"))
 
 
 async def test_the_doctor_finds_token_scopes_and_socket_mode_in_order(stage: Stage) -> None:

@@ -38,6 +38,7 @@ async def test_runs_waits_and_effects_are_listed_and_shown(office: Office) -> No
     assert await _json(office, "runs", "list", "--older-than", "P1D") == []
     shown = await _json(office, "runs", "show", run_id)
     assert (shown["run_id"], {step["status"] for step in shown["steps"]}) == (run_id, {"pending"})
+    assert shown["costs"] == []
     table = await command("runs", "list", env=office.env)
     assert run_id in table.out
     assert table.out.splitlines()[0].split()[:3] == ["run_id", "status", "version"]

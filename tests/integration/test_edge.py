@@ -35,6 +35,7 @@ from tests.integration.program_stage import (
     signed_now,
 )
 from tests.patience import MINUTE
+from tests.unit.evidence_reads import TOLD
 
 CANARY = "canary-77b1"
 TRIGGER = "/v1/triggers/kyc.onboarding"
@@ -93,7 +94,26 @@ async def test_a_run_is_shown_to_callers_of_its_trigger_type_alone(edge: Edge) -
     seen = await edge.run(run_id)
     assert (seen.status, seen.body["trigger_ref"], seen.body["requested_by"]) == (200, "three", "rita")
     assert {step["status"] for step in seen.body["steps"]} == {"pending"}
+    assert seen.body["costs"] == []
     assert is_problem(await edge.run(run_id, by="servicenow"), 404, f"no run {run_id}")
+
+
+async def test_a_run_shows_what_it_cost_so_far(stage: Stage) -> None:
+    run_id = (await stage.edge.trigger("costly")).body["run_id"]
+    with psycopg.connect(stage.dsn) as conn:
+        conn.execute(
+            "INSERT INTO reads VALUES (%s, 2, 'hierarchy', 1, 'success', %s)",
+            (run_id, json.dumps({"told": TOLD})),
+        )
+    (costs,) = (await stage.edge.run(run_id)).body["costs"]
+    assert costs == {
+        "provider": "openai",
+        "model": "gpt-5",
+        "calls": 1,
+        "calls_without_cost": 0,
+        "units": {"input_tokens": "812"},
+        "amounts": {"USD": "0.00123"},
+    }
 
 
 async def test_another_tenant_sees_and_resolves_nothing(

@@ -27,6 +27,7 @@ from runtime.handlers import (
     TransientError,
     Untouched,
 )
+from tests.handled import result_of
 
 UNKNOWN = with_check_digits("984500000000009999")
 Completions = list[tuple[str, str, str, JsonObject]]
@@ -64,7 +65,7 @@ SYNC_VERBS = _sync_verbs()
 
 
 async def run(pack: Mapping[str, Handler], operation: str, params: JsonObject, key: str = "") -> JsonObject:
-    result = await pack[operation].run(call(operation, params, key))
+    result = await result_of(pack[operation], call(operation, params, key))
     verb = SYNC_VERBS.get(operation)
     assert verb is None or violations(verb["output_schema"], result) == []
     return result
@@ -280,8 +281,8 @@ async def test_documents_are_requested_once_per_key_with_what_the_answer_needs(
     base: str, pack: Mapping[str, Handler]
 ) -> None:
     operation, params = DOCUMENTS
-    first = await pack[operation].run(call(operation, params, "key-1", "corr-1"))
-    assert await pack[operation].run(call(operation, params, "key-1", "corr-1")) == first
+    first = await result_of(pack[operation], call(operation, params, "key-1", "corr-1"))
+    assert await result_of(pack[operation], call(operation, params, "key-1", "corr-1")) == first
     assert await actions(base) == 1
     asked = (await control(base, "portal/requests"))[1]["requests"]
     assert asked == [
@@ -308,8 +309,8 @@ async def test_lost_reply_of_a_request_to_the_client_is_found_by_its_key(
     assert await reconcile(made) == Untouched()
     await control(base, "faults", {"next": fault})
     with pytest.raises(OutcomeUnknownError):
-        await pack[operation].run(made)
-    assert await reconcile(made) == Done(await pack[operation].run(made))
+        await result_of(pack[operation], made)
+    assert await reconcile(made) == Done(await result_of(pack[operation], made))
     assert await actions(base) == 1
 
 
@@ -317,7 +318,7 @@ async def test_upload_completes_the_request_through_its_callback(
     base: str, pack: Mapping[str, Handler], completions: Completions
 ) -> None:
     operation, params = DOCUMENTS
-    started = await pack[operation].run(call(operation, params, "key-1", "corr-1"))
+    started = await result_of(pack[operation], call(operation, params, "key-1", "corr-1"))
     result = {"documents": [{"type": "shareholder_register", "name": "r.pdf", "sha256": "0" * 64}]}
     status, _ = await control(base, "portal/upload", {**started, "result": result})
     assert status == 204

@@ -28,6 +28,7 @@ from runtime.handlers import (
     RefusedError,
     Untouched,
 )
+from tests.handled import result_of
 
 NOTE = {"sys_id": VPN_INCIDENT, "number": "INC0010042", "priority": 3, "note": "Looks like the VPN."}
 ASSIGN = {
@@ -68,7 +69,7 @@ def call(operation: str, params: JsonObject, key: str = "", before: JsonObject |
 
 
 async def run(pack: Mapping[str, Handler], operation: str, params: JsonObject, key: str = "") -> JsonObject:
-    result = await pack[operation].run(call(operation, params, key))
+    result = await result_of(pack[operation], call(operation, params, key))
     verb = SYNC_VERBS.get(operation)
     assert verb is None or violations(verb["output_schema"], result) == []
     return result

@@ -28,14 +28,17 @@ from receipts.chain import Actor
 from receipts.signing import public_path
 from runtime.desk.evidence import EvidenceDesk
 from runtime.handlers import (
+    Answer,
     Call,
     Handler,
     HeldError,
     JsonObject,
+    Metadata,
     OutcomeUnknownError,
     Reconciled,
     RefusedError,
     TransientError,
+    Usage,
 )
 from runtime.inbox import inbox
 from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
@@ -74,10 +77,17 @@ class Echo:
     kinds: list[type[Exception]]
     secrets: list[str]
 
-    async def run(self, call: Call) -> JsonObject:
+    async def run(self, call: Call) -> Answer:
         if self.kinds:
             raise self.kinds.pop(0)(everything(self.secrets))
-        return self.said(call)
+        return self.told(call)
+
+    def told(self, call: Call) -> Answer:
+        """Repeat everything beside the result, too; where a write was asked for, in a place where it makes no sense."""
+        secret, *_ = self.secrets
+        units = {"requests": 1} if call.key == "" else {secret: 1}
+        usage = [Usage(provider=f"of {value}"[:200], model=value[:200] or None, units=units) for value in self.secrets]
+        return Answer(self.said(call), Metadata(request_id=f"id {secret}"[:200]), usage)
 
     async def reconcile(self, _call: Call) -> Reconciled:
         raise ValueError(everything(self.secrets))

@@ -227,7 +227,7 @@ async def test_a_run_that_somebody_else_starts_holds_up_no_other_of_its_set(benc
 
 _SCANS = """
     SELECT relname, seq_scan FROM pg_stat_user_tables
-     WHERE relname IN ('runs', 'steps', 'effects', 'receipts', 'approvals', 'votes', 'waits', 'notifications')
+     WHERE relname IN ('runs', 'steps', 'effects', 'receipts', 'reads', 'approvals', 'votes', 'waits', 'notifications')
 """
 
 

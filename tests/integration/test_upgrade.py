@@ -15,6 +15,7 @@ from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from receipts.signing import public_path
 from runtime.desk.evidence import EvidenceDesk
+from runtime.handlers import Answer, Usage
 from runtime.store.database.migrate import migrate
 from tests.bench import Bench, open_bench
 from tests.integration.conftest import Targets
@@ -66,6 +67,7 @@ async def test_what_the_first_release_left_open_is_finished_and_sealed_by_this_o
             DONE: "succeeded",
         }
         assert await bench.rows("SELECT person FROM votes") == [{"person": "ann"}]
+        targets.file.answers = targets.note.answers = [Answer({"ok": True}, usage=[Usage("openai")])]
         await bench.settle()  # Ben's vote was on record, and not counted
         assert len(targets.file.calls) == 1
         [wait] = await bench.rows("SELECT correlation_key, token FROM waits WHERE status = 'active'")
@@ -78,6 +80,7 @@ async def test_what_the_first_release_left_open_is_finished_and_sealed_by_this_o
         sealer = Sealer(EvidenceDesk(bench.engine), LocalArchive(tmp_path / "evidence"), KeyRing(key))
         while await sealer():
             pass
+        assert await bench.rows("SELECT FROM receipts WHERE document ->> 'told' IS NOT NULL") == []
         for run_id, _ in after.values():
             assert verify(tmp_path / f"evidence/{run_id}.zip", public_path(key)).run_id == run_id
 

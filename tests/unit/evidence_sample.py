@@ -126,7 +126,8 @@ def receipt(number: int, effect_id: str, **more: Any) -> dict[str, Any]:
         finished_at=START + timedelta(hours=1, seconds=1),
         **(facts | more),
     )
-    return made.model_dump()
+    document: dict[str, Any] = canonical.loads(made.document())
+    return document
 
 
 @dataclass
@@ -135,10 +136,12 @@ class Story:
 
     decisions: dict[str, dict[str, Any]] = field(default_factory=dict)
     receipts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    reads: dict[str, dict[str, Any]] = field(default_factory=dict)
     approvals: dict[str, dict[str, Any]] = field(default_factory=dict)
     policies: dict[str, dict[str, str]] = field(default_factory=lambda: {canonical.digest(POLICY): dict(POLICY)})
     events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     run: dict[str, Any] = field(default_factory=dict)
+    definition: bytes = DEFINITION
     format: int = 1  # in 2 the chain tells the run, where no other `run` is given
 
     def dossier(self) -> Dossier:
@@ -158,17 +161,20 @@ class Story:
         }
         return Dossier(
             run=run | self.run if self.format == 1 or self.run else None,
-            definition=DEFINITION,
+            definition=self.definition,
             decisions=list(self.decisions.values()),
             policies=self.policies,
             approvals=list(self.approvals.values()),
             receipts=list(self.receipts.values()),
+            reads=list(self.reads.values()),
             leaves=leaves,
         )
 
     def _data(self, event: str, data: Mapping[str, Any]) -> dict[str, Any]:
         if event == "decision.recorded":
             return {"digest": canonical.digest(self.decisions[data["decision_id"]]), **data}
+        if event == "read.recorded":
+            return {"digest": canonical.digest(self.reads[data["read_id"]]), **data}
         if event == "receipt.written":
             return {"digest": canonical.digest(self.receipts[data["receipt_id"]]), **data}
         if event == "approval.requested":

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from evidence.bundle.dossier import Dossier
-from evidence.statement import Counts, Predicate, largest, make_statement
+from evidence.names import is_member
+from evidence.statement import Counts, Predicate, count, largest, make_statement
 from evidence.told import run_as_told
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
@@ -101,12 +102,11 @@ def test_a_bundle_cannot_claim_another_format_than_its_chain(
 ) -> None:
     with office.seal(made().dossier()).open("rb") as stream:
         members = dict(unpack(stream).members)
-    statement = canonical.loads(base64.b64decode(json.loads(members["statement.dsse.json"])["payload"]))
-    statement["predicate"]["builder_version"] = claimed
-    statement["predicate"].pop("key_id", None)
-    statement["predicate"] |= {"key_id": office.key.public.key_id} if claimed == "2" else {}
-    statement["predicateType"] = f"urn:countersign:evidence-bundle:v{claimed}"
-    members["statement.dsse.json"] = office.sign(canonical.dumps(statement))
+    statement = canonical.loads(base64.b64decode(json.loads(members.pop("statement.dsse.json"))["payload"]))
+    members = {name: data for name, data in members.items() if is_member(name, int(claimed))}
+    named = {"key_id": office.key.public.key_id if claimed == "2" else None, "builder_version": claimed}
+    predicate = statement["predicate"] | named | {"counts": count(members, int(claimed)).model_dump()}
+    members["statement.dsse.json"] = office.sign(make_statement(members, Predicate.model_validate(predicate)))
     said = f"is of format {claimed}, and the chain of format {3 - int(claimed)}"
     assert failure(office, office.write(pack(members))) == (6, "statement.dsse.json", said)
 
@@ -178,7 +178,7 @@ def test_the_largest_bundle_has_room_for_its_statement() -> None:
         definition_digest="0" * 64,
         sealed_seq=2**53 - 1,
         audit_head="0" * 64,
-        counts=Counts(decisions=65_535, policies=65_535, approvals=65_535, receipts=65_535),
+        counts=Counts(decisions=65_535, policies=65_535, approvals=65_535, receipts=65_535, reads=65_535),
         builder_version="2",
         key_id="0" * 64,
     )

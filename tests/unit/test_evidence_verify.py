@@ -251,7 +251,7 @@ def resealed(office: Office, members: dict[str, bytes]) -> Path:
         definition_digest=run["definition"]["digest"],
         sealed_seq=run["sealed_seq"],
         audit_head=run["audit_head"],
-        counts=count(rest),
+        counts=count(rest, 1),
         builder_version="1",
     )
     statement = office.sign(make_statement(rest, predicate))

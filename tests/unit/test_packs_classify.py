@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from countersign_incident_triage.handlers import handlers
 
-from runtime.handlers import Call, JsonObject, RefusedError
+from runtime.handlers import Answer, Call, JsonObject, RefusedError
 
 OPERATION = "triage::classify"
 
@@ -25,7 +25,9 @@ async def classify(text: str, **changes: Any) -> JsonObject:
         "otherwise": {"category": "inquiry", "assignment_group": "Service Desk", "labels": []},
         "urgent_label": "urgent",
     }
-    return await handlers({})[OPERATION].run(Call("t", "r", "s", OPERATION, {**params, **changes}))
+    result = await handlers({})[OPERATION].run(Call("t", "r", "s", OPERATION, {**params, **changes}))
+    assert not isinstance(result, Answer), "a computation asks nobody, and has nothing to tell beside its result"
+    return result
 
 
 async def test_rule_with_most_words_wins() -> None:

@@ -8,6 +8,7 @@ from countersign_kyc.handlers import handlers
 from countersign_kyc.lei import with_check_digits
 
 from runtime.handlers import Call, JsonObject, RefusedError
+from tests.handled import result_of
 
 ROOT, PARENT = with_check_digits("984500000000000091"), with_check_digits("984500000000000092")
 OPERATIONS = handlers({})
@@ -47,7 +48,7 @@ def case(**changes: Any) -> JsonObject:
 
 async def evaluate(params: JsonObject) -> JsonObject:
     operation = "kyc::evaluate_ubo_completeness"
-    return await OPERATIONS[operation].run(Call("t", "r", "completeness", operation, params))
+    return await result_of(OPERATIONS[operation], Call("t", "r", "completeness", operation, params))
 
 
 def codes(result: JsonObject) -> list[str]:
@@ -125,6 +126,6 @@ async def test_wrong_params_are_refused_by_name_and_without_their_values() -> No
 async def test_report_states_the_compiled_data_and_sums_it_up() -> None:
     data = (await evaluate(case()))["compiled_data"]
     operation = "kyc::compile_ubo_report"
-    result = await OPERATIONS[operation].run(Call("t", "r", "report", operation, {"case_id": "c", "data": data}))
+    result = await result_of(OPERATIONS[operation], Call("t", "r", "report", operation, {"case_id": "c", "data": data}))
     assert result["report"] == {"case_id": "c", **data}
     assert result["summary"] == f"Firma ({ROOT}): Ada 60%, Ben 40%; 0% unresolved, threshold 25%."

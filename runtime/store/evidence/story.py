@@ -26,6 +26,7 @@ class Story:
     policies: dict[str, dict[str, str]]
     approvals: list[dict[str, Any]]
     receipts: list[dict[str, Any]]
+    reads: list[dict[str, Any]]
     leaves: list[dict[str, Any]]
 
 
@@ -55,6 +56,7 @@ def _story(conn: Connection[DictRow], run_id: str) -> Story:
         sealed,
     )
     receipts = _all(conn, "SELECT document FROM receipts WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed)
+    reads = _all(conn, "SELECT document FROM reads WHERE run_id = %s AND seq <= %s ORDER BY seq", run_id, sealed)
     is_told = leaves[0]["data"].get("format", 1) >= EVIDENCE_FORMAT
     return Story(
         run=None if is_told else _run(conn, run, definition["digest"], leaves),
@@ -63,6 +65,7 @@ def _story(conn: Connection[DictRow], run_id: str) -> Story:
         policies=_policies(conn, {row["policy_digest"] for row in decisions}),
         approvals=_approvals(conn, run_id, bundle["sealed_cards"], _asked if is_told else _asked_in_format_1),
         receipts=[row["document"] for row in receipts],
+        reads=[row["document"] for row in reads],
         leaves=leaves,
     )
 

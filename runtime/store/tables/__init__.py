@@ -16,6 +16,7 @@ from runtime.store.tables.records import (
     evidence_bundles,
     policy_decisions,
     policy_texts,
+    reads,
     receipts,
     signing_keys,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "notifications",
     "policy_decisions",
     "policy_texts",
+    "reads",
     "receipts",
     "runs",
     "signing_keys",
@@ -49,4 +51,6 @@ __all__ = [
     "waits",
 ]
 
-INSERT_ONLY = ("audit_leaves", "log_entries", "policy_decisions", "policy_texts", "receipts", "votes", "definitions")
+INSERT_ONLY = (
+    *("audit_leaves", "log_entries", "policy_decisions", "policy_texts", "receipts", "reads", "votes", "definitions"),
+)

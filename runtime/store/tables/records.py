@@ -1,4 +1,4 @@
-"""What proves what happened: policy texts, decisions, receipts, audit leaves, bundles."""
+"""What proves what happened: policy texts, decisions, receipts, reads, audit leaves, bundles."""
 
 from sqlalchemy import (
     JSON,
@@ -6,6 +6,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
     LargeBinary,
     PrimaryKeyConstraint,
     String,
@@ -55,6 +56,22 @@ receipts = Table(
     CheckConstraint("outcome IN ('success', 'failure', 'refusal', 'in_doubt')", name="outcome"),
     PrimaryKeyConstraint("run_id", "seq"),
     partial("uq_receipts_success", "tenant", "idempotency_key", where="outcome = 'success'", unique=True),
+)
+
+
+reads = Table(
+    "reads",
+    metadata,
+    words("run_id"),
+    number("seq"),  # of the audit leaf that names it
+    words("step"),
+    number("attempt"),  # the lease's: a worker that lost its lease writes none
+    words("outcome"),
+    document("document"),
+    PrimaryKeyConstraint("run_id", "seq"),
+    ForeignKeyConstraint(["run_id", "step"], ["steps.run_id", "steps.path"]),
+    UniqueConstraint("run_id", "step", "attempt"),
+    CheckConstraint("outcome IN ('success', 'failure')", name="outcome"),
 )
 
 

@@ -39,6 +39,7 @@ runs = Table(
     words("trigger_digest", nullable=True),  # keyed by the salt: the trigger's, whatever was forgotten of it
     flag("forgotten"),  # what nobody may see was taken out of the trigger
     flag("hides"),  # its steps or waits have held what nobody may see, beside the trigger
+    number("evidence_format", 1),  # in which its evidence is told, to its end
     flag("sealed"),  # its evidence bundle has been begun
     moment("created_at"),
     moment("updated_at"),

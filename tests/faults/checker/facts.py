@@ -19,6 +19,7 @@ _TABLES = {
     "effects": "SELECT * FROM effects",
     "steps": "SELECT run_id, path, status, lease_owner FROM steps",
     "receipts": "SELECT * FROM receipts ORDER BY run_id, seq",
+    "reads": "SELECT * FROM reads ORDER BY run_id, seq",
     "decisions": "SELECT *, extract(epoch FROM at)::float AS at_s FROM policy_decisions",
     "approvals": "SELECT * FROM approvals",
     "votes": "SELECT *, extract(epoch FROM at)::float AS at_s FROM votes",
@@ -81,6 +82,6 @@ def gather(dsn: str, histories: Path) -> Facts:
 def facts_of(conn: psycopg.Connection[Row], histories: Path) -> Facts:
     """Read it all, the database as a connection sees it."""
     tables = {name: conn.execute(query.encode()).fetchall() for name, query in _TABLES.items()}
-    for row in (*tables["receipts"], *tables["decisions"]):
+    for row in (*tables["receipts"], *tables["reads"], *tables["decisions"]):
         row["digest"] = digest(row["document"])
     return Facts(read(histories), tables)

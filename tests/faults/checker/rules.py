@@ -13,6 +13,7 @@ _ENDS = ("succeeded", "failed_terminal", "canceled")
 _OVER = ("dispatched", "rejected", "failed")
 _BETWEEN_CLOCKS = 0.25
 """Seconds by which the program's moment, told by the database, and an upstream's own may differ."""
+_RECORDS = ("receipts", "reads", "decisions")
 _FORBIDDEN = "leave"
 _NOWHERE = 1 << 30
 
@@ -111,15 +112,15 @@ def chains_hold(facts: Facts) -> Iterator[str]:
 
 
 def records_are_in_chains(facts: Facts) -> Iterator[str]:
-    """Each receipt and decision is named, by its digest, by a leaf of its run, and what a leaf names is there."""
+    """Each receipt, read and decision is named, by its digest, by a leaf of its run; what leaves name is there."""
     named = _named(facts)
-    there = {(row["run_id"], row["digest"]) for table in ("receipts", "decisions") for row in facts.tables[table]}
+    there = {(row["run_id"], row["digest"]) for table in _RECORDS for row in facts.tables[table]}
     for run_id, _ in named.keys() - there:
-        yield f"run {run_id}: a leaf names a receipt or decision that is not there"
-    for table in ("receipts", "decisions"):
+        yield f"run {run_id}: a leaf names a receipt, a read or a decision that is not there"
+    for table in _RECORDS:
         for row in facts.tables[table]:
             if (row["run_id"], row["digest"]) not in named:
-                yield f"{table}: no leaf names a record of effect {row['effect_id']}"
+                yield f"{table}: no leaf names a record of run {row['run_id']}"
 
 
 def allows_come_first(facts: Facts) -> Iterator[str]:
@@ -137,12 +138,12 @@ def allows_come_first(facts: Facts) -> Iterator[str]:
 
 
 def _named(facts: Facts) -> dict[tuple[str, str], int]:
-    """Return where in their chains receipts and decisions are named, by run and digest."""
+    """Return where in their chains receipts, reads and decisions are named, by run and digest."""
     return {
         (run_id, row["leaf"]["data"]["digest"]): row["seq"]
         for run_id, leaves in facts.chains.items()
         for row in leaves
-        if row["leaf"]["event"] in ("receipt.written", "decision.recorded")
+        if row["leaf"]["event"] in ("receipt.written", "read.recorded", "decision.recorded")
     }
 
 

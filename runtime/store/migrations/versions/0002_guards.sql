@@ -23,9 +23,9 @@ DO $$
 DECLARE
     kept TEXT;
 BEGIN
-    FOREACH kept IN ARRAY ARRAY['audit_leaves', 'policy_decisions', 'policy_texts', 'receipts', 'votes', 'definitions',
-        'runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles', 'tenants', 'directories',
-        'signing_keys', 'log_entries', 'log_heads', 'log_tiles']
+    FOREACH kept IN ARRAY ARRAY['audit_leaves', 'policy_decisions', 'policy_texts', 'receipts', 'reads', 'votes',
+        'definitions', 'runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles', 'tenants',
+        'directories', 'signing_keys', 'log_entries', 'log_heads', 'log_tiles']
     LOOP
         EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON %I
                         FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate()', kept);
@@ -43,7 +43,7 @@ $$;
 -- They fire only where a statement names such a column, so they cost the others nothing.
 CREATE TRIGGER write_once BEFORE UPDATE OF
     run_id, tenant, trigger_type, trigger_ref, definition_name, definition_version,
-    requested_by, requester_kind, submitted_by, requester_accounts, request_id, salt, created_at
+    requested_by, requester_kind, submitted_by, requester_accounts, request_id, salt, evidence_format, created_at
     ON runs FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF run_id, path, position, verb, handler, is_read

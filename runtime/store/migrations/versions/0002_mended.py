@@ -20,6 +20,7 @@ PARTS = (
     "gate",
     "growth",
     "bytes",
+    "reads",
     "log",
     "guards",  # stays the last: it guards what the others made
 )
