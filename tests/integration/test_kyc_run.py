@@ -84,6 +84,14 @@ async def test_onboarding_parks_until_the_client_uploads(case: Case) -> None:
     assert statuses(run)["shareholdings"] == "succeeded"
 
 
+async def test_a_run_shows_how_many_requests_gleif_counted(case: Case) -> None:
+    claim = await case.bench.start("kyc.onboarding", TRIGGER)
+    await case.bench.settle()
+    (costs,) = (await case.bench.run(claim.run_id))["costs"]
+    assert (costs["provider"], costs["calls"], costs["calls_without_cost"]) == ("gleif", 1, 1)
+    assert (set(costs["units"]), costs["amounts"]) == ({"requests"}, {})
+
+
 async def test_filing_needs_two_distinct_people_and_happens_once(case: Case) -> None:
     run_id, approval = await case.to_filing()
     assert (await case.bench.run(run_id))["status"] == "waiting_approval"

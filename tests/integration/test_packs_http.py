@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -12,14 +13,17 @@ from countersign_connector import http
 from countersign_connector.http import NotFoundError, Request, Service
 from countersign_connector.models import Remote
 
+from runtime import handlers
 from runtime.handlers import (
     HandlerError,
     HeldError,
     Json,
+    Metadata,
     NotTakenError,
     OutcomeUnknownError,
     RefusedError,
     TransientError,
+    Usage,
 )
 
 
@@ -49,6 +53,7 @@ async def base() -> AsyncIterator[str]:
     async def status(request: web.Request) -> web.Response:
         code = int(request.match_info["code"])
         headers = {"Retry-After": request.query["after"]} if "after" in request.query else {}
+        headers |= {request.query["named"]: "req-7"} if "named" in request.query else {}
         if "challenge" in request.query:
             headers["WWW-Authenticate"] = 'Bearer error="invalid_token"'
         if code in {301, 302, 307, 308}:
@@ -162,6 +167,52 @@ async def test_refused_connection_did_nothing() -> None:
         taken.bind(("127.0.0.1", 0))  # bound but not listening: connections are refused
         with pytest.raises(NotTakenError, match="cannot be reached"):
             await send(f"http://127.0.0.1:{taken.getsockname()[1]}", Request(WRITE, "/"))
+
+
+async def told_of(base: str, *requests: Request, counted_as: str | None = None) -> HandlerError:
+    """Return the error with which the last of some reads ends their operation."""
+
+    async def operation() -> None:
+        async with replace(service(base, 5.0), counted_as=counted_as).connect() as client:
+            for request in requests:
+                await client.send(Answer, request)
+
+    with pytest.raises(HandlerError) as caught:
+        await operation()
+    return caught.value
+
+
+@pytest.mark.parametrize("name", ["X-Request-Id", "x-request-id", "X-Transaction-ID"])
+async def test_an_error_tells_the_status_and_the_id_of_the_last_answer_and_how_many_were_asked(
+    base: str, name: str
+) -> None:
+    error = await told_of(base, Request(READ, "/body/good"), Request(READ, "/status/500", {"named": name}))
+    assert (error.metadata, error.usage) == (Metadata(500, "req-7", 2), ())
+
+
+async def test_an_answer_that_never_came_has_no_status(base: str) -> None:
+    error = await told_of(base, Request(READ, "/body/good"), Request(READ, "/drop"))
+    assert error.metadata == Metadata(requests=2)
+
+
+async def test_a_result_is_told_with_what_its_answers_said(base: str) -> None:
+    async with service(base, 5.0).connect() as client:
+        assert client.answer({}).metadata is None, "nothing was asked yet"
+        await client.send(Answer, Request(READ, "/body/good"))
+        assert client.answer({"ok": True}) == handlers.Answer({"ok": True}, Metadata(200, None, 1))
+
+
+async def test_requests_are_told_as_usage_where_somebody_counts_them(base: str) -> None:
+    error = await told_of(base, Request(READ, "/body/good"), Request(READ, "/status/429"), counted_as="thing")
+    assert error.usage == (Usage("thing", units={"requests": 2}),)
+
+
+async def test_a_request_that_never_got_there_is_not_counted() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        base = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        error = await told_of(base, Request(READ, "/"), counted_as="thing")
+    assert (error.metadata, error.usage) == (None, ())
 
 
 async def test_link_to_another_host_is_not_followed(base: str) -> None:

@@ -15,17 +15,20 @@ from countersign_kyc.standins import build, settings
 
 from runtime.definitions.checks.schemas import violations
 from runtime.handlers import (
+    Answer,
     Call,
     Done,
     Handler,
     HandlerError,
     HeldError,
     JsonObject,
+    Metadata,
     NotTakenError,
     OutcomeUnknownError,
     RefusedError,
     TransientError,
     Untouched,
+    Usage,
 )
 from tests.handled import result_of
 
@@ -114,6 +117,22 @@ async def test_hierarchy_holds_parents_and_subsidiaries_over_pages(pack: Mapping
     ]
     assert found["truncated"] is False
     assert found["golden_copy"] == "2026-03-02T00:00:00Z"
+
+
+async def test_a_look_at_gleif_tells_how_many_requests_it_took(pack: Mapping[str, Handler]) -> None:
+    params = discover(seed.HOLDING, max_depth=0)
+    answer = await pack["gleif::discover_hierarchy"].run(call("gleif::discover_hierarchy", params))
+    assert isinstance(answer, Answer)
+    assert answer.metadata == Metadata(200, None, 5), "the entity, two parents that it has not, and why"
+    assert answer.usage == (Usage("gleif", units={"requests": 5}),)
+
+
+async def test_a_look_into_the_register_tells_of_its_answers_and_of_no_usage(pack: Mapping[str, Handler]) -> None:
+    operation = "register::list_officers"
+    answer = await pack[operation].run(call(operation, {"leis": [seed.CLIENT]}))
+    assert isinstance(answer, Answer)
+    assert answer.metadata is not None
+    assert (answer.metadata.status, answer.usage) == (200, ())
 
 
 async def test_entity_without_parent_gives_the_reported_reason(pack: Mapping[str, Handler]) -> None:

@@ -15,6 +15,7 @@ from countersign_incident_triage.standins import PASSWORD, USER, build, settings
 
 from runtime.definitions.checks.schemas import violations
 from runtime.handlers import (
+    Answer,
     Call,
     Changed,
     Done,
@@ -22,6 +23,7 @@ from runtime.handlers import (
     HeldError,
     Json,
     JsonObject,
+    Metadata,
     NotTakenError,
     OutcomeUnknownError,
     Reconciled,
@@ -121,6 +123,13 @@ async def test_incident_is_read_with_names_and_numbers(pack: Mapping[str, Handle
         "priority": 3,
         "state": "New",
     }
+
+
+async def test_reading_an_incident_tells_what_servicenow_answered(pack: Mapping[str, Handler]) -> None:
+    operation = "servicenow::read_incident"
+    answer = await pack[operation].run(call(operation, {"sys_id": VPN_INCIDENT}))
+    assert isinstance(answer, Answer)
+    assert (answer.metadata, answer.usage) == (Metadata(200, None, 1), ())
 
 
 async def test_incident_without_group_reads_as_an_empty_name(pack: Mapping[str, Handler]) -> None:

@@ -17,20 +17,25 @@ from yarl import URL
 
 from countersign_connector.models import faults
 from runtime.handlers import (
+    Answer,
     HandlerError,
     HeldError,
     Json,
     JsonObject,
+    Metadata,
     NotTakenError,
     OutcomeUnknownError,
     RefusedError,
     TransientError,
+    Usage,
 )
 
 MAX_BODY = 4 * 1024 * 1024
 _MAX_MESSAGE = 300
 _CONNECT_TIMEOUT = 5.0
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND, _TIMED_OUT, _TOO_MANY = 401, 403, 404, 408, 429
+_REQUEST_IDS = ("X-Request-Id", "X-Transaction-ID")  # the second is ServiceNow's
+_MAX_ID = 200
 _SUCCESS = range(200, 300)
 _REDIRECTS = range(300, 400)
 _REFUSALS = frozenset(range(400, 500)) - {_TIMED_OUT}
@@ -51,17 +56,26 @@ class Service:
     headers: Mapping[str, str]
     timeout: float
     explain: Callable[[Json], str]
+    counted_as: str | None = None  # the provider as which its requests are told as usage; nobody counts the others
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator["Client"]:
-        """Open a client for one operation; a service without a base refuses, as its URL was not set."""
+        """Open a client for one operation; a service without a base refuses, as its URL was not set.
+
+        An error that ends the operation tells what the answers told until then.
+        """
         if not self.base:
             raise RefusedError(f"{self.name} is not set up: its URL is missing in the settings")
         timeout = aiohttp.ClientTimeout(total=self.timeout, sock_connect=min(self.timeout, _CONNECT_TIMEOUT))
         # identity: a compressed body could grow past the cap in one read
         headers = {"Accept": "application/json", "Accept-Encoding": "identity", **self.headers}
         async with aiohttp.ClientSession(headers=headers, timeout=timeout) as session:
-            yield Client(self, session)
+            client = Client(self, session)
+            try:
+                yield client
+            except HandlerError as error:
+                error.metadata, error.usage = client.metadata, client.usage
+                raise
 
 
 @dataclass(frozen=True)
@@ -86,6 +100,7 @@ class _Reply:
     retry_after: float | None
     challenges: bool  # it asks for (other) credentials
     body: bytes | None  # None: larger than MAX_BODY
+    request_id: str | None  # the other side's own
 
 
 class Client:
@@ -94,6 +109,27 @@ class Client:
     def __init__(self, service: Service, session: aiohttp.ClientSession) -> None:
         self._service = service
         self._session = session
+        self._sent = 0
+        self._last: _Reply | None = None
+
+    def answer(self, result: JsonObject) -> Answer:
+        """Return the result of a read with what the answers to its requests told."""
+        return Answer(result, self.metadata, self.usage)
+
+    @property
+    def metadata(self) -> Metadata | None:
+        """Return status and id of the last answer, and how many requests were sent; None before the first."""
+        if not self._sent:
+            return None
+        if self._last is None:
+            return Metadata(requests=self._sent)
+        return Metadata(self._last.status, self._last.request_id, self._sent)
+
+    @property
+    def usage(self) -> tuple[Usage, ...]:
+        """Return the requests that were sent, where somebody counts them."""
+        provider = self._service.counted_as
+        return (Usage(provider, units={"requests": self._sent}),) if provider and self._sent else ()
 
     async def get(self, model: type[M], path: str, query: Mapping[str, str] | None = None) -> M:
         """Read `path` and parse the answer."""
@@ -112,19 +148,24 @@ class Client:
             raise self._unusable(request, str(error)) from None
 
     async def _exchange(self, request: Request) -> _Reply:
-        name = self._service.name
+        name, url = self._service.name, self._url(request.path)
+        self._sent, self._last = self._sent + 1, None
         try:
             async with self._session.request(
                 request.method,
-                self._url(request.path),
+                url,
                 params=dict(request.query) or None,
                 json=request.body,
                 headers=request.headers,
                 allow_redirects=False,
             ) as response:
                 challenges = "WWW-Authenticate" in response.headers
-                return _Reply(response.status, _retry_after(response), challenges, await _body(response))
+                self._last = _Reply(
+                    response.status, _retry_after(response), challenges, await _body(response), _request_id(response)
+                )
+                return self._last
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            self._sent -= 1
             raise NotTakenError(f"{name} cannot be reached: {type(error).__name__}") from error
         except (aiohttp.ClientError, TimeoutError) as error:
             kind = OutcomeUnknownError if request.write else TransientError
@@ -171,6 +212,11 @@ def _retry_after(response: aiohttp.ClientResponse) -> float | None:
     """Read Retry-After in seconds; its other form, a date, is left to the verb's own backoff."""
     text = response.headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() else None
+
+
+def _request_id(response: aiohttp.ClientResponse) -> str | None:
+    """Return the id that the other side gave the request, as it would be asked for there."""
+    return next((response.headers[name][:_MAX_ID] for name in _REQUEST_IDS if response.headers.get(name)), None)
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes | None:

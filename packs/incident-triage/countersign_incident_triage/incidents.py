@@ -13,7 +13,7 @@ from pydantic import AfterValidator, Field
 
 from countersign_incident_triage import table
 from countersign_incident_triage.table import SysId, Value
-from runtime.handlers import Call, Changed, Done, Handler, JsonObject, Reconciled, RefusedError, Untouched
+from runtime.handlers import Answer, Call, Changed, Done, Handler, JsonObject, Reconciled, RefusedError, Untouched
 
 _TABLE = "incident"
 _ASSIGNMENT = ("sys_id", "category", "assignment_group")
@@ -111,11 +111,11 @@ class _RecordsReply(Remote):
 def handlers(servicenow: Service) -> dict[str, Handler]:
     """Return the operations of the connector `servicenow` on incidents."""
 
-    async def read_incident(call: Call) -> JsonObject:
+    async def read_incident(call: Call) -> Answer:
         params = read_params(IncidentParams, call)
         async with servicenow.connect() as client:
             reply = await client.send(_IncidentReply, table.read(_TABLE, params.sys_id, _FIELDS))
-        return _incident(reply.result)
+            return client.answer(_incident(reply.result))
 
     async def add_work_note(call: Call) -> JsonObject:
         params = read_params(NoteParams, call)

@@ -7,7 +7,7 @@ from countersign_connector.models import Params, Remote, read_params
 from pydantic import Field
 
 from countersign_kyc.lei import Lei
-from runtime.handlers import Call, Handler, Json, JsonObject
+from runtime.handlers import Answer, Call, Handler, Json, JsonObject
 
 _PAGE_SIZE = "100"
 _MAX_PAGES = 50
@@ -91,17 +91,17 @@ class _Exception(Remote):
 
 
 def service(base: str, timeout: float) -> Service:
-    """Describe GLEIF's API at `base`."""
-    return Service("GLEIF", base, {"Accept": _MEDIA_TYPE}, timeout, _explain)
+    """Describe GLEIF's API at `base`, which allows so many requests a minute."""
+    return Service("GLEIF", base, {"Accept": _MEDIA_TYPE}, timeout, _explain, counted_as="gleif")
 
 
 def handlers(gleif: Service) -> dict[str, Handler]:
     """Return the operations of the connector `gleif`."""
 
-    async def discover(call: Call) -> JsonObject:
+    async def discover(call: Call) -> Answer:
         params = read_params(DiscoverParams, call)
         async with gleif.connect() as client:
-            return await _discover(client, params)
+            return client.answer(await _discover(client, params))
 
     return {"gleif::discover_hierarchy": Handler(discover, writes=False)}
 

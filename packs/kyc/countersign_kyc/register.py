@@ -9,7 +9,7 @@ from countersign_connector.models import Params, Remote, read_params
 from pydantic import AfterValidator, Field
 
 from countersign_kyc.lei import Lei
-from runtime.handlers import Call, Done, Handler, Json, JsonObject, Reconciled, RefusedError, Untouched
+from runtime.handlers import Answer, Call, Done, Handler, Json, JsonObject, Reconciled, RefusedError, Untouched
 
 _HUNDRED = Decimal(100)
 _MAX_PAGES = 50
@@ -93,15 +93,15 @@ class ReportParams(Params):
 def handlers(register: Service) -> dict[str, Handler]:
     """Return the operations of the connector `register`."""
 
-    async def list_officers(call: Call) -> JsonObject:
+    async def list_officers(call: Call) -> Answer:
         params = read_params(OfficersParams, call)
         async with register.connect() as client:
-            return await _all_officers(client, params.leis)
+            return client.answer(await _all_officers(client, params.leis))
 
-    async def list_shareholdings(call: Call) -> JsonObject:
+    async def list_shareholdings(call: Call) -> Answer:
         params = read_params(ShareholdingsParams, call)
         async with register.connect() as client:
-            return await _owners(client, params)
+            return client.answer(await _owners(client, params))
 
     async def file_report(call: Call) -> JsonObject:
         body = read_params(ReportParams, call).model_dump()
