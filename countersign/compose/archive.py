@@ -8,8 +8,12 @@ from evidence.archive.local import LocalArchive
 from evidence.archive.retention import Retention
 from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
+from evidence.notary import Notary
+from receipts.log.keys import NoteSigner
+from receipts.signing import load_or_create
 from runtime.clock import Clock
 from runtime.desk.evidence import EvidenceDesk
+from runtime.desk.log import LogDesk
 from runtime.engine import Engine
 
 if TYPE_CHECKING:
@@ -35,6 +39,12 @@ def make_sealer(settings: Settings, engine: Engine) -> Sealer:
     ring = KeyRing(settings.key_path)
     ring.keys()  # what is wrong with the files is said at the start
     return Sealer(EvidenceDesk(engine), make_archive(settings, engine.clock), ring)
+
+
+def make_notary(settings: Settings, engine: Engine) -> Notary:
+    """Return the worker's job that signs and publishes the audit log. Raise KeyFileError."""
+    signer = NoteSigner(settings.origin, load_or_create(settings.log_key_path))
+    return Notary(LogDesk(engine), make_archive(settings, engine.clock), signer, f"log/{settings.tenant}/")
 
 
 def make_s3(settings: Settings) -> "S3Client":

@@ -152,6 +152,13 @@ class Settings(BaseSettings):
     retention_mode: Literal["GOVERNANCE", "COMPLIANCE"] = Field("COMPLIANCE", description="Object Lock mode")
     signing_key: Path | None = Field(None, description="Ed25519 key of evidence; HOME/keys/evidence.pem if not set")
 
+    log_key: Path | None = Field(None, description="Ed25519 key of the audit log; HOME/keys/log.pem if not set")
+    log_origin: str | None = Field(
+        None,
+        pattern=r"^[^\s+]{1,200}$",
+        description="name of the audit log, unlike any other's; countersign/TENANT if not set",
+    )
+
     callers: dict[Annotated[str, Field(pattern=_NAME)], CallerSecret] = Field(
         {}, description="signing secret of each agent that calls the edge"
     )
@@ -194,6 +201,16 @@ class Settings(BaseSettings):
     def key_path(self) -> Path:
         """Return where the signing key is, apart from the data."""
         return self.signing_key or self.home / "keys" / "evidence.pem"
+
+    @property
+    def log_key_path(self) -> Path:
+        """Return where the key is that signs checkpoints, apart from the data."""
+        return self.log_key or self.home / "keys" / "log.pem"
+
+    @property
+    def origin(self) -> str:
+        """Return the name of the audit log."""
+        return self.log_origin or f"countersign/{self.tenant}"
 
 
 def variable(name: object) -> str:

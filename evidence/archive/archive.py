@@ -47,6 +47,10 @@ class Archive(Protocol):
         """Keep `data` under `name`. The same data again is the same object; other data raises ArchiveConflictError."""
         ...
 
+    def replace(self, name: str, data: bytes) -> None:
+        """Have `data` stand under `name` in the place of what was there: for what says which of the rest is newest."""
+        ...
+
     def get(self, location: str) -> bytes:
         """Return what stands at a location that `put` returned, with its SHA-256 checked."""
         ...
@@ -62,7 +66,12 @@ class Archive(Protocol):
 
 def check_put(name: str, data: bytes, sha256: str) -> None:
     """Raise unless the name is a plain relative path and the digest is that of the data."""
-    if not is_safe_path(name):
-        raise ArchiveError(f"{name!r} is not a plain relative path")
+    check_name(name)
     if hashlib.sha256(data).hexdigest() != sha256:
         raise ArchiveError(f"{name}: the data does not have the SHA-256 {sha256}")
+
+
+def check_name(name: str) -> None:
+    """Raise unless the name is a plain relative path."""
+    if not is_safe_path(name):
+        raise ArchiveError(f"{name!r} is not a plain relative path")

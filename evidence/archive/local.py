@@ -14,6 +14,7 @@ from evidence.archive.archive import (
     ArchiveFact,
     ArchiveNotFoundError,
     Stored,
+    check_name,
     check_put,
 )
 from receipts import canonical
@@ -48,6 +49,18 @@ class LocalArchive:
         except OSError as error:
             raise ArchiveError(f"{path} cannot be written: {error}") from error
         return self.head(str(path))
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Let the file hold the data from one moment to the next."""
+        check_name(name)
+        path = self._folder / name
+        try:
+            path.parent.mkdir(_PRIVATE, parents=True, exist_ok=True)
+            draft = _draft(path, data)
+            draft.replace(path)
+            _sync_folder(path.parent)
+        except OSError as error:
+            raise ArchiveError(f"{path} cannot be written: {error}") from error
 
     def get(self, location: str) -> bytes:
         """Read the file and compare it with its sidecar."""
@@ -99,12 +112,8 @@ def _beside(path: Path) -> Path:
 
 def _write_once(path: Path, data: bytes) -> None:
     """Let `path` appear with all of `data`, on disk for good; where it exists, demand that it holds the same."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    draft = _draft(path, data)
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _READ_ONLY), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
         os.link(draft, path)
         _sync_folder(path.parent)
     except FileExistsError as error:
@@ -113,6 +122,20 @@ def _write_once(path: Path, data: bytes) -> None:
     finally:
         with contextlib.suppress(FileNotFoundError):
             draft.unlink()
+
+
+def _draft(path: Path, data: bytes) -> Path:
+    """Write the data to a new file beside `path`, on disk for good, and return it; nothing is left where that fails."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _READ_ONLY), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        draft.unlink(missing_ok=True)
+        raise
+    return draft
 
 
 def _sync_folder(folder: Path) -> None:

@@ -17,6 +17,7 @@ from evidence.archive.archive import (
     ArchiveFact,
     ArchiveNotFoundError,
     Stored,
+    check_name,
     check_put,
 )
 from evidence.archive.retention import NO_LOCK, BucketLock, Hold, Retention, lock_of, stricter
@@ -61,23 +62,35 @@ class S3Archive:
         stored = self._upload(key, data, sha256, hold)
         return stored if _lasts(stored, hold) else self._prolong(stored, hold)
 
+    def replace(self, name: str, data: bytes) -> None:
+        """Upload another version of the object; those before stay for as long as their locks say."""
+        check_name(name)
+        key, retention = self._prefix + name, self._applicable(self._bucket_lock())
+        hold = retention.starting(self._clock()) if retention else None
+        self._put(key, data, hashlib.sha256(data).hexdigest(), hold)
+
     def _upload(self, key: str, data: bytes, sha256: str, hold: Hold | None) -> Stored:
-        lock: Any = {"ObjectLockMode": hold.mode, "ObjectLockRetainUntilDate": hold.until} if hold else {}
         try:
-            with _errors(f"s3://{self._bucket}/{key}"):
-                answer = self._client.put_object(
-                    Bucket=self._bucket,
-                    Key=key,
-                    Body=data,
-                    ContentType="application/zip",
-                    ChecksumSHA256=_checksum(sha256),
-                    Metadata={"sha256": sha256},
-                    IfNoneMatch="*",
-                    **lock,
-                )
-            return self.head(self._location(key, answer.get("VersionId")))
+            version = self._put(key, data, sha256, hold, IfNoneMatch="*")
+            return self.head(self._location(key, version))
         except ArchiveConflictError:
             return self._existing(key, sha256)
+
+    def _put(self, key: str, data: bytes, sha256: str, hold: Hold | None, **condition: Any) -> str | None:
+        """Upload with a checksum that the server checks; return the version."""
+        lock: Any = {"ObjectLockMode": hold.mode, "ObjectLockRetainUntilDate": hold.until} if hold else {}
+        with _errors(f"s3://{self._bucket}/{key}"):
+            answer = self._client.put_object(
+                Bucket=self._bucket,
+                Key=key,
+                Body=data,
+                ContentType="application/zip" if key.endswith(".zip") else "application/octet-stream",
+                ChecksumSHA256=_checksum(sha256),
+                Metadata={"sha256": sha256},
+                **condition,
+                **lock,
+            )
+        return answer.get("VersionId")
 
     def get(self, location: str) -> bytes:
         """Fetch the very version and compare it with the digest in its metadata."""

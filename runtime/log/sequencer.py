@@ -14,8 +14,8 @@ import psycopg
 
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
-from runtime.store import log as store
 from runtime.store.database.pool import AWAY
+from runtime.store.log import places as store
 
 MOST = 2000
 """Transactions' leaves that are given their places at once."""

@@ -36,6 +36,7 @@ RECORDS = {
         "tenants",
         "directories",
         "signing_keys",
+        "log_checkpoints",
         "log_heads",
         "log_tiles",
     ),

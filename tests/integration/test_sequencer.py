@@ -13,8 +13,8 @@ from psycopg import AsyncConnection
 from receipts.log.hashes import TreeHead
 from receipts.log.range import EMPTY
 from runtime.log.sequencer import Sequencer
-from runtime.store import log as store
-from runtime.store.log import MissingLeafError
+from runtime.store.log import places as store
+from runtime.store.log.places import MissingLeafError
 from runtime.store.transactions.run_tx import RunTx
 from tests.bench import TENANT, Bench
 

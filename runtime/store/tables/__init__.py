@@ -10,7 +10,7 @@ from runtime.store.tables.definitions import definitions, tenants
 from runtime.store.tables.directory import actors, directories, slack_accounts
 from runtime.store.tables.effects import effects
 from runtime.store.tables.inbox import notifications, waits
-from runtime.store.tables.log import log_entries, log_heads, log_pending, log_tiles
+from runtime.store.tables.log import log_checkpoints, log_entries, log_heads, log_leases, log_pending, log_tiles
 from runtime.store.tables.records import (
     audit_leaves,
     evidence_bundles,
@@ -32,8 +32,10 @@ __all__ = [
     "directories",
     "effects",
     "evidence_bundles",
+    "log_checkpoints",
     "log_entries",
     "log_heads",
+    "log_leases",
     "log_pending",
     "log_tiles",
     "metadata",

@@ -12,7 +12,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from runtime.store.tables.base import metadata, number, words
+from runtime.store.tables.base import metadata, moment, number, words
 
 # what is committed and not yet in the log: the leaves of a chain that a transaction wrote, from the first to the last
 log_pending = Table(
@@ -62,4 +62,28 @@ log_tiles = Table(
     Column("hashes", LargeBinary, nullable=False),
     PrimaryKeyConstraint("tenant", "level", "number"),
     CheckConstraint("length(hashes) BETWEEN 32 AND 8192 AND length(hashes) % 32 = 0", name="hashes"),
+)
+
+
+# what was signed of the log, and what of it stands in the archive
+log_checkpoints = Table(
+    "log_checkpoints",
+    metadata,
+    Column("tenant", Text, ForeignKey("tenants.tenant"), nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("root", LargeBinary, nullable=False),
+    words("note"),
+    moment("signed_at"),
+    moment("published_at", nullable=True),
+    PrimaryKeyConstraint("tenant", "size"),
+    CheckConstraint("length(root) = 32", name="root"),
+)
+
+
+# who signs and publishes now
+log_leases = Table(
+    "log_leases",
+    metadata,
+    Column("tenant", Text, ForeignKey("tenants.tenant"), primary_key=True),
+    moment("until"),
 )

@@ -25,13 +25,13 @@ DECLARE
 BEGIN
     FOREACH kept IN ARRAY ARRAY['audit_leaves', 'policy_decisions', 'policy_texts', 'receipts', 'reads', 'votes',
         'definitions', 'runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles', 'tenants',
-        'directories', 'signing_keys', 'log_entries', 'log_heads', 'log_tiles']
+        'directories', 'signing_keys', 'log_checkpoints', 'log_entries', 'log_heads', 'log_tiles']
     LOOP
         EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON %I
                         FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate()', kept);
     END LOOP;
     FOREACH kept IN ARRAY ARRAY['runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles',
-        'tenants', 'directories', 'signing_keys', 'log_heads', 'log_tiles']
+        'tenants', 'directories', 'signing_keys', 'log_checkpoints', 'log_heads', 'log_tiles']
     LOOP
         EXECUTE format('CREATE TRIGGER no_delete BEFORE DELETE ON %I
                         FOR EACH ROW EXECUTE FUNCTION refuse_delete()', kept);
@@ -71,6 +71,9 @@ CREATE TRIGGER write_once BEFORE UPDATE OF run_id, sealed_seq, sealed_cards, key
 
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, number, key_id
     ON signing_keys FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+
+CREATE TRIGGER write_once BEFORE UPDATE OF tenant, size, root, note, signed_at
+    ON log_checkpoints FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, salt
     ON tenants FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();

@@ -42,3 +42,24 @@ CREATE TABLE log_tiles (
     CONSTRAINT pk_log_tiles PRIMARY KEY (tenant, level, number),
     CONSTRAINT ck_log_tiles_hashes CHECK (length(hashes) BETWEEN 32 AND 8192 AND length(hashes) % 32 = 0)
 );
+
+-- what was signed of the log, and what of it stands in the archive
+CREATE TABLE log_checkpoints (
+    tenant TEXT NOT NULL,
+    size BIGINT NOT NULL,
+    root BYTEA NOT NULL,
+    note TEXT NOT NULL,
+    signed_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    published_at TIMESTAMP WITH TIME ZONE,
+    CONSTRAINT pk_log_checkpoints PRIMARY KEY (tenant, size),
+    CONSTRAINT fk_log_checkpoints_tenant FOREIGN KEY (tenant) REFERENCES tenants (tenant),
+    CONSTRAINT ck_log_checkpoints_root CHECK (length(root) = 32)
+);
+
+-- who signs and publishes now
+CREATE TABLE log_leases (
+    tenant TEXT NOT NULL,
+    until TIMESTAMP WITH TIME ZONE NOT NULL,
+    CONSTRAINT pk_log_leases PRIMARY KEY (tenant),
+    CONSTRAINT fk_log_leases_tenant FOREIGN KEY (tenant) REFERENCES tenants (tenant)
+);

@@ -1,4 +1,4 @@
-"""The tables of the Merkle log: what waits for its place, where what has one stands, and the tree over it."""
+"""Places in the Merkle log: what waits for one, where what has one stands, and the tree over it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,0 +1,81 @@
+"""Signs the audit log and publishes it beside the bundles: tiles, entries and checkpoints, for anybody's tools to read.
+
+What is signed extends what was signed before, or nothing is. What is published is complete before its checkpoint is.
+"""
+
+import asyncio
+import hashlib
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+
+from evidence.archive.archive import Archive, ArchiveError
+from evidence.errors import EvidenceError
+from receipts.log.checkpoint import sign_checkpoint
+from receipts.log.errors import LogError
+from receipts.log.keys import NoteSigner
+from receipts.log.tiles import tiles_between
+from runtime.desk.log import LogChangedError, LogDesk, Signed
+
+EVERY = timedelta(minutes=1)
+"""How old the newest checkpoint may be while the log grows."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Notary:
+    """A worker's job. `folder` is where in the archive the log stands; it ends with a slash."""
+
+    desk: LogDesk
+    archive: Archive
+    signer: NoteSigner
+    folder: str
+
+    async def __call__(self) -> int:
+        """Sign and publish what there is; return how many checkpoints were published."""
+        if not await self._is_due():
+            return 0
+        try:
+            async with self.desk.lease() as mine:
+                return await self._safely() if mine else 0
+        except (LogError, LogChangedError) as error:  # looked at again when the lease has run out
+            log.error("the log is not signed: it is not what was signed before: %s", error)  # noqa: TRY400
+            return 0
+
+    async def _is_due(self) -> bool:
+        head, newest = await self.desk.head(), await self.desk.newest()
+        if head is None or not head.size:
+            return False
+        if newest is None or not newest.is_published:
+            return True
+        return head.size != newest.head.size and self.desk.now - newest.signed_at >= EVERY
+
+    async def _safely(self) -> int:
+        """What cannot be stored now is tried again."""
+        try:
+            await self._publish(await self._signed())
+        except (ArchiveError, EvidenceError) as error:
+            log.warning("the log is not published, and will be: %s", error)
+            return 0
+        return 1
+
+    async def _signed(self) -> Signed:
+        """Return the newest checkpoint, signed now where the log has grown."""
+        head, newest = await self.desk.head(), await self.desk.newest()
+        if head is None or (newest is not None and newest.head == head):
+            if newest is None:
+                raise LogChangedError("there is no log any more")
+            return newest
+        if newest is not None:
+            await self.desk.check_growth(newest.head, head)
+        return await self.desk.keep(head, bytes(sign_checkpoint(self.signer, head)).decode())
+
+    async def _publish(self, signed: Signed) -> None:
+        before = await self.desk.newest(published=True)
+        for place in tiles_between(before.head.size if before else 0, signed.head.size):
+            data = await self.desk.data(place)
+            digest = hashlib.sha256(data).hexdigest()
+            await asyncio.to_thread(self.archive.put, f"{self.folder}{place.path}", data, digest)
+        await asyncio.to_thread(self.archive.replace, f"{self.folder}checkpoint", signed.note.encode())
+        await self.desk.mark_published(signed)

@@ -1,0 +1,126 @@
+"""The counter at which the audit log is signed and published: its head, its tiles, its entries."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from receipts.log.errors import TileError
+from receipts.log.hashes import HASH_BYTES, NodeSource, TreeHead
+from receipts.log.proofs import consistency_proof, verify_consistency
+from receipts.log.tile_data import bundle_data, check_bundle, nodes_of
+from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile
+from runtime.engine import Engine
+from runtime.failpoints import Point, at
+from runtime.store.log import checkpoints
+from runtime.store.log.checkpoints import Signed
+
+__all__ = ["LogChangedError", "LogDesk", "Signed"]
+
+T = TypeVar("T")
+
+LEASE = timedelta(minutes=2)
+"""How long the one who signs and publishes may take; one that is lost meanwhile leaves it to others after that."""
+
+
+class LogChangedError(Exception):
+    """The tables no longer hold what the log was made of."""
+
+
+class _NotReadError(Exception):
+    """A tile is needed that was not read yet."""
+
+    def __init__(self, tile: Tile) -> None:
+        super().__init__(tile.path)
+        self.tile = tile
+
+
+@dataclass(frozen=True)
+class LogDesk:
+    """Tells what is to be signed and published, and keeps what was."""
+
+    engine: Engine
+
+    @property
+    def now(self) -> datetime:
+        """Return the time."""
+        return self.engine.clock()
+
+    @asynccontextmanager
+    async def lease(self) -> AsyncIterator[bool]:
+        """Give whether the caller signs and publishes in the block; where that fails, the lease runs out."""
+        tenant = self.engine.tenant
+        async with self.engine.pool.connection() as conn:
+            mine = await checkpoints.take_lease(conn, tenant, LEASE)
+        yield mine
+        if mine:
+            async with self.engine.pool.connection() as conn:
+                await checkpoints.give_lease_back(conn, tenant)
+
+    async def head(self) -> TreeHead | None:
+        """Return size and root as they are committed."""
+        async with self.engine.pool.connection() as conn:
+            return await checkpoints.read_head(conn, self.engine.tenant)
+
+    async def newest(self, *, published: bool = False) -> Signed | None:
+        """Return the newest checkpoint that was signed, or that is published."""
+        async with self.engine.pool.connection() as conn:
+            return await checkpoints.newest(conn, self.engine.tenant, published=published)
+
+    async def keep(self, head: TreeHead, note: str) -> Signed:
+        """Put a signed checkpoint on record."""
+        signed = Signed(head, note, self.engine.clock(), is_published=False)
+        async with self.engine.pool.connection() as conn, conn.transaction():
+            await checkpoints.keep_checkpoint(conn, self.engine.tenant, signed)
+            at(Point.LOG_SIGNING)
+        at(Point.LOG_SIGNED)
+        return signed
+
+    async def mark_published(self, signed: Signed) -> None:
+        """Note that a checkpoint, and all that it is over, stands in the archive."""
+        async with self.engine.pool.connection() as conn:
+            await checkpoints.mark_published(conn, self.engine.tenant, signed.head.size, self.engine.clock())
+        at(Point.LOG_PUBLISHED)
+
+    async def check_growth(self, old: TreeHead, new: TreeHead) -> None:
+        """Raise ProofError unless the log, as the tables have it, has grown from the old one to the new."""
+        path = await self._from_tiles(new.size, lambda node: consistency_proof(node, old.size, new.size))
+        verify_consistency(old, new, path)
+
+    async def data(self, place: Tile | EntryBundle) -> bytes:
+        """Return what stands at a place of the log; raise LogChangedError where it is not there."""
+        if isinstance(place, Tile):
+            return await self._tile(place)
+        first = place.index * TILE_WIDTH
+        async with self.engine.pool.connection() as conn:
+            entries = await checkpoints.entries(conn, self.engine.tenant, first, first + place.width)
+        data = bundle_data(entries)
+        try:
+            check_bundle(place, data, await self._tile(place.tile))
+        except TileError as error:
+            raise LogChangedError(str(error)) from error
+        return data
+
+    async def _tile(self, tile: Tile) -> bytes:
+        async with self.engine.pool.connection() as conn:
+            found = await checkpoints.tile_hashes(conn, self.engine.tenant, tile.level, tile.index)
+        data = found[: tile.width * HASH_BYTES]
+        if len(data) < tile.width * HASH_BYTES:
+            raise LogChangedError(f"{tile.path} is not as wide as the log says")
+        return data
+
+    async def _from_tiles(self, size: int, make: Callable[[NodeSource], T]) -> T:
+        """Return what is made of nodes of the log, each tile being read when it turns out to be needed."""
+        tiles: dict[Tile, bytes] = {}
+
+        def known(tile: Tile) -> bytes:
+            if tile not in tiles:
+                raise _NotReadError(tile)
+            return tiles[tile]
+
+        while True:
+            try:
+                return make(nodes_of(known, size))
+            except _NotReadError as missing:
+                tiles[missing.tile] = await self._tile(missing.tile)

@@ -1,0 +1,114 @@
+"""Checkpoints of the Merkle log, and what they are over: its tiles and its entries."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from receipts import canonical
+from receipts.chain import GENESIS
+from receipts.log.hashes import HASH_BYTES, TreeHead
+from receipts.log.range import CompactRange
+from runtime.store.database.pool import Conn
+
+
+@dataclass(frozen=True)
+class Signed:
+    """A checkpoint that was signed: the note as it is, and whether it and its tiles stand in the archive."""
+
+    head: TreeHead
+    note: str
+    signed_at: datetime
+    is_published: bool
+
+
+async def read_head(conn: Conn, tenant: str) -> TreeHead | None:
+    """Return size and root of the tenant's log as it is committed, or None where there is none yet."""
+    row = await (await conn.execute("SELECT size, hashes FROM log_heads WHERE tenant = %s", (tenant,))).fetchone()
+    if row is None:
+        return None
+    hashes = row["hashes"]
+    cut = tuple(hashes[start : start + HASH_BYTES] for start in range(0, len(hashes), HASH_BYTES))
+    return CompactRange(0, row["size"], cut).head()
+
+
+async def take_lease(conn: Conn, tenant: str, lasts: timedelta) -> bool:
+    """Return whether the caller is now the one who signs and publishes, for so long by the database's clock."""
+    done = await conn.execute(
+        "INSERT INTO log_leases AS l (tenant, until) SELECT tenant, clock_timestamp() + %(lasts)s FROM tenants"
+        " WHERE tenant = %(tenant)s ON CONFLICT (tenant) DO UPDATE SET until = EXCLUDED.until"
+        " WHERE l.until <= clock_timestamp()",
+        {"tenant": tenant, "lasts": lasts},
+    )
+    return done.rowcount == 1
+
+
+async def give_lease_back(conn: Conn, tenant: str) -> None:
+    """Let the next one sign and publish."""
+    await conn.execute("UPDATE log_leases SET until = clock_timestamp() WHERE tenant = %s", (tenant,))
+
+
+async def newest(conn: Conn, tenant: str, *, published: bool = False) -> Signed | None:
+    """Return the checkpoint of the largest log, or of those that are published."""
+    row = await (
+        await conn.execute(
+            "SELECT size, root, note, signed_at, published_at FROM log_checkpoints"
+            " WHERE tenant = %s AND (published_at IS NOT NULL OR NOT %s) ORDER BY size DESC LIMIT 1",
+            (tenant, published),
+        )
+    ).fetchone()
+    if row is None:
+        return None
+    return Signed(TreeHead(row["size"], row["root"]), row["note"], row["signed_at"], row["published_at"] is not None)
+
+
+async def keep_checkpoint(conn: Conn, tenant: str, signed: Signed) -> None:
+    """Put a signed checkpoint on record."""
+    await conn.execute(
+        "INSERT INTO log_checkpoints (tenant, size, root, note, signed_at) VALUES (%s, %s, %s, %s, %s)",
+        (tenant, signed.head.size, signed.head.root, signed.note, signed.signed_at),
+    )
+
+
+async def mark_published(conn: Conn, tenant: str, size: int, now: datetime) -> None:
+    """Note that a checkpoint stands in the archive, behind all that it is over."""
+    await conn.execute(
+        "UPDATE log_checkpoints SET published_at = %s WHERE tenant = %s AND size = %s", (now, tenant, size)
+    )
+
+
+async def tile_hashes(conn: Conn, tenant: str, level: int, number: int) -> bytes:
+    """Return the hashes of a tile (level 0 over leaves, 1 over every 256, …) as it has grown until now."""
+    row = await (
+        await conn.execute(
+            "SELECT hashes FROM log_tiles WHERE tenant = %s AND level = %s AND number = %s", (tenant, level, number)
+        )
+    ).fetchone()
+    return bytes(row["hashes"]) if row else b""
+
+
+async def entries(conn: Conn, tenant: str, begin: int, end: int) -> list[bytes]:
+    """Return the entries of the log from an index up to, and not with, another: each leaf as its hash was taken."""
+    rows = await (
+        await conn.execute(
+            """
+            SELECT e.chain, e.first_seq + n AS seq, l.leaf, p.hash AS before
+              FROM log_entries e CROSS JOIN LATERAL generate_series(0, e.count - 1) AS n
+              JOIN audit_leaves l ON l.run_id = e.chain AND l.seq = e.first_seq + n
+              LEFT JOIN audit_leaves p ON p.run_id = e.chain AND p.seq = e.first_seq + n - 1
+             WHERE e.tenant = %(tenant)s AND e.first_index < %(end)s
+               AND e.first_index >= (SELECT max(first_index) FROM log_entries
+                                      WHERE tenant = %(tenant)s AND first_index <= %(begin)s)
+               AND e.first_index + n >= %(begin)s AND e.first_index + n < %(end)s
+             ORDER BY e.first_index + n
+            """,
+            {"tenant": tenant, "begin": begin, "end": end},
+        )
+    ).fetchall()
+    return [_entry(row) for row in rows]
+
+
+def _entry(row: dict[str, Any]) -> bytes:
+    before = row["before"].hex() if row["before"] is not None else GENESIS.hash
+    place = {"run_id": row["chain"], "seq": row["seq"], "prev_hash": before}
+    said = {name: value for name, value in row["leaf"].items() if name != "hash"}  # of the first release's leaves
+    return canonical.dumps({**said, **place})

@@ -1,0 +1,164 @@
+"""The log is signed only as what it was signed before has grown to, and stands whole beside the bundles."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from evidence.archive.local import LocalArchive
+from evidence.notary import EVERY, Notary
+from receipts.log.checkpoint import Checkpoint, LogKeys, open_checkpoint
+from receipts.log.hashes import TreeHead, hash_leaf
+from receipts.log.keys import Algorithm, NoteSigner
+from receipts.log.note import parse_note
+from receipts.log.proofs import consistency_proof, verify_consistency
+from receipts.log.range import EMPTY
+from receipts.log.tile_data import nodes_of, read_bundle
+from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile
+from receipts.signing import SigningKey
+from runtime.desk.log import LogDesk
+from runtime.log.sequencer import Sequencer
+from tests.bench import Bench
+
+NOTE = {"text": "a", "api_token": "t"}
+SIGNER = NoteSigner("countersign/acme", SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(range(32)))))
+KEYS = LogKeys((SIGNER.verifier(Algorithm.ED25519),))
+
+
+@dataclass
+class Office:
+    """A bench whose log is published in a folder."""
+
+    bench: Bench
+    folder: Path
+
+    @property
+    def notary(self) -> Notary:
+        return Notary(LogDesk(self.bench.engine), LocalArchive(self.folder), SIGNER, "log/acme/")
+
+    async def grow(self, count: int = 1) -> None:
+        """Have runs end, and their leaves be given their places."""
+        have = len(await self.bench.rows("SELECT 1 FROM runs"))
+        for number in range(have, have + count):
+            await self.bench.start("bench.note", {**NOTE, "incident": f"I{number}"}, ref=f"n{number}")
+        await self.bench.settle()
+        while await Sequencer(self.bench.engine)():
+            pass
+
+    def published(self) -> Checkpoint:
+        """Return the checkpoint in the folder."""
+        return open_checkpoint(parse_note((self.folder / "log/acme/checkpoint").read_bytes()), KEYS)
+
+    def read(self, place: Tile | EntryBundle) -> bytes:
+        return (self.folder / "log/acme" / place.path).read_bytes()
+
+    def entries(self, size: int) -> list[bytes]:
+        """Return the entries of the log from the folder."""
+        found = []
+        for first in range(0, size, TILE_WIDTH):
+            bundle = EntryBundle(first // TILE_WIDTH, min(TILE_WIDTH, size - first))
+            found += read_bundle(bundle, self.read(bundle))
+        return found
+
+
+@pytest.fixture
+def office(bench: Bench, tmp_path: Path) -> Office:
+    return Office(bench, tmp_path / "evidence")
+
+
+async def test_what_is_published_gives_the_root_that_is_signed(office: Office) -> None:
+    await office.grow(2)
+    assert await office.notary() == 1
+    head = office.published().head
+    assert head == await office.notary.desk.head()
+    assert head == EMPTY.append(map(hash_leaf, office.entries(head.size))).range.head()
+
+
+async def test_each_checkpoint_extends_the_one_before(office: Office) -> None:
+    heads: list[TreeHead] = []
+    for _ in range(4):
+        await office.grow(8)
+        office.bench.clock.move(minutes=1)
+        assert await office.notary() == 1
+        heads.append(office.published().head)
+    size = heads[-1].size
+    assert size > TILE_WIDTH, "a tile is full"
+    for old in heads:
+        verify_consistency(old, heads[-1], consistency_proof(nodes_of(office.read, size), old.size, size))
+
+
+async def test_a_log_is_signed_once_a_minute_while_it_grows(office: Office) -> None:
+    await office.grow()
+    assert await office.notary() == 1
+    await office.grow()
+    assert await office.notary() == 0
+    office.bench.clock.move(seconds=EVERY.total_seconds())
+    assert await office.notary() == 1
+    office.bench.clock.move(minutes=10)
+    assert await office.notary() == 0, "it has not grown"
+
+
+async def test_an_empty_log_is_not_signed(office: Office) -> None:
+    assert await office.notary() == 0
+
+
+async def test_an_archive_that_is_away_gets_it_later(office: Office) -> None:
+    await office.grow()
+    office.folder.write_text("in the way")
+    assert await office.notary() == 0
+    office.folder.unlink()
+    await office.grow()
+    assert await office.notary() == 1
+    assert office.published().head == await office.notary.desk.head()
+
+
+async def test_two_notaries_publish_once(office: Office) -> None:
+    await office.grow()
+    other = replace(office.notary, desk=LogDesk(replace(office.bench.engine, worker="other")))
+    async with other.desk.lease() as mine:
+        assert mine
+        assert await office.notary() == 0
+    assert await office.notary() == 1
+
+
+CHANGES: dict[str, tuple[str, Callable[[str], bool]]] = {
+    "a leaf says something else": (
+        'UPDATE audit_leaves SET leaf = (leaf::jsonb || \'{"event": "run.other"}\')::json WHERE seq = 2',
+        lambda said: "does not give the hash" in said,
+    ),
+    "a leaf is gone": ("DELETE FROM audit_leaves WHERE seq = 3", lambda said: "entries, not" in said),
+    "a hash of the log is another": (
+        "UPDATE log_tiles SET hashes = overlay(hashes placing decode(repeat('00', 32), 'hex') from 1 for 32)",
+        lambda said: "does not give the root" in said,
+    ),
+    "hashes of the log are gone": (
+        "UPDATE log_tiles SET hashes = substring(hashes from 1 for 32)",
+        lambda said: "is not as wide" in said,
+    ),
+    "the log is another one": (
+        "UPDATE log_heads SET hashes = decode(repeat('00', length(hashes)), 'hex')",
+        lambda said: "does not give the root" in said,
+    ),
+    "the log is shorter": (
+        "UPDATE log_heads SET size = 1, hashes = substring(hashes from 1 for 32)",
+        lambda said: "is no beginning of" in said,
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+async def test_a_log_that_was_changed_is_not_published(
+    office: Office, change: tuple[str, Callable[[str], bool]], caplog: pytest.LogCaptureFixture
+) -> None:
+    statement, is_said = change
+    await office.grow()
+    assert await office.notary() == 1
+    before = office.published()
+    await office.grow()
+    await office.bench.meddle(statement)
+    office.bench.clock.move(minutes=1)
+    assert await office.notary() == 0
+    assert is_said(caplog.text)
+    assert office.published() == before
