@@ -14,6 +14,7 @@ from countersign.cli.evidence import evidence
 from countersign.cli.keys import keys
 from countersign.cli.letters import letters
 from countersign.cli.listings import effects, runs, waits
+from countersign.cli.log import log
 from countersign.cli.people import people
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -26,6 +27,7 @@ app.add_typer(effects, name="effects")
 app.add_typer(letters, name="dead-letters")
 app.add_typer(people, name="people")
 app.add_typer(keys, name="keys")
+app.add_typer(log, name="log")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001 - the library's signature

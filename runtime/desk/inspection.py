@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime.approvals.rules import shortfall
+from runtime.log.audit import Audit, audit
 from runtime.model.approval import Requirement
 from runtime.store import directory, effects, runs
 from runtime.store.database import health
@@ -11,8 +12,23 @@ from runtime.store.database.pool import Conn
 from runtime.store.effects import Held
 from runtime.store.evidence import bundles as stored
 from runtime.store.evidence.bundles import OpenBundle
+from runtime.store.log import checkpoints
+from runtime.store.log.checkpoints import Signed
 
-__all__ = ["Held", "OpenBundle", "actor", "bundles", "open_bundles", "reachable", "run", "server", "unretained_bundles"]
+__all__ = [
+    "Audit",
+    "Held",
+    "OpenBundle",
+    "actor",
+    "audit",
+    "bundles",
+    "newest_checkpoint",
+    "open_bundles",
+    "reachable",
+    "run",
+    "server",
+    "unretained_bundles",
+]
 
 
 async def server(conn: Conn) -> dict[str, Any]:
@@ -76,3 +92,8 @@ async def unretained_bundles(conn: Conn, tenant: str, limit: int) -> list[dict[s
 async def run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
     """Return a run, its steps, what of it is held and what it cost, or None."""
     return await runs.run_summary(conn, tenant, run_id)
+
+
+async def newest_checkpoint(conn: Conn, tenant: str) -> Signed | None:
+    """Return the newest checkpoint of the tenant's audit log."""
+    return await checkpoints.newest(conn, tenant)

@@ -63,7 +63,7 @@ def _story(conn: Connection[DictRow], run_id: str) -> Story:
         definition=bytes(definition["canonical"]),
         decisions=[row["document"] for row in decisions],
         policies=_policies(conn, {row["policy_digest"] for row in decisions}),
-        approvals=_approvals(conn, run_id, bundle["sealed_cards"], _asked if is_told else _asked_in_format_1),
+        approvals=_approvals(conn, run_id, bundle["sealed_cards"], asked if is_told else _asked_in_format_1),
         receipts=[row["document"] for row in receipts],
         reads=[row["document"] for row in reads],
         leaves=leaves,
@@ -115,7 +115,10 @@ def _run(conn: Connection[DictRow], run: DictRow, digest: str, leaves: list[dict
 
 
 def _approvals(
-    conn: Connection[DictRow], run_id: str, sealed_cards: Mapping[str, int], asked: Callable[[DictRow], dict[str, Any]]
+    conn: Connection[DictRow],
+    run_id: str,
+    sealed_cards: Mapping[str, int],
+    as_asked: Callable[[DictRow], dict[str, Any]],
 ) -> list[dict[str, Any]]:
     rows = _all(conn, "SELECT * FROM approvals WHERE run_id = %s ORDER BY requested_at", run_id)
     votes = _all(
@@ -125,9 +128,9 @@ def _approvals(
     )
     return [
         {
-            **asked(row),
+            **as_asked(row),
             "status": row["status"],
-            "votes": [_vote(vote) for vote in votes if vote["approval_id"] == row["approval_id"]],
+            "votes": [vote(one) for one in votes if one["approval_id"] == row["approval_id"]],
             "cards": row["cards"][: sealed_cards.get(row["approval_id"])],
         }
         for row in rows
@@ -143,7 +146,7 @@ def _all(conn: Connection[DictRow], query: str, *values: Any) -> list[DictRow]:
     return conn.execute(query.encode(), values).fetchall()
 
 
-def _asked(row: DictRow) -> dict[str, Any]:
+def asked(row: DictRow) -> dict[str, Any]:
     """Return the request as `NewApproval.document` had it when its digest went on the chain."""
     names = ("effect_id", "step", "kind", "digest", "tier", "requirement", "reasons", "before", "purpose")
     return {
@@ -155,12 +158,12 @@ def _asked(row: DictRow) -> dict[str, Any]:
 
 
 def _asked_in_format_1(row: DictRow) -> dict[str, Any]:
-    asked = _asked(row)
-    del asked["purpose"]
+    told = asked(row)
+    del told["purpose"]
     decided = timestamp(row["decided_at"]) if row["decided_at"] else None
-    return {**asked, "result": row["result"], "escalated": row["escalated"], "decided_at": decided}
+    return {**told, "result": row["result"], "escalated": row["escalated"], "decided_at": decided}
 
 
-def _vote(row: DictRow) -> dict[str, Any]:
-    vote = {name: row[name] for name in Vote.__dataclass_fields__}
-    return Vote(**vote).document()
+def vote(row: DictRow) -> dict[str, Any]:
+    """Return the vote as `Vote.document` had it when its digest went on the chain."""
+    return Vote(**{name: row[name] for name in Vote.__dataclass_fields__}).document()

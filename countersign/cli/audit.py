@@ -1,0 +1,46 @@
+"""What the commands about the audit log do. Large imports come with their use."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from countersign.cli.operate import OperateError
+from countersign.compose.connection import connected
+from countersign.config.settings import Settings, required
+from receipts.log.checkpoint import LogKeys, open_checkpoint
+from receipts.log.hashes import TreeHead
+from receipts.log.keys import Algorithm, NoteSigner, VerifierKey
+from receipts.log.note import parse_note
+from receipts.signing import load_or_create
+from runtime.desk import inspection
+
+if TYPE_CHECKING:
+    from runtime.desk.inspection import Audit
+
+
+def log_key(settings: Settings) -> VerifierKey:
+    """Return the key that checkpoints are verified with; it is made where there is none."""
+    return NoteSigner(settings.origin, load_or_create(settings.log_key_path)).verifier(Algorithm.ED25519)
+
+
+async def newest_checkpoint(settings: Settings) -> str:
+    """Return the newest checkpoint; raise OperateError where nothing was signed yet."""
+    async with connected(settings) as conn:
+        found = await inspection.newest_checkpoint(conn, settings.tenant)
+    if found is None:
+        raise OperateError("nothing of the log was signed yet: it is signed once a minute while a worker runs")
+    return found.note
+
+
+def audited(settings: Settings, kept: Sequence[Path]) -> "Audit":
+    """Return what an audit finds; raise OperateError, or LogError, where a checkpoint that was kept cannot be used."""
+    heads = [_head(settings, file) for file in kept]
+    return inspection.audit(required(settings, "database_url"), settings.tenant, heads)
+
+
+def _head(settings: Settings, file: Path) -> TreeHead:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise OperateError(f"{file} cannot be read: {error.strerror}") from error
+    return open_checkpoint(parse_note(data), LogKeys((log_key(settings),))).head

@@ -1,0 +1,53 @@
+"""The commands about the audit log: who signs it, what was signed, and whether everything is in it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from countersign.cli.command import out, run, shared_settings
+from countersign.cli.tables import AsJson, show_json
+
+log = typer.Typer(no_args_is_help=True, help="Verify the audit log; show its key and its newest checkpoint.")
+
+
+@log.command()
+def key() -> None:
+    """Show the public key of the log in the form in which verifiers and witnesses take it (vkey)."""
+    from countersign.cli.audit import log_key
+
+    out.print(str(log_key(shared_settings())))
+
+
+@log.command()
+def checkpoint() -> None:
+    """Print the newest checkpoint: keep it elsewhere, and what it was signed over can never be changed unseen."""
+    from countersign.cli.audit import newest_checkpoint
+
+    typer.echo(run(newest_checkpoint(shared_settings("database_url"))), nl=False)
+
+
+@log.command()
+def verify(
+    kept: Annotated[
+        list[Path] | None,
+        typer.Option("--checkpoint", help="A checkpoint that somebody has kept elsewhere; may be repeated."),
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Look through the database: is everything in the log, is all of it still there, and up to when."""
+    from countersign.cli.audit import audited
+
+    found = audited(shared_settings("database_url"), kept or [])
+    if as_json:
+        show_json({**vars(found), "findings": [vars(one) for one in found.findings]})
+    else:
+        for one in found.findings:
+            out.print(f"{one.rule}: {one.where}: {one.what}")
+        out.print(
+            f"{found.runs:,} runs, {found.leaves:,} leaves; the log has {found.size:,}, {found.waiting:,} await a place"
+        )
+        if found.until:
+            out.print(f"Everything before {found.until} is accounted for." if not found.findings else "Not all holds.")
+    raise typer.Exit(1 if found.findings else 0)

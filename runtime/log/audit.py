@@ -1,0 +1,207 @@
+"""The audit of a live database: whether all that was committed is in the log, and still there as it was.
+
+What is found is named by its rule. The rules take values and give findings; what is read is `runtime.store.log.audit`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from receipts import canonical
+from receipts.chain import (
+    APPROVAL_REQUESTED,
+    CARD_SHOWN,
+    DECISION_RECORDED,
+    READ_RECORDED,
+    RECEIPT_WRITTEN,
+    VOTE_COUNTED,
+    ChainError,
+    Head,
+    Leaf,
+    in_place,
+    verify_chain,
+)
+from receipts.errors import ReceiptsError
+from receipts.log.hashes import TreeHead
+from receipts.log.range import EMPTY, CompactRange
+from runtime.store.log import audit as rows
+from runtime.store.log.audit import Place, RunRows
+
+_NAMED = {"policy_decisions": DECISION_RECORDED, "receipts": RECEIPT_WRITTEN, "reads": READ_RECORDED}
+_BINDING = 2
+"""Since this format leaves bind what people were asked, saw and said."""
+_BATCH = 4096
+"""Leaves by which the log is grown at once."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is not as it should be: by which rule, where, and what."""
+
+    rule: str
+    where: str
+    what: str
+
+
+@dataclass
+class Audit:
+    """What was found, and how far the log accounts for everything.
+
+    Every leaf that says an earlier time than `until` (RFC 3339) stands in the log; "" where there is no leaf at all.
+    """
+
+    findings: list[Finding]
+    size: int = 0
+    runs: int = 0
+    leaves: int = 0
+    waiting: int = 0
+    until: str = ""
+
+
+def audit(dsn: str, tenant: str, kept: Sequence[TreeHead]) -> Audit:
+    """Look through everything that a tenant has, in one consistent view.
+
+    `kept` are heads of the log that somebody has kept elsewhere; those that were signed are in the database.
+    """
+    newest, oldest = "", ""
+    with rows.open_view(dsn) as conn:
+        heads = [*rows.signed_heads(conn, tenant), *kept]
+        found = Audit(list(map(_is_missing, rows.strangers(conn, tenant))))
+        found.size, findings = check_places(rows.places(conn, tenant), heads)
+        found.findings += findings
+        for run in rows.runs(conn, tenant):
+            found.findings += check_run(run)
+            found.runs += 1
+            found.leaves += len(run.leaves)
+            late = [str(said["at"]) for seq, _, said in run.leaves if _is_in(seq, run.waiting)]
+            found.waiting += len(late)
+            oldest = min([*late, oldest or "~"])
+            newest = max([newest, *(str(said["at"]) for _, _, said in run.leaves)])
+    found.until = oldest if found.waiting else newest
+    return found
+
+
+def check_places(places: Iterable[Place], heads: Iterable[TreeHead]) -> tuple[int, list[Finding]]:
+    """Return the log's size, and what is wrong with the places or with what was signed of them."""
+    wanted, findings = _by_size(heads), []
+    grown, new, is_whole = EMPTY, [], True
+    expected = 0
+    for place in places:
+        if place.index != expected:
+            findings.append(Finding("place.gap", f"index {expected}", f"nothing has this place; {place.index} follows"))
+            is_whole = False
+        if place.hash is None:
+            where = f"{place.chain} leaf {place.seq}"
+            findings.append(Finding("leaf.missing", where, f"has place {place.index} in the log, and is not there"))
+            is_whole = False
+        expected = place.index + 1
+        if not is_whole:
+            continue
+        new.append(place.hash or b"")
+        if expected in wanted or len(new) == _BATCH:
+            grown, new = grown.append(new).range, []
+            findings += _differing(grown, wanted.pop(expected, []))
+    for size in wanted if is_whole else ():
+        if size > expected:
+            findings.append(Finding("log.cut", f"checkpoint of {size}", f"the log has {expected} leaves now"))
+    return expected, findings
+
+
+def check_run(run: RunRows) -> Iterator[Finding]:
+    """Yield what is wrong with a run: its chain, the places of its leaves, and the records that they name."""
+    try:
+        leaves = [Leaf.model_validate(leaf) for leaf in in_place(run.run_id, run.leaves)]
+        verify_chain(leaves, Head(run.audit_seq, run.audit_hash))
+    except (ChainError, ValidationError, ReceiptsError) as error:
+        yield Finding("chain.broken", run.run_id, " ".join(str(error).split()))
+        return
+    yield from _check_spans(run)
+    for table, event in _NAMED.items():
+        named = {leaf.seq: str(leaf.data.get("digest")) for leaf in leaves if leaf.event == event}
+        yield from _compared(run.run_id, table, named, run.records[table])
+    if leaves and leaves[0].data.get("format", 1) >= _BINDING:
+        yield from _check_approvals(run, leaves)
+
+
+def _check_spans(run: RunRows) -> Iterator[Finding]:
+    """Each leaf has, or awaits, one place."""
+    expected = 1
+    for first, last in sorted([*run.placed, *run.waiting]):
+        if first > expected:
+            yield Finding("leaf.unplaced", f"{run.run_id} leaves {expected} to {first - 1}", "have no place in the log")
+        if first < expected:
+            yield Finding("leaf.twice", f"{run.run_id} leaf {first}", "has more than one place in the log")
+        expected = max(expected, last + 1)
+    if expected <= run.audit_seq:
+        where = f"{run.run_id} leaves {expected} to {run.audit_seq}"
+        yield Finding("leaf.unplaced", where, "have no place in the log")
+    if expected > run.audit_seq + 1:
+        what = f"ends with leaf {run.audit_seq}, and the log has {expected - 1} of it"
+        yield Finding("chain.cut", run.run_id, what)
+
+
+def _compared(run_id: str, table: str, named: dict[int, str], there: dict[int, Any]) -> Iterator[Finding]:
+    """Each record is named by its leaf, with its digest, and what a leaf names is there."""
+    for seq in sorted(named.keys() | there.keys()):
+        where = f"{run_id} leaf {seq}"
+        if seq not in there:
+            yield Finding("record.missing", where, f"names a record of {table} that is not there")
+        elif seq not in named:
+            yield Finding("record.unnamed", where, f"names no record, and {table} has one under it")
+        elif canonical.digest(there[seq]) != named[seq]:
+            yield Finding("record.changed", where, f"names another record than {table} has")
+
+
+def _check_approvals(run: RunRows, leaves: Sequence[Leaf]) -> Iterator[Finding]:
+    """Each request, vote and card is the one that its leaf names."""
+    asked = {
+        str(leaf.data["approval_id"]): str(leaf.data.get("asked"))
+        for leaf in leaves
+        if leaf.event == APPROVAL_REQUESTED
+    }
+    for approval_id in sorted(asked.keys() | run.asked.keys()):
+        where = f"{run.run_id} approval {approval_id}"
+        if approval_id not in run.asked:
+            yield Finding("record.missing", where, "is named by a leaf, and is not there")
+            continue
+        if approval_id not in asked:
+            yield Finding("record.unnamed", where, "is named by no leaf")
+            continue
+        if canonical.digest(run.asked[approval_id]) != asked[approval_id]:
+            yield Finding("record.changed", where, "asks for something else than its leaf says")
+        for what, event, found in (
+            ("votes", VOTE_COUNTED, run.votes[approval_id]),
+            ("cards", CARD_SHOWN, run.cards[approval_id]),
+        ):
+            if Counter(map(canonical.digest, found)) != Counter(_digests(leaves, event, approval_id)):
+                yield Finding("record.changed", where, f"its {what} are not those that leaves name")
+
+
+def _digests(leaves: Iterable[Leaf], event: str, approval_id: str) -> Iterator[str]:
+    for leaf in leaves:
+        if leaf.event == event and leaf.data.get("approval_id") == approval_id:
+            yield str(leaf.data.get("digest"))
+
+
+def _differing(grown: CompactRange, heads: Iterable[TreeHead]) -> Iterator[Finding]:
+    for head in heads:
+        if grown.head() != head:
+            yield Finding("log.forked", f"checkpoint of {head.size}", "was signed over other leaves than are there now")
+
+
+def _by_size(heads: Iterable[TreeHead]) -> dict[int, list[TreeHead]]:
+    found: dict[int, list[TreeHead]] = {}
+    for head in heads:
+        found.setdefault(head.size, []).append(head)
+    return found
+
+
+def _is_missing(chain: str) -> Finding:
+    return Finding("run.missing", chain, "has places in the log, and there is no such run")
+
+
+def _is_in(seq: int, spans: Iterable[tuple[int, int]]) -> bool:
+    return any(first <= seq <= last for first, last in spans)
