@@ -11,11 +11,12 @@ from datetime import timedelta
 
 from evidence.archive.archive import Archive, ArchiveError
 from evidence.errors import EvidenceError
+from evidence.inclusion import LogProof, Span
 from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.errors import LogError
 from receipts.log.keys import NoteSigner
 from receipts.log.tiles import tiles_between
-from runtime.desk.log import LogChangedError, LogDesk, Signed
+from runtime.desk.log import LogChangedError, LogDesk, NotInLogError, Signed
 
 EVERY = timedelta(minutes=1)
 """How old the newest checkpoint may be while the log grows."""
@@ -42,6 +43,25 @@ class Notary:
         except (LogError, LogChangedError) as error:  # looked at again when the lease has run out
             log.error("the log is not signed: it is not what was signed before: %s", error)  # noqa: TRY400
             return 0
+
+    async def proof(self, run_id: str) -> LogProof:
+        """Return the proof that the leaves of a run's bundle stand in the log, the same every time.
+
+        Raise EvidenceError as long as they do not, and LogError or LogChangedError where it cannot be made.
+        """
+        await self.desk.sequence()
+        try:
+            places, size = await self.desk.sealed_leaves(run_id)
+        except NotInLogError as error:
+            raise EvidenceError(str(error)) from error
+        if size is None:
+            needed = max(one.first_index + one.count for one in places)
+            newest = await self.desk.newest()
+            covering = newest if newest is not None and newest.head.size >= needed else await self._signed()
+            size = covering.head.size
+        size, checkpoint = await self.desk.fix_log(run_id, size)
+        spans = [Span(first_seq=one.first_seq, count=one.count, first_index=one.first_index) for one in places]
+        return LogProof(checkpoint, spans, await self.desk.prove(places, size))
 
     async def _is_due(self) -> bool:
         head, newest = await self.desk.head(), await self.desk.newest()

@@ -38,7 +38,7 @@ def make_sealer(settings: Settings, engine: Engine) -> Sealer:
     """Return the worker's job that seals evidence; its key is made where there is none. Raise KeyFileError."""
     ring = KeyRing(settings.key_path)
     ring.keys()  # what is wrong with the files is said at the start
-    return Sealer(EvidenceDesk(engine), make_archive(settings, engine.clock), ring)
+    return Sealer(EvidenceDesk(engine), make_archive(settings, engine.clock), ring, make_notary(settings, engine))
 
 
 def make_notary(settings: Settings, engine: Engine) -> Notary:

@@ -51,6 +51,7 @@ def build(dossier: Dossier, key: SigningKey) -> Sealed:
         members = {names.RUN: canonical.dumps(told), **_members(dossier, leaves)}
         if version > 1:
             members[names.COSTS] = costs_member((*dossier.reads, *dossier.receipts))
+        members |= dossier.log.members() if dossier.log else {}
         members[names.TIMELINE] = timeline(run.run_id, leaves)
         members[names.README] = readme(run, key_id, version)
         statement = _statement(run, version, key_id, members)

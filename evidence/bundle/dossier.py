@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evidence.inclusion import LogProof
+
 JsonObject = Mapping[str, Any]
 
 
@@ -25,3 +27,4 @@ class Dossier:
     receipts: Sequence[JsonObject]
     reads: Sequence[JsonObject]
     leaves: Sequence[JsonObject]
+    log: LogProof | None = None

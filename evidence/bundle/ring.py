@@ -3,7 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,8 +42,9 @@ class KeyRing:
         """Return the keys; the current one is made on first use."""
         seen = self._look()
         if self._keys is None or seen != self._seen:
-            current = load_or_create(self._path)
-            others = (load(file) for file in sorted(self._retired.glob("*.pem")))
+            with self._locked(fcntl.LOCK_SH):
+                seen, current = self._look(), load_or_create(self._path)
+                others = [load(file) for file in sorted(self._retired.glob("*.pem"))]
             kept = tuple(key for key in others if key.public.key_id != current.public.key_id)
             self._seen, self._keys = seen, Keys(current, kept)
         return self._keys
@@ -53,9 +54,8 @@ class KeyRing:
 
         Whatever moment this is cut off at, no private key is lost and one key is current.
         """
-        load_or_create(self._path)
-        with self._alone():
-            old = load(self._path)
+        with self._locked(fcntl.LOCK_EX):
+            old = load_or_create(self._path)
             self._retired.mkdir(mode=0o700, exist_ok=True)
             kept = self._retired / f"{old.public.key_id[:16]}.pem"
             if not kept.exists():
@@ -71,7 +71,11 @@ class KeyRing:
         return tuple((file, file.stat().st_mtime_ns, file.stat().st_ino) for file in files if file.exists())
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        with (self._path.parent / ".rotating").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    def _locked(self, how: int) -> Iterator[None]:
+        """Keep rotations apart from each other and from whoever reads; where nothing can be written, there are none."""
+        with ExitStack() as stack:
+            with suppress(OSError):
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                lock = stack.enter_context((self._path.parent / ".rotating").open("w"))
+                fcntl.flock(lock, how)
             yield

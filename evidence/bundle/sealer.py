@@ -10,19 +10,15 @@ from evidence.bundle.build import Sealed, build
 from evidence.bundle.dossier import Dossier
 from evidence.bundle.ring import KeyRing
 from evidence.errors import EvidenceError
+from evidence.notary import Notary
 from receipts.signing import SigningKey
-from runtime.desk.evidence import EvidenceDesk, KeptBundle, Story
+from runtime.desk.evidence import EvidenceDesk, KeptBundle
 from runtime.failpoints import Point, at
 
 LEASE = timedelta(minutes=2)
 """How long a worker may take; one that is lost meanwhile leaves the bundle to others after that."""
 
-log = logging.getLogger(__name__)
-
-
-def seal(story: Story, key: SigningKey) -> Sealed:
-    """Build the bundle of a run whose sealing has begun: the same bytes every time."""
-    return build(Dossier(**vars(story)), key)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -32,6 +28,7 @@ class Sealer:
     desk: EvidenceDesk
     archive: Archive
     ring: KeyRing
+    notary: Notary
 
     async def __call__(self) -> int:
         """Seal what is ready; return how many bundles were stored."""
@@ -46,19 +43,25 @@ class Sealer:
             pause = await self.desk.mark_failed(lease, text)
             said = "bundle of %s not stored (try %d), again in %.0f s: %s"
             unforeseen = not isinstance(error, EvidenceError)
-            log.warning(said, lease.run_id, lease.tries, pause.total_seconds(), text, exc_info=unforeseen)
+            logger.warning(said, lease.run_id, lease.tries, pause.total_seconds(), text, exc_info=unforeseen)
             return 0
         return 1
 
+    async def dossier(self, run_id: str) -> Dossier:
+        """Return what the bundle of a run is built from whose sealing has begun: the same every time."""
+        story = await self.desk.story(run_id)
+        is_in_format_1 = story.run is not None
+        return Dossier(**vars(story), log=None if is_in_format_1 else await self.notary.proof(run_id))
+
     async def _seal(self, run_id: str, key: SigningKey) -> None:
         await self.desk.forget(run_id)
-        story = await self.desk.story(run_id)
-        sealed, stored = await asyncio.to_thread(self._store, run_id, story, key)
+        dossier = await self.dossier(run_id)
+        sealed, stored = await asyncio.to_thread(self._store, run_id, dossier, key)
         bundle = KeptBundle(sealed.sha256, len(sealed.data), stored.location, stored.version_id, stored.retention_until)
         await self.desk.mark_stored(run_id, bundle)
 
-    def _store(self, run_id: str, story: Story, key: SigningKey) -> tuple[Sealed, Stored]:
-        sealed = seal(story, key)
+    def _store(self, run_id: str, dossier: Dossier, key: SigningKey) -> tuple[Sealed, Stored]:
+        sealed = build(dossier, key)
         at(Point.ARCHIVE_PUTTING)
         stored = self.archive.put(f"{run_id}.zip", sealed.data, sealed.sha256)
         at(Point.ARCHIVE_PUT)

@@ -1,6 +1,6 @@
 """The counter at which the audit log is signed and published: its head, its tiles, its entries."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,15 +8,18 @@ from typing import TypeVar
 
 from receipts.log.errors import TileError
 from receipts.log.hashes import HASH_BYTES, NodeSource, TreeHead
+from receipts.log.inclusion import prove_inclusion
 from receipts.log.proofs import consistency_proof, verify_consistency
 from receipts.log.tile_data import bundle_data, check_bundle, nodes_of
 from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
+from runtime.log.sequencer import Sequencer
+from runtime.store.evidence import bundles
 from runtime.store.log import checkpoints
-from runtime.store.log.checkpoints import Signed
+from runtime.store.log.checkpoints import Places, Signed
 
-__all__ = ["LogChangedError", "LogDesk", "Signed"]
+__all__ = ["LogChangedError", "LogDesk", "NotInLogError", "Places", "Signed"]
 
 T = TypeVar("T")
 
@@ -26,6 +29,10 @@ LEASE = timedelta(minutes=2)
 
 class LogChangedError(Exception):
     """The tables no longer hold what the log was made of."""
+
+
+class NotInLogError(Exception):
+    """Leaves do not stand in the log yet: they will in a moment."""
 
 
 class _NotReadError(Exception):
@@ -82,6 +89,34 @@ class LogDesk:
         async with self.engine.pool.connection() as conn:
             await checkpoints.mark_published(conn, self.engine.tenant, signed.head.size, self.engine.clock())
         at(Point.LOG_PUBLISHED)
+
+    async def sequence(self) -> None:
+        """Give what is committed its place in the log, unless somebody else is at it."""
+        while await Sequencer(self.engine)():
+            pass
+
+    async def sealed_leaves(self, run_id: str) -> tuple[list[Places], int | None]:
+        """Return where the leaves of a run's bundle stand, and of which size the log is that proves it, if known.
+
+        Raise NotInLogError as long as not all of them have their places.
+        """
+        async with self.engine.pool.connection() as conn:
+            last, size = await bundles.sealed_seq(conn, run_id)
+            places = await checkpoints.places_of(conn, run_id, last)
+        if sum(one.count for one in places) < last:
+            raise NotInLogError(f"not all of its {last} leaves have their places in the log yet")
+        return places, size
+
+    async def fix_log(self, run_id: str, size: int) -> tuple[int, str]:
+        """Have a run's bundle be proven by the log of this size, unless it has one; return size and checkpoint."""
+        async with self.engine.pool.connection() as conn:
+            fixed = await bundles.fix_log_size(conn, run_id, size)
+            return fixed, await checkpoints.checkpoint_at(conn, self.engine.tenant, fixed)
+
+    async def prove(self, places: Sequence[Places], size: int) -> list[bytes]:
+        """Return the proof that these leaves stand in the log of this size."""
+        indices = sorted(one.first_index + step for one in places for step in range(one.count))
+        return await self._from_tiles(size, lambda node: prove_inclusion(node, indices, size))
 
     async def check_growth(self, old: TreeHead, new: TreeHead) -> None:
         """Raise ProofError unless the log, as the tables have it, has grown from the old one to the new."""

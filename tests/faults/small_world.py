@@ -9,10 +9,7 @@ from typing import Any
 
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
-from evidence.bundle.ring import KeyRing
-from evidence.bundle.sealer import Sealer
 from policy.client import OpaEngine
-from runtime.desk.evidence import EvidenceDesk
 from runtime.gate import gate
 from runtime.handlers import Answer, Call, JsonObject
 from runtime.model.effect import Effect
@@ -22,6 +19,7 @@ from tests.faults.checker.rules import broken
 from tests.faults.world.history import History
 from tests.integration.conftest import PACK, Targets
 from tests.patience import MINUTE
+from tests.sealing import sealer_of
 
 NOTE = {"incident": "I1", "text": "x", "api_token": "t0ken-of-the-note"}
 FILE = {"company": "C1", "text": "x"}
@@ -99,11 +97,8 @@ class SmallWorld:
     async def seal(self) -> None:
         """Do all that can be done, evidence included."""
         await self.bench.settle()
-        sealer = Sealer(
-            EvidenceDesk(self.bench.engine),
-            LocalArchive(self.folder / "evidence"),
-            KeyRing(self.folder / "keys/evidence.pem"),
-        )
+        archive = LocalArchive(self.folder / "evidence")
+        sealer = sealer_of(self.bench.engine, archive, self.folder / "keys/evidence.pem")
         while await sealer():
             await self.bench.settle()
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from evidence.bundle.sealer import seal
+from evidence.archive.local import LocalArchive
+from evidence.bundle.build import build
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from receipts.signing import SigningKey, load_or_create, public_path
 from runtime.desk.desk import StoredCards
 from runtime.desk.evidence import EvidenceDesk
 from tests.bench import Bench
+from tests.sealing import sealer_of
 
 CARDS = ({"text": "File it?", "blocks": []}, {"text": "File it? 1 of 2", "blocks": []})
 ASKED, VOTES = "what was asked is not what", "its votes are not those"
@@ -60,7 +62,9 @@ class Sealed:
 
     async def bundle(self) -> bytes:
         """Build its bundle from the rows as they are now."""
-        return seal(await EvidenceDesk(self.bench.engine).story(self.run_id), self.key).data
+        key = self.public.with_name("evidence.pem")
+        sealer = sealer_of(self.bench.engine, LocalArchive(self.public.parent), key)
+        return build(await sealer.dossier(self.run_id), self.key).data
 
     def verify(self, data: bytes) -> None:
         """Verify a bundle."""

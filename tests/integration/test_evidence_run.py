@@ -12,21 +12,20 @@ from evidence.archive.archive import Archive
 from evidence.archive.local import LocalArchive
 from evidence.archive.retention import Retention
 from evidence.archive.s3 import S3Archive
-from evidence.bundle.ring import KeyRing
-from evidence.bundle.sealer import Sealer, seal
+from evidence.bundle.build import build
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
 from receipts.fields import timestamp
 from receipts.signing import SigningKey, load_or_create, public_path
 from runtime.clock import utc_now
-from runtime.desk.evidence import EvidenceDesk
 from runtime.desk.operator import OperatorDesk
 from runtime.handlers import OutcomeUnknownError
 from runtime.worker.worker import Worker
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.integration.minio_server import MinioServer, minio_server
+from tests.sealing import sealer_of
 
 FILE = {"company": "ACME", "text": "report"}
 
@@ -74,7 +73,7 @@ class Office:
 def office(bench: Bench, archive: Archive, tmp_path: Path) -> Office:
     path = tmp_path / "keys" / "evidence.pem"
     key = load_or_create(path)
-    worker = Worker(bench.engine, jobs=[Sealer(EvidenceDesk(bench.engine), archive, KeyRing(path))])
+    worker = Worker(bench.engine, jobs=[sealer_of(bench.engine, archive, path)])
     return Office(replace(bench, worker=worker), archive, key, public_path(path))
 
 
@@ -102,11 +101,11 @@ async def test_the_sha256_is_the_same_in_file_database_metadata_and_thread(offic
 
 async def test_the_same_run_sealed_twice_gives_the_same_bytes(office: Office) -> None:
     run_id = await _filed(office.bench)
-    desk = EvidenceDesk(office.bench.engine)
-    first = seal(await desk.story(run_id), office.key)
+    sealer = sealer_of(office.bench.engine, office.archive, office.public.with_name("evidence.pem"))
+    first = build(await sealer.dossier(run_id), office.key)
     late = await office.bench.click("cat", await office.bench.approval_id(status="approved"))
     assert not late.counted, "what comes later is about the chain after the seal"
-    second = seal(await desk.story(run_id), office.key)
+    second = build(await sealer.dossier(run_id), office.key)
     assert first == second
     assert first.sha256 == (await office.row(run_id))["sha256"]
 
@@ -224,7 +223,7 @@ async def test_an_archive_that_is_away_delays_the_seal_and_loses_nothing(bench: 
     path = tmp_path / "keys" / "evidence.pem"
     blocked = tmp_path / "blocked"
     blocked.write_text("a file where a folder should be")
-    away = Sealer(EvidenceDesk(bench.engine), LocalArchive(blocked / "evidence"), KeyRing(path))
+    away = sealer_of(bench.engine, LocalArchive(blocked / "evidence"), path)
     run_id = await _filed(replace(bench, worker=Worker(bench.engine, jobs=[away])))
     rows = await bench.rows("SELECT sha256 FROM evidence_bundles WHERE run_id = %s", run_id)
     assert rows == [{"sha256": None}]

@@ -16,6 +16,7 @@ from receipts.register import RegisterError
 from receipts.signing import KeyFileError, load_public, public_path
 from runtime.desk.evidence import EvidenceDesk
 from tests.bench import TENANT, Bench
+from tests.sealing import sealer_of
 
 NOTE = {"text": "a", "api_token": "t"}
 
@@ -34,7 +35,7 @@ class Office:
 
     @property
     def sealer(self) -> Sealer:
-        return Sealer(EvidenceDesk(self.bench.engine), LocalArchive(self.folder), self.ring)
+        return sealer_of(self.bench.engine, LocalArchive(self.folder), self.settings.key_path)
 
     async def noted(self, count: int = 1) -> None:
         """Have runs end."""
@@ -80,8 +81,8 @@ async def test_a_bundle_that_was_uploaded_before_a_rotation_is_no_conflict_after
     await office.begun()
     (row,) = await office.rows()
     key = office.ring.keys().current
-    story = await EvidenceDesk(office.bench.engine).story(row["run_id"])
-    await asyncio.to_thread(office.sealer._store, row["run_id"], story, key)
+    dossier = await office.sealer.dossier(row["run_id"])
+    await asyncio.to_thread(office.sealer._store, row["run_id"], dossier, key)
     await office.rotate()
     assert await office.sealer() == 1
     assert (await office.rows())[0]["stored_at"]

@@ -11,10 +11,7 @@ from psycopg_pool import PoolTimeout
 
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
-from evidence.bundle.ring import KeyRing
-from evidence.bundle.sealer import Sealer
 from runtime.desk.desk import EngineDesk
-from runtime.desk.evidence import EvidenceDesk
 from runtime.store.database.pool import Pool, make_pool
 from runtime.store.database.signals import announce, listening
 from runtime.worker.worker import Worker
@@ -24,6 +21,7 @@ from tests.integration.pgbouncer_server import pgbouncer_server
 from tests.integration.program_stage import command, database, environment, program, settings_of
 from tests.logins import as_program
 from tests.patience import MINUTE
+from tests.sealing import sealer_of
 
 RUNS = 6
 
@@ -71,7 +69,7 @@ async def test_runs_approvals_and_evidence_come_to_their_end_through_it(
     assert (await through.run(filing))["status"] == "succeeded"
     assert len(targets.file.calls) == 1
     assert await through.rows("SELECT DISTINCT status FROM runs") == [{"status": "succeeded"}]
-    sealer = Sealer(EvidenceDesk(engine), LocalArchive(tmp_path), KeyRing(tmp_path / "key.pem"))
+    sealer = sealer_of(engine, LocalArchive(tmp_path), tmp_path / "key.pem")
     assert sum([await sealer() for _ in range(RUNS + 2)]) == RUNS + 1
 
 

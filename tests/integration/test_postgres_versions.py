@@ -11,11 +11,8 @@ from countersign.checks.directory import database as check_database
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
-from evidence.bundle.ring import KeyRing
-from evidence.bundle.sealer import Sealer
 from policy.client import OpaEngine
 from runtime.clock import utc_now
-from runtime.desk.evidence import EvidenceDesk
 from runtime.store.database.migrate import migrate
 from runtime.store.database.roles import make_login
 from tests.bench import open_bench
@@ -23,6 +20,7 @@ from tests.integration.conftest import PACK, Targets
 from tests.integration.postgres_versions import servers
 from tests.logins import PROGRAM
 from tests.patience import MINUTE
+from tests.sealing import sealer_of
 
 SERVERS = servers()
 
@@ -49,8 +47,8 @@ async def test_a_run_with_approvals_is_done_and_sealed(
                     assert (await bench.click(person, await bench.approval_id())).counted
                 await bench.settle()
                 assert (await bench.run(run_id))["status"] == "succeeded"
-                key = KeyRing(tmp_path / "key.pem")
-                assert await Sealer(EvidenceDesk(bench.engine), LocalArchive(tmp_path), key)() == 1
+                key = tmp_path / "key.pem"
+                assert await sealer_of(bench.engine, LocalArchive(tmp_path), key)() == 1
 
 
 def test_no_version_is_older_than_the_doctor_takes() -> None:

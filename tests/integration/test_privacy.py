@@ -19,14 +19,12 @@ from hypothesis import strategies as st
 
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
-from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
 from evidence.verify.verify import verify
 from evidence.zipform import unpack
 from policy.client import OpaEngine
 from receipts.chain import Actor
 from receipts.signing import public_path
-from runtime.desk.evidence import EvidenceDesk
 from runtime.handlers import (
     Answer,
     Call,
@@ -46,6 +44,7 @@ from runtime.planning.triggers import TriggerConflictError
 from tests.bench import BENCH_SECRET, TENANT, Bench, open_bench
 from tests.forms import FORMS, cores, inside
 from tests.patience import MINUTE
+from tests.sealing import sealer_of
 
 AGENT = Actor(id="portal-bot", kind="agent")
 PACK = Path(__file__).parents[1] / "packs/private"
@@ -225,7 +224,7 @@ async def staged(
         open_bench(dsn, policy, [PACK], handlers(echo)) as bench,
     ):
         key = folder / "keys" / "evidence.pem"
-        sealer = Sealer(EvidenceDesk(bench.engine), LocalArchive(folder / "evidence"), KeyRing(key))
+        sealer = sealer_of(bench.engine, LocalArchive(folder / "evidence"), key)
         yield Stage(bench, dict.fromkeys(HIDDEN, ""), sealer, public_path(key), log)
 
 

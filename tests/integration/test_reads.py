@@ -11,7 +11,8 @@ from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from countersign.embedded.opa import OpaChild
-from evidence.bundle.sealer import seal
+from evidence.archive.local import LocalArchive
+from evidence.bundle.build import build
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import unpack
 from policy.client import OpaEngine
@@ -34,6 +35,7 @@ from runtime.model.action import commitment
 from tests.bench import BENCH_SECRET, TENANT, Bench, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
 from tests.patience import MINUTE
+from tests.sealing import sealer_of
 
 NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
 TOKENS = Usage("openai", "gpt-5", {"input_tokens": 812}, Decimal("0.00123"), "USD")
@@ -92,7 +94,8 @@ async def bundle(bench: Bench, run_id: str, folder: Path) -> Path:
     desk, key, path = EvidenceDesk(bench.engine), load_or_create(folder / "keys/evidence.pem"), folder / "bundle.zip"
     if not await bench.rows("SELECT 1 FROM evidence_bundles WHERE run_id = %s", run_id):
         assert await desk.next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None
-    path.write_bytes(seal(await desk.story(run_id), key).data)
+    sealer = sealer_of(bench.engine, LocalArchive(folder), folder / "keys/evidence.pem")
+    path.write_bytes(build(await sealer.dossier(run_id), key).data)
     return path
 
 

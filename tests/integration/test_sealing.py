@@ -16,8 +16,8 @@ from countersign.config.settings import Settings
 from evidence.archive.local import LocalArchive
 from evidence.archive.retention import Retention
 from evidence.archive.s3 import S3Archive
-from evidence.bundle.ring import KeyRing
-from evidence.bundle.sealer import Sealer, seal
+from evidence.bundle.build import build
+from evidence.bundle.sealer import Sealer
 from evidence.verify.verify import verify
 from receipts.signing import SigningKey, load_or_create, public_path
 from runtime.clock import utc_now
@@ -29,6 +29,7 @@ from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
 from tests.integration.program_stage import command, environment
+from tests.sealing import sealer_of
 
 FILE = {"company": "ACME", "text": "report"}
 NOTE = {"incident": "I1", "text": "a", "api_token": "t"}
@@ -45,7 +46,7 @@ class Office:
 
     @property
     def sealer(self) -> Sealer:
-        return Sealer(EvidenceDesk(self.bench.engine), LocalArchive(self.folder), KeyRing(self.settings.key_path))
+        return sealer_of(self.bench.engine, LocalArchive(self.folder), self.settings.key_path)
 
     @contextmanager
     def away(self) -> Iterator[None]:
@@ -148,14 +149,15 @@ async def test_message_that_the_chat_does_not_take_holds_up_no_seal(office: Offi
     await bench.settle()
     assert (await bench.run(run_id))["status"] == "succeeded"
     assert chat.calls == []
-    sealed = seal(await _story(office, run_id), office.key)
+    assert await _lease(office)
+    sealed = build(await office.sealer.dossier(run_id), office.key)
     assert await office.sealer() == 1
     bundle = Path((await office.row(run_id))["location"])
     assert verify(bundle, public_path(tmp_path / "keys/evidence.pem")).run_id == run_id
     # the card comes late: the bundle of the same run is the same, byte by byte
     async with bench.engine.pool.connection() as conn:
         await conn.execute('UPDATE approvals SET cards = \'[{"text": "late"}]\' WHERE run_id = %s', (run_id,))
-    assert seal(await EvidenceDesk(bench.engine).story(run_id), office.key) == sealed
+    assert build(await office.sealer.dossier(run_id), office.key) == sealed
     assert bundle.read_bytes() == sealed.data
 
 

@@ -9,18 +9,16 @@ import pytest
 from bot.cards.wording import result_words
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
-from evidence.bundle.ring import KeyRing
-from evidence.bundle.sealer import Sealer
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from receipts.signing import public_path
-from runtime.desk.evidence import EvidenceDesk
 from runtime.handlers import Answer, Usage
 from runtime.store.database.migrate import migrate
 from tests.bench import Bench, open_bench
 from tests.integration.conftest import Targets
 from tests.integration.program_stage import database
 from tests.patience import MINUTE
+from tests.sealing import sealer_of
 
 ROWS = Path(__file__).with_name("rows_of_0001.sql")
 TABLES = Path(__file__).parents[2] / "runtime/store/migrations/versions/0001_first_tables.sql"
@@ -77,7 +75,7 @@ async def test_what_the_first_release_left_open_is_finished_and_sealed_by_this_o
         after = await _runs(bench)
         assert {status for _, status in after.values()} == {"succeeded"}
         key = tmp_path / "keys/evidence.pem"
-        sealer = Sealer(EvidenceDesk(bench.engine), LocalArchive(tmp_path / "evidence"), KeyRing(key))
+        sealer = sealer_of(bench.engine, LocalArchive(tmp_path / "evidence"), key)
         while await sealer():
             pass
         assert await bench.rows("SELECT FROM receipts WHERE document ->> 'told' IS NOT NULL") == []

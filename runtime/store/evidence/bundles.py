@@ -114,6 +114,28 @@ async def lease_bundle(conn: Conn, tenant: str, lasts: timedelta, key_ids: Seque
     return BundleLease(**row) if row else None
 
 
+async def sealed_seq(conn: Conn, run_id: str) -> tuple[int, int | None]:
+    """Return the last leaf of a bundle that was begun, and the size of the log that proves it, if that is known."""
+    query = "SELECT sealed_seq, log_size FROM evidence_bundles WHERE run_id = %s"
+    row = await (await conn.execute(query, (run_id,))).fetchone()
+    if row is None:
+        raise LookupError(f"no bundle of {run_id} was begun")
+    return row["sealed_seq"], row["log_size"]
+
+
+async def fix_log_size(conn: Conn, run_id: str, size: int) -> int:
+    """Have a bundle be proven by the log of this size, unless it has one already; return which it is."""
+    row = await (
+        await conn.execute(
+            "UPDATE evidence_bundles SET log_size = coalesce(log_size, %s) WHERE run_id = %s RETURNING log_size",
+            (size, run_id),
+        )
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"no bundle of {run_id} was begun")
+    return int(row["log_size"])
+
+
 async def mark_failed(conn: Conn, run_id: str, error: str, pause: timedelta) -> None:
     """Keep why a try failed, and let the next one come after a pause."""
     await conn.execute(

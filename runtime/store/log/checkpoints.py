@@ -21,6 +21,15 @@ class Signed:
     is_published: bool
 
 
+@dataclass(frozen=True)
+class Places:
+    """Leaves that follow each other in their chain and in the log: so many, from a leaf on, from an index on."""
+
+    first_seq: int
+    count: int
+    first_index: int
+
+
 async def read_head(conn: Conn, tenant: str) -> TreeHead | None:
     """Return size and root of the tenant's log as it is committed, or None where there is none yet."""
     row = await (await conn.execute("SELECT size, hashes FROM log_heads WHERE tenant = %s", (tenant,))).fetchone()
@@ -74,6 +83,27 @@ async def mark_published(conn: Conn, tenant: str, size: int, now: datetime) -> N
     await conn.execute(
         "UPDATE log_checkpoints SET published_at = %s WHERE tenant = %s AND size = %s", (now, tenant, size)
     )
+
+
+async def checkpoint_at(conn: Conn, tenant: str, size: int) -> str:
+    """Return the note that was signed of the log when it had this size."""
+    query = "SELECT note FROM log_checkpoints WHERE tenant = %s AND size = %s"
+    row = await (await conn.execute(query, (tenant, size))).fetchone()
+    if row is None:
+        raise LookupError(f"no checkpoint of {size} leaves")
+    return str(row["note"])
+
+
+async def places_of(conn: Conn, chain: str, last_seq: int) -> list[Places]:
+    """Return where the leaves of a chain stand, up to one of them, in the order of the chain."""
+    rows = await (
+        await conn.execute(
+            "SELECT first_seq, first_index, least(count, %s - first_seq + 1) AS count FROM log_entries"
+            " WHERE chain = %s AND first_seq <= %s ORDER BY first_seq",
+            (last_seq, chain, last_seq),
+        )
+    ).fetchall()
+    return [Places(row["first_seq"], row["count"], row["first_index"]) for row in rows]
 
 
 async def tile_hashes(conn: Conn, tenant: str, level: int, number: int) -> bytes:

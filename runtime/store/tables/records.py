@@ -102,6 +102,7 @@ evidence_bundles = Table(
     moment("next_try_at"),
     moment("stored_at", nullable=True),
     words("key_id", nullable=True),  # of the key that seals it; None where it was begun before there was a register
+    Column("log_size", BigInteger, nullable=True),  # of the log whose checkpoint proves its leaves, once that is signed
     number("tries", 0),  # to build and store it
     words("error", server_default=""),  # of the last try
     # how many cards each approval had when the sealing began

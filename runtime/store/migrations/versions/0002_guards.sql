@@ -124,5 +124,8 @@ CREATE TRIGGER set_once BEFORE UPDATE OF outcome, applied_at ON notifications FO
           AND (NEW.applied_at IS DISTINCT FROM OLD.applied_at OR NEW.outcome::text IS DISTINCT FROM OLD.outcome::text))
     EXECUTE FUNCTION refuse_rewrite();
 
+CREATE TRIGGER set_once_of_log BEFORE UPDATE OF log_size ON evidence_bundles FOR EACH ROW
+    WHEN (OLD.log_size IS NOT NULL AND NEW.log_size IS DISTINCT FROM OLD.log_size) EXECUTE FUNCTION refuse_rewrite();
+
 CREATE TRIGGER set_once BEFORE UPDATE OF sha256, size, location, version_id, retention_until, stored_at
     ON evidence_bundles FOR EACH ROW WHEN (OLD.stored_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();

@@ -56,6 +56,9 @@ CREATE TABLE log_checkpoints (
     CONSTRAINT ck_log_checkpoints_root CHECK (length(root) = 32)
 );
 
+-- of which size the log was whose checkpoint proves a bundle's leaves
+ALTER TABLE evidence_bundles ADD COLUMN log_size BIGINT;
+
 -- who signs and publishes now
 CREATE TABLE log_leases (
     tenant TEXT NOT NULL,

@@ -1,0 +1,70 @@
+"""That a run's leaves stand in its tenant's log: the members of a bundle that say so, written and checked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import Field, ValidationError
+
+from evidence import names
+from receipts import canonical
+from receipts.chain import Leaf
+from receipts.fields import Closed, Sha256Hex
+from receipts.log.errors import ProofError
+from receipts.log.hashes import TreeHead
+from receipts.log.inclusion import check_inclusion
+
+
+class Span(Closed):
+    """So many leaves that follow each other in the chain and in the log: from a leaf on, from an index on."""
+
+    first_seq: int = Field(ge=1)
+    count: int = Field(ge=1)
+    first_index: int = Field(ge=0)
+
+
+class _Inclusion(Closed):
+    places: list[Span]
+    proof: list[Sha256Hex]
+
+
+@dataclass(frozen=True)
+class LogProof:
+    """A checkpoint (a signed note), where the leaves stand in the order of their chain, and the proof's hashes."""
+
+    checkpoint: str
+    places: Sequence[Span]
+    hashes: Sequence[bytes]
+
+    def members(self) -> dict[str, bytes]:
+        """Return the members of a bundle that hold it."""
+        told = _Inclusion(places=list(self.places), proof=[one.hex() for one in self.hashes])
+        return {
+            names.CHECKPOINT: self.checkpoint.encode(),
+            names.INCLUSION: canonical.dumps(told.model_dump()),
+        }
+
+
+def read_inclusion(data: bytes) -> tuple[list[Span], list[bytes]]:
+    """Return places and hashes of the member that `LogProof.members` wrote, or raise ProofError."""
+    try:
+        told = _Inclusion.model_validate(canonical.loads(data))
+    except (canonical.CanonicalError, ValidationError) as error:
+        raise ProofError(f"not an inclusion proof: {error}") from error
+    return told.places, [bytes.fromhex(one) for one in told.proof]
+
+
+def check_leaves(leaves: Sequence[Leaf], places: Sequence[Span], hashes: Sequence[bytes], head: TreeHead) -> None:
+    """Raise ProofError unless each leaf of the chain, and no other, stands at its place in the log with this head."""
+    found: dict[int, bytes] = {}
+    expected = 1
+    for span in places:
+        if span.first_seq != expected or span.count > len(leaves) - expected + 1:
+            raise ProofError(f"leaf {expected} has no place in the log, or the places are not in its order")
+        for step in range(span.count):
+            found[span.first_index + step] = bytes.fromhex(leaves[expected - 1 + step].hash)
+        expected += span.count
+    if expected != len(leaves) + 1:
+        raise ProofError(f"leaf {expected} has no place in the log")
+    if len(found) != len(leaves):
+        raise ProofError("two leaves have one place in the log")
+    check_inclusion(head, found, hashes)

@@ -1,0 +1,25 @@
+"""A sealer of evidence whose log is signed with a key beside the evidence's."""
+
+from pathlib import Path
+
+from evidence.archive.archive import Archive
+from evidence.bundle.ring import KeyRing
+from evidence.bundle.sealer import Sealer
+from evidence.notary import Notary
+from receipts.log.keys import NoteSigner
+from receipts.signing import load_or_create
+from runtime.desk.evidence import EvidenceDesk
+from runtime.desk.log import LogDesk
+from runtime.engine import Engine
+from tests.bench import TENANT
+
+
+def notary_of(engine: Engine, archive: Archive, key: Path) -> Notary:
+    """Return what signs the log with the key beside `key`."""
+    signer = NoteSigner(f"countersign/{TENANT}", load_or_create(key.with_name("log.pem")))
+    return Notary(LogDesk(engine), archive, signer, f"log/{TENANT}/")
+
+
+def sealer_of(engine: Engine, archive: Archive, key: Path) -> Sealer:
+    """Return what seals with the key in this file."""
+    return Sealer(EvidenceDesk(engine), archive, KeyRing(key), notary_of(engine, archive, key))
