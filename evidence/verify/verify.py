@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from evidence.errors import EvidenceError
+from evidence.statement import Predicate
 from evidence.verify.contents import BrokenError, Contents
 from evidence.verify.facts import Facts
 from evidence.verify.opening import (
@@ -35,15 +36,19 @@ T = TypeVar("T")
 
 
 class VerificationError(EvidenceError):
-    """The first thing that does not hold: the step and rule of the procedure, the member ("" for all), and what."""
+    """The first thing that does not hold: the step and rule of the procedure, the member ("" for all), and what.
 
-    def __init__(self, step: int, rule: str, member: str, what: str) -> None:
+    `about` is what the bundle is about, as the key's holder says; None as long as nobody is known to say it.
+    """
+
+    def __init__(self, step: int, rule: str, member: str, what: str, about: Predicate | None = None) -> None:
         where = f"step {step}, {rule}"
         super().__init__(f"{where}: {member}: {what}" if member else f"{where}: {what}")
         self.step = step
         self.rule = rule
         self.member = member
         self.what = what
+        self.about = about
 
 
 @dataclass(frozen=True)
@@ -102,11 +107,11 @@ def verify(path: Path, public_key_path: Path) -> VerificationReport:
     archive, contents = _opened(path, key)
     passed, held = _first_steps(path, archive, contents)
     facts = None if contents.statement.predicate.builder_version == "1" else Facts(contents)
-    for step in STEPS:
-        held += _hold(step.number, step.rules, contents)
-        held += [] if facts is None else _hold(step.number, step.bound, facts)
-        passed.append(Passed(step.number, step.fact(contents)))
     predicate = contents.statement.predicate
+    for step in STEPS:
+        held += _hold(step.number, step.rules, contents, predicate)
+        held += [] if facts is None else _hold(step.number, step.bound, facts, predicate)
+        passed.append(Passed(step.number, step.fact(contents)))
     return VerificationReport(
         sha256=archive.sha256,
         run_id=predicate.run_id,
@@ -128,9 +133,9 @@ def _opened(path: Path, key: PublicKey) -> tuple[Unpacked, Contents]:
         opened = open_envelope(archive, key)
     with _at(3, STATED):
         statement = read_statement(opened, key)
-    with _at(4, MEMBERS):
+    with _at(4, MEMBERS, statement.predicate):
         contents = match(archive, statement, key)
-    with _at(4, NAMED):
+    with _at(4, NAMED, statement.predicate):
         check_names(contents.members, contents.version)
     return archive, contents
 
@@ -152,18 +157,18 @@ def _first_steps(path: Path, archive: Unpacked, contents: Contents) -> tuple[lis
     return passed, held
 
 
-def _hold(number: int, rules: Sequence[Rule[T]], subject: T) -> Iterator[Held]:
+def _hold(number: int, rules: Sequence[Rule[T]], subject: T, about: Predicate) -> Iterator[Held]:
     """Look at the rules of a step."""
     for rule in rules:
-        with _at(number, rule.name):
+        with _at(number, rule.name, about):
             found = rule.check(subject)
         yield Held(number, rule.name, found)
 
 
 @contextmanager
-def _at(step: int, rule: str) -> Iterator[None]:
-    """Give what breaks inside the step and the rule."""
+def _at(step: int, rule: str, about: Predicate | None = None) -> Iterator[None]:
+    """Give what breaks inside the step and the rule, and what the bundle is about where that is known."""
     try:
         yield
     except (BrokenError, ZipFormError) as error:
-        raise VerificationError(step, rule, error.member, error.what) from error
+        raise VerificationError(step, rule, error.member, error.what, about) from error
