@@ -14,9 +14,9 @@ _BETWEEN = timedelta(hours=1)
 
 @rule(
     "decisions.as-told",
-    'No two decisions have one id. A decision\'s `run_id`, `step` ("" for none), `effect_id`, `outcome` and the codes'
-    " of its answer's reasons are those of its leaf. Its answer states a requirement if, and only if, it asks for"
-    " approval.",
+    "No two decisions have one id, and each names OPA's version. A decision's `run_id`, `step` (empty for none),"
+    " `effect_id`, `outcome` and the codes of its answer's reasons are those of its leaf. Its answer states a"
+    " requirement if, and only if, it asks for approval.",
 )
 def _as_told(facts: Facts) -> str:
     for decision in facts.decisions:

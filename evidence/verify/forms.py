@@ -100,6 +100,7 @@ class DecisionForm(DecisionRecord):
 
     run_id: str
     step: str
+    opa_version: NonEmpty
     input: QuestionForm
     answer: AnswerForm
 

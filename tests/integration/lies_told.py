@@ -99,6 +99,7 @@ DECISIONS: dict[str, Lie] = {
         change_leaf("decision.recorded", "data.outcome", "deny"),
     ),
     "other reasons in the leaf": ("decisions.as-told", "filed", change_leaf("decision.recorded", "data.reasons", [])),
+    "by an OPA of no version": ("decisions.as-told", "filed", _asked("opa_version", "")),
     "of another run": ("decisions.as-told", "filed", _asked("run_id", "run_other")),
     "of another step": ("decisions.as-told", "filed", _asked("step", "other")),
     "asked about another run": ("decisions.of-run", "filed", _asked("input.run.id", "run_other")),

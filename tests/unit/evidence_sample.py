@@ -110,6 +110,7 @@ def decision(number: int, effect_id: str, outcome: str, **more: Any) -> dict[str
         "effect_id": effect_id,
         "outcome": outcome,
         "decision_id": f"opa-{number}",
+        "opa_version": "1.22.0",
         "policy_digest": canonical.digest(POLICY),
         "latency_ms": 1.5,
         "input": {
