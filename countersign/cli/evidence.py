@@ -44,13 +44,14 @@ def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The bundles.")],
     key: Annotated[Path, typer.Option(help="The public key, from a source that you trust.")],
     *,
+    replay: Annotated[bool, typer.Option("--replay", help="Ask OPA again, with the bundle's own policies.")] = False,
     as_json: AsJsonLines = False,
 ) -> None:
     """Verify bundles offline: no database, no network, no private key. Names the first thing that does not hold.
 
     Exits with 0 where all hold; with 1 where one does not; else with 4 where the key did not sign one, or with 3 where
-    one, or the key, could not be read.
+    one, or the key, could not be read, or OPA not be asked.
     """
-    from countersign.cli.verify import verify_all
+    from countersign.cli.verify import find_opa, verify_all
 
-    raise typer.Exit(verify_all(files, key, as_json=as_json))
+    raise typer.Exit(verify_all(files, key, find_opa() if replay else None, as_json=as_json))

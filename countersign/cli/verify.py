@@ -1,22 +1,41 @@
 """What `countersign evidence verify` prints. Imports nothing that needs a server or a network."""
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from countersign.cli.command import out
+from countersign.config.errors import CountersignError
+from evidence.replay.asking import Opa
+from evidence.replay.replay import replayed_by
 from evidence.verify.judgement import Judgement, Standing, judge, worst
 from evidence.verify.verify import VerificationReport
 from receipts.signing import KeyFileError
 
 
-def verify_all(files: Sequence[Path], key: Path, *, as_json: bool) -> int:
+class NoOpaError(CountersignError):
+    """There is no OPA to ask."""
+
+
+def find_opa() -> Opa:
+    """Return the OPA that COUNTERSIGN_OPA names, else the pinned one."""
+    from countersign.embedded.setup.servers import OPA, find
+
+    named = os.environ.get("COUNTERSIGN_OPA")
+    found = Path(named) if named else find(OPA)
+    if found is None:
+        raise NoOpaError("opa is missing: set COUNTERSIGN_OPA to its path, or run `make up` once, which sets it up")
+    return Opa(found)
+
+
+def verify_all(files: Sequence[Path], key: Path, opa: Opa | None, *, as_json: bool) -> int:
     """Verify files, print what is found of each as it is found, and return the exit status."""
-    standings = []
+    standings, again = [], replayed_by(opa) if opa else None
     for file in files:
         try:
-            judged = judge(file, key)
+            judged = judge(file, key, again)
         except KeyFileError as error:
             sys.stderr.write(f"countersign: {error}\n")
             return Standing.UNREAD

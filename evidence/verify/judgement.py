@@ -7,8 +7,11 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from evidence.errors import UndecidedError
+from evidence.verify.contents import Contents
 from evidence.verify.opening import READ, SIGNED
-from evidence.verify.verify import VerificationError, VerificationReport, verify
+from evidence.verify.rules import Rule
+from evidence.verify.verify import LAST, VerificationError, VerificationReport, verify
 
 
 class Standing(IntEnum):
@@ -16,7 +19,7 @@ class Standing(IntEnum):
 
     HOLDS = 0
     BROKEN = 1  # something in it does not hold
-    UNREAD = 3  # it could not be read; 2 is for a command line that is not understood
+    UNREAD = 3  # it could not be read, or policy not be asked again; 2 is for a command line that is not understood
     UNSIGNED = 4  # the key did not sign it
 
 
@@ -29,13 +32,15 @@ class Judgement:
 
     file: Path
     sha256: str | None
-    found: VerificationReport | VerificationError
+    found: VerificationReport | VerificationError | UndecidedError
 
     @property
     def standing(self) -> Standing:
         """Return how it stands with the file."""
         if isinstance(self.found, VerificationReport):
             return Standing.HOLDS
+        if isinstance(self.found, UndecidedError):
+            return Standing.UNREAD
         return {READ: Standing.UNREAD, SIGNED: Standing.UNSIGNED}.get(self.found.rule, Standing.BROKEN)
 
     def document(self) -> dict[str, Any]:
@@ -46,6 +51,10 @@ class Judgement:
             about = {"run": report.run_id, "tenant": report.tenant, "format": int(report.version)}
             checks = [{"name": held.rule, "step": held.step, "found": held.found} for held in report.rules]
             return {**told, **about, "key": report.key_id, "holds": True, "checks": checks, "failed": None}
+        if isinstance(self.found, UndecidedError):
+            about = dict.fromkeys(("run", "tenant", "format", "key"))
+            failed = {"name": None, "step": LAST, "member": "", "what": str(self.found)}
+            return {**told, **about, "holds": False, "checks": None, "failed": failed}
         error, said = self.found, self.found.about
         about = {
             "run": said and said.run_id,
@@ -57,10 +66,12 @@ class Judgement:
         return {**told, **about, "holds": False, "checks": None, "failed": failed}
 
 
-def judge(file: Path, key: Path) -> Judgement:
-    """Verify a file; raise `receipts.signing.KeyFileError` where there is no key to verify with."""
+def judge(file: Path, key: Path, again: Rule[Contents] | None = None) -> Judgement:
+    """Verify a file, by one rule more where it is given; raise `receipts.signing.KeyFileError` without a key."""
     try:
-        report = verify(file, key)
+        report = verify(file, key, again)
+    except UndecidedError as error:
+        return Judgement(file, _digest(file), error)
     except VerificationError as error:
         return Judgement(file, None if error.rule == READ else _digest(file), error)
     return Judgement(file, report.sha256, report)

@@ -33,6 +33,8 @@ from evidence.zipform import Unpacked, ZipFormError
 from receipts.signing import PublicKey, load_public
 
 T = TypeVar("T")
+LAST = 13
+"""The step that is taken only where it is asked for."""
 
 
 class VerificationError(EvidenceError):
@@ -81,7 +83,7 @@ class VerificationReport:
     rules: tuple[Held, ...]
 
 
-def verify(path: Path, public_key_path: Path) -> VerificationReport:
+def verify(path: Path, public_key_path: Path, again: Rule[Contents] | None = None) -> VerificationReport:
     """Verify a bundle, or raise VerificationError at the first thing that does not hold.
 
     1. The file is a ZIP in the one form that bundles have, within limits: see `evidence.zipform`.
@@ -99,9 +101,11 @@ def verify(path: Path, public_key_path: Path) -> VerificationReport:
         ended in its time.
     11. The run was asked for, went and ended as its chain says, and did what its definition wants, in its order.
     12. The texts for reading are the ones that follow from the records.
+    13. Policy, where it is asked again, gives each answer again: see `evidence.replay`.
 
     The rules of steps 5 to 12 stand in `evidence.verify.procedure`. Nothing from a member is interpreted before step 4
-    has passed, but for the envelope. A key that cannot be read raises `receipts.signing.KeyFileError`.
+    has passed, but for the envelope. A key that cannot be read raises `receipts.signing.KeyFileError`,
+    and what rule 13 cannot decide `evidence.errors.UndecidedError`.
     """
     key = load_public(public_key_path)
     archive, contents = _opened(path, key)
@@ -112,6 +116,9 @@ def verify(path: Path, public_key_path: Path) -> VerificationReport:
         held += _hold(step.number, step.rules, contents, predicate)
         held += [] if facts is None else _hold(step.number, step.bound, facts, predicate)
         passed.append(Passed(step.number, step.fact(contents)))
+    if again is not None:
+        held += _hold(LAST, (again,), contents, predicate)
+        passed.append(Passed(LAST, held[-1].found))
     return VerificationReport(
         sha256=archive.sha256,
         run_id=predicate.run_id,
