@@ -175,6 +175,10 @@ VOTES: dict[str, Lie] = {
         *("votes.in-time", "filed"),
         lambda f: f.delay(f.leaf("vote.counted", 1), days=10),
     ),
+    "rejected ten days after eight hours": (
+        *("votes.in-time", "rejected"),
+        lambda f: f.delay(f.leaf("vote.counted"), days=10),
+    ),
     "approved before all its votes": (
         *("votes.while-open", "filed"),
         lambda f: f.move(f.leaf("vote.counted", 1), after=f.leaf("approval.approved")),
