@@ -3,3 +3,7 @@
 
 class EvidenceError(Exception):
     """Evidence cannot be sealed, kept or believed; the message says what and where."""
+
+
+class UndecidedError(EvidenceError):
+    """What a rule needs cannot be had, which says nothing about the evidence."""

@@ -3,6 +3,7 @@
 Records may have more members than these: those are covered by the digests and the signature, and nothing rests on them.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -67,7 +68,7 @@ class Asked(Open):
 
     actor: AskedActor
     effect: AskedEffect
-    votes: list[VoteRecord]
+    votes: Sequence[VoteRecord]
 
 
 class RequirementRecord(Open):
@@ -107,7 +108,7 @@ class ApprovalRecord(Open):
     digest: str
     requirement: RequirementRecord
     status: Literal["requested", "approved", "rejected", "expired", "canceled"]
-    votes: list[VoteRecord]
+    votes: Sequence[VoteRecord]
     cards: list[JsonValue]
 
 
@@ -141,5 +142,5 @@ class StepRecord(Open):
 class DefinitionRecord(Open):
     """`definition.json`."""
 
-    steps: list[StepRecord]
-    verbs: dict[str, VerbRecord]
+    steps: Sequence[StepRecord]
+    verbs: Mapping[str, VerbRecord]

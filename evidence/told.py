@@ -57,7 +57,7 @@ def _waits(leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
     for leaf in leaves:
         still = []
         for opened, wait in active:
-            if status := _ended(opened, leaf):
+            if status := ends_wait(opened, leaf):
                 wait.update(status=status, resolved_at=leaf.at)
             else:
                 still.append((opened, wait))
@@ -78,7 +78,7 @@ def _active(opened: Leaf) -> dict[str, Any]:
     }
 
 
-def _ended(opened: Leaf, leaf: Leaf) -> str:
+def ends_wait(opened: Leaf, leaf: Leaf) -> str:
     """Return how a leaf ended a wait; "" if it did not."""
     kind, _, word = leaf.event.partition(".")
     if leaf.event in WAIT_ENDED:

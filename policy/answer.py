@@ -29,7 +29,7 @@ class _Source(_Envelope):
 
 
 class _Provenance(_Envelope):
-    version: str
+    version: _Name
     bundles: dict[str, _Source] = Field(min_length=1, max_length=1)
 
 
@@ -41,10 +41,11 @@ class _Reply(_Envelope):
 
 @dataclass(frozen=True)
 class Reply:
-    """What a rule came to, the decision id, and the one bundle that gave it."""
+    """What a rule came to, the decision id, the server's version, and the one bundle that gave it."""
 
     result: object
     decision_id: str
+    version: str
     bundle: str
     revision: str
 
@@ -63,7 +64,7 @@ def parse_reply(document: object) -> Reply:
     if parse_version(reply.provenance.version) < OLDEST_OPA:  # 2
         raise PolicyUnavailableError(f"OPA {reply.provenance.version} is older than {dotted(OLDEST_OPA)}")
     ((bundle, source),) = reply.provenance.bundles.items()
-    return Reply(reply.result, reply.decision_id, bundle, source.revision)
+    return Reply(reply.result, reply.decision_id, reply.provenance.version, bundle, source.revision)
 
 
 def parse_answers(result: object, asked: int) -> list[Answer | PolicyUnavailableError]:

@@ -112,6 +112,7 @@ class OpaEngine:
             answer=found,
             decision_id=f"{reply.decision_id}/{place}",
             policy_digest=reply.revision,
+            opa_version=reply.version,
             latency_ms=latency,
         )
 

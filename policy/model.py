@@ -134,7 +134,7 @@ class Answer(Strict):
 
 
 class Verdict(Strict):
-    """An answer with its provenance: OPA's decision id, the digest of the policy text, and the latency.
+    """An answer with its provenance: OPA's decision id and version, the digest of the policy text, and the latency.
 
     The id is that of the request, and the question's place in it; the latency is the request's.
     """
@@ -142,6 +142,7 @@ class Verdict(Strict):
     answer: Answer
     decision_id: str
     policy_digest: str
+    opa_version: str
     latency_ms: float
 
 

@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -75,6 +76,13 @@ def postgres() -> Iterator[str]:
 @pytest.fixture
 def dsn(postgres: str) -> Iterator[str]:
     """The DSN of a fresh, migrated database, as its superuser; programs under test log in as `as_program` says."""
+    with fresh_database(postgres) as made:
+        yield made
+
+
+@contextmanager
+def fresh_database(postgres: str) -> Iterator[str]:
+    """Make a migrated database on the server, and drop it in the end; gives its DSN."""
     name = f"test_{next(_numbers)}"
     with psycopg.connect(postgres, autocommit=True) as conn:
         conn.execute(f"CREATE DATABASE {name} TEMPLATE template_countersign STRATEGY file_copy")

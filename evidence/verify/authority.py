@@ -1,10 +1,12 @@
-"""Whether everything that was done had been allowed, and by those who had to be asked."""
+"""Step 8 of the procedure: whether all that was done had been allowed, and by those who had to be asked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from evidence import names
 from evidence.records import ApprovalRecord, AskedEffect, DecisionRecord, RequirementRecord, VoteRecord
 from evidence.verify.contents import BrokenError, Contents
+from evidence.verify.quorum import check_quorum
+from evidence.verify.rules import counted, rule
 from receipts import canonical
 from receipts.chain import VOTE_COUNTED
 from receipts.errors import ReceiptsError
@@ -20,24 +22,53 @@ def acted(contents: Contents) -> dict[str, Receipt]:
     return {name: receipt for name, receipt in contents.receipts.items() if receipt.outcome in ACTED}
 
 
-def check_authority(contents: Contents, name: str, receipt: Receipt) -> None:
-    """Raise unless policy allowed exactly this effect, and people approved it where policy had asked for that."""
-    decision = decision_of(contents, name, receipt)
-    if decision.outcome != "allow":
-        raise BrokenError(name, f"acted, though its decision {decision.id} says {decision.outcome}")
-    asked = decision.input.effect
-    told = (decision.effect_id, asked.digest, asked.connector, asked.operation, asked.target)
-    if told != (receipt.effect_id, receipt.fingerprint, receipt.connector, receipt.operation, receipt.target):
-        raise BrokenError(name, f"its decision {decision.id} is about another effect")
-    _check_action(name, receipt, asked)
-    requirements = contents.requirements.get((receipt.effect_id, receipt.fingerprint), [])
-    if receipt.approval_id is not None:
-        _check_approval(contents, receipt, decision, requirements)
-    elif requirements or decision.input.votes:
-        raise BrokenError(name, "policy asked for approval, and the receipt names none")
+@rule(
+    "acts.allowed",
+    "Each receipt that says `success` or `in_doubt` names a decision that says `allow`, about the same effect, digest,"
+    " connector, operation and target.",
+)
+def allowed(contents: Contents) -> str:
+    """Look at the decision of each act."""
+    for name, receipt in acted(contents).items():
+        decision = _decision_of(contents, name, receipt)
+        if decision.outcome != "allow":
+            raise BrokenError(name, f"acted, though its decision {decision.id} says {decision.outcome}")
+        asked = decision.input.effect
+        told = (decision.effect_id, asked.digest, asked.connector, asked.operation, asked.target)
+        if told != (receipt.effect_id, receipt.fingerprint, receipt.connector, receipt.operation, receipt.target):
+            raise BrokenError(name, f"its decision {decision.id} is about another effect")
+    return counted(len(acted(contents)), "receipt")
 
 
-def check_consent(contents: Contents, name: str, approval: ApprovalRecord) -> None:
+@rule(
+    "acts.as-decided",
+    "The canonical action of what acted gives that digest, and the receipt's `request` is what its `fields` give with"
+    " the listed places hidden.",
+)
+def as_decided(contents: Contents) -> str:
+    """Compare what was decided on with what was sent."""
+    for name, receipt in acted(contents).items():
+        _check_action(name, receipt, _decision_of(contents, name, receipt).input.effect)
+    return counted(len(acted(contents)), "receipt")
+
+
+@rule(
+    "approvals.consent",
+    "Every approval that is approved, whatever its kind and whether or not anything followed, has votes by distinct"
+    " people; none is by the requester or submitter of the run, an actor whom policy was told of for that effect, or an"
+    " excluded person; each is of a group that was asked: one of `groups`, or of `escalate_to` if a `wait.escalated`"
+    " stands before the vote. At least `quorum` of such votes approved; with `all_groups`, every group has a person of"
+    " its own among those who did.",
+)
+def consent(contents: Contents) -> str:
+    """Look at who approved."""
+    found = {name: one for name, one in contents.approvals.items() if one.status == "approved"}
+    for name, approval in found.items():
+        _check_consent(contents, name, approval)
+    return counted(len(found), "approval")
+
+
+def _check_consent(contents: Contents, name: str, approval: ApprovalRecord) -> None:
     """Raise unless an approval that says so was granted: by people who might, and enough of them."""
     people = [vote.person for vote in approval.votes]
     if len(set(people)) < len(people):
@@ -51,10 +82,42 @@ def check_consent(contents: Contents, name: str, approval: ApprovalRecord) -> No
             raise BrokenError(name, f"counts the vote of {vote.person}, who was excluded")
         if not electorate[vote.person] & set(vote.groups):
             raise BrokenError(name, f"counts the vote of {vote.person}, who is in none of the groups that were asked")
-    _check_quorum(name, approval.requirement, approval.votes, electorate)
+    check_quorum(name, approval.requirement, approval.votes, electorate)
 
 
-def check_votes(contents: Contents, name: str, decision: DecisionRecord) -> None:
+@rule(
+    "acts.approved",
+    "If policy had answered `needs_approval` for the effect and digest of what acted, or the decision was told of"
+    " votes, the receipt names an approval: of kind `effect`, approved, bound to that effect and digest, with a"
+    " requirement that policy had stated, and with the very votes that policy was then told. Those are enough with the"
+    " people's groups that policy was told of, too.",
+)
+def approved(contents: Contents) -> str:
+    """Look at the approval of each act that needed one."""
+    found = acted(contents)
+    for name, receipt in found.items():
+        decision = _decision_of(contents, name, receipt)
+        requirements = contents.requirements.get((receipt.effect_id, receipt.fingerprint), [])
+        if receipt.approval_id is not None:
+            _check_approval(contents, receipt, decision, requirements)
+        elif requirements or decision.input.votes:
+            raise BrokenError(name, "policy asked for approval, and the receipt names none")
+    return counted(sum(receipt.approval_id is not None for receipt in found.values()), "receipt")
+
+
+@rule(
+    "decisions.of-votes",
+    "Every decision that allows and was told of votes has an approved approval of kind `effect` for its effect and"
+    " digest with these votes.",
+)
+def of_votes(contents: Contents) -> str:
+    """Look for the votes that policy was told of."""
+    for name, decision in contents.decisions.items():
+        _check_votes(contents, name, decision)
+    return counted(len(contents.decisions), "decision")
+
+
+def _check_votes(contents: Contents, name: str, decision: DecisionRecord) -> None:
     """Raise if policy allowed an effect on votes that no approval of it has."""
     bound = (decision.effect_id, decision.input.effect.digest)
     if decision.outcome != "allow" or not decision.input.votes:
@@ -69,7 +132,7 @@ def check_votes(contents: Contents, name: str, decision: DecisionRecord) -> None
     raise BrokenError(name, "allows on votes that no approval in the bundle has")
 
 
-def decision_of(contents: Contents, name: str, receipt: Receipt) -> DecisionRecord:
+def _decision_of(contents: Contents, name: str, receipt: Receipt) -> DecisionRecord:
     """Return the decision that a receipt rests on."""
     decision = contents.decision_of.get(str(receipt.decision_id))
     if decision is None:
@@ -116,8 +179,7 @@ def _check_approval(
         raise BrokenError(name, "its requirement is not one that policy asked for")
     if _said(approval.votes) != _said(decision.input.votes):
         raise BrokenError(name, f"its votes are not those that policy was told in decision {decision.id}")
-    check_consent(contents, name, approval)
-    _check_quorum(name, approval.requirement, decision.input.votes, _electorate(contents, approval))
+    check_quorum(name, approval.requirement, decision.input.votes, _electorate(contents, approval))
 
 
 def _said(votes: Sequence[VoteRecord]) -> list[tuple[str, str]]:
@@ -140,46 +202,3 @@ def _electorate(contents: Contents, approval: ApprovalRecord) -> dict[str, set[s
         elif leaf.event == VOTE_COUNTED:
             found[str(leaf.data.get("person"))] = asked
     return found
-
-
-def _check_quorum(
-    name: str, requirement: RequirementRecord, votes: Sequence[VoteRecord], electorate: dict[str, set[str]]
-) -> None:
-    """Raise unless enough people approved who are in a group that was asked; with `all_groups`, of each of them."""
-    approving = [vote for vote in votes if vote.verdict == "approve" and electorate[vote.person] & set(vote.groups)]
-    if len(approving) < requirement.quorum:
-        raise BrokenError(name, f"{len(approving)} approved, where {requirement.quorum} had to")
-    if requirement.all_groups and (missing := _groups_without_signer(requirement.groups, approving)):
-        raise BrokenError(name, f"each group needs an approval of its own, and {', '.join(missing)} has none")
-
-
-def _groups_without_signer(groups: Sequence[str], approving: Sequence[VoteRecord]) -> list[str]:
-    """Return the groups that are left over when each one takes a person of its own, as few as can be."""
-    signs_for: dict[str, str] = {}
-    return [group for group in sorted(set(groups)) if not _gets_signer(group, approving, signs_for)]
-
-
-def _gets_signer(start: str, approving: Sequence[VoteRecord], signs_for: dict[str, str]) -> bool:
-    """Give a group a person of its own, having others sign for another of their groups where that frees one."""
-    via: dict[str, str] = {}  # person: the group for which the search came upon them
-    ahead = [start]
-    while ahead:
-        group = ahead.pop()
-        for vote in approving:
-            if group not in vote.groups or vote.person in via:
-                continue
-            via[vote.person] = group
-            if vote.person not in signs_for:
-                _move_up(vote.person, via, signs_for)
-                return True
-            ahead.append(signs_for[vote.person])
-    return False
-
-
-def _move_up(free: str, via: Mapping[str, str], signs_for: dict[str, str]) -> None:
-    """Have everybody on the way from the free person back to the start sign for the group before theirs."""
-    person: str | None = free
-    while person is not None:
-        group = via[person]
-        before = next((other for other, theirs in signs_for.items() if theirs == group), None)
-        signs_for[person], person = group, before

@@ -42,10 +42,11 @@ def parse(model: type[Record], member: str, data: bytes) -> Record:
 
 @dataclass(frozen=True)
 class Contents:
-    """The members, whose bytes are those that the statement names, and the statement."""
+    """The members, whose bytes are those that the statement names, the statement, and the id of the key that signed."""
 
     members: Mapping[str, bytes]
     statement: Statement
+    key_id: str
 
     @property
     def version(self) -> int:

@@ -4,7 +4,7 @@ from evidence import names
 from evidence.readme import readme
 from evidence.timeline import timeline
 from evidence.verify.contents import BrokenError, Contents
-from evidence.verify.reads import check_costs, check_done
+from evidence.verify.rules import counted, rule
 from receipts.chain import Leaf
 
 _QUEUED = "run.queued"
@@ -12,35 +12,59 @@ _ENDED = ("run.succeeded", "run.failed_terminal", "run.canceled")
 _ANSWERED = ("approval.approved", "approval.rejected")
 
 
-def ending(contents: Contents) -> str:
-    """Step 11: the run was asked for and ended as its chain says, and each write that succeeded was done."""
-    queued, ended = _first(contents), _last(contents)
-    run = contents.run
+@rule("run.queued", "`run.queued` is the first leaf, and the only one.")
+def queued(contents: Contents) -> str:
+    """Look for the run's beginning."""
+    return _first(contents).at
+
+
+@rule(
+    "run.ended",
+    "The run's `requested_by`, `submitted_by` and definition are those that `run.queued` names, and its `status` is"
+    " that of the last `run.succeeded`, `.failed_terminal` or `.canceled`.",
+)
+def ended(contents: Contents) -> str:
+    """Compare run.json with the leaves of the run's beginning and end."""
+    first, last, run = _first(contents), _last(contents), contents.run
     for what, of_run, of_chain in (
-        ("status", run.status, ended.event.removeprefix("run.")),
-        ("requested_by", run.requested_by, queued.actor.id),
-        ("submitted_by", run.submitted_by, queued.data.get("submitted_by")),
-        ("definition.digest", run.definition.digest, queued.data.get("definition_digest")),
+        ("status", run.status, last.event.removeprefix("run.")),
+        ("requested_by", run.requested_by, first.actor.id),
+        ("submitted_by", run.submitted_by, first.data.get("submitted_by")),
+        ("definition.digest", run.definition.digest, first.data.get("definition_digest")),
     ):
         if of_run != of_chain:
             raise BrokenError(names.RUN, f"{what} is {of_run}, where {names.AUDIT} says {of_chain}")
-    writes, reads = _check_steps(contents), check_done(contents)
-    recorded = f", {reads} reads their records" if contents.version > 1 else ""
-    return f"asked for by {run.requested_by}, and {run.status}; {writes} writes have their receipts{recorded}"
+    return run.status
 
 
-def texts(contents: Contents, key_id: str) -> str:
-    """Step 12: the texts for reading are the ones that follow from the records."""
-    run, version = contents.run, int(contents.statement.predicate.builder_version)
-    for name, text in (
-        (names.TIMELINE, timeline(run.run_id, contents.leaves)),
-        (names.README, readme(run, key_id, version)),
-    ):
-        if contents.member(name) != text:
-            raise BrokenError(name, "is not the text that follows from the records")
-    check_costs(contents)
-    costs = f", {names.COSTS}" if version > 1 else ""
-    return f"{names.TIMELINE}{costs} and {names.README} tell what the records tell"
+@rule(
+    "steps.receipts",
+    "A `step.succeeded` is of a step in the definition. If the step's verb is of class `write`, one of these holds: a"
+    " receipt of the step and of the verb's handler says `success`; the step has an `effect.repeated`; or it has such a"
+    " receipt of any outcome, and its answer came: a `wait.completed`, or a task's approval or rejection.",
+)
+def writes_have_receipts(contents: Contents) -> str:
+    """Look for the receipt of each write."""
+    return counted(count_writes(contents), "write")
+
+
+@rule("texts.timeline", "`timeline.md` is, byte for byte, what the leaves give.")
+def timeline_follows(contents: Contents) -> str:
+    """Compare the timeline."""
+    return _check_text(contents, names.TIMELINE, timeline(contents.run.run_id, contents.leaves))
+
+
+@rule("texts.readme", "`README.md` is, byte for byte, what the run and the key's id give.")
+def readme_follows(contents: Contents) -> str:
+    """Compare README.md."""
+    version = int(contents.statement.predicate.builder_version)
+    return _check_text(contents, names.README, readme(contents.run, contents.key_id, version))
+
+
+def _check_text(contents: Contents, name: str, text: bytes) -> str:
+    if contents.member(name) != text:
+        raise BrokenError(name, "is not the text that follows from the records")
+    return name
 
 
 def _first(contents: Contents) -> Leaf:
@@ -59,8 +83,8 @@ def _last(contents: Contents) -> Leaf:
     return ended[-1]
 
 
-def _check_steps(contents: Contents) -> int:
-    """Raise unless each step that succeeded and that writes has its receipt; return how many those are."""
+def count_writes(contents: Contents) -> int:
+    """Return how many steps succeeded that write; raise unless each of them has its receipt."""
     definition = contents.definition
     verb_of = {step.id: definition.verbs.get(step.verb) for step in definition.steps}
     done, begun = _handled(contents, "success"), _handled(contents)

@@ -3,17 +3,41 @@
 from evidence import names
 from evidence.costs import costs_member
 from evidence.verify.contents import BrokenError, Contents
+from evidence.verify.facts import Facts
+from evidence.verify.record import check_named
+from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import READ_RECORDED, Leaf
 from receipts.read import ReadRecord
 
 
-def check_reads(contents: Contents) -> None:
-    """Raise unless each read record is of the run, of a read in its definition, and of the time at which it is named.
+@rule("receipts.of-format", "In format 1, no receipt has `told`.")
+def untold(contents: Contents) -> str:
+    """Look for what format 1 has no place for."""
+    for name, receipt in contents.receipts.items() if contents.version == 1 else ():
+        if receipt.told is not None:
+            raise BrokenError(name, "tells of its call, for which format 1 has no place")
+    return counted(len(contents.receipts), "receipt")
 
-    Attempts of a step are counted upwards, and none follows a success.
-    """
-    if contents.version == 1:
-        _check_untold(contents)
+
+@rule(
+    "reads.on-record",
+    "The `read.recorded` leaves name each read record with its digest, in the order of their numbers, and no others.",
+)
+def _on_record(facts: Facts) -> str:
+    reads = facts.contents.reads
+    check_named(facts.contents, READ_RECORDED, "read_id", {name: read.read_id for name, read in reads.items()})
+    return counted(len(reads), "read")
+
+
+@rule(
+    "reads.in-place",
+    "A read record's `run_id` and `tenant` are the run's. Its step has its verb in the definition, that verb is of"
+    " class `read` and no timer, and its handler is the verb's. Its `finished_at` is its leaf's `at`, and not before"
+    " its `started_at`; its step is the leaf's. It has a response if, and only if, it says `success`. The attempts of a"
+    " step are counted upwards, and none follows a success.",
+)
+def _in_place(facts: Facts) -> str:
+    contents = facts.contents
     last: dict[str, ReadRecord] = {}
     for leaf, name in _named(contents):
         read = contents.reads[name]
@@ -26,12 +50,20 @@ def check_reads(contents: Contents) -> None:
         if before is not None and (before.attempt >= read.attempt or before.outcome == "success"):
             raise BrokenError(name, f"cannot follow the attempt in {before.read_id}")
         last[read.step] = read
+    return counted(len(contents.reads), "read")
 
 
-def check_done(contents: Contents) -> int:
-    """Raise unless each read that the chain says succeeded has its record, with that result; return how many did."""
-    if contents.version == 1:
-        return 0
+@rule(
+    "reads.done",
+    "A `step.succeeded` of a step that reads follows a read record of it that says `success`, and its `result` is the"
+    " commitment of that record's response.",
+)
+def _done(facts: Facts) -> str:
+    return counted(count_done(facts.contents), "step")
+
+
+def count_done(contents: Contents) -> int:
+    """Return how many steps succeeded that read; raise unless each has its record, with that result."""
     done = {contents.reads[name].step: (leaf.seq, contents.reads[name]) for leaf, name in _named(contents)}
     reads = {step.id for step in contents.definition.steps if _is_read(contents, step.verb)}
     succeeded = [leaf for leaf in contents.leaves_of("step.succeeded") if leaf.correlation.step in reads]
@@ -46,13 +78,13 @@ def check_done(contents: Contents) -> int:
     return len(succeeded)
 
 
-def check_costs(contents: Contents) -> None:
-    """Raise unless the costs are what the read records and the receipts add up to."""
-    if contents.version == 1:
-        return
+@rule("costs.sum", "`costs.json` is, byte for byte, what the read records and the receipts add up to.")
+def _costs(facts: Facts) -> str:
+    contents = facts.contents
     records = (*contents.reads.values(), *contents.receipts.values())
     if contents.member(names.COSTS) != costs_member(record.model_dump() for record in records):
         raise BrokenError(names.COSTS, "is not what the reads and the receipts add up to")
+    return names.COSTS
 
 
 def _named(contents: Contents) -> list[tuple[Leaf, str]]:
@@ -61,12 +93,6 @@ def _named(contents: Contents) -> list[tuple[Leaf, str]]:
         (leaf, names.numbered(names.READS, number, str(leaf.data.get("read_id"))))
         for number, leaf in enumerate(contents.leaves_of(READ_RECORDED), start=1)
     ]
-
-
-def _check_untold(contents: Contents) -> None:
-    for name, receipt in contents.receipts.items():
-        if receipt.told is not None:
-            raise BrokenError(name, "tells of its call, for which format 1 has no place")
 
 
 def _check_place(contents: Contents, name: str, read: ReadRecord) -> None:
@@ -83,3 +109,8 @@ def _is_read(contents: Contents, verb: str) -> bool:
     """Return whether a verb of the definition reads: a timer is of class `read`, too, and asks nobody."""
     found = contents.definition.verbs.get(verb)
     return found is not None and found.effect.kind == "read" and found.execution.wait != "timer"
+
+
+TOLD: tuple[Rule[Facts], ...] = (_on_record, _in_place)
+DONE: tuple[Rule[Facts], ...] = (_done,)
+COSTS: tuple[Rule[Facts], ...] = (_costs,)

@@ -28,7 +28,7 @@ _DOUBT_LASTS = timedelta(days=365)
 
 
 async def record_decision(passage: Passage, question: Question, verdict: Verdict) -> Verdict:
-    """Store the decision with its input, OPA's decision id, and the text of the policy that gave it.
+    """Store the decision with its input, OPA's decision id and version, and the text of the policy that gave it.
 
     Return it as it is on record: a policy's reasons are texts from outside.
     """
@@ -44,6 +44,7 @@ async def record_decision(passage: Passage, question: Question, verdict: Verdict
         "input": question.model_dump(mode="json"),
         "answer": verdict.answer.model_dump(mode="json"),
         "opa_decision_id": verdict.decision_id,
+        "opa_version": verdict.opa_version,
         "policy_digest": verdict.policy_digest,
         "latency_us": round(verdict.latency_ms * 1000),
     }

@@ -20,6 +20,7 @@ async def apply_deadline(matter: Matter) -> Applied:
     if isinstance(owned, Applied):
         return owned
     engine, (tx, wait) = matter.engine, owned
+    tx.now = max(tx.now, wait.deadline)  # it has come, if by another machine's clock
     if wait.approval_id is not None:
         approval = await tx.loads.approval(wait.approval_id)
         if approval is not None:
@@ -45,6 +46,7 @@ async def apply_escalation(matter: Matter) -> Applied:
     engine, (tx, wait) = matter.engine, owned
     if not await waits.mark_escalated(tx.conn, wait.wait_id):
         return Applied(NotificationStatus.STALE, {"reason": "escalated before"})
+    tx.now = max(tx.now, wait.escalate_at or tx.now)
     groups = list(wait.escalate_to)
     tx.leaf("wait.escalated", {"type": wait.type, "to": groups}, step=wait.step, approval_id=wait.approval_id)
     if wait.approval_id is not None:

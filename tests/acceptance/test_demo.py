@@ -79,9 +79,11 @@ def test_what_it_leaves_verifies_from_the_command_line(
     installed: Installed, played: tuple[subprocess.CompletedProcess[str], Path]
 ) -> None:
     told = _last_lines(played)
-    done = installed.run("evidence", "verify", told["bundle"], "--key", told["key"])
-    assert done.returncode == 0, done.stderr
-    assert told["sha256"] in done.stdout
+    for options in ([], ["--replay"]):
+        done = installed.run("evidence", "verify", told["bundle"], "--key", told["key"], *options)
+        assert done.returncode == 0, done.stderr
+        assert told["sha256"] in done.stdout
+    assert "asked again of OPA" in done.stdout
 
 
 def test_the_auditors_page_shows_the_steps_that_the_program_takes(

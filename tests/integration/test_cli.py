@@ -105,7 +105,9 @@ async def test_an_operator_cancels_and_an_auditor_lists_fetches_and_verifies(off
     assert verified.code == 0
     assert verified.out.endswith(f"sha256: {sha256}\nrun:    {run_id} of acme\nEverything holds.\n")
     bundle.write_bytes(bundle.read_bytes()[:-1] + b"x")
-    assert is_one_sentence(await command("evidence", "verify", str(bundle), "--key", str(key), env={}), "step 1: ")
+    assert is_one_sentence(
+        await command("evidence", "verify", str(bundle), "--key", str(key), env={}), "step 1, archive.form: "
+    )
 
 
 async def test_canceling_needs_the_database_and_nothing_else(office: Office) -> None:

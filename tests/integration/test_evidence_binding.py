@@ -1,6 +1,6 @@
 """What people saw and said is bound to the chain, which also tells the run: a row that is changed is contradicted."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -10,10 +10,16 @@ from evidence.archive.local import LocalArchive
 from evidence.bundle.build import build
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
+from receipts.fields import timestamp
 from receipts.signing import SigningKey, load_or_create, public_path
 from runtime.desk.desk import StoredCards
 from runtime.desk.evidence import EvidenceDesk
-from tests.bench import Bench
+from runtime.inbox import inbox
+from runtime.model.notification import DeadlinePayload, EscalationPayload
+from runtime.store import waits
+from runtime.worker import sweeps
+from runtime.worker.sweeps import Due
+from tests.bench import Bench, HandClock
 from tests.sealing import sealer_of
 
 CARDS = ({"text": "File it?", "blocks": []}, {"text": "File it? 1 of 2", "blocks": []})
@@ -120,6 +126,27 @@ async def test_a_clock_that_is_set_back_makes_nothing_earlier_than_what_it_follo
     leaves = await bench.rows("SELECT leaf ->> 'at' AS at FROM audit_leaves WHERE run_id = %s ORDER BY seq", run_id)
     times = [leaf["at"] for leaf in leaves]
     assert times == sorted(times)
+
+
+@pytest.mark.parametrize(
+    ("due", "kind", "event", "hours"),
+    [
+        (waits.due_deadlines, DeadlinePayload, "approval.expired", 8),
+        (waits.due_escalations, EscalationPayload, "wait.escalated", 6),
+    ],
+)
+async def test_what_the_clock_says_is_on_record_no_sooner_than_its_moment(
+    bench: Bench, due: Due, kind: type[DeadlinePayload | EscalationPayload], event: str, hours: int
+) -> None:
+    run_id = (await bench.start("bench.file", {"company": "ACME", "text": "report"})).run_id
+    await bench.settle()
+    moment = bench.clock() + timedelta(hours=hours)
+    ahead = replace(bench.engine, clock=HandClock(moment))
+    bench.clock.now = moment - timedelta(milliseconds=50)
+    for notification_id in await sweeps._record(ahead, due, kind):
+        await inbox.apply(bench.engine, notification_id)
+    query = "SELECT leaf ->> 'at' AS at FROM audit_leaves WHERE run_id = %s AND leaf ->> 'event' = %s"
+    assert await bench.rows(query, run_id, event) == [{"at": timestamp(moment)}]
 
 
 async def test_a_card_that_is_shown_again_as_it_was_is_on_record_once(sealed: Sealed) -> None:

@@ -3,6 +3,7 @@
 import pytest
 from psycopg import errors
 
+from policy.answer import OLDEST_OPA, parse_version
 from runtime.gate import gate
 from runtime.handlers import OutcomeUnknownError, RefusedError, TransientError
 from runtime.planning.triggers import start_run
@@ -33,6 +34,7 @@ async def test_a_low_tier_write_happens_once_with_decision_and_receipt(bench: Be
     decision = next(row for row in decisions if row["document"]["step"] == "note")
     assert receipt["decision_id"] == decision["decision_id"]
     assert decision["document"]["opa_decision_id"]
+    assert parse_version(decision["document"]["opa_version"]) >= OLDEST_OPA
     kept = await bench.rows("SELECT files FROM policy_texts WHERE digest = %s", decision["policy_digest"])
     assert any(name.endswith("decision.rego") for name in kept[0]["files"])
 

@@ -11,8 +11,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from evidence.records import RequirementRecord, VoteRecord
-from evidence.verify.authority import _check_quorum
 from evidence.verify.contents import BrokenError
+from evidence.verify.quorum import check_quorum
 from policy.bundle import build_bundle
 from policy.vet import run_opa
 from runtime.approvals.rules import tally
@@ -69,7 +69,7 @@ def verifier_says(case: Case) -> bool:
     counted = [VoteRecord(person=f"p{number}", groups=groups, verdict="approve") for number, groups in enumerate(votes)]
     asked = {*requirement["groups"], *requirement["escalate_to"]}
     try:
-        _check_quorum("", RequirementRecord(**requirement), counted, {one.person: asked for one in counted})
+        check_quorum("", RequirementRecord(**requirement), counted, {one.person: asked for one in counted})
     except BrokenError:
         return False
     return True

@@ -40,7 +40,7 @@ def move(told: Story, event: str, before: str, **data: str) -> None:
     told.events.insert([name for name, _ in told.events].index(before), moved)
 
 
-Change = tuple[int, str, str, Callable[[], Dossier]]
+Change = tuple[str, str, str, Callable[[], Dossier]]
 
 
 def revote(told: Story, *votes: dict[str, Any]) -> None:

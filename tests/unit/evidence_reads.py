@@ -5,9 +5,21 @@ from datetime import timedelta
 from typing import Any
 
 from receipts import canonical
-from tests.unit.evidence_sample import DEFINITION, RUN_ID, START, Story, bound
+from tests.unit.evidence_bound import bound
+from tests.unit.evidence_sample import DEFINITION, RUN_ID, START, Story
 
-LOOK = {"execution": {"handler": "register::look"}, "effect": {"class": "read"}}
+LOOK: dict[str, Any] = {
+    "description": "Look a company up",
+    "execution": {
+        "kind": "sync",
+        "handler": "register::look",
+        "timeout": "PT1M",
+        "wait": None,
+        "escalation": None,
+        "correlation_field": None,
+    },
+    "effect": {"class": "read", "tier": "low", "reversible_by": None, "target": "", "idempotency_key": ""},
+}
 USAGE: dict[str, Any] = {
     "provider": "openai",
     "model": "gpt-5",
@@ -51,15 +63,15 @@ def looked() -> Story:
     """Return the sound one."""
     told = bound()
     definition = canonical.loads(DEFINITION)
-    definition["steps"].insert(0, {"id": "look", "verb": "register.look"})
+    definition["steps"].insert(0, {"id": "look", "verb": "register.look", "when": None})
     definition["verbs"]["register.look"] = LOOK
     told.definition = canonical.dumps(definition)
     told.events[0][1]["definition_digest"] = hashlib.sha256(told.definition).hexdigest()
-    told.reads = {"read-1": read(1, 1, 1), "read-2": read(2, 2, 2)}
-    told.events[1:1] = [
-        ("read.recorded", {"read_id": "read-1", "step": "look"}),
-        ("read.recorded", {"read_id": "read-2", "step": "look"}),
-        ("step.succeeded", {"step": "look", "result": GOT}),
+    told.reads = {"read-1": read(1, 1, 1), "read-2": read(2, 2, 1)}
+    told.events[2:2] = [
+        ("read.recorded", {"read_id": "read-1", "step": "look", "minute": 1}),
+        ("read.recorded", {"read_id": "read-2", "step": "look", "minute": 1}),
+        ("step.succeeded", {"step": "look", "result": GOT, "minute": 1}),
     ]
     told.receipts["r-3"]["told"] = TOLD | {"usage": [USAGE | {"cost": None, "currency": None}]}
     return told

@@ -13,6 +13,7 @@ from evidence.statement import PAYLOAD_TYPE
 from receipts import canonical
 from receipts.chain import GENESIS, Actor, Correlation, Head, Leaf, next_leaf
 from receipts.envelope import sign_envelope
+from receipts.fields import timestamp
 from receipts.model import Receipt, make_receipt
 from receipts.redaction import redact
 from receipts.signing import SigningKey, load_or_create, public_path
@@ -33,9 +34,29 @@ POLICY = {"effect/decision.rego": "package countersign.effect\n\ndefault decisio
 DEFINITION = canonical.dumps(
     {
         "name": "kyc",
-        "steps": [{"id": "file", "verb": "register.file"}],
+        "version": 3,
+        "trigger": {"type": "api"},
+        "steps": [{"id": "file", "verb": "register.file", "when": None}],
+        "edges": [],
         "verbs": {
-            "register.file": {"execution": {"handler": "register::file_report"}, "effect": {"class": "write"}},
+            "register.file": {
+                "description": "File a report",
+                "execution": {
+                    "kind": "sync",
+                    "handler": "register::file_report",
+                    "timeout": "PT1M",
+                    "wait": None,
+                    "escalation": None,
+                    "correlation_field": None,
+                },
+                "effect": {
+                    "class": "write",
+                    "tier": "high",
+                    "reversible_by": "register.withdraw",
+                    "target": "DE/123",
+                    "idempotency_key": "key-e-write",
+                },
+            },
         },
     }
 )
@@ -47,7 +68,7 @@ def action(effect_id: str) -> dict[str, Any]:
     card = effect_id == "e-card"
     return {
         "connector": "slack" if card else "register",
-        "operation": "post" if card else "file_report",
+        "operation": "post_card" if card else "file_report",
         "target": "C01" if card else "DE/123",
         "fields": {"text": "card"} if card else {"owner": {"share": HIDDEN}, "api_key": HIDDEN},
         "idempotency_key": f"key-{effect_id}",
@@ -81,16 +102,25 @@ def vote(person: str, *groups: str, verdict: str = "approve") -> dict[str, Any]:
 def decision(number: int, effect_id: str, outcome: str, **more: Any) -> dict[str, Any]:
     """Return a stored decision about the card (`e-card`) or the write (`e-write`)."""
     effect = {name: action(effect_id)[name] for name in ("connector", "operation", "target", "fields", "tier")}
+    card = effect_id == "e-card"
     return {
         "id": f"d-{number}",
+        "run_id": RUN_ID,
+        "step": "" if card else "file",
         "effect_id": effect_id,
         "outcome": outcome,
         "decision_id": f"opa-{number}",
+        "opa_version": "1.22.0",
         "policy_digest": canonical.digest(POLICY),
         "latency_ms": 1.5,
         "input": {
+            "time": timestamp(START),
+            "tenant": "acme",
+            "run": {"id": RUN_ID, "definition": "kyc", "version": 3, "trigger_type": "api"},
+            "step": "" if card else "file",
+            "approval": None,
             "actor": {"id": "ada", "kind": "person", "groups": [], "submitted_by": "intake-agent"},
-            "effect": effect | {"digest": canonical.digest(action(effect_id))},
+            "effect": effect | {"digest": canonical.digest(action(effect_id)), "reversible": not card},
             "votes": more.get("votes", []),
         },
         "answer": {"outcome": outcome, "tier": "high", "requirement": more.get("requirement"), "reasons": []},
@@ -146,7 +176,8 @@ class Story:
 
     def dossier(self) -> Dossier:
         """Chain the events, and put the digests of the records into their data."""
-        leaves = chained([(event, self._data(event, data)) for event, data in self.events])
+        events = [(event, self._data(event, data)) for event, data in self.events]
+        leaves = chained(events, "worker-1" if self.format == 1 else "countersign")
         run = {
             "run_id": RUN_ID,
             "tenant": "acme",
@@ -172,11 +203,15 @@ class Story:
 
     def _data(self, event: str, data: Mapping[str, Any]) -> dict[str, Any]:
         if event == "decision.recorded":
-            return {"digest": canonical.digest(self.decisions[data["decision_id"]]), **data}
+            record = self.decisions[data["decision_id"]]
+            told = {"outcome": record["outcome"], "reasons": []} if self.format == 2 else {}
+            return {"digest": canonical.digest(record), **told, **data}
         if event == "read.recorded":
             return {"digest": canonical.digest(self.reads[data["read_id"]]), **data}
         if event == "receipt.written":
-            return {"digest": canonical.digest(self.receipts[data["receipt_id"]]), **data}
+            record = self.receipts[data["receipt_id"]]
+            told = {"outcome": record["outcome"]} if self.format == 2 else {}
+            return {"digest": canonical.digest(record), **told, **data}
         if event == "approval.requested":
             approval = self.approvals[data["approval_id"]]
             return {
@@ -192,7 +227,8 @@ class Story:
             return {"digest": canonical.digest(next(v for v in votes if v["person"] == data["person"])), **data}
         if event == "card.shown":
             card = self.approvals[data["approval_id"]]["cards"][data["number"]]
-            return {"approval_id": data["approval_id"], "digest": canonical.digest(card)}
+            told = {name: value for name, value in data.items() if name != "number"}
+            return {"digest": canonical.digest(card), **told}
         return dict(data)
 
 
@@ -236,19 +272,6 @@ def story() -> Story:
     return told
 
 
-def bound() -> Story:
-    """Return the sound one in format 2: its chain binds what people saw and said, and tells the run."""
-    told = story()
-    told.format = 2
-    name, queued = told.events[0]
-    definition = {"definition_name": "kyc", "definition_version": 3}
-    told.events[0] = (name, queued | {"format": 2, "tenant": "acme", "trigger_ref": "case-1", **definition})
-    told.events[5:5] = [("card.shown", {"approval_id": "a-1", "number": 0})]
-    told.events[3:3] = [("wait.opened", {"approval_id": "a-1", "wait_id": "w-1", "type": "approval"})]
-    told.events.append(("evidence.begun", {}))
-    return told
-
-
 def rewrite(told: Story, **change: Any) -> None:
     """Let the write have been another one, everywhere."""
     body = action("e-write") | change
@@ -268,11 +291,12 @@ def body_of(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _beside(event: str) -> set[str]:
     """Return which of an event's facts stand in its leaf beside the data."""
-    return {"actor", "step", "effect_id", "minute", *(["approval_id"] if event == "wait.escalated" else [])}
+    about = ("wait.escalated", "wait.opened", "card.shown", "decision.recorded", "receipt.written")
+    return {"actor", "step", "effect_id", "minute", *(["approval_id"] if event in about else [])}
 
 
-def chained(events: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the leaves of these events."""
+def chained(events: list[tuple[str, dict[str, Any]]], program: str = "worker-1") -> list[dict[str, Any]]:
+    """Return the leaves of these events, which are the program's where they have no actor."""
     head, leaves = GENESIS, list[Leaf]()
     for number, (event, data) in enumerate(events):
         leaf = next_leaf(
@@ -280,7 +304,7 @@ def chained(events: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
             run_id=RUN_ID,
             at=START + timedelta(minutes=data.get("minute", number)),
             event=event,
-            actor=Actor(id=data.get("actor", "worker-1"), kind="person" if "actor" in data else "system"),
+            actor=Actor(id=data.get("actor", program), kind="person" if "actor" in data else "system"),
             correlation=Correlation(
                 run_id=RUN_ID,
                 step=data.get("step", "file"),

@@ -39,63 +39,63 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
 
 ON_RECORD: dict[str, Change] = {
     "receipt changed": (
-        *(7, "receipts/00002-r-3.json", "its SHA-256 is not the digest in audit.jsonl line 10"),
+        *("receipts.on-record", "receipts/00002-r-3.json", "its SHA-256 is not the digest in audit.jsonl line 10"),
         lambda: unchained("receipts", 1, error="none"),
     ),
     "decision changed": (
-        *(7, "decisions/00001-d-1.json", "its SHA-256 is not the digest in audit.jsonl line 2"),
+        *("decisions.on-record", "decisions/00001-d-1.json", "its SHA-256 is not the digest in audit.jsonl line 2"),
         lambda: unchained("decisions", 0, latency_ms=0),
     ),
     "receipt left out": (
-        *(7, "receipts/00002-r-3.json", "is not in the bundle"),
+        *("receipts.on-record", "receipts/00002-r-3.json", "is not in the bundle"),
         lambda: dataclasses.replace(story().dossier(), receipts=story().dossier().receipts[:1]),
     ),
     "receipt not named": (
-        *(7, "receipts/00002-r-3.json", "no line of audit.jsonl names it"),
+        *("receipts.on-record", "receipts/00002-r-3.json", "no line of audit.jsonl names it"),
         lambda: told_with(lambda s: drop(s, "receipt.written", receipt_id="r-3")),
     ),
     "decision not named": (
-        *(7, "decisions/00003-d-2.json", "no line of audit.jsonl names it"),
+        *("decisions.on-record", "decisions/00003-d-2.json", "no line of audit.jsonl names it"),
         lambda: told_with(lambda s: drop(s, "decision.recorded", decision_id="d-2")),
     ),
     "approval left out": (
-        *(7, "approvals/a-1.json", "is not in the bundle"),
+        *("approvals.on-record", "approvals/a-1.json", "is not in the bundle"),
         lambda: dataclasses.replace(story().dossier(), approvals=[]),
     ),
     "approval not named": (
-        *(7, "approvals/a-1.json", "no line of audit.jsonl names it"),
+        *("approvals.on-record", "approvals/a-1.json", "no line of audit.jsonl names it"),
         lambda: told_with(lambda s: drop(s, "approval.requested")),
     ),
     "approval bound anew": (
-        *(7, "approvals/a-1.json", "digest: the file says"),
+        *("approvals.on-record", "approvals/a-1.json", "digest: the file says"),
         lambda: unchained("approvals", 0, digest=CARD),
     ),
     "requirement lowered": (
-        *(7, "approvals/a-1.json", "requirement: the file says"),
+        *("approvals.on-record", "approvals/a-1.json", "requirement: the file says"),
         lambda: unchained("approvals", 0, requirement=REQUIREMENT | {"quorum": 1}),
     ),
     "vote invented": (
-        *(7, "approvals/a-1.json", "votes: the file says"),
+        *("approvals.on-record", "approvals/a-1.json", "votes: the file says"),
         lambda: told_with(lambda s: s.approvals["a-1"]["votes"].append(vote("dan", "legal"))),
     ),
     "vote suppressed": (
-        *(7, "approvals/a-1.json", "votes: the file says"),
+        *("approvals.on-record", "approvals/a-1.json", "votes: the file says"),
         lambda: told_with(lambda s: s.approvals["a-1"]["votes"].pop()),
     ),
     "verdict turned": (
-        *(7, "approvals/a-1.json", "votes: the file says"),
+        *("approvals.on-record", "approvals/a-1.json", "votes: the file says"),
         lambda: told_with(lambda s: s.approvals["a-1"]["votes"][0].update(verdict="reject")),
     ),
     "status turned": (
-        *(7, "approvals/a-1.json", "status: the file says ['rejected']"),
+        *("approvals.on-record", "approvals/a-1.json", "status: the file says ['rejected']"),
         lambda: told_with(lambda s: s.approvals["a-1"].update(status="rejected")),
     ),
     "ended twice": (
-        *(7, "approvals/a-1.json", "status: the file says ['approved']"),
+        *("approvals.on-record", "approvals/a-1.json", "status: the file says ['approved']"),
         lambda: told_with(lambda s: s.events.append(("approval.expired", {"approval_id": "a-1"}))),
     ),
     "outcome turned": (
-        *(7, "decisions/00001-d-1.json", "outcome is allow, and its answer says needs_approval"),
+        *("decisions.as-answered", "decisions/00001-d-1.json", "outcome is allow, and its answer says needs_approval"),
         lambda: told_with(lambda s: s.decisions["d-1"].update(outcome="allow")),
     ),
 }
@@ -103,50 +103,50 @@ ON_RECORD: dict[str, Change] = {
 
 AUTHORITY: dict[str, Change] = {
     "no decision": (
-        *(8, WRITE_FILE, "acted, and its decision None is not in the bundle"),
+        *("acts.allowed", WRITE_FILE, "acted, and its decision None is not in the bundle"),
         lambda: told_with(lambda s: s.receipts["r-3"].update(decision_id=None)),
     ),
     "decision not in the bundle": (
-        *(8, WRITE_FILE, "acted, and its decision d-7 is not in the bundle"),
+        *("acts.allowed", WRITE_FILE, "acted, and its decision d-7 is not in the bundle"),
         lambda: told_with(lambda s: s.receipts["r-3"].update(decision_id="d-7")),
     ),
     "denied": (
-        *(8, WRITE_FILE, "acted, though its decision d-3 says deny"),
+        *("acts.allowed", WRITE_FILE, "acted, though its decision d-3 says deny"),
         lambda: told_with(lambda s: outcome(s, "d-3", "deny")),
     ),
     "denied, and in doubt": (
-        *(8, WRITE_FILE, "acted, though its decision d-3 says deny"),
+        *("acts.allowed", WRITE_FILE, "acted, though its decision d-3 says deny"),
         lambda: told_with(
             lambda s: outcome(s, "d-3", "deny"),
             lambda s: s.receipts["r-3"].update(outcome="in_doubt"),
         ),
     ),
     "decision that only asked for approval": (
-        *(8, WRITE_FILE, "acted, though its decision d-1 says needs_approval"),
+        *("acts.allowed", WRITE_FILE, "acted, though its decision d-1 says needs_approval"),
         lambda: told_with(lambda s: s.receipts["r-3"].update(decision_id="d-1")),
     ),
     "decision about another effect": (
-        *(8, WRITE_FILE, "its decision d-2 is about another effect"),
+        *("acts.allowed", WRITE_FILE, "its decision d-2 is about another effect"),
         lambda: told_with(lambda s: s.receipts["r-3"].update(decision_id="d-2")),
     ),
     "another digest": (
-        *(8, WRITE_FILE, "its decision d-3 is about another effect"),
+        *("acts.allowed", WRITE_FILE, "its decision d-3 is about another effect"),
         lambda: told_with(lambda s: s.receipts["r-3"].update(fingerprint=CARD)),
     ),
     "another target": (
-        *(8, WRITE_FILE, "its decision d-3 is about another effect"),
+        *("acts.allowed", WRITE_FILE, "its decision d-3 is about another effect"),
         lambda: told_with(lambda s: s.receipts["r-3"].update(target="DE/999")),
     ),
     "approval passed over": (
-        *(8, WRITE_FILE, "policy asked for approval, and the receipt names none"),
+        *("acts.approved", WRITE_FILE, "policy asked for approval, and the receipt names none"),
         lambda: told_with(lambda s: s.receipts["r-3"].update(approval_id=None)),
     ),
     "approval not in the bundle": (
-        *(8, "approvals/a-9.json", "is not in the bundle, and receipt r-3 rests on it"),
+        *("acts.approved", "approvals/a-9.json", "is not in the bundle, and receipt r-3 rests on it"),
         lambda: told_with(lambda s: s.receipts["r-3"].update(approval_id="a-9")),
     ),
     "approval expired": (
-        *(8, APPROVAL, "is expired, and receipt r-3 rests on it"),
+        *("acts.approved", APPROVAL, "is expired, and receipt r-3 rests on it"),
         lambda: told_with(
             lambda s: drop(s, "approval.approved"),
             lambda s: s.events.append(("approval.expired", {"approval_id": "a-1"})),
@@ -154,49 +154,55 @@ AUTHORITY: dict[str, Change] = {
         ),
     ),
     "approval bound to another effect": (
-        *(8, APPROVAL, "is bound to another effect"),
+        *("acts.approved", APPROVAL, "is bound to another effect"),
         lambda: told_with(lambda s: s.approvals["a-1"].update(digest=CARD)),
     ),
     "requirement that policy did not state": (
-        *(8, APPROVAL, "its requirement is not one that policy asked for"),
+        *("acts.approved", APPROVAL, "its requirement is not one that policy asked for"),
         lambda: told_with(lambda s: s.approvals["a-1"].update(requirement=REQUIREMENT | {"expires_in": "P9D"})),
     ),
     "policy told of other votes": (
-        *(8, APPROVAL, "its votes are not those that policy was told in decision d-3"),
+        *("acts.approved", APPROVAL, "its votes are not those that policy was told in decision d-3"),
         lambda: told_with(lambda s: s.decisions["d-3"]["input"]["votes"].append(vote("dan", "legal"))),
     ),
-    "too few": (*(8, APPROVAL, "1 approved, where 2 had to"), lambda: told_with(lambda s: revote(s, CAT))),
+    "too few": (
+        *("approvals.consent", APPROVAL, "1 approved, where 2 had to"),
+        lambda: told_with(lambda s: revote(s, CAT)),
+    ),
     "too few, as one rejected": (
-        *(8, APPROVAL, "1 approved, where 2 had to"),
+        *("approvals.consent", APPROVAL, "1 approved, where 2 had to"),
         lambda: told_with(lambda s: revote(s, CAT, BEN | {"verdict": "reject"})),
     ),
-    "one person twice": (*(8, APPROVAL, "counts a person twice"), lambda: told_with(lambda s: revote(s, CAT, CAT))),
+    "one person twice": (
+        *("approvals.consent", APPROVAL, "counts a person twice"),
+        lambda: told_with(lambda s: revote(s, CAT, CAT)),
+    ),
     "requester": (
-        *(8, APPROVAL, "counts the vote of the requester, ada"),
+        *("approvals.consent", APPROVAL, "counts the vote of the requester, ada"),
         lambda: told_with(lambda s: revote(s, CAT, vote("ada", "compliance"))),
     ),
     "requester of the run, where an agent asked": (
-        *(8, APPROVAL, "counts the vote of the requester, ben"),
+        *("approvals.consent", APPROVAL, "counts the vote of the requester, ben"),
         lambda: told_with(lambda s: s.run.update(requested_by="ben")),
     ),
     "excluded person": (
-        *(8, APPROVAL, "counts the vote of eve, who was excluded"),
+        *("approvals.consent", APPROVAL, "counts the vote of eve, who was excluded"),
         lambda: told_with(lambda s: revote(s, CAT, vote("eve", "compliance"))),
     ),
     "stranger": (
-        *(8, APPROVAL, "counts the vote of sam, who is in none of the groups"),
+        *("approvals.consent", APPROVAL, "counts the vote of sam, who is in none of the groups"),
         lambda: told_with(lambda s: revote(s, CAT, vote("sam", "sales"))),
     ),
     "one of all groups missing": (
-        *(8, APPROVAL, "each group needs an approval of its own, and legal has none"),
+        *("approvals.consent", APPROVAL, "each group needs an approval of its own, and legal has none"),
         lambda: told_with(lambda s: revote(s, BEN, vote("dan", "compliance"))),
     ),
     "one person for two groups": (
-        *(8, APPROVAL, "each group needs an approval of its own, and legal has none"),
+        *("approvals.consent", APPROVAL, "each group needs an approval of its own, and legal has none"),
         lambda: told_with(lambda s: revote(s, CAT, SUE), lambda s: escalate(s, "vote.counted")),
     ),
     "quorum of three": (
-        *(8, APPROVAL, "2 approved, where 3 had to"),
+        *("approvals.consent", APPROVAL, "2 approved, where 3 had to"),
         lambda: told_with(lambda s: require(s, quorum=3)),
     ),
 }
@@ -204,19 +210,19 @@ AUTHORITY: dict[str, Change] = {
 POLICY_DIGEST = canonical.digest(POLICY)
 POLICIES: dict[str, Change] = {
     "text changed": (
-        *(9, f"policies/{POLICY_DIGEST}", "its files do not give the digest"),
+        *("policies.digest", f"policies/{POLICY_DIGEST}", "its files do not give the digest"),
         lambda: told_with(lambda s: s.policies[POLICY_DIGEST].update({"data.json": "{ }"})),
     ),
     "file added": (
-        *(9, f"policies/{POLICY_DIGEST}", "its files do not give the digest"),
+        *("policies.digest", f"policies/{POLICY_DIGEST}", "its files do not give the digest"),
         lambda: told_with(lambda s: s.policies[POLICY_DIGEST].update({"more.rego": ""})),
     ),
     "policy left out": (
-        *(9, "decisions/00001-d-1.json", f"its policy {POLICY_DIGEST} is not in the bundle"),
+        *("policies.there", "decisions/00001-d-1.json", f"its policy {POLICY_DIGEST} is not in the bundle"),
         lambda: told_with(lambda s: s.policies.clear()),
     ),
     "policy that decided nothing": (
-        *(9, f"policies/{canonical.digest({'a.rego': ''})}", "no decision was made by it"),
+        *("policies.used", f"policies/{canonical.digest({'a.rego': ''})}", "no decision was made by it"),
         lambda: told_with(lambda s: s.policies.update({canonical.digest({"a.rego": ""}): {"a.rego": ""}})),
     ),
 }
@@ -224,31 +230,31 @@ POLICIES: dict[str, Change] = {
 
 ORDER: dict[str, Change] = {
     "finished before it started": (
-        *(10, "receipts/00001-r-2.json", "finished before it started"),
+        *("receipts.lasting", "receipts/00001-r-2.json", "finished before it started"),
         lambda: told_with(lambda s: s.receipts["r-2"].update(finished_at="2025-01-01T00:00:00.000000Z")),
     ),
     "acted before the decision": (
-        *(10, "receipts/00001-r-2.json", "acted before its decision d-2"),
+        *("acts.after-decision", "receipts/00001-r-2.json", "acted before its decision d-2"),
         lambda: told_with(lambda s: move(s, "receipt.written", "decision.recorded", receipt_id="r-2")),
     ),
     "voted after the decision": (
-        *(10, WRITE_FILE, "vote.counted (leaf 11) came after its decision d-3"),
+        *("acts.after-votes", WRITE_FILE, "vote.counted (leaf 11) came after its decision d-3"),
         lambda: told_with(lambda s: move(s, "vote.counted", "run.succeeded", person="ben")),
     ),
     "approved after the decision": (
-        *(10, WRITE_FILE, "approval.approved (leaf 11) came after its decision d-3"),
+        *("acts.after-votes", WRITE_FILE, "approval.approved (leaf 11) came after its decision d-3"),
         lambda: told_with(lambda s: move(s, "approval.approved", "run.succeeded")),
     ),
     "acted twice": (
-        *(10, "receipts/00003-r-4.json", "acted again after the success in receipt r-2"),
+        *("keys.once", "receipts/00003-r-4.json", "acted again after the success in receipt r-2"),
         lambda: told_with(again),
     ),
     "key of another effect": (
-        *(10, WRITE_FILE, "its idempotency key had served another effect, in receipt r-2"),
+        *("keys.once", WRITE_FILE, "its idempotency key had served another effect, in receipt r-2"),
         lambda: told_with(lambda s: rewrite(s, idempotency_key="key-e-card")),
     ),
     "began before the decision": (
-        *(10, "receipts/00001-r-2.json", "acted before its decision d-2"),
+        *("acts.after-decision", "receipts/00001-r-2.json", "acted before its decision d-2"),
         lambda: told_with(lambda s: s.receipts["r-2"].update(started_at="2026-01-31T09:02:59.999999Z")),
     ),
 }
@@ -258,11 +264,11 @@ CHANGES = ON_RECORD | AUTHORITY | POLICIES | ORDER
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_does_not_hold_is_named_at_its_step(office: Office, name: str) -> None:
-    step, member, what, make = CHANGES[name]
+def test_what_does_not_hold_is_named_by_its_rule(office: Office, name: str) -> None:
+    rule, member, what, make = CHANGES[name]
     with pytest.raises(VerificationError) as caught:
         verify(office.seal(make()), office.public)
-    assert (caught.value.step, caught.value.member) == (step, member), caught.value
+    assert (caught.value.rule, caught.value.member) == (rule, member), caught.value
     assert what in caught.value.what
 
 

@@ -35,113 +35,126 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
 
 CONSENT: dict[str, Change] = {
     "requester, and nothing was done": (
-        *(8, APPROVAL, "counts the vote of the requester, ada"),
+        *("approvals.consent", APPROVAL, "counts the vote of the requester, ada"),
         lambda: told_with(revoted(CAT, vote("ada", "compliance")), undone),
     ),
     "submitter": (
-        *(8, APPROVAL, "counts the vote of the requester, intake-agent"),
+        *("approvals.consent", APPROVAL, "counts the vote of the requester, intake-agent"),
         lambda: told_with(lambda s: revote(s, CAT, vote("intake-agent", "compliance"))),
     ),
     "too few, and nothing was done": (
-        *(8, APPROVAL, "1 approved, where 2 had to"),
+        *("approvals.consent", APPROVAL, "1 approved, where 2 had to"),
         lambda: told_with(revoted(CAT), undone),
     ),
-    "approved by nobody": (*(8, APPROVAL, "0 approved, where 2 had to"), lambda: told_with(revoted(), undone)),
+    "approved by nobody": (
+        *("approvals.consent", APPROVAL, "0 approved, where 2 had to"),
+        lambda: told_with(revoted(), undone),
+    ),
     "task answered by the requester": (
-        *(8, "approvals/a-2.json", "counts the vote of the requester, ada"),
+        *("approvals.consent", "approvals/a-2.json", "counts the vote of the requester, ada"),
         lambda: told_with(lambda s: asked(s, "task", vote("ada", "legal"))),
     ),
     "doubt settled by the requester": (
-        *(8, "approvals/a-2.json", "counts the vote of the requester, ada"),
+        *("approvals.consent", "approvals/a-2.json", "counts the vote of the requester, ada"),
         lambda: told_with(lambda s: asked(s, "in_doubt", vote("ada", "legal"))),
     ),
     "doubt settled by nobody": (
-        *(8, "approvals/a-2.json", "0 approved, where 1 had to"),
+        *("approvals.consent", "approvals/a-2.json", "0 approved, where 1 had to"),
         lambda: told_with(lambda s: asked(s, "in_doubt")),
     ),
     "answer about doubt, taken for consent": (
-        *(8, "approvals/a-2.json", "is of kind in_doubt, and receipt r-3 rests on it"),
+        *("acts.approved", "approvals/a-2.json", "is of kind in_doubt, and receipt r-3 rests on it"),
         lambda: told_with(lambda s: asked(s, "in_doubt", BEN), lambda s: s.receipts["r-3"].update(approval_id="a-2")),
     ),
     "next in line, and never asked": (
-        *(8, APPROVAL, "counts the vote of sue, who is in none of the groups"),
+        *("approvals.consent", APPROVAL, "counts the vote of sue, who is in none of the groups"),
         lambda: told_with(revoted(CAT, SUE)),
     ),
     "next in line, and asked afterwards": (
-        *(8, APPROVAL, "counts the vote of sue, who is in none of the groups"),
+        *("approvals.consent", APPROVAL, "counts the vote of sue, who is in none of the groups"),
         lambda: told_with(revoted(CAT, SUE), lambda s: escalate(s, "approval.approved")),
     ),
     "next in line, and asked about something else": (
-        *(8, APPROVAL, "counts the vote of sue, who is in none of the groups"),
+        *("approvals.consent", APPROVAL, "counts the vote of sue, who is in none of the groups"),
         lambda: told_with(revoted(CAT, SUE), lambda s: escalate(s, "vote.counted", "a-7")),
     ),
     "policy told of other groups": (
-        *(8, APPROVAL, "1 approved, where 2 had to"),
+        *("acts.approved", APPROVAL, "1 approved, where 2 had to"),
         lambda: told_with(lambda s: s.decisions["d-3"]["input"]["votes"][0].update(groups=["senior-compliance"])),
     ),
     "votes without approval": (
-        *(8, "decisions/00002-d-3.json", "allows on votes that no approval in the bundle has"),
+        *("decisions.of-votes", "decisions/00002-d-3.json", "allows on votes that no approval in the bundle has"),
         lambda: told_with(unapproved, unwritten),
     ),
     "votes without approval, and acted": (
-        *(8, WRITE_FILE, "policy asked for approval, and the receipt names none"),
+        *("acts.approved", WRITE_FILE, "policy asked for approval, and the receipt names none"),
         lambda: told_with(unapproved, lambda s: s.receipts["r-3"].update(approval_id=None)),
     ),
 }
 
 
 ACTION: dict[str, Change] = {
-    "other fields": (8, WRITE_FILE, NO_DIGEST, lambda: told_with(lambda s: effect_of(s).update(fields={"text": "x"}))),
-    "other tier": (8, WRITE_FILE, NO_DIGEST, lambda: told_with(lambda s: effect_of(s).update(tier="low"))),
+    "other fields": (
+        "acts.as-decided",
+        WRITE_FILE,
+        NO_DIGEST,
+        lambda: told_with(lambda s: effect_of(s).update(fields={"text": "x"})),
+    ),
+    "other tier": (
+        "acts.as-decided",
+        WRITE_FILE,
+        NO_DIGEST,
+        lambda: told_with(lambda s: effect_of(s).update(tier="low")),
+    ),
     "other key": (
-        *(8, WRITE_FILE, NO_DIGEST),
+        *("acts.as-decided", WRITE_FILE, NO_DIGEST),
         lambda: told_with(lambda s: s.receipts["r-3"].update(idempotency_key="key-9")),
     ),
     "said to be irreversible": (
-        *(8, WRITE_FILE, NO_DIGEST),
+        *("acts.as-decided", WRITE_FILE, NO_DIGEST),
         lambda: told_with(lambda s: s.receipts["r-3"].update(reversible_by=None)),
     ),
     "in doubt about other fields": (
-        *(8, WRITE_FILE, NO_DIGEST),
+        *("acts.as-decided", WRITE_FILE, NO_DIGEST),
         lambda: told_with(
             lambda s: effect_of(s).update(fields={"text": "x"}), lambda s: s.receipts["r-3"].update(outcome="in_doubt")
         ),
     ),
     "sent something else": (
-        *(8, "receipts/00001-r-2.json", NOT_SENT),
+        *("acts.as-decided", "receipts/00001-r-2.json", NOT_SENT),
         lambda: told_with(lambda s: s.receipts["r-2"].update(request={"text": "another card"})),
     ),
     "sent a number for a truth": (
-        *(8, WRITE_FILE, NOT_SENT),
+        *("acts.as-decided", WRITE_FILE, NOT_SENT),
         lambda: told_with(
             lambda s: rewrite(s, fields={"final": True}), lambda s: s.receipts["r-3"].update(request={"final": 1})
         ),
     ),
     "hides less than it says": (
-        *(8, "receipts/00001-r-2.json", NOT_SENT),
+        *("acts.as-decided", "receipts/00001-r-2.json", NOT_SENT),
         lambda: told_with(lambda s: s.receipts["r-2"].update(redacted=["/request/text"])),
     ),
     "hidden at no place": (
-        *(8, "receipts/00001-r-2.json", "redacted: '/~2' is not a JSON pointer"),
+        *("acts.as-decided", "receipts/00001-r-2.json", "redacted: '/~2' is not a JSON pointer"),
         lambda: told_with(lambda s: s.receipts["r-2"].update(redacted=["/request/~2"])),
     ),
 }
 
 BELONGING: dict[str, Change] = {
     "receipt of another run": (
-        *(7, WRITE_FILE, "is of run run-2 of tenant acme"),
+        *("receipts.of-run", WRITE_FILE, "is of run run-2 of tenant acme"),
         lambda: told_with(lambda s: s.receipts["r-3"].update(run_id="run-2")),
     ),
     "receipt of another tenant": (
-        *(7, WRITE_FILE, "is of run run-1 of tenant umbrella"),
+        *("receipts.of-run", WRITE_FILE, "is of run run-1 of tenant umbrella"),
         lambda: told_with(lambda s: s.receipts["r-3"].update(tenant="umbrella")),
     ),
     "kind turned": (
-        *(7, APPROVAL, "kind: the file says task"),
+        *("approvals.on-record", APPROVAL, "kind: the file says task"),
         lambda: unchained("approvals", 0, kind="task"),
     ),
     "approval of another effect": (
-        *(7, APPROVAL, "effect_id: the file says e-card"),
+        *("approvals.on-record", APPROVAL, "effect_id: the file says e-card"),
         lambda: unchained("approvals", 0, effect_id="e-card"),
     ),
 }
@@ -149,51 +162,51 @@ BELONGING: dict[str, Change] = {
 NO_RECEIPT = "line 11: step file succeeded, and no receipt says that it acted"
 ENDING: dict[str, Change] = {
     "status": (
-        *(11, "run.json", "status is canceled, where audit.jsonl says succeeded"),
+        *("run.ended", "run.json", "status is canceled, where audit.jsonl says succeeded"),
         lambda: told_with(lambda s: s.run.update(status="canceled")),
     ),
     "requester": (
-        *(11, "run.json", "requested_by is zoe, where audit.jsonl says ada"),
+        *("run.ended", "run.json", "requested_by is zoe, where audit.jsonl says ada"),
         lambda: told_with(lambda s: s.run.update(requested_by="zoe")),
     ),
     "submitter": (
-        *(11, "run.json", "submitted_by is zoe, where audit.jsonl says intake-agent"),
+        *("run.ended", "run.json", "submitted_by is zoe, where audit.jsonl says intake-agent"),
         lambda: told_with(lambda s: s.run.update(submitted_by="zoe")),
     ),
     "definition": (
-        *(11, "run.json", "definition.digest is"),
+        *("run.ended", "run.json", "definition.digest is"),
         lambda: told_with(lambda s: s.events[0][1].update(definition_digest="0" * 64)),
     ),
     "not asked for": (
-        *(11, "audit.jsonl", "run.queued is not its first line"),
+        *("run.queued", "audit.jsonl", "run.queued is not its first line"),
         lambda: told_with(lambda s: drop(s, "run.queued")),
     ),
     "asked for twice": (
-        *(11, "audit.jsonl", "run.queued is not its first line, or not only that"),
+        *("run.queued", "audit.jsonl", "run.queued is not its first line, or not only that"),
         lambda: told_with(lambda s: s.events.insert(1, s.events[0])),
     ),
     "not ended": (
-        *(11, "audit.jsonl", "does not say how the run ended"),
+        *("run.ended", "audit.jsonl", "does not say how the run ended"),
         lambda: told_with(lambda s: drop(s, "run.succeeded")),
     ),
     "step that failed": (
-        *(11, "audit.jsonl", NO_RECEIPT),
+        *("steps.receipts", "audit.jsonl", NO_RECEIPT),
         lambda: told_with(lambda s: s.receipts["r-3"].update(outcome="failure")),
     ),
     "step that may have acted": (
-        *(11, "audit.jsonl", NO_RECEIPT),
+        *("steps.receipts", "audit.jsonl", NO_RECEIPT),
         lambda: told_with(lambda s: s.receipts["r-3"].update(outcome="in_doubt")),
     ),
     "receipt of another step": (
-        *(11, "audit.jsonl", NO_RECEIPT),
+        *("steps.receipts", "audit.jsonl", NO_RECEIPT),
         lambda: told_with(lambda s: s.receipts["r-3"].update(step="other")),
     ),
     "answer without a start": (
-        *(11, "audit.jsonl", "step file succeeded, and no receipt"),
+        *("steps.receipts", "audit.jsonl", "step file succeeded, and no receipt"),
         lambda: told_with(undone, lambda s: s.events.insert(-1, ("wait.completed", {})), succeeded),
     ),
     "step that is not in the definition": (
-        *(11, "audit.jsonl", "line 12: no step other is in definition.json"),
+        *("steps.receipts", "audit.jsonl", "line 12: no step other is in definition.json"),
         lambda: told_with(lambda s: s.events.insert(-1, ("step.succeeded", {"step": "other"}))),
     ),
 }
@@ -204,9 +217,9 @@ CHANGES = {f"{group}: {name}": change for group, changes in GROUPS.items() for n
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_what_does_not_hold_is_named_at_its_step(office: Office, name: str) -> None:
-    step, member, what, make = CHANGES[name]
+def test_what_does_not_hold_is_named_by_its_rule(office: Office, name: str) -> None:
+    rule, member, what, make = CHANGES[name]
     with pytest.raises(VerificationError) as caught:
         verify(office.seal(make()), office.public)
-    assert (caught.value.step, caught.value.member) == (step, member), caught.value
+    assert (caught.value.rule, caught.value.member) == (rule, member), caught.value
     assert what in caught.value.what

@@ -15,8 +15,9 @@ from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
 from receipts.envelope import verify_envelope
+from tests.unit.evidence_bound import bound
 from tests.unit.evidence_reads import looked
-from tests.unit.evidence_sample import Office, Story, bound, story
+from tests.unit.evidence_sample import Office, Story, story
 
 LONGEST = 100_000
 RAW = [
@@ -92,7 +93,7 @@ def test_spelling_that_is_not_canonical_is_refused_wherever_it_stands(
     spelled = canonical.dumps(put(value, way, "@here@")).replace(b'"@here@"', raw.encode("utf-8", "surrogateescape"))
     members[name] = b"\n".join([*lines[:number], spelled, *lines[number + 1 :]])
     if name == names.STATEMENT:
-        assert judge(office, pack(members)).startswith("step 2: statement.dsse.json")
+        assert judge(office, pack(members)).startswith("step 2, statement.signed: statement.dsse.json")
         return
     with pytest.raises(VerificationError) as caught:
         verify(office.write(signed_again(office, members)), office.public)

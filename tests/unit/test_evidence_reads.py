@@ -15,8 +15,9 @@ from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
 from tests.unit.evidence_bends import drop, move
+from tests.unit.evidence_bound import bound
 from tests.unit.evidence_reads import GOT, TOLD, USAGE, looked, read
-from tests.unit.evidence_sample import Office, Story, bound, story
+from tests.unit.evidence_sample import Office, Story, story
 
 FIRST, SECOND, WRITE = "reads/00001-read-1.json", "reads/00002-read-2.json", "receipts/00002-r-3.json"
 SUMS = {
@@ -39,10 +40,10 @@ def members_of(path: Path) -> dict[str, bytes]:
         return dict(unpack(stream).members)
 
 
-def failure(office: Office, path: Path) -> tuple[int, str, str]:
+def failure(office: Office, path: Path) -> tuple[str, str, str]:
     with pytest.raises(VerificationError) as caught:
         verify(path, office.public)
-    return caught.value.step, caught.value.member, caught.value.what
+    return caught.value.rule, caught.value.member, caught.value.what
 
 
 def told_with(*bends: Callable[[Story], object]) -> Dossier:
@@ -65,8 +66,8 @@ def unchained(**change: Any) -> Dossier:
 
 def once_more(told: Story, attempt: int) -> None:
     """Let the step be read again after its success."""
-    told.reads["read-3"] = read(3, attempt, 3)
-    told.events.insert(3, ("read.recorded", {"read_id": "read-3", "step": "look"}))
+    told.reads["read-3"] = read(3, attempt, 1)
+    told.events.insert(4, ("read.recorded", {"read_id": "read-3", "step": "look", "minute": 1}))
 
 
 def test_a_run_with_reads_passes_every_step_and_says_how_many(office: Office) -> None:
@@ -93,103 +94,108 @@ def test_a_timer_that_went_off_asked_nobody_and_has_no_record(office: Office) ->
     verify(office.seal(told_with(pause, unread)), office.public)
 
 
-LIES: dict[str, tuple[tuple[int, str, str], Callable[[], Dossier]]] = {
+LIES: dict[str, tuple[tuple[str, str, str], Callable[[], Dossier]]] = {
     "a read changed": (
-        (7, FIRST, "its SHA-256 is not the digest in audit.jsonl line 2"),
+        ("reads.on-record", FIRST, "its SHA-256 is not the digest in audit.jsonl line 3"),
         lambda: unchained(error="none"),
     ),
     "a read left out": (
-        (7, SECOND, "is not in the bundle"),
+        ("reads.on-record", SECOND, "is not in the bundle"),
         lambda: dataclasses.replace(looked().dossier(), reads=looked().dossier().reads[:1]),
     ),
     "a read that no leaf names": (
-        (7, "reads/00003-read-3.json", "no line of audit.jsonl names it"),
+        ("reads.on-record", "reads/00003-read-3.json", "no line of audit.jsonl names it"),
         lambda: told_with(lambda s: s.reads.update({"read-3": read(3, 3, 3)})),
     ),
-    "a read of another run": ((7, SECOND, "is of run run-2 of tenant acme"), lambda: bent(run_id="run-2")),
-    "a read of another tenant": ((7, SECOND, "is of run run-1 of tenant evil"), lambda: bent(tenant="evil")),
+    "a read of another run": (
+        ("reads.in-place", SECOND, "is of run run-2 of tenant acme"),
+        lambda: bent(run_id="run-2"),
+    ),
+    "a read of another tenant": (
+        ("reads.in-place", SECOND, "is of run run-1 of tenant evil"),
+        lambda: bent(tenant="evil"),
+    ),
     "a read at a step that there is not": (
-        (7, SECOND, "definition.json has no read register.look at the step peek"),
+        ("reads.in-place", SECOND, "definition.json has no read register.look at the step peek"),
         lambda: bent(step="peek"),
     ),
     "a read by another verb": (
-        (7, SECOND, "definition.json has no read register.file at the step look"),
+        ("reads.in-place", SECOND, "definition.json has no read register.file at the step look"),
         lambda: bent(verb="register.file"),
     ),
     "a write that is said to be a read": (
-        (7, SECOND, "definition.json has no read register.file at the step file"),
+        ("reads.in-place", SECOND, "definition.json has no read register.file at the step file"),
         lambda: bent(step="file", verb="register.file", handler="register::file_report"),
     ),
     "a timer that is said to have read": (
-        (7, FIRST, "definition.json has no read register.look at the step look"),
+        ("reads.in-place", FIRST, "definition.json has no read register.look at the step look"),
         lambda: told_with(pause),
     ),
     "a read by another handler": (
-        (7, SECOND, "its handler is not that of the verb register.look"),
+        ("reads.in-place", SECOND, "its handler is not that of the verb register.look"),
         lambda: bent(handler="register::peek"),
     ),
     "a read under a leaf of another step": (
-        (7, SECOND, "its step or its time is not that of audit.jsonl line 3"),
-        lambda: told_with(lambda s: s.events[2][1].update(step="file")),
+        ("reads.in-place", SECOND, "its step or its time is not that of audit.jsonl line 4"),
+        lambda: told_with(lambda s: s.events[3][1].update(step="file")),
     ),
     "a read that ended at another time": (
-        (7, SECOND, "its step or its time is not that of audit.jsonl line 3"),
+        ("reads.in-place", SECOND, "its step or its time is not that of audit.jsonl line 4"),
         lambda: bent(finished_at="2026-01-31T09:02:01.000000Z"),
     ),
     "a read that ended before it started": (
-        (7, SECOND, "its step or its time is not that of audit.jsonl line 3"),
+        ("reads.in-place", SECOND, "its step or its time is not that of audit.jsonl line 4"),
         lambda: bent(started_at="2026-01-31T09:02:01.000000Z"),
     ),
     "a success without a response": (
-        (7, SECOND, "says success, and has a response where it must not, or none where it must"),
+        ("reads.in-place", SECOND, "says success, and has a response where it must not, or none where it must"),
         lambda: bent(response=None),
     ),
     "a failure with a response": (
-        (7, FIRST, "says failure, and has a response where it must not, or none where it must"),
+        ("reads.in-place", FIRST, "says failure, and has a response where it must not, or none where it must"),
         lambda: bent("read-1", response={"bytes": 1, "commitment": GOT}),
     ),
-    "an attempt twice": ((7, SECOND, "cannot follow the attempt in read-1"), lambda: bent(attempt=1)),
+    "an attempt twice": (("reads.in-place", SECOND, "cannot follow the attempt in read-1"), lambda: bent(attempt=1)),
     "an attempt after a success": (
-        (7, "reads/00003-read-3.json", "cannot follow the attempt in read-2"),
+        ("reads.in-place", "reads/00003-read-3.json", "cannot follow the attempt in read-2"),
         lambda: told_with(lambda s: once_more(s, 3)),
     ),
     "a member that a record does not have": (
-        (7, SECOND, "cached: Extra inputs are not permitted"),
+        ("reads.on-record", SECOND, "cached: Extra inputs are not permitted"),
         lambda: bent(cached=1),
     ),
     "a cost without its currency": (
-        (7, SECOND, "told.usage.0: Value error, cost and currency go together"),
+        ("reads.on-record", SECOND, "told.usage.0: Value error, cost and currency go together"),
         lambda: bent(told=TOLD | {"usage": [USAGE | {"currency": None}]}),
     ),
     "a cost in another spelling": (
-        (7, SECOND, "told.usage.0.cost: String should match pattern"),
+        ("reads.on-record", SECOND, "told.usage.0.cost: String should match pattern"),
         lambda: bent(told=TOLD | {"usage": [USAGE | {"cost": "0.0012300"}]}),
     ),
     "a success that no record shows": (
-        (11, "audit.jsonl", "line 3: step look succeeded, and no record says that it read"),
+        ("reads.done", "audit.jsonl", "line 4: step look succeeded, and no record says that it read"),
         lambda: told_with(lambda s: drop(s, "read.recorded", read_id="read-2"), lambda s: s.reads.pop("read-2")),
     ),
     "a success that was recorded later": (
-        (11, "audit.jsonl", "line 3: step look succeeded, and no record says that it read"),
+        ("reads.done", "audit.jsonl", "line 4: step look succeeded, and no record says that it read"),
         lambda: told_with(_record_late),
     ),
     "another result": (
-        (11, "audit.jsonl", "line 4: its result is not what read-2 got"),
-        lambda: told_with(lambda s: s.events[3][1].update(result="c" * 32)),
+        ("reads.done", "audit.jsonl", "line 5: its result is not what read-2 got"),
+        lambda: told_with(lambda s: s.events[4][1].update(result="c" * 32)),
     ),
 }
 
 
 def _record_late(told: Story) -> None:
     move(told, "read.recorded", "decision.recorded", read_id="read-2")
-    told.reads["read-2"] = read(2, 2, 3)
 
 
 @pytest.mark.parametrize("name", LIES)
 def test_what_is_told_of_reads_must_agree_with_the_chain(office: Office, name: str) -> None:
-    (step, member, what), lie = LIES[name]
+    (rule, member, what), lie = LIES[name]
     found = failure(office, office.seal(lie()))
-    assert found[:2] == (step, member), found
+    assert found[:2] == (rule, member), found
     assert found[2].startswith(what)
 
 
@@ -216,26 +222,26 @@ def test_where_nobody_told_any_usage_the_costs_are_an_empty_list(office: Office)
 @pytest.mark.parametrize("sums", [[], [SUMS | {"amounts": {"USD": "0.00245"}}], [SUMS, SUMS]])
 def test_costs_that_are_not_the_sums_are_named(office: Office, sums: list[Any]) -> None:
     path = resealed(office, office.seal(looked().dossier()), **{"costs.json": canonical.dumps(sums)})
-    assert failure(office, path) == (12, "costs.json", "is not what the reads and the receipts add up to")
+    assert failure(office, path) == ("costs.sum", "costs.json", "is not what the reads and the receipts add up to")
 
 
 def test_format_2_has_costs(office: Office) -> None:
     path = resealed(office, office.seal(looked().dossier()), **{"costs.json": None})
-    assert failure(office, path) == (12, "costs.json", "is not in the bundle")
+    assert failure(office, path) == ("costs.sum", "costs.json", "is not in the bundle")
 
 
 @pytest.mark.parametrize("told", [{"usage": 1}, "much", TOLD | {"usage": [USAGE | {"provider": ""}]}])
 def test_a_row_that_was_made_nonsense_is_sealed_and_named(office: Office, told: Any) -> None:
-    assert failure(office, office.seal(bent(told=told)))[:2] == (7, SECOND)
+    assert failure(office, office.seal(bent(told=told)))[:2] == ("reads.on-record", SECOND)
 
 
 def test_format_1_has_no_place_for_what_is_told_of_a_call(office: Office) -> None:
     told = story()
     told.receipts["r-3"]["told"] = TOLD
-    assert failure(office, office.seal(told.dossier()))[:2] == (7, WRITE)
+    assert failure(office, office.seal(told.dossier()))[:2] == ("receipts.of-format", WRITE)
 
 
 @pytest.mark.parametrize("name", ["costs.json", "reads/00001-read-1.json"])
 def test_format_1_has_no_members_of_format_2(office: Office, name: str) -> None:
     path = resealed(office, office.seal(story().dossier()), **{name: b"[]"})
-    assert failure(office, path) == (4, name, "is no member of a bundle")
+    assert failure(office, path) == ("members.named", name, "is no member of a bundle")

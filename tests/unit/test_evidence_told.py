@@ -18,9 +18,10 @@ from evidence.zipform import pack, unpack
 from receipts import canonical
 from receipts.chain import Leaf
 from tests.unit.evidence_bends import drop
-from tests.unit.evidence_sample import Office, Story, bound, chained, story
+from tests.unit.evidence_bound import bound
+from tests.unit.evidence_sample import Office, Story, chained, story
 
-APPROVAL, ASKED_IN = "approvals/a-1.json", 3
+APPROVAL = "approvals/a-1.json"
 CARD = {"channel": "C01", "ts": "1.2", "card": {"text": "Nothing to see", "blocks": []}}
 
 
@@ -29,10 +30,10 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
     return Office.in_folder(tmp_path_factory.mktemp("office"))
 
 
-def failure(office: Office, path: Path) -> tuple[int, str, str]:
+def failure(office: Office, path: Path) -> tuple[str, str, str]:
     with pytest.raises(VerificationError) as caught:
         verify(path, office.public)
-    return caught.value.step, caught.value.member, caught.value.what
+    return caught.value.rule, caught.value.member, caught.value.what
 
 
 def test_a_run_whose_chain_binds_it_passes_every_step(office: Office) -> None:
@@ -58,33 +59,39 @@ def votes(**change: Any) -> list[dict[str, Any]]:
     return [first | change, *others]
 
 
-UNBOUND = "what was asked is not what audit.jsonl line 3 binds"
-LIES: dict[str, tuple[tuple[int, str, str], Callable[[], Dossier]]] = {
+UNBOUND = "what was asked is not what audit.jsonl line 6 binds"
+LIES: dict[str, tuple[tuple[str, str, str], Callable[[], Dossier]]] = {
     "a vote's reason": (
-        (7, APPROVAL, "its votes are not those that audit.jsonl binds"),
+        ("approvals.bound", APPROVAL, "its votes are not those that audit.jsonl binds"),
         lambda: meddled(votes=votes(reason="because")),
     ),
     "a voter's groups": (
-        (7, APPROVAL, "its votes are not those that audit.jsonl binds"),
+        ("approvals.bound", APPROVAL, "its votes are not those that audit.jsonl binds"),
         lambda: meddled(votes=votes(groups=["compliance", "board"])),
     ),
-    "another card": ((7, APPROVAL, "its cards are not those that audit.jsonl binds"), lambda: meddled(cards=[CARD])),
-    "no card": ((7, APPROVAL, "its cards are not those that audit.jsonl binds"), lambda: meddled(cards=[])),
+    "another card": (
+        ("approvals.bound", APPROVAL, "its cards are not those that audit.jsonl binds"),
+        lambda: meddled(cards=[CARD]),
+    ),
+    "no card": (
+        ("approvals.bound", APPROVAL, "its cards are not those that audit.jsonl binds"),
+        lambda: meddled(cards=[]),
+    ),
     "a card that nobody saw": (
-        (7, APPROVAL, "its cards are not those that audit.jsonl binds"),
+        ("approvals.bound", APPROVAL, "its cards are not those that audit.jsonl binds"),
         lambda: told_with(lambda s: drop(s, "card.shown")),
     ),
-    "what was there before": ((7, APPROVAL, UNBOUND), lambda: meddled(before={"share": 25})),
+    "what was there before": (("approvals.bound", APPROVAL, UNBOUND), lambda: meddled(before={"share": 25})),
     "an end that was cut off": (
-        (6, "audit.jsonl", "does not end with evidence.begun: its end was cut off"),
+        ("chain.ended", "audit.jsonl", "does not end with evidence.begun: its end was cut off"),
         lambda: told_with(lambda s: drop(s, "evidence.begun")),
     ),
     "an earlier leaf": (
-        (6, "audit.jsonl", "line 2 is earlier than the line before it"),
+        ("chain.in-time", "audit.jsonl", "line 2 is earlier than the line before it"),
         lambda: told_with(lambda s: s.events[1][1].update(minute=-1)),
     ),
     "a run in other words": (
-        (6, "run.json", "is not the run that audit.jsonl tells"),
+        ("run.as-told", "run.json", "is not the run that audit.jsonl tells"),
         lambda: told_with(lambda s: s.run.update(waits=[])),
     ),
 }
@@ -108,7 +115,7 @@ def test_a_bundle_cannot_claim_another_format_than_its_chain(
     predicate = statement["predicate"] | named | {"counts": count(members, int(claimed)).model_dump()}
     members["statement.dsse.json"] = office.sign(make_statement(members, Predicate.model_validate(predicate)))
     said = f"is of format {claimed}, and the chain of format {3 - int(claimed)}"
-    assert failure(office, office.write(pack(members))) == (6, "statement.dsse.json", said)
+    assert failure(office, office.write(pack(members))) == ("chain.format", "statement.dsse.json", said)
 
 
 OPENED = ("wait.opened", {"wait_id": "w-1", "step": "docs", "type": "external", "approval_id": "a-1"})
@@ -159,7 +166,7 @@ def test_the_envelope_names_no_key_and_the_signed_statement_does(office: Office)
     assert statement["predicate"]["key_id"] == office.key.public.key_id
     statement["predicate"]["key_id"] = "0" * 64
     members["statement.dsse.json"] = office.sign(canonical.dumps(statement))
-    assert failure(office, office.write(pack(members)))[:2] == (3, "statement.dsse.json")
+    assert failure(office, office.write(pack(members)))[:2] == ("statement.form", "statement.dsse.json")
 
 
 def test_a_statement_that_is_larger_than_it_can_be_is_not_looked_at(office: Office) -> None:
@@ -167,7 +174,7 @@ def test_a_statement_that_is_larger_than_it_can_be_is_not_looked_at(office: Offi
         members = dict(unpack(stream).members)
     members["statement.dsse.json"] = b'{"payload":"' + b"A" * 2**20
     said = "is larger than a statement about the other members can be"
-    assert failure(office, office.write(pack(members))) == (2, "statement.dsse.json", said)
+    assert failure(office, office.write(pack(members))) == ("statement.signed", "statement.dsse.json", said)
 
 
 def test_the_largest_bundle_has_room_for_its_statement() -> None:

@@ -61,7 +61,7 @@ def test_sound_bundle_passes_every_step(office: Office) -> None:
 
 
 def test_docstring_numbers_the_steps_of_the_code() -> None:
-    assert re.findall(r"^    (\d+)\. ", verify.__doc__ or "", re.MULTILINE) == [str(step) for step in range(1, 13)]
+    assert re.findall(r"^    (\d+)\. ", verify.__doc__ or "", re.MULTILINE) == [str(step) for step in range(1, 14)]
 
 
 # Whatever is changed after sealing
@@ -95,16 +95,16 @@ def test_changed_removed_renamed_or_added_member_is_found_and_named(office: Offi
         (members | {f"{name}.new": b""}, f"{name}.new", "is in the bundle, and was not signed"),
     ):
         error = failure(office, office.write(pack(bent)))
-        assert (error.step, error.member) == (4, culprit)
+        assert (error.rule, error.member) == ("members.signed", culprit)
         assert what in error.what
-        assert str(error).startswith(f"step 4: {culprit}: ")
+        assert str(error).startswith(f"step 4, members.signed: {culprit}: ")
 
 
 def test_exchanged_members_are_found(office: Office) -> None:
     members = unpacked(office)
     first, second = "receipts/00001-r-2.json", "receipts/00002-r-3.json"
     bent = members | {first: members[second], second: members[first]}
-    assert failure(office, office.write(pack(bent))).step == 4
+    assert failure(office, office.write(pack(bent))).rule == "members.signed"
 
 
 # Step 1
@@ -112,13 +112,13 @@ def test_exchanged_members_are_found(office: Office) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"PK", b"%PDF-1.7", b"PK\x05\x06" + bytes(18) + b"x"])
 def test_file_that_is_no_bundle_fails_step_1(office: Office, data: bytes) -> None:
-    assert failure(office, office.write(data)).step == 1
+    assert failure(office, office.write(data)).rule == "archive.form"
 
 
 def test_folder_pipe_and_absent_file_fail_step_1(office: Office, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe", tmp_path / "absent"):
-        assert failure(office, path).step == 1
+        assert failure(office, path).rule == "archive.read"
 
 
 # Steps 2 and 3
@@ -128,12 +128,12 @@ def test_bundle_without_statement_fails_step_2(office: Office) -> None:
     members = unpacked(office)
     del members["statement.dsse.json"]
     error = failure(office, office.write(pack(members)))
-    assert (error.step, error.member, error.what) == (2, "statement.dsse.json", "is not in the bundle")
+    assert (error.rule, error.member, error.what) == ("statement.signed", "statement.dsse.json", "is not in the bundle")
 
 
 def test_bundle_sealed_with_another_key_fails_step_2(office: Office, tmp_path: Path) -> None:
     error = failure(office, Office.in_folder(tmp_path).seal(story().dossier()))
-    assert error.step == 2
+    assert error.rule == "statement.signed"
     assert "the signature is not by the key" in error.what
 
 
@@ -155,7 +155,7 @@ def signed(office: Office, change: Callable[[dict[str, Any]], object], kind: str
 
 def test_signature_over_another_type_fails_step_2(office: Office) -> None:
     error = failure(office, signed(office, lambda _: None, kind="text/plain"))
-    assert (error.step, error.what) == (2, f"carries 'text/plain', not {PAYLOAD_TYPE}")
+    assert (error.rule, error.what) == ("statement.signed", f"carries 'text/plain', not {PAYLOAD_TYPE}")
 
 
 STATEMENTS: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -175,7 +175,7 @@ STATEMENTS: dict[str, Callable[[dict[str, Any]], object]] = {
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_statement_in_another_form_fails_step_3(office: Office, name: str) -> None:
     error = failure(office, signed(office, STATEMENTS[name]))
-    assert (error.step, error.member) == (3, "statement.dsse.json")
+    assert (error.rule, error.member) == ("statement.form", "statement.dsse.json")
 
 
 # Steps 5, 6 and 9: what a sealer with the right key may have sealed, and must not get away with
@@ -193,14 +193,14 @@ def test_statement_about_another_run_fails_step_5(office: Office, member: str) -
         predicate[name] = 99 if name == "sealed_seq" else "f" * 64
 
     error = failure(office, signed(office, change))
-    assert (error.step, error.member) == (5, "run.json")
+    assert (error.rule, error.member) == ("run.stated", "run.json")
     assert error.what.startswith(f"{member} is ")
 
 
 def test_another_definition_fails_step_5(office: Office) -> None:
     dossier = dataclasses.replace(story().dossier(), definition=DEFINITION + b" ")
     error = failure(office, office.seal(dossier))
-    assert (error.step, error.member) == (5, "definition.json")
+    assert (error.rule, error.member) == ("definition.digest", "definition.json")
 
 
 def with_leaves(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> Dossier:
@@ -222,14 +222,14 @@ CHAINS: dict[str, Callable[[list[dict[str, Any]]], list[dict[str, Any]]]] = {
 @pytest.mark.parametrize("name", CHAINS)
 def test_chain_that_is_not_whole_fails_step_6(office: Office, name: str) -> None:
     error = failure(office, office.seal(with_leaves(CHAINS[name])))
-    assert (error.step, error.member) == (6, "audit.jsonl")
+    assert (error.rule, error.member) == ("chain.unbroken", "audit.jsonl")
 
 
 def test_chain_of_another_run_fails_step_6(office: Office) -> None:
     told = story()
     told.run["run_id"] = "run-2"
     error = bent(office, told)
-    assert (error.step, error.what) == (6, "is the chain of run run-1")
+    assert (error.rule, error.what) == ("chain.unbroken", "is the chain of run run-1")
 
 
 def test_line_that_is_no_leaf_fails_step_6(office: Office) -> None:
@@ -237,7 +237,7 @@ def test_line_that_is_no_leaf_fails_step_6(office: Office) -> None:
         members = unpacked(office)
         members["audit.jsonl"] += bad
         error = failure(office, resealed(office, members))
-        assert error.step == 6
+        assert error.rule == "chain.unbroken"
         assert what in error.what
 
 
@@ -262,7 +262,7 @@ def test_policy_text_that_is_not_utf8_fails_step_9(office: Office) -> None:
     members = unpacked(office)
     name = f"policies/{canonical.digest(POLICY)}/data.json"
     error = failure(office, resealed(office, members | {name: b"\xff"}))
-    assert (error.step, error.member, error.what) == (9, name, "is not UTF-8 text")
+    assert (error.rule, error.member, error.what) == ("policies.digest", name, "is not UTF-8 text")
 
 
 @pytest.mark.parametrize(
@@ -271,29 +271,30 @@ def test_policy_text_that_is_not_utf8_fails_step_9(office: Office) -> None:
 )
 def test_member_of_a_name_that_bundles_do_not_have_fails_step_4(office: Office, name: str) -> None:
     error = failure(office, resealed(office, unpacked(office) | {name: b"{}"}))
-    assert (error.step, error.member, error.what) == (4, name, "is no member of a bundle")
+    assert (error.rule, error.member, error.what) == ("members.named", name, "is no member of a bundle")
 
 
 def test_names_that_differ_in_case_alone_fail_step_4(office: Office) -> None:
     first, second = (f"policies/{canonical.digest(POLICY)}/{name}.json" for name in ("DATA", "data"))
     error = failure(office, resealed(office, unpacked(office) | {first: b"{}"}))
-    assert (error.step, error.member, error.what) == (4, second, f"differs from {first} in case alone")
+    assert (error.rule, error.member, error.what) == ("members.named", second, f"differs from {first} in case alone")
 
 
 @pytest.mark.parametrize("name", ["timeline.md", "README.md"])
 def test_text_that_tells_another_story_fails_step_12(office: Office, name: str) -> None:
     members = unpacked(office)
     error = failure(office, resealed(office, members | {name: members[name].replace(b"a", b"o", 1)}))
-    assert (error.step, error.member) == (12, name)
+    rule = {"timeline.md": "texts.timeline", "README.md": "texts.readme"}[name]
+    assert (error.rule, error.member) == (rule, name)
     del members[name]
-    assert failure(office, resealed(office, members)).step == 12
+    assert failure(office, resealed(office, members)).rule == rule
 
 
 def test_readme_that_names_another_key_fails_step_12(office: Office) -> None:
     members = unpacked(office)
     text = members["README.md"].replace(office.key.public.key_id.encode(), b"0" * 64)
     error = failure(office, resealed(office, members | {"README.md": text}))
-    assert (error.step, error.member) == (12, "README.md")
+    assert (error.rule, error.member) == ("texts.readme", "README.md")
 
 
 # Offline

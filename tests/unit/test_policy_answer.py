@@ -148,6 +148,8 @@ def test_each_missing_member_of_the_requirement_is_unavailable_and_named(member:
         (("provenance", "version"), "1.3.9"),
         (("provenance", "version"), "0.70.0"),
         (("provenance", "version"), "new"),
+        (("provenance", "version"), ""),
+        (("provenance", "version"), DROPPED),
     ],
 )
 def test_anything_off_in_a_request_for_signatures_is_unavailable(path: tuple[str, ...], value: Any) -> None:

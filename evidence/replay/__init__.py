@@ -1,0 +1,1 @@
+"""Asks policy again, with the policies of a bundle."""

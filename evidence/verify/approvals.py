@@ -1,0 +1,91 @@
+"""Rules about what became of approvals: policy is told of them as they are, and each is used once, in its time."""
+
+from evidence.verify.comparing import agree, broken
+from evidence.verify.contents import BrokenError
+from evidence.verify.facts import ACTED, Facts, Requested
+from evidence.verify.forms import DecisionForm
+from evidence.verify.rules import Rule, counted, rule
+
+OVER = ("step.succeeded", "step.failed_terminal", "step.skipped", "step.canceled")
+
+
+@rule(
+    "approvals.used-once",
+    "What acted under an approval had begun before the approval's `expires_at`, and all of it with one decision: one"
+    " attempt uses an approval up, unless it is known to have done nothing.",
+)
+def _used_once(facts: Facts) -> str:
+    used: dict[str, str | None] = {}
+    for receipt in facts.receipts:
+        record = receipt.record
+        if record.outcome not in ACTED or record.approval_id is None:
+            continue
+        if used.setdefault(record.approval_id, record.decision_id) != record.decision_id:
+            raise BrokenError(receipt.name, f"approval {record.approval_id} had been used up before")
+        decided, until = facts.decided[str(record.decision_id)], facts.approvals[record.approval_id].record.expires_at
+        if decided.leaf.at >= until:
+            raise BrokenError(receipt.name, f"began at {decided.leaf.at}, when its approval had expired")
+    return counted(len(used), "approval")
+
+
+@rule(
+    "approvals.ended",
+    "An approval is `approved` or `rejected` at the moment of its last vote; `expired` no earlier than at its"
+    " `expires_at`, and never where it asks what became of an attempt; `canceled` once its step has ended. One of kind"
+    " `effect` or `task` does not stay open.",
+)
+def _ended(facts: Facts) -> str:
+    for approval in facts.approvals.values():
+        _check_end(facts, approval)
+    return counted(len(facts.approvals), "approval")
+
+
+def _check_end(facts: Facts, approval: Requested) -> None:
+    record, end = approval.record, approval.end
+    if end is None:
+        if record.kind != "in_doubt":
+            raise BrokenError(approval.name, "is still open, and its run has ended")
+    elif record.status in ("approved", "rejected"):
+        last = approval.votes[-1].leaf.at if approval.votes else None
+        agree(approval.name, "its last vote", **{"the moment of its end": (end.at, last)})
+    elif record.status == "expired":
+        if end.at < record.expires_at or record.kind == "in_doubt":
+            raise broken(end, f"approval {record.id} cannot expire before {record.expires_at}")
+    elif not any(leaf.event in OVER and leaf.seq < end.seq for leaf in facts.of_steps.get(record.step, ())):
+        raise broken(end, f"approval {record.id} was canceled, and its step had not ended")
+
+
+@rule(
+    "approvals.told",
+    "Policy was told of an approval where it was told of votes, and of none else: of an approved one of the same effect"
+    " and digest, granted before, with its `requested_at`, `expires_at` and the moment of each vote.",
+)
+def _told(facts: Facts) -> str:
+    told = 0
+    for decision in facts.decisions:
+        asked = decision.record.input
+        if asked.approval is None and not asked.votes:
+            continue
+        told += 1
+        if not any(_is_told(decision.record, approval, decision.leaf.seq) for approval in facts.approvals.values()):
+            raise BrokenError(decision.name, "policy was told of an approval that is not in the bundle as it was told")
+    return counted(told, "decision")
+
+
+def _is_told(decision: DecisionForm, approval: Requested, seq: int) -> bool:
+    record, asked = approval.record, decision.input
+    if asked.approval is None or approval.end is None or approval.end.seq > seq:
+        return False
+    return (record.kind, record.status, record.effect_id, record.digest, record.requested_at, record.expires_at) == (
+        "effect",
+        "approved",
+        decision.effect_id,
+        asked.effect.digest,
+        asked.approval.requested_at,
+        asked.approval.expires_at,
+    ) and sorted((vote.person, vote.verdict, vote.at) for vote in record.votes) == sorted(
+        (vote.person, vote.verdict, vote.at) for vote in asked.votes
+    )
+
+
+RULES: tuple[Rule[Facts], ...] = (_told, _used_once, _ended)

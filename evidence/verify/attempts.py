@@ -1,0 +1,91 @@
+"""Rules about receipts: each says what its leaf says, at the moments that the chain has."""
+
+from evidence import names
+from evidence.verify.comparing import agree
+from evidence.verify.contents import BrokenError
+from evidence.verify.facts import Facts, Received
+from evidence.verify.rules import Rule, counted, rule
+
+
+@rule(
+    "receipts.as-told",
+    'No two receipts have one id. A receipt\'s `outcome`, `step` ("" for none), `effect_id` and `approval_id` are'
+    " those of its leaf. `attempt` is 0 for a refusal and no less than 1 for all else; `error` is null for a success"
+    " alone.",
+)
+def _as_told(facts: Facts) -> str:
+    seen = set[str]()
+    for receipt in facts.receipts:
+        record, leaf = receipt.record, receipt.leaf
+        if record.receipt_id in seen:
+            raise BrokenError(receipt.name, f"another receipt has the id {record.receipt_id}, too")
+        seen.add(record.receipt_id)
+        agree(
+            receipt.name,
+            f"{names.AUDIT} line {leaf.seq}",
+            outcome=(record.outcome, leaf.data.get("outcome")),
+            step=(record.step, leaf.correlation.step or ""),
+            effect_id=(record.effect_id, leaf.correlation.effect_id),
+            approval_id=(record.approval_id, leaf.correlation.approval_id),
+        )
+        agree(
+            receipt.name,
+            f"its outcome, {record.outcome},",
+            **{
+                "attempt is 0": (record.attempt == 0, record.outcome == "refusal"),
+                "error is null": (record.error is None, record.outcome == "success"),
+            },
+        )
+    return counted(len(seen), "receipt")
+
+
+@rule(
+    "receipts.of-effect",
+    "What a receipt says was attempted is the effect that was proposed: `connector::operation`, `target`, and for what"
+    " acted the digest (`fingerprint`), or one that people approved.",
+)
+def _of_effect(facts: Facts) -> str:
+    for receipt in facts.receipts:
+        record = receipt.record
+        leaf, proposal = facts.proposed[record.effect_id]
+        agree(
+            receipt.name,
+            f"{names.AUDIT} line {leaf.seq}",
+            action=(f"{record.connector}::{record.operation}", proposal.action),
+            target=(record.target, proposal.target),
+        )
+        if record.outcome in ("success", "in_doubt") and record.fingerprint not in _digests(facts, receipt):
+            raise BrokenError(receipt.name, "what acted is neither what was proposed nor what people approved")
+    return counted(len(facts.receipts), "receipt")
+
+
+def _digests(facts: Facts, receipt: Received) -> set[str]:
+    """Return the digests of what may act: as proposed, or as approved."""
+    _, proposal = facts.proposed[receipt.record.effect_id]
+    return {proposal.digest} | {
+        one.record.digest
+        for one in facts.approvals.values()
+        if (one.record.effect_id, one.record.kind, one.record.status)
+        == (receipt.record.effect_id, "effect", "approved")
+    }
+
+
+@rule(
+    "receipts.in-time",
+    "A receipt's `finished_at` is its leaf's `at`, and its `started_at` is that too, or that of the leaf of a decision"
+    " that allowed its effect.",
+)
+def _in_time(facts: Facts) -> str:
+    begun: dict[str, set[str]] = {}
+    for decision in facts.decisions:
+        if decision.record.outcome == "allow":
+            begun.setdefault(decision.record.effect_id, set()).add(decision.leaf.at)
+    for receipt in facts.receipts:
+        record, at = receipt.record, receipt.leaf.at
+        agree(receipt.name, f"{names.AUDIT} line {receipt.leaf.seq}", finished_at=(record.finished_at, at))
+        if record.started_at != at and record.started_at not in begun.get(record.effect_id, ()):
+            raise BrokenError(receipt.name, f"no attempt began at {record.started_at}")
+    return counted(len(facts.receipts), "receipt")
+
+
+RULES: tuple[Rule[Facts], ...] = (_as_told, _of_effect, _in_time)

@@ -1,0 +1,186 @@
+"""A bundle of format 2 put together: each record with the leaves about it. The rules of the chain have held before."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from evidence import names
+from evidence.verify.comparing import broken, data
+from evidence.verify.contents import Contents, parse
+from evidence.verify.forms import (
+    ApprovalForm,
+    DecisionForm,
+    DefinitionForm,
+    Opened,
+    Proposed,
+    StepForm,
+    VerbForm,
+    VoteForm,
+)
+from receipts import canonical
+from receipts.chain import (
+    APPROVAL_ENDED,
+    APPROVAL_REQUESTED,
+    DECISION_RECORDED,
+    RECEIPT_WRITTEN,
+    RUN_ENDED,
+    VOTE_COUNTED,
+    WAIT_OPENED,
+    Leaf,
+)
+from receipts.model import Receipt
+
+PROPOSED = "effect.proposed"
+ACTED = ("success", "in_doubt")
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A decision, the member that holds it, and its leaf."""
+
+    name: str
+    record: DecisionForm
+    leaf: Leaf
+
+
+@dataclass(frozen=True)
+class Received:
+    """A receipt, the member that holds it, and its leaf."""
+
+    name: str
+    record: Receipt
+    leaf: Leaf
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A vote and its leaf."""
+
+    record: VoteForm
+    leaf: Leaf
+
+
+@dataclass(frozen=True)
+class Requested:
+    """An approval, the member that holds it, the leaf of its request, its votes in their order, and its end."""
+
+    name: str
+    record: ApprovalForm
+    leaf: Leaf
+    votes: list[Counted]
+    end: Leaf | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the rules about requests, votes, effects, steps and waits compare."""
+
+    contents: Contents
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """Return the chain."""
+        return self.contents.leaves
+
+    @cached_property
+    def definition(self) -> DefinitionForm:
+        """Return the definition, with what its steps wait for and its verbs promise."""
+        return parse(DefinitionForm, names.DEFINITION, self.contents.member(names.DEFINITION))
+
+    @cached_property
+    def steps(self) -> dict[str, StepForm]:
+        """Return the steps of the definition by their paths."""
+        return {step.id: step for step in self.definition.steps}
+
+    @cached_property
+    def needs(self) -> dict[str, set[str]]:
+        """Return for each step those that it waits for."""
+        found: dict[str, set[str]] = {path: set() for path in self.steps}
+        for edge in self.definition.edges:
+            found.setdefault(edge.target, set()).add(edge.source)
+        return found
+
+    def verb(self, leaf: Leaf, path: str) -> VerbForm:
+        """Return the verb of a step that a leaf names."""
+        step = self.steps.get(path)
+        if step is None or step.verb not in self.definition.verbs:
+            raise broken(leaf, f"no step {path} with a verb is in {names.DEFINITION}")
+        return self.definition.verbs[step.verb]
+
+    @cached_property
+    def proposals(self) -> list[tuple[Leaf, Proposed]]:
+        """Return each proposal of an effect."""
+        return [(leaf, data(Proposed, leaf)) for leaf in self.contents.leaves_of(PROPOSED)]
+
+    @cached_property
+    def proposed(self) -> dict[str, tuple[Leaf, Proposed]]:
+        """Return the proposals by their effects' ids."""
+        return {str(leaf.correlation.effect_id): (leaf, proposal) for leaf, proposal in self.proposals}
+
+    @cached_property
+    def decisions(self) -> list[Decided]:
+        """Return the decisions in their order."""
+        return [
+            Decided(name, parse(DecisionForm, name, self.contents.member(name)), leaf)
+            for name, leaf in self._named(names.DECISIONS, DECISION_RECORDED, "decision_id")
+        ]
+
+    @cached_property
+    def decided(self) -> dict[str, Decided]:
+        """Return the decisions by their ids."""
+        return {decision.record.id: decision for decision in self.decisions}
+
+    @cached_property
+    def receipts(self) -> list[Received]:
+        """Return the receipts in their order."""
+        return [
+            Received(name, self.contents.receipts[name], leaf)
+            for name, leaf in self._named(names.RECEIPTS, RECEIPT_WRITTEN, "receipt_id")
+        ]
+
+    @cached_property
+    def acted(self) -> list[Received]:
+        """Return the receipts of what was done, or may have been done, for a step."""
+        return [one for one in self.receipts if one.record.outcome in ACTED and one.record.step]
+
+    @cached_property
+    def approvals(self) -> dict[str, Requested]:
+        """Return the approvals by their ids, in the order of their requests."""
+        return {approval.record.id: approval for approval in map(self._requested, self.requests)}
+
+    @cached_property
+    def requests(self) -> list[Leaf]:
+        """Return the leaves of the requests."""
+        return self.contents.leaves_of(APPROVAL_REQUESTED)
+
+    def _requested(self, leaf: Leaf) -> Requested:
+        name = names.approval(str(leaf.data.get("approval_id")))
+        record = parse(ApprovalForm, name, self.contents.member(name))
+        about = self.contents.leaves_about[record.id]
+        said = {canonical.digest(vote.model_dump()): vote for vote in record.votes}
+        votes = [Counted(said[leaf.data["digest"]], leaf) for leaf in about if leaf.event == VOTE_COUNTED]
+        end = next((leaf for leaf in about if leaf.event in APPROVAL_ENDED), None)
+        return Requested(name, record, leaf, votes, end)
+
+    @cached_property
+    def waits(self) -> list[tuple[Leaf, Opened]]:
+        """Return the waits that were opened."""
+        return [(leaf, data(Opened, leaf)) for leaf in self.contents.leaves_of(WAIT_OPENED)]
+
+    @cached_property
+    def end(self) -> Leaf:
+        """Return the leaf with which the run ended."""
+        return next(leaf for leaf in self.leaves if leaf.event in RUN_ENDED)
+
+    @cached_property
+    def of_steps(self) -> dict[str, list[Leaf]]:
+        """Return for each step the leaves that say how it stands, in their order."""
+        found: dict[str, list[Leaf]] = {}
+        for leaf in self.leaves:
+            if leaf.event.startswith("step."):
+                found.setdefault(str(leaf.correlation.step), []).append(leaf)
+        return found
+
+    def _named(self, folder: str, event: str, key: str) -> Iterator[tuple[str, Leaf]]:
+        for number, leaf in enumerate(self.contents.leaves_of(event), start=1):
+            yield names.numbered(folder, number, str(leaf.data.get(key))), leaf

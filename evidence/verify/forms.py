@@ -1,0 +1,215 @@
+"""What the records of format 2 have beside the members of `evidence.records`, as far as rules compare it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from evidence.records import (
+    Answered,
+    ApprovalRecord,
+    Asked,
+    AskedActor,
+    AskedEffect,
+    DecisionRecord,
+    DefinitionRecord,
+    EffectClass,
+    Execution,
+    Open,
+    RequirementRecord,
+    StepRecord,
+    VerbRecord,
+    VoteRecord,
+)
+from receipts.fields import NonEmpty, Timestamp
+
+Tier = Literal["low", "medium", "high"]
+
+
+class ActorForm(AskedActor):
+    """Who wanted the effect, and who sent the trigger."""
+
+    kind: str
+    submitted_by: str
+
+
+class RunForm(Open):
+    """The run, as policy was told."""
+
+    id: str
+    definition: str
+    version: int
+    trigger_type: str
+
+
+class TermForm(Open):
+    """From when until when an approval can be given and used, as policy was told."""
+
+    requested_at: Timestamp
+    expires_at: Timestamp
+
+
+class ToldVote(VoteRecord):
+    """A vote, as policy was told."""
+
+    at: Timestamp
+
+
+class EffectForm(AskedEffect):
+    """The effect, as policy was told."""
+
+    reversible: bool
+
+
+class QuestionForm(Asked):
+    """The whole question."""
+
+    time: Timestamp
+    tenant: str
+    actor: ActorForm
+    run: RunForm
+    step: str
+    effect: EffectForm
+    approval: TermForm | None
+    votes: Sequence[ToldVote]
+
+
+class ReasonForm(Open):
+    """Why policy, or the gate, says so."""
+
+    code: str
+
+
+class RequirementForm(RequirementRecord):
+    """What a human authorization had to fulfil, with its duration (ISO 8601)."""
+
+    expires_in: NonEmpty
+    reason_required: bool
+
+
+class AnswerForm(Answered):
+    """The whole answer."""
+
+    tier: Tier
+    requirement: RequirementForm | None
+    reasons: list[ReasonForm]
+
+
+class DecisionForm(DecisionRecord):
+    """One file of `decisions/`."""
+
+    run_id: str
+    step: str
+    opa_version: NonEmpty
+    input: QuestionForm
+    answer: AnswerForm
+
+
+class AccountForm(Open):
+    """The Slack account that clicked."""
+
+    team: str
+    user: str
+
+
+class VoteForm(VoteRecord):
+    """A counted vote."""
+
+    reason: str
+    slack: AccountForm
+    at: Timestamp
+
+
+class ApprovalForm(ApprovalRecord):
+    """One file of `approvals/`."""
+
+    effect_id: str
+    step: str
+    tier: Tier
+    reasons: list[ReasonForm]
+    requirement: RequirementForm
+    purpose: str
+    requested_at: Timestamp
+    expires_at: Timestamp
+    votes: Sequence[VoteForm]
+
+
+class EscalationForm(Open):
+    """After how long (ISO 8601) those next in line are asked."""
+
+    after: NonEmpty
+    to: list[str]
+
+
+class ExecutionForm(Execution):
+    """How a verb executes; `wait` is what a durable one waits for."""
+
+    kind: Literal["sync", "durable"]
+    timeout: NonEmpty
+    wait: str | None
+    escalation: EscalationForm | None
+    correlation_field: str | None
+
+
+class EffectClassForm(EffectClass):
+    """What a verb does to the world; `target` and `idempotency_key` are templates."""
+
+    tier: Tier
+    reversible_by: str | None
+    target: str
+    idempotency_key: str
+
+
+class VerbForm(VerbRecord):
+    """One verb of the definition."""
+
+    description: str
+    execution: ExecutionForm
+    effect: EffectClassForm
+
+
+class StepForm(StepRecord):
+    """One step of the definition; `when` is its condition."""
+
+    when: JsonValue
+
+
+class EdgeForm(Open):
+    """`target` waits for `source`."""
+
+    source: str
+    target: str
+
+
+class TriggerForm(Open):
+    """What starts runs of the definition."""
+
+    type: str
+
+
+class DefinitionForm(DefinitionRecord):
+    """`definition.json`."""
+
+    name: NonEmpty
+    version: int
+    trigger: TriggerForm
+    steps: Sequence[StepForm]
+    edges: list[EdgeForm]
+    verbs: Mapping[str, VerbForm]
+
+
+class Proposed(Open):
+    """The data of `effect.proposed`; `action` is connector and operation, joined by `::`."""
+
+    action: str
+    target: str
+    digest: str
+
+
+class Opened(Open):
+    """The data of `wait.opened`."""
+
+    wait_id: NonEmpty
+    kind: str = Field(alias="type")
+    correlation_key: str
+    deadline: Timestamp

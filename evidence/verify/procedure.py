@@ -1,0 +1,117 @@
+"""The verifier's procedure: twelve steps, each a list of rules, in the order in which they are looked at.
+
+Steps 1 to 4 are about the file and its signature, and stand in `verify`; the others are about what was signed.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evidence import names
+from evidence.verify import (
+    approvals,
+    attempts,
+    authority,
+    chain,
+    decisions,
+    effects,
+    leaves,
+    order,
+    outcome,
+    policies,
+    reads,
+    record,
+    requests,
+    runs,
+    steps,
+    votes,
+    waits,
+)
+from evidence.verify.contents import Contents
+from evidence.verify.facts import Facts
+from evidence.verify.rules import Rule
+
+
+@dataclass(frozen=True)
+class Step:
+    """Rules for every format, those for format 2 and later (`bound`), and what is told where they hold."""
+
+    number: int
+    rules: tuple[Rule[Contents], ...]
+    bound: tuple[Rule[Facts], ...]
+    fact: Callable[[Contents], str]
+
+
+def _run(contents: Contents) -> str:
+    run = contents.run
+    return f"run {run.run_id} executed {run.definition.name} version {run.definition.version}, and ended {run.status}"
+
+
+def _chain(contents: Contents) -> str:
+    return f"{contents.run.sealed_seq} audit leaves, unbroken to {contents.run.audit_head}"
+
+
+def _record(contents: Contents) -> str:
+    votes = sum(len(approval.votes) for approval in contents.approvals.values())
+    reads = f"{len(contents.reads)} reads, " if contents.version > 1 else ""
+    return (
+        f"{len(contents.decisions)} decisions, {len(contents.receipts)} receipts, {reads}{len(contents.approvals)} "
+        f"approvals and {votes} votes are those that the chain names"
+    )
+
+
+def _authority(contents: Contents) -> str:
+    receipts = authority.acted(contents).values()
+    approved = sum(receipt.approval_id is not None for receipt in receipts)
+    return f"{len(receipts)} effects were allowed by policy, {approved} of them approved by people"
+
+
+def _policies(contents: Contents) -> str:
+    return f"{len(policies.texts(contents))} policies, in the words that decided"
+
+
+def _order(contents: Contents) -> str:
+    keys = {receipt.idempotency_key for receipt in authority.acted(contents).values()}
+    return f"{len(keys)} idempotency keys, each for one effect, which came after its decision and its votes"
+
+
+def _ending(contents: Contents) -> str:
+    run, writes = contents.run, outcome.count_writes(contents)
+    recorded = f", {reads.count_done(contents)} reads their records" if contents.version > 1 else ""
+    return f"asked for by {run.requested_by}, and {run.status}; {writes} writes have their receipts{recorded}"
+
+
+def _texts(contents: Contents) -> str:
+    costs = f", {names.COSTS}" if contents.version > 1 else ""
+    return f"{names.TIMELINE}{costs} and {names.README} tell what the records tell"
+
+
+STEPS = (
+    Step(5, (chain.run_stated, chain.definition_digest), (), _run),
+    Step(
+        6,
+        (chain.unbroken, chain.of_format),
+        (chain.in_time, chain.ended, chain.run_as_leaves_tell, *leaves.RULES),
+        _chain,
+    ),
+    Step(
+        7,
+        (record.decisions, record.receipts, record.receipts_of_run, reads.untold, record.as_answered, record.approvals),
+        (record.bound, *reads.TOLD, *decisions.RULES, *attempts.RULES, *requests.TOLD, *votes.TOLD),
+        _record,
+    ),
+    Step(
+        8,
+        (authority.allowed, authority.as_decided, authority.consent, authority.approved, authority.of_votes),
+        (*votes.RULES, *requests.RULES, *approvals.RULES),
+        _authority,
+    ),
+    Step(9, (policies.digest_of_each, policies.there, policies.used), (), _policies),
+    Step(10, (order.lasting, order.keys_once, order.after_decision, order.after_votes), waits.RULES, _order),
+    Step(
+        11,
+        (outcome.queued, outcome.ended, outcome.writes_have_receipts),
+        (*runs.MOVES, *steps.RULES, *runs.OUTCOME, *effects.RULES, *reads.DONE),
+        _ending,
+    ),
+    Step(12, (outcome.timeline_follows, outcome.readme_follows), reads.COSTS, _texts),
+)

@@ -1,0 +1,49 @@
+"""Whether enough people approved: so many, and where each group has to sign, a person of its own for each."""
+
+from collections.abc import Mapping, Sequence
+
+from evidence.records import RequirementRecord, VoteRecord
+from evidence.verify.contents import BrokenError
+
+
+def check_quorum(
+    name: str, requirement: RequirementRecord, votes: Sequence[VoteRecord], electorate: dict[str, set[str]]
+) -> None:
+    """Raise unless enough people approved who are in a group that was asked; with `all_groups`, of each of them."""
+    approving = [vote for vote in votes if vote.verdict == "approve" and electorate[vote.person] & set(vote.groups)]
+    if len(approving) < requirement.quorum:
+        raise BrokenError(name, f"{len(approving)} approved, where {requirement.quorum} had to")
+    if requirement.all_groups and (missing := _groups_without_signer(requirement.groups, approving)):
+        raise BrokenError(name, f"each group needs an approval of its own, and {', '.join(missing)} has none")
+
+
+def _groups_without_signer(groups: Sequence[str], approving: Sequence[VoteRecord]) -> list[str]:
+    """Return the groups that are left over when each one takes a person of its own, as few as can be."""
+    signs_for: dict[str, str] = {}
+    return [group for group in sorted(set(groups)) if not _gets_signer(group, approving, signs_for)]
+
+
+def _gets_signer(start: str, approving: Sequence[VoteRecord], signs_for: dict[str, str]) -> bool:
+    """Give a group a person of its own, having others sign for another of their groups where that frees one."""
+    via: dict[str, str] = {}  # person: the group for which the search came upon them
+    ahead = [start]
+    while ahead:
+        group = ahead.pop()
+        for vote in approving:
+            if group not in vote.groups or vote.person in via:
+                continue
+            via[vote.person] = group
+            if vote.person not in signs_for:
+                _move_up(vote.person, via, signs_for)
+                return True
+            ahead.append(signs_for[vote.person])
+    return False
+
+
+def _move_up(free: str, via: Mapping[str, str], signs_for: dict[str, str]) -> None:
+    """Have everybody on the way from the free person back to the start sign for the group before theirs."""
+    person: str | None = free
+    while person is not None:
+        group = via[person]
+        before = next((other for other, theirs in signs_for.items() if theirs == group), None)
+        signs_for[person], person = group, before

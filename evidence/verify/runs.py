@@ -1,0 +1,90 @@
+"""Rules about the run: it moved from status to status as its leaves say, and came to what its steps came to."""
+
+from evidence import names
+from evidence.verify.comparing import agree, broken
+from evidence.verify.contents import BrokenError
+from evidence.verify.facts import Facts
+from evidence.verify.rules import Rule, counted, rule
+from receipts.chain import RUN_ENDED
+
+_STATUSES = ("running", "waiting_approval", "waiting", "failed_retryable", "succeeded", "failed_terminal", "canceled")
+
+
+@rule(
+    "run.definition",
+    "`definition.json` has the name, the version and the type of trigger that `run.queued` names.",
+)
+def _definition(facts: Facts) -> str:
+    queued, definition = facts.leaves[0].data, facts.definition
+    agree(
+        names.DEFINITION,
+        f"{names.AUDIT} line 1",
+        name=(definition.name, queued.get("definition_name")),
+        version=(definition.version, queued.get("definition_version")),
+        **{"trigger.type": (definition.trigger.type, queued.get("trigger_type"))},
+    )
+    return f"{definition.name} version {definition.version}"
+
+
+@rule(
+    "run.moves",
+    "A run starts once, and ends once. Each leaf that gives it a status says which one it had (`from`): that of the"
+    " leaf before, `queued` at first; none follows its end. It is canceled after a `run.cancel_requested`.",
+)
+def _moves(facts: Facts) -> str:
+    status, moves, is_asked = "queued", 0, False
+    for leaf in facts.leaves:
+        kind, _, word = leaf.event.partition(".")
+        is_asked = is_asked or leaf.event == "run.cancel_requested"
+        if leaf.event == "run.started" and (status != "queued" or leaf.seq != _FIRST):
+            raise broken(leaf, "the run had started before")
+        if kind != "run" or word not in _STATUSES:
+            continue
+        if f"run.{status}" in RUN_ENDED or leaf.data.get("from") != status:
+            raise broken(leaf, f"{leaf.event} from {leaf.data.get('from')}, and the run was {status}")
+        if word == "canceled" and not is_asked:
+            raise broken(leaf, "the run was canceled, and nobody had asked for that")
+        status, moves = word, moves + 1
+    return counted(moves, "move")
+
+
+_FIRST = 2
+"""The line of `run.started`: the run's first, but for its queueing, where it starts at all."""
+
+
+@rule(
+    "run.outcome",
+    "A run failed if a step failed for good, else was canceled if a step was canceled, else succeeded. Its `error`"
+    " names the first step that failed, in the definition's order, and what it says; it is empty where none did.",
+)
+def _outcome(facts: Facts) -> str:
+    ends = {path: facts.of_steps[path][-1] for path in facts.steps}
+    failed = [path for path, leaf in ends.items() if leaf.event == "step.failed_terminal"]
+    is_canceled = any(leaf.event == "step.canceled" for leaf in ends.values())
+    came_to = "failed_terminal" if failed else "canceled" if is_canceled else "succeeded"
+    error = f"{failed[0]}: {ends[failed[0]].data.get('error', '')}" if failed else ""
+    agree(
+        names.RUN,
+        f"its steps in {names.AUDIT}",
+        status=(facts.end.event.removeprefix("run."), came_to),
+        error=(facts.end.data.get("error"), error),
+    )
+    return came_to
+
+
+@rule(
+    "run.writes",
+    "The run's `writes` are its steps' receipts that said `success` before it ended.",
+)
+def _writes(facts: Facts) -> str:
+    done = sum(
+        one.record.outcome == "success" and bool(one.record.step) and one.leaf.seq < facts.end.seq
+        for one in facts.receipts
+    )
+    if facts.end.data.get("writes") != done:
+        raise BrokenError(names.RUN, f"writes is {facts.end.data.get('writes')}, and {done} receipts say success")
+    return counted(done, "write")
+
+
+MOVES: tuple[Rule[Facts], ...] = (_definition, _moves)
+OUTCOME: tuple[Rule[Facts], ...] = (_outcome, _writes)

@@ -1,0 +1,124 @@
+"""Genuine runs of every ending, on real parts, to be told as they are or bent."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from aiohttp.test_utils import TestServer
+from countersign_incident_triage import handlers as incident_handlers
+from countersign_incident_triage import standins as incident_standins
+from countersign_incident_triage.standin_records import VPN_INCIDENT
+from countersign_kyc.handlers import handlers
+from countersign_kyc.standins import build, settings
+
+from policy.client import OpaEngine
+from receipts.signing import SigningKey
+from runtime.desk.desk import StoredCards
+from runtime.desk.evidence import EvidenceDesk, Story
+from runtime.desk.operator import OperatorDesk
+from runtime.handlers import OutcomeUnknownError
+from tests.bench import Bench, open_bench
+from tests.conftest import fresh_database
+from tests.integration.conftest import PACK, Targets
+from tests.integration.test_incident_run import PACK as INCIDENTS
+from tests.integration.test_incident_run import Desk
+from tests.integration.test_kyc_run import PACK as KYC
+from tests.integration.test_kyc_run import Case
+from tests.patience import MINUTE
+
+FILE = {"company": "ACME", "text": "report"}
+
+
+async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Story]:
+    """Return the stories of genuine runs, by what became of them."""
+    async with OpaEngine(opa_url, timeout=MINUTE) as policy:
+        return {
+            **await _play_bench(postgres, policy, key),
+            **await _play_onboarding(postgres, policy, key),
+            **await _play_incident(postgres, policy, key),
+        }
+
+
+async def _play_bench(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
+    targets = Targets.fresh()
+    with fresh_database(postgres) as dsn:
+        async with open_bench(dsn, policy, [PACK], targets.handlers()) as bench:
+            return await _stories(key, bench, {**await _filings(bench, targets), **await _others(bench)})
+
+
+async def _play_onboarding(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
+    with fresh_database(postgres) as dsn:
+        async with TestServer(build()) as server:
+            url = str(server.make_url("")).rstrip("/")
+            offered = handlers({**settings(url), "callback_url": f"{url}/v1/notifications"})
+            async with open_bench(dsn, policy, [KYC], offered) as bench:
+                return await _stories(key, bench, {"kyc": await _onboarded(Case(bench, url))})
+
+
+async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
+    with fresh_database(postgres) as dsn:
+        async with TestServer(incident_standins.build()) as server:
+            url = str(server.make_url("")).rstrip("/")
+            offered = incident_handlers.handlers(incident_standins.settings(url))
+            async with open_bench(dsn, policy, [INCIDENTS], offered) as bench:
+                run_id = await Desk(bench, url).start(VPN_INCIDENT, "1")
+                await bench.settle()
+                return await _stories(key, bench, {"incident": run_id})
+
+
+async def _stories(key: SigningKey, bench: Bench, run_ids: Mapping[str, str]) -> dict[str, Story]:
+    desk = EvidenceDesk(bench.engine)
+    while await desk.next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None:
+        pass
+    return {name: await desk.story(run_id) for name, run_id in run_ids.items()}
+
+
+async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
+    """Play filings that were approved, rejected, not decided in time, in doubt, and canceled."""
+    run_ids = {}
+    for name in ("filed", "rejected", "doubt", "canceled", "expired"):
+        run_ids[name] = (await bench.start("bench.file", FILE, ref=name)).run_id
+        await bench.settle()
+        approval = await bench.approval_id()
+        match name:
+            case "rejected":
+                assert (await bench.click("ann", approval, "reject", "not like this")).counted
+            case "canceled":
+                operator = OperatorDesk(bench.engine.pool, bench.engine.clock, "acme")
+                await operator.cancel("omar", run_ids[name], "not needed", None)
+            case "expired":
+                await bench.later(hours=6)
+                await bench.later(hours=3)
+            case _:
+                await StoredCards(bench.engine).remember(approval, "C1", "1.0", {"text": "File it?"})
+                targets.file.answers = [OutcomeUnknownError("reset")] if name == "doubt" else []
+                for person in ("ann", "ben"):
+                    assert (await bench.click(person, approval)).counted
+        await bench.settle()
+        if name == "doubt":
+            await bench.later(minutes=6)
+            assert (await bench.click("omar", await bench.approval_id("in_doubt"))).counted
+            await bench.settle()
+    return run_ids
+
+
+async def _others(bench: Bench) -> dict[str, str]:
+    """Play a timer, an answer that did not come, and branches of which one was skipped."""
+    timer = (await bench.start("bench.timer", {})).run_id
+    branches = (await bench.start("bench.branches", {})).run_id
+    late = (await bench.start("bench.wait", {"case": "C1"})).run_id
+    await bench.settle()
+    await bench.later(hours=1)
+    await bench.later(days=15)
+    return {"timer": timer, "branches": branches, "late": late}
+
+
+async def _onboarded(case: Case) -> str:
+    """Play an onboarding whose review was escalated."""
+    run_id = await case.to_review()
+    await case.bench.later(days=5)
+    assert (await case.bench.click("ben", await case.bench.approval_id("task"))).counted
+    await case.bench.settle()
+    for person in ("ann", "cat"):
+        assert (await case.bench.click(person, await case.bench.approval_id())).counted
+        await case.bench.settle()
+    return run_id

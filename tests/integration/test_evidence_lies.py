@@ -1,0 +1,53 @@
+"""Somebody who holds the signing key bends genuine runs of every ending: each lie is found, by its rule."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from countersign.embedded.opa import OpaChild
+from evidence.verify.verify import VerificationError, verify
+from runtime.desk.evidence import Story
+from tests.integration import lies_run, lies_told
+from tests.integration.forger import Forged
+from tests.integration.played import play
+from tests.unit.evidence_sample import Office
+
+LIES = {
+    f"{group}: {name}": lie
+    for group, lies in {**lies_told.GROUPS, **lies_run.GROUPS}.items()
+    for name, lie in lies.items()
+}
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
+    return Office.in_folder(tmp_path_factory.mktemp("office"))
+
+
+@pytest.fixture(scope="module")
+async def stories(postgres: str, opa: OpaChild, office: Office) -> Mapping[str, Story]:
+    return await play(postgres, opa.url, office.key)
+
+
+RUNS = sorted({run for _, run, _ in LIES.values()})
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_genuine_run_holds_and_its_chain_made_anew_is_the_same(
+    office: Office, stories: Mapping[str, Story], name: str
+) -> None:
+    report = verify(office.write(Forged.of(stories[name]).seal(office.key)), office.public)
+    assert report.run_id == stories[name].leaves[0]["run_id"]
+    forged = Forged.of(stories[name])
+    forged.retime()
+    assert verify(office.write(forged.seal(office.key)), office.public).version == "2"
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_lie_is_found_by_its_rule(office: Office, stories: Mapping[str, Story], name: str) -> None:
+    rule, run, bend = LIES[name]
+    forged = Forged.of(stories[run])
+    bend(forged)
+    with pytest.raises(VerificationError) as caught:
+        verify(office.write(forged.seal(office.key)), office.public)
+    assert caught.value.rule == rule, caught.value

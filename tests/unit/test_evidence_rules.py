@@ -1,0 +1,51 @@
+"""The verifier's rules: each has a name of its own, a sentence that docs/evidence-format.md repeats, and a bend."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evidence.replay.replay import NAME, SENTENCE
+from evidence.verify.opening import FIRST_RULES
+from evidence.verify.procedure import STEPS
+from evidence.verify.verify import verify
+from tests.unit.evidence_bound import bound
+from tests.unit.evidence_sample import Office, story
+
+ROOT = Path(__file__).parents[2]
+FORMAT = ROOT / "docs/evidence-format.md"
+OF_EVERY_FORMAT = {**FIRST_RULES, **{rule.name: rule.sentence for step in STEPS for rule in step.rules}}
+OF_FORMAT_2 = {rule.name: rule.sentence for step in STEPS for rule in step.bound}
+RULES = OF_EVERY_FORMAT | OF_FORMAT_2
+WHERE_ASKED = {NAME: SENTENCE}
+BENDS = [
+    *(path for path in (ROOT / "tests/unit").glob("test_evidence_*.py") if path != Path(__file__)),
+    *(ROOT / "tests/integration").glob("lies_*.py"),
+    ROOT / "tests/integration/test_evidence_replay.py",
+]
+
+
+def test_every_rule_has_a_name_of_its_own() -> None:
+    assert len(RULES) == len(FIRST_RULES) + sum(len(step.rules) + len(step.bound) for step in STEPS)
+    assert all(re.fullmatch(r"[a-z]+\.[a-z]+(-[a-z]+)*", name) for name in RULES)
+
+
+def test_the_page_has_each_rule_with_its_sentence_and_no_other() -> None:
+    section = FORMAT.read_text().split("## To verify")[1].split("\n## ")[0]
+    found = re.findall(r"^- `([a-z.-]+)`: (.*(?:\n  .*)*)", section, re.MULTILINE)
+    assert {name: " ".join(sentence.split()) for name, sentence in found} == RULES | WHERE_ASKED
+    assert [name for name, _ in found if name in OF_EVERY_FORMAT] == list(OF_EVERY_FORMAT)
+
+
+@pytest.mark.parametrize("name", RULES | WHERE_ASKED)
+def test_a_bend_breaks_every_rule(name: str) -> None:
+    assert any(f'"{name}"' in path.read_text() for path in BENDS), "no test names it"
+
+
+def test_the_report_names_each_rule_that_held_and_what_it_looked_at(tmp_path: Path) -> None:
+    office = Office.in_folder(tmp_path)
+    report = verify(office.seal(bound().dossier()), office.public)
+    assert {held.rule for held in report.rules} == set(RULES)
+    assert {held.rule: held.found for held in report.rules}["votes.in-time"] == "2 votes"
+    report = verify(office.seal(story().dossier()), office.public)
+    assert {held.rule for held in report.rules} == set(OF_EVERY_FORMAT), "what the first release wrote is held to less"
