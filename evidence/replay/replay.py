@@ -7,8 +7,8 @@ from typing import Any
 
 from evidence import names
 from evidence.replay.asking import NoAnswerError, Opa
-from evidence.verify import policies
-from evidence.verify.contents import BrokenError, Contents
+from evidence.verify.acts import policies
+from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.rules import Rule, counted
 from receipts import canonical
 

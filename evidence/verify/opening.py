@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from evidence import names
 from evidence.statement import PAYLOAD_TYPE, Statement, count, largest, predicate_type, sha256
-from evidence.verify.contents import BrokenError, Contents, parse
+from evidence.verify.material.contents import BrokenError, Contents, parse
 from evidence.zipform import Unpacked, unpack
 from receipts.envelope import EnvelopeError, Opened, verify_envelope
 from receipts.signing import PublicKey

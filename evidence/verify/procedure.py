@@ -7,27 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evidence import names
-from evidence.verify import (
-    approvals,
-    attempts,
-    authority,
-    chain,
-    decisions,
-    effects,
-    leaves,
-    order,
-    outcome,
-    policies,
-    reads,
-    record,
-    requests,
-    runs,
-    steps,
-    votes,
-    waits,
-)
-from evidence.verify.contents import Contents
-from evidence.verify.facts import Facts
+from evidence.verify.acts import attempts, decisions, effects, order, policies, reads, record
+from evidence.verify.course import chain, leaves, outcome, runs, steps
+from evidence.verify.material.contents import Contents
+from evidence.verify.material.facts import Facts
+from evidence.verify.people import approvals, authority, requests, votes, waits
 from evidence.verify.rules import Rule
 
 

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from evidence.errors import EvidenceError
 from evidence.statement import Predicate
-from evidence.verify.contents import BrokenError, Contents
-from evidence.verify.facts import Facts
+from evidence.verify.material.contents import BrokenError, Contents
+from evidence.verify.material.facts import Facts
 from evidence.verify.opening import (
     FORM,
     MEMBERS,

@@ -11,8 +11,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from evidence.records import RequirementRecord, VoteRecord
-from evidence.verify.contents import BrokenError
-from evidence.verify.quorum import check_quorum
+from evidence.verify.material.contents import BrokenError
+from evidence.verify.people.quorum import check_quorum
 from policy.bundle import build_bundle
 from policy.vet import run_opa
 from runtime.approvals.rules import tally

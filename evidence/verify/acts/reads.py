@@ -2,9 +2,9 @@
 
 from evidence import names
 from evidence.costs import costs_member
-from evidence.verify.contents import BrokenError, Contents
-from evidence.verify.facts import Facts
-from evidence.verify.record import check_named
+from evidence.verify.acts.record import check_named
+from evidence.verify.material.contents import BrokenError, Contents
+from evidence.verify.material.facts import Facts
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import READ_RECORDED, Leaf
 from receipts.read import ReadRecord

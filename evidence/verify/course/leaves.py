@@ -1,8 +1,8 @@
 """Rules about leaves, whatever they tell: who they are by, and what they are about."""
 
 from evidence import names
-from evidence.verify.comparing import broken
-from evidence.verify.facts import PROPOSED, Facts
+from evidence.verify.material.comparing import broken
+from evidence.verify.material.facts import PROPOSED, Facts
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import APPROVAL_REQUESTED, Actor, Correlation, Leaf
 

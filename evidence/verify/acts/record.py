@@ -4,8 +4,8 @@ from typing import Any
 
 from evidence import names
 from evidence.statement import sha256
-from evidence.verify.contents import BrokenError, Contents
-from evidence.verify.facts import Facts
+from evidence.verify.material.contents import BrokenError, Contents
+from evidence.verify.material.facts import Facts
 from evidence.verify.rules import counted, rule
 from receipts import canonical
 from receipts.chain import (

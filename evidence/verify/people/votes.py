@@ -1,9 +1,9 @@
 """Rules about votes: whose they are, when they were counted, and what one of them leads to."""
 
 from evidence import names
-from evidence.verify.comparing import agree, broken
-from evidence.verify.contents import BrokenError
-from evidence.verify.facts import Facts, Requested
+from evidence.verify.material.comparing import agree, broken
+from evidence.verify.material.contents import BrokenError
+from evidence.verify.material.facts import Facts, Requested
 from evidence.verify.rules import Rule, counted, rule
 
 REASON_MIN = 3

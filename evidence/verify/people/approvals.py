@@ -1,9 +1,9 @@
 """Rules about what became of approvals: policy is told of them as they are, and each is used once, in its time."""
 
-from evidence.verify.comparing import agree, broken
-from evidence.verify.contents import BrokenError
-from evidence.verify.facts import ACTED, Facts, Requested
-from evidence.verify.forms import DecisionForm
+from evidence.verify.material.comparing import agree, broken
+from evidence.verify.material.contents import BrokenError
+from evidence.verify.material.facts import ACTED, Facts, Requested
+from evidence.verify.material.forms import DecisionForm
 from evidence.verify.rules import Rule, counted, rule
 
 OVER = ("step.succeeded", "step.failed_terminal", "step.skipped", "step.canceled")

@@ -1,9 +1,9 @@
 """Rules about receipts: each says what its leaf says, at the moments that the chain has."""
 
 from evidence import names
-from evidence.verify.comparing import agree
-from evidence.verify.contents import BrokenError
-from evidence.verify.facts import Facts, Received
+from evidence.verify.material.comparing import agree
+from evidence.verify.material.contents import BrokenError
+from evidence.verify.material.facts import Facts, Received
 from evidence.verify.rules import Rule, counted, rule
 
 

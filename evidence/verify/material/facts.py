@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from evidence import names
-from evidence.verify.comparing import broken, data
-from evidence.verify.contents import Contents, parse
-from evidence.verify.forms import (
+from evidence.verify.material.comparing import broken, data
+from evidence.verify.material.contents import Contents, parse
+from evidence.verify.material.forms import (
     ApprovalForm,
     DecisionForm,
     DefinitionForm,

@@ -1,10 +1,10 @@
 """Rules about what people were asked: it is what policy, a review or a doubt wanted."""
 
 from evidence import names
-from evidence.verify.comparing import agree, lasts, moment
-from evidence.verify.contents import BrokenError
-from evidence.verify.facts import Facts, Requested
-from evidence.verify.forms import DecisionForm
+from evidence.verify.material.comparing import agree, lasts, moment
+from evidence.verify.material.contents import BrokenError
+from evidence.verify.material.facts import Facts, Requested
+from evidence.verify.material.forms import DecisionForm
 from evidence.verify.rules import Rule, counted, rule
 from receipts.fields import timestamp
 

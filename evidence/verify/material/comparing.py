@@ -6,7 +6,7 @@ import isodate
 from pydantic import ValidationError
 
 from evidence import names
-from evidence.verify.contents import BrokenError, Record
+from evidence.verify.material.contents import BrokenError, Record
 from receipts.chain import Leaf
 
 LONGEST = 200

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from evidence import names
 from evidence.records import ApprovalRecord, AskedEffect, DecisionRecord, RequirementRecord, VoteRecord
-from evidence.verify.contents import BrokenError, Contents
-from evidence.verify.quorum import check_quorum
+from evidence.verify.material.contents import BrokenError, Contents
+from evidence.verify.people.quorum import check_quorum
 from evidence.verify.rules import counted, rule
 from receipts import canonical
 from receipts.chain import VOTE_COUNTED

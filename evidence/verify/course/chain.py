@@ -5,8 +5,8 @@ from itertools import pairwise
 from evidence import names
 from evidence.statement import sha256
 from evidence.told import format_of, run_as_told
-from evidence.verify.contents import BrokenError, Contents
-from evidence.verify.facts import Facts
+from evidence.verify.material.contents import BrokenError, Contents
+from evidence.verify.material.facts import Facts
 from evidence.verify.rules import counted, rule
 from receipts import canonical
 from receipts.chain import EVIDENCE_BEGUN, ChainError, Head, verify_chain

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from evidence.records import RequirementRecord, VoteRecord
-from evidence.verify.contents import BrokenError
+from evidence.verify.material.contents import BrokenError
 
 
 def check_quorum(

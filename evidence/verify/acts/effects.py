@@ -1,13 +1,13 @@
 """Rules about effects: what was proposed is what the definition wants, and was done while it was wanted."""
 
 from evidence import names
-from evidence.verify.approvals import OVER
-from evidence.verify.comparing import agree, broken
-from evidence.verify.contents import BrokenError
-from evidence.verify.facts import Decided, Facts
-from evidence.verify.forms import VerbForm
+from evidence.verify.material.comparing import agree, broken
+from evidence.verify.material.contents import BrokenError
+from evidence.verify.material.facts import Decided, Facts
+from evidence.verify.material.forms import VerbForm
+from evidence.verify.material.templates import can_give
+from evidence.verify.people.approvals import OVER
 from evidence.verify.rules import Rule, counted, rule
-from evidence.verify.templates import can_give
 
 CHAT = frozenset({"slack::post_card", "slack::update_card", "slack::post_message", "slack::direct_message"})
 """What the program says by itself, beside the steps of the definition."""

@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 from evidence import names
-from evidence.verify.comparing import agree, moment
-from evidence.verify.contents import BrokenError
-from evidence.verify.facts import Decided, Facts
+from evidence.verify.material.comparing import agree, moment
+from evidence.verify.material.contents import BrokenError
+from evidence.verify.material.facts import Decided, Facts
 from evidence.verify.rules import Rule, counted, rule
 
 _BETWEEN = timedelta(hours=1)

@@ -1,7 +1,7 @@
 """Step 10 of the procedure: votes came before the decision, the decision before the act, and no key acted twice."""
 
-from evidence.verify.authority import acted
-from evidence.verify.contents import BrokenError, Contents
+from evidence.verify.material.contents import BrokenError, Contents
+from evidence.verify.people.authority import acted
 from evidence.verify.rules import counted, rule
 from receipts.chain import APPROVAL_REQUESTED, DECISION_RECORDED, RECEIPT_WRITTEN, VOTE_COUNTED, Leaf
 from receipts.model import Receipt

@@ -1,10 +1,10 @@
 """Rules about steps: each of the definition came to one end, in the order of the definition, and for its reason."""
 
 from evidence import names
-from evidence.verify.approvals import OVER
-from evidence.verify.comparing import broken
-from evidence.verify.contents import BrokenError
-from evidence.verify.facts import PROPOSED, Facts
+from evidence.verify.material.comparing import broken
+from evidence.verify.material.contents import BrokenError
+from evidence.verify.material.facts import PROPOSED, Facts
+from evidence.verify.people.approvals import OVER
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import Leaf
 

@@ -3,7 +3,7 @@
 from evidence import names
 from evidence.readme import readme
 from evidence.timeline import timeline
-from evidence.verify.contents import BrokenError, Contents
+from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.rules import counted, rule
 from receipts.chain import Leaf
 

@@ -1,9 +1,9 @@
 """Rules about the run: it moved from status to status as its leaves say, and came to what its steps came to."""
 
 from evidence import names
-from evidence.verify.comparing import agree, broken
-from evidence.verify.contents import BrokenError
-from evidence.verify.facts import Facts
+from evidence.verify.material.comparing import agree, broken
+from evidence.verify.material.contents import BrokenError
+from evidence.verify.material.facts import Facts
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import RUN_ENDED
 

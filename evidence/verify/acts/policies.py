@@ -1,7 +1,7 @@
 """Step 9 of the procedure: the policies, in the words that decided."""
 
 from evidence import names
-from evidence.verify.contents import BrokenError, Contents
+from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.rules import counted, rule
 from receipts import canonical
 

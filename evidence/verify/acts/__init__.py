@@ -1,0 +1,1 @@
+"""Rules about what was decided, done and read."""

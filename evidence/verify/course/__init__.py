@@ -1,0 +1,1 @@
+"""Rules about the run: its chain, its steps, and its end."""

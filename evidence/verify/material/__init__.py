@@ -1,0 +1,1 @@
+"""What the rules look at: a bundle's members as records, and these with the leaves about them."""

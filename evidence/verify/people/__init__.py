@@ -1,0 +1,1 @@
+"""Rules about what people were asked, and said."""
