@@ -43,6 +43,13 @@ def get(
 def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The bundles.")],
     key: Annotated[Path, typer.Option(help="The public key, from a source that you trust.")],
+    keys: Annotated[
+        Path | None, typer.Option(help="The register of keys (keys.json), for what earlier keys signed.")
+    ] = None,
+    log_key: Annotated[
+        list[str] | None,
+        typer.Option(help="A key of the audit log (vkey): the bundle must stand in the log that it signed."),
+    ] = None,
     *,
     replay: Annotated[bool, typer.Option("--replay", help="Ask OPA again, with the bundle's own policies.")] = False,
     as_json: AsJsonLines = False,
@@ -52,6 +59,7 @@ def verify(
     Exits with 0 where all hold; with 1 where one does not; else with 4 where the key did not sign one, or with 3 where
     one, or the key, could not be read, or OPA not be asked.
     """
-    from countersign.cli.verify import find_opa, verify_all
+    from countersign.cli.verify import Given, find_opa, verify_all
 
-    raise typer.Exit(verify_all(files, key, find_opa() if replay else None, as_json=as_json))
+    given = Given(key, keys, tuple(log_key or ()))
+    raise typer.Exit(verify_all(files, given, find_opa() if replay else None, as_json=as_json))

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from countersign.cli.command import out
@@ -11,8 +12,18 @@ from countersign.config.errors import CountersignError
 from evidence.replay.asking import Opa
 from evidence.replay.replay import replayed_by
 from evidence.verify.judgement import Judgement, Standing, judge, worst
+from evidence.verify.trust import TrustError, trust_of
 from evidence.verify.verify import VerificationReport
-from receipts.signing import KeyFileError
+from receipts.errors import ReceiptsError
+
+
+@dataclass(frozen=True)
+class Given:
+    """What an auditor gives: the key, a register of earlier keys, and the log's keys as text (vkey)."""
+
+    key: Path
+    register: Path | None = None
+    log_keys: tuple[str, ...] = ()
 
 
 class NoOpaError(CountersignError):
@@ -30,15 +41,16 @@ def find_opa() -> Opa:
     return Opa(found)
 
 
-def verify_all(files: Sequence[Path], key: Path, opa: Opa | None, *, as_json: bool) -> int:
+def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json: bool) -> int:
     """Verify files, print what is found of each as it is found, and return the exit status."""
     standings, again = [], replayed_by(opa) if opa else None
+    try:
+        trust = trust_of(given.key, given.register, given.log_keys)
+    except (ReceiptsError, TrustError) as error:
+        sys.stderr.write(f"countersign: {error}\n")
+        return Standing.UNREAD
     for file in files:
-        try:
-            judged = judge(file, key, again)
-        except KeyFileError as error:
-            sys.stderr.write(f"countersign: {error}\n")
-            return Standing.UNREAD
+        judged = judge(file, trust, again)
         standings.append(judged.standing)
         if as_json:
             sys.stdout.write(f"{json.dumps(judged.document(), ensure_ascii=False)}\n")

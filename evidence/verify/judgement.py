@@ -11,6 +11,7 @@ from evidence.errors import UndecidedError
 from evidence.verify.material.contents import Contents
 from evidence.verify.opening import READ, SIGNED
 from evidence.verify.rules import Rule
+from evidence.verify.trust import Trust
 from evidence.verify.verify import LAST, VerificationError, VerificationReport, verify
 
 
@@ -66,10 +67,10 @@ class Judgement:
         return {**told, **about, "holds": False, "checks": None, "failed": failed}
 
 
-def judge(file: Path, key: Path, again: Rule[Contents] | None = None) -> Judgement:
+def judge(file: Path, trusted: Path | Trust, again: Rule[Contents] | None = None) -> Judgement:
     """Verify a file, by one rule more where it is given; raise `receipts.signing.KeyFileError` without a key."""
     try:
-        report = verify(file, key, again)
+        report = verify(file, trusted, again)
     except UndecidedError as error:
         return Judgement(file, _digest(file), error)
     except VerificationError as error:

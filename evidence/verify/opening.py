@@ -1,12 +1,13 @@
 """Steps 1 to 4 of the procedure: the file, its signature, the statement, and the members that it names."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from evidence import names
 from evidence.statement import PAYLOAD_TYPE, Statement, count, largest, predicate_type, sha256
 from evidence.verify.material.contents import BrokenError, Contents, parse
+from evidence.verify.trust import Trust
 from evidence.zipform import Unpacked, unpack
 from receipts.envelope import EnvelopeError, Opened, verify_envelope
 from receipts.signing import PublicKey
@@ -22,7 +23,7 @@ FIRST_RULES = {
     READ: "The file is there, is a regular file, and can be read.",
     FORM: "The file is a ZIP in the one form, within the limits.",
     SIGNED: "The envelope is no larger than a statement about the other members can be, in its form, and signed by the"
-    " key. Nothing of its payload is parsed before that.",
+    " key, or by one that the register vouches for. Nothing of its payload is parsed before that.",
     STATED: "The payload is a statement in its form; its counts are those of its subjects, and the key's id stands"
     " where its format has it.",
     MEMBERS: "The subjects are the other members: none missing, none extra, each with its SHA-256.",
@@ -49,19 +50,27 @@ def read_archive(stream: BinaryIO) -> Unpacked:
         raise BrokenError("", f"cannot be read: {error.strerror}") from error
 
 
-def open_envelope(archive: Unpacked, key: PublicKey) -> Opened:
-    """Step 2. What is too large for what it would have to say is not even looked at."""
+def open_envelope(archive: Unpacked, keys: Sequence[PublicKey]) -> tuple[Opened, PublicKey]:
+    """Step 2: the envelope, and who signed it. What is too large for what it has to say is not even looked at."""
     if names.STATEMENT not in archive.members:
         raise BrokenError(names.STATEMENT, "is not in the bundle")
     if len(archive.members[names.STATEMENT]) > largest(archive.members):
         raise BrokenError(names.STATEMENT, "is larger than a statement about the other members can be")
-    try:
-        opened = verify_envelope(archive.members[names.STATEMENT], key)
-    except EnvelopeError as error:
-        raise BrokenError(names.STATEMENT, str(error)) from error
+    opened, key = _verified(archive.members[names.STATEMENT], keys)
     if opened.payload_type != PAYLOAD_TYPE:
         raise BrokenError(names.STATEMENT, f"carries {opened.payload_type!r}, not {PAYLOAD_TYPE}")
-    return opened
+    return opened, key
+
+
+def _verified(envelope: bytes, keys: Sequence[PublicKey]) -> tuple[Opened, PublicKey]:
+    first = None
+    for key in keys:
+        try:
+            return verify_envelope(envelope, key), key
+        except EnvelopeError as error:
+            first = first or error
+    others = f", nor by one of the {len(keys) - 1} others that it vouches for" if len(keys) > 1 else ""
+    raise BrokenError(names.STATEMENT, f"{first}{others}")
 
 
 def read_statement(opened: Opened, key: PublicKey) -> Statement:
@@ -80,7 +89,7 @@ def read_statement(opened: Opened, key: PublicKey) -> Statement:
     return statement
 
 
-def match(archive: Unpacked, statement: Statement, key: PublicKey) -> Contents:
+def match(archive: Unpacked, statement: Statement, key: PublicKey, trust: Trust) -> Contents:
     """Step 4."""
     members = {name: data for name, data in archive.members.items() if name != names.STATEMENT}
     signed = {subject.name: subject.digest.sha256 for subject in statement.subject}
@@ -91,7 +100,7 @@ def match(archive: Unpacked, statement: Statement, key: PublicKey) -> Contents:
             raise BrokenError(name, "is in the bundle, and was not signed")
         if sha256(members[name]) != signed[name]:
             raise BrokenError(name, f"its SHA-256 is not the one that was signed, {signed[name]}")
-    return Contents(members, statement, key.key_id)
+    return Contents(members, statement, key.key_id, trust)
 
 
 def check_names(members: Iterable[str], version: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evidence import names
 from evidence.verify.acts import attempts, decisions, effects, order, policies, reads, record
-from evidence.verify.course import chain, leaves, outcome, runs, steps
+from evidence.verify.course import chain, leaves, logged, outcome, runs, steps
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people import approvals, authority, requests, votes, waits
@@ -73,8 +73,8 @@ STEPS = (
     Step(5, (chain.run_stated, chain.definition_digest), (), _run),
     Step(
         6,
-        (chain.unbroken, chain.of_format),
-        (chain.in_time, chain.ended, chain.run_as_leaves_tell, *leaves.RULES),
+        (chain.unbroken, chain.of_format, logged.counted_then),
+        (chain.in_time, chain.ended, chain.run_as_leaves_tell, *leaves.RULES, *logged.RULES),
         _chain,
     ),
     Step(

@@ -29,8 +29,8 @@ from evidence.verify.opening import (
 )
 from evidence.verify.procedure import STEPS
 from evidence.verify.rules import Rule, counted
+from evidence.verify.trust import Trust, trust_of
 from evidence.zipform import Unpacked, ZipFormError
-from receipts.signing import PublicKey, load_public
 
 T = TypeVar("T")
 LAST = 13
@@ -83,8 +83,10 @@ class VerificationReport:
     rules: tuple[Held, ...]
 
 
-def verify(path: Path, public_key_path: Path, again: Rule[Contents] | None = None) -> VerificationReport:
+def verify(path: Path, trusted: Path | Trust, again: Rule[Contents] | None = None) -> VerificationReport:
     """Verify a bundle, or raise VerificationError at the first thing that does not hold.
+
+    What is trusted is a public key's file, or more than that.
 
     1. The file is a ZIP in the one form that bundles have, within limits: see `evidence.zipform`.
     2. The statement's envelope is signed by the key, over exactly its payload and its type. Of one that is not, or that
@@ -107,8 +109,8 @@ def verify(path: Path, public_key_path: Path, again: Rule[Contents] | None = Non
     has passed, but for the envelope. A key that cannot be read raises `receipts.signing.KeyFileError`,
     and what rule 13 cannot decide `evidence.errors.UndecidedError`.
     """
-    key = load_public(public_key_path)
-    archive, contents = _opened(path, key)
+    trust = trusted if isinstance(trusted, Trust) else trust_of(trusted)
+    archive, contents = _opened(path, trust)
     passed, held = _first_steps(path, archive, contents)
     facts = None if contents.statement.predicate.builder_version == "1" else Facts(contents)
     predicate = contents.statement.predicate
@@ -124,24 +126,24 @@ def verify(path: Path, public_key_path: Path, again: Rule[Contents] | None = Non
         run_id=predicate.run_id,
         tenant=predicate.tenant,
         version=predicate.builder_version,
-        key_id=key.key_id,
+        key_id=contents.key_id,
         steps=tuple(passed),
         rules=tuple(held),
     )
 
 
-def _opened(path: Path, key: PublicKey) -> tuple[Unpacked, Contents]:
+def _opened(path: Path, trust: Trust) -> tuple[Unpacked, Contents]:
     """Steps 1 to 4: nothing but the envelope is read before they have passed."""
     with _at(1, READ):
         stream = open_file(path)
     with stream, _at(1, FORM):
         archive = read_archive(stream)
     with _at(2, SIGNED):
-        opened = open_envelope(archive, key)
+        opened, key = open_envelope(archive, trust.keys)
     with _at(3, STATED):
         statement = read_statement(opened, key)
     with _at(4, MEMBERS, statement.predicate):
-        contents = match(archive, statement, key)
+        contents = match(archive, statement, key, trust)
     with _at(4, NAMED, statement.predicate):
         check_names(contents.members, contents.version)
     return archive, contents

@@ -1,6 +1,5 @@
 """Reads and costs in format 2: each attempt has its record on the chain, and all that they tell adds up."""
 
-import base64
 import dataclasses
 import hashlib
 from collections.abc import Callable
@@ -10,13 +9,12 @@ from typing import Any
 import pytest
 
 from evidence.bundle.dossier import Dossier
-from evidence.statement import Predicate, make_statement
 from evidence.verify.verify import VerificationError, verify
-from evidence.zipform import pack, unpack
 from receipts import canonical
 from tests.unit.evidence_bends import drop, move
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_reads import GOT, TOLD, USAGE, looked, read
+from tests.unit.evidence_resealed import members_of, resealed
 from tests.unit.evidence_sample import Office, Story, story
 
 FIRST, SECOND, WRITE = "reads/00001-read-1.json", "reads/00002-read-2.json", "receipts/00002-r-3.json"
@@ -33,11 +31,6 @@ SUMS = {
 @pytest.fixture(scope="module")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
     return Office.in_folder(tmp_path_factory.mktemp("office"))
-
-
-def members_of(path: Path) -> dict[str, bytes]:
-    with path.open("rb") as stream:
-        return dict(unpack(stream).members)
 
 
 def failure(office: Office, path: Path) -> tuple[str, str, str]:
@@ -197,15 +190,6 @@ def test_what_is_told_of_reads_must_agree_with_the_chain(office: Office, name: s
     found = failure(office, office.seal(lie()))
     assert found[:2] == (rule, member), found
     assert found[2].startswith(what)
-
-
-def resealed(office: Office, path: Path, **change: bytes | None) -> Path:
-    """Write a bundle again with a member changed, added or (None) left out, as whoever holds the key can."""
-    members = members_of(path)
-    statement = canonical.loads(base64.b64decode(canonical.loads(members.pop("statement.dsse.json"))["payload"]))
-    members = {name: data for name, data in (members | change).items() if data is not None}
-    made = make_statement(members, Predicate.model_validate(statement["predicate"]))
-    return office.write(pack(members | {"statement.dsse.json": office.sign(made)}))
 
 
 def test_costs_are_the_sums_of_what_reads_and_receipts_tell(office: Office) -> None:

@@ -11,6 +11,7 @@ from evidence import names
 from evidence.errors import EvidenceError
 from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, RequirementRecord, RunRecord
 from evidence.statement import Statement
+from evidence.verify.trust import Trust
 from receipts import canonical
 from receipts.chain import Leaf
 from receipts.model import Receipt
@@ -42,11 +43,12 @@ def parse(model: type[Record], member: str, data: bytes) -> Record:
 
 @dataclass(frozen=True)
 class Contents:
-    """The members, whose bytes are those that the statement names, the statement, and the id of the key that signed."""
+    """The members, whose bytes are those that the statement names, the statement, the id of the key, and the trust."""
 
     members: Mapping[str, bytes]
     statement: Statement
     key_id: str
+    trust: Trust
 
     @property
     def version(self) -> int:

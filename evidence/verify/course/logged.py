@@ -1,0 +1,84 @@
+"""Rules about the log: the leaves stand in what was signed of it."""
+
+from evidence import names
+from evidence.inclusion import check_leaves, read_inclusion
+from evidence.verify.material.contents import BrokenError, Contents
+from evidence.verify.material.facts import Facts
+from evidence.verify.rules import counted, rule
+from receipts.chain import EVIDENCE_BEGUN
+from receipts.log.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint
+from receipts.log.errors import LogError
+from receipts.log.note import parse_note
+from receipts.register import RegisterError, check_signed_at
+
+
+@rule(
+    "key.counted",
+    "Where a register of keys is given, the last leaf's time is one at which the key that signed counted: from its"
+    " first day to its last, and before it was revoked.",
+)
+def counted_then(contents: Contents) -> str:
+    """Look the key up in the register."""
+    entry = contents.trust.entries.get(contents.key_id)
+    if entry is None:
+        return "no register"
+    try:
+        check_signed_at(entry, contents.leaves[-1].at)
+    except RegisterError as error:
+        raise BrokenError(names.STATEMENT, str(error)) from error
+    return f"from {entry.since}" + (f" until {entry.until}" if entry.until else "")
+
+
+@rule("key.begun", "`evidence.begun` names the key that signed, where it names one.")
+def begun_with(facts: Facts) -> str:
+    """Compare the key with the one that the last leaf names."""
+    leaf, key_id = facts.leaves[-1], facts.contents.key_id
+    if leaf.data.get("key_id", key_id) != key_id:
+        raise BrokenError(names.STATEMENT, f"is signed by {key_id}, and {EVIDENCE_BEGUN} names another key")
+    return key_id
+
+
+@rule(
+    "log.signed",
+    "`log/checkpoint.txt` is a checkpoint of the tenant's log. Where the log's key is given, it is there, and that key"
+    " signed it.",
+)
+def signed(facts: Facts) -> str:
+    """Read the checkpoint."""
+    checkpoint = _checkpoint(facts)
+    return f"{checkpoint.head.size} leaves" if checkpoint else "no log"
+
+
+@rule(
+    "log.inclusion",
+    "`log/inclusion.json` gives each leaf its place, in the order of the chain, and the leaves and its hashes give the"
+    " checkpoint's root.",
+)
+def included(facts: Facts) -> str:
+    """Derive the root anew."""
+    checkpoint = _checkpoint(facts)
+    if checkpoint is None:
+        if names.INCLUSION in facts.contents.members:
+            raise BrokenError(names.CHECKPOINT, "is not in the bundle")
+        return "no log"
+    try:
+        places, hashes = read_inclusion(facts.contents.member(names.INCLUSION))
+        check_leaves(facts.leaves, places, hashes, checkpoint.head)
+    except LogError as error:
+        raise BrokenError(names.INCLUSION, str(error)) from error
+    return counted(len(facts.leaves), "leaf", "leaves")
+
+
+def _checkpoint(facts: Facts) -> Checkpoint | None:
+    contents = facts.contents
+    log = contents.trust.log
+    if names.CHECKPOINT not in contents.members and log is None:
+        return None
+    try:
+        note = parse_note(contents.member(names.CHECKPOINT))
+        return open_checkpoint(note, log) if log else parse_checkpoint(note.text)
+    except LogError as error:
+        raise BrokenError(names.CHECKPOINT, str(error)) from error
+
+
+RULES = (begun_with, signed, included)

@@ -1,0 +1,47 @@
+"""Whom a verifier believes: the key that it was given, and what else it was given by somebody that it trusts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from evidence.errors import EvidenceError
+from receipts.log.checkpoint import LogKeys
+from receipts.log.keys import VerifierKey, parse_verifier_key
+from receipts.register import Entry, Register, believed, read_register
+from receipts.signing import PublicKey, load_public
+
+
+class TrustError(EvidenceError):
+    """What was given to be trusted cannot be used; the message says why."""
+
+
+@dataclass(frozen=True)
+class Trust:
+    """The key of evidence; the register, which says what of earlier keys; the keys of the log."""
+
+    key: PublicKey
+    register: Register | None = None
+    log: LogKeys | None = None
+
+    @cached_property
+    def entries(self) -> Mapping[str, Entry]:
+        """Return what is believed of keys, by id; nothing where there is no register. Raise RegisterError."""
+        return believed(self.register, self.key) if self.register else {}
+
+    @property
+    def keys(self) -> list[PublicKey]:
+        """Return the keys that may have signed, the one that was given first."""
+        return [self.key, *(one.key for one in self.entries.values() if one.id != self.key.key_id)]
+
+
+def trust_of(key: Path, register: Path | None = None, log_keys: tuple[str, ...] = ()) -> Trust:
+    """Read what is to be trusted; raise TrustError, or a ReceiptsError such as KeyFileError: what is wrong with it."""
+    try:
+        data = register.read_bytes() if register else None
+    except OSError as error:
+        raise TrustError(f"{register} cannot be read: {error.strerror}") from error
+    keys: tuple[VerifierKey, ...] = tuple(map(parse_verifier_key, log_keys))
+    trust = Trust(load_public(key), read_register(data) if data is not None else None, LogKeys(keys) if keys else None)
+    _ = trust.entries  # what is wrong with the register is said before any file is looked at
+    return trust

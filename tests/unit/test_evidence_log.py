@@ -1,0 +1,185 @@
+"""A bundle's leaves stand in the log that was signed, and its key counted when it was sealed; no less is believed."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from evidence.bundle.dossier import Dossier
+from evidence.inclusion import LogProof, Span
+from evidence.verify.trust import Trust, TrustError, trust_of
+from evidence.verify.verify import VerificationError, verify
+from receipts.log.checkpoint import LogKeys, sign_checkpoint
+from receipts.log.inclusion import prove_inclusion
+from receipts.log.range import EMPTY
+from receipts.register import Register, RegisterError, entry, revoked, succeeded, write_register
+from receipts.signing import SigningKey, load_public
+from tests.unit.evidence_bound import bound
+from tests.unit.evidence_resealed import resealed
+from tests.unit.evidence_sample import START, Office
+from tests.unit.log_sample import signer, vkey
+
+LOG, OTHER = signer("countersign/acme", 7), signer("countersign/acme", 8)
+BEFORE, BEHIND = [bytes([number]) * 32 for number in range(1, 6)], [bytes([9]) * 32]
+CHECKPOINT, INCLUSION = "log/checkpoint.txt", "log/inclusion.json"
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Office:
+    return Office.in_folder(tmp_path)
+
+
+def logged(change: Callable[[LogProof], LogProof] = lambda proof: proof) -> Dossier:
+    """Return the sample run in a log in which others' leaves stand around it, after a change of its proof."""
+    dossier = bound().dossier()
+    hashes = [bytes.fromhex(leaf["hash"]) for leaf in dossier.leaves]
+    split = 3
+    growth = EMPTY.append([*BEFORE[:2], *hashes[:split], *BEFORE[2:], *hashes[split:], *BEHIND])
+    nodes = {(node.level, node.index): node.hash for node in growth.nodes}
+    places = [Span(first_seq=1, count=split, first_index=2)]
+    places += [Span(first_seq=split + 1, count=len(hashes) - split, first_index=5 + split)]
+    indices = [span.first_index + step for span in places for step in range(span.count)]
+    head = growth.range.head()
+    proof = prove_inclusion(lambda level, index: nodes[level, index], indices, head.size)
+    note = bytes(sign_checkpoint(LOG, head)).decode()
+    return replace(dossier, log=change(LogProof(note, places, proof)))
+
+
+def trusted(office: Office, *log: object) -> Trust:
+    keys = LogKeys(tuple(map(vkey, log))) if log else None  # type: ignore[arg-type]
+    return Trust(load_public(office.public), log=keys)
+
+
+def broken(office: Office, dossier: Dossier, trust: Trust | None = None) -> tuple[str, str]:
+    with pytest.raises(VerificationError) as error:
+        verify(office.seal(dossier), trust or trusted(office))
+    return error.value.rule, error.value.member
+
+
+def test_leaves_that_stand_in_the_log_hold(office: Office) -> None:
+    for trust in (trusted(office), trusted(office, LOG), trusted(office, OTHER, LOG)):
+        report = verify(office.seal(logged()), trust)
+        assert {held.rule: held.found for held in report.rules}["log.inclusion"] == "22 leaves"
+
+
+def test_where_the_logs_key_is_given_the_bundle_must_stand_in_it(office: Office) -> None:
+    assert broken(office, bound().dossier(), trusted(office, LOG)) == ("log.signed", CHECKPOINT)
+    assert broken(office, logged(), trusted(office, OTHER)) == ("log.signed", CHECKPOINT)
+
+
+def test_a_checkpoint_of_another_log_does_not_count(office: Office) -> None:
+    assert broken(office, logged(), trusted(office, signer("countersign/other", 7))) == ("log.signed", CHECKPOINT)
+
+
+def _forged(proof: LogProof) -> LogProof:
+    return replace(proof, checkpoint=proof.checkpoint.replace("\n28\n", "\n29\n", 1))
+
+
+LIES: dict[str, tuple[tuple[str, str], Callable[[LogProof], LogProof]]] = {
+    "no note": (("log.signed", CHECKPOINT), lambda proof: replace(proof, checkpoint="no note")),
+    "a hash": (
+        ("log.inclusion", INCLUSION),
+        lambda proof: replace(proof, hashes=[bytes(32), *proof.hashes[1:]]),
+    ),
+    "a hash fewer": (("log.inclusion", INCLUSION), lambda proof: replace(proof, hashes=proof.hashes[1:])),
+    "another place": (
+        ("log.inclusion", INCLUSION),
+        lambda proof: replace(proof, places=[proof.places[0], proof.places[1].model_copy(update={"first_index": 7})]),
+    ),
+    "a leaf without a place": (("log.inclusion", INCLUSION), lambda proof: replace(proof, places=proof.places[:1])),
+    "leaves out of order": (("log.inclusion", INCLUSION), lambda proof: replace(proof, places=proof.places[::-1])),
+    "two leaves in one place": (
+        ("log.inclusion", INCLUSION),
+        lambda proof: replace(proof, places=[proof.places[0], proof.places[1].model_copy(update={"first_index": 4})]),
+    ),
+    "more leaves than there are": (
+        ("log.inclusion", INCLUSION),
+        lambda proof: replace(proof, places=[*proof.places, Span(first_seq=23, count=1, first_index=28)]),
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
+def test_another_place_in_the_log_is_not_believed(
+    office: Office, lie: tuple[tuple[str, str], Callable[[LogProof], LogProof]]
+) -> None:
+    said, change = lie
+    assert broken(office, logged(change)) == said
+
+
+def test_a_checkpoint_that_was_changed_is_not_signed(office: Office) -> None:
+    assert broken(office, logged(_forged), trusted(office, LOG)) == ("log.signed", CHECKPOINT)
+
+
+def test_a_proof_without_its_checkpoint_does_not_hold(office: Office) -> None:
+    path = resealed(office, office.seal(logged()), **{CHECKPOINT: None})
+    with pytest.raises(VerificationError, match=r"log\.inclusion"):
+        verify(path, office.public)
+
+
+# The key: the sample is sealed ten minutes after START.
+
+DAY = timedelta(days=1)
+NEXT = SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([3]) * 32))
+
+
+def _trust(office: Office, since: timedelta, until: timedelta, gone: timedelta | None = None) -> Trust:
+    """Return the trust of somebody who has the next key and a register in which the office's key counted then."""
+    keys = succeeded([entry(office.key.public, START + since)], NEXT, START + until)
+    if gone is not None:
+        keys = revoked(keys, office.key.public.key_id, NEXT, START + gone, "the machine was stolen")
+    return Trust(NEXT.public, register=Register(keys=keys))
+
+
+def test_who_has_a_later_key_and_the_register_can_verify_what_an_earlier_one_signed(office: Office) -> None:
+    path = office.seal(bound().dossier())
+    assert verify(path, _trust(office, -DAY, DAY)).key_id == office.key.public.key_id
+    with pytest.raises(VerificationError, match=r"statement\.signed"):
+        verify(path, Trust(NEXT.public))
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "gone", "said"),
+    [
+        (DAY, 2 * DAY, None, "signed only from"),
+        (-2 * DAY, -DAY, None, "signed until"),
+        (-DAY, DAY, timedelta(minutes=10), "was revoked at"),
+    ],
+    ids=["too early", "too late", "revoked"],
+)
+def test_a_key_signs_only_while_it_counts(
+    office: Office, since: timedelta, until: timedelta, gone: timedelta | None, said: str
+) -> None:
+    with pytest.raises(VerificationError, match=said) as error:
+        verify(office.seal(bound().dossier()), _trust(office, since, until, gone))
+    assert error.value.rule == "key.counted"
+
+
+def test_what_was_sealed_before_its_key_was_revoked_still_holds(office: Office) -> None:
+    verify(office.seal(bound().dossier()), _trust(office, -DAY, DAY, timedelta(minutes=11)))
+
+
+def test_a_key_that_nobody_vouches_for_signs_nothing(office: Office) -> None:
+    trust = replace(_trust(office, -DAY, DAY), register=Register(keys=[entry(NEXT.public, START)]))
+    with pytest.raises(VerificationError, match=r"statement\.signed"):
+        verify(office.seal(bound().dossier()), trust)
+
+
+def test_the_key_that_signed_is_the_one_with_which_the_sealing_began(office: Office) -> None:
+    told = bound()
+    told.events[-1][1]["key_id"] = "0" * 64
+    assert broken(office, told.dossier()) == ("key.begun", "statement.dsse.json")
+    told.events[-1][1]["key_id"] = office.key.public.key_id
+    verify(office.seal(told.dossier()), office.public)
+
+
+def test_a_register_that_cannot_be_used_is_refused_before_anything_is_read(office: Office, tmp_path: Path) -> None:
+    register = tmp_path / "keys.json"
+    with pytest.raises(TrustError, match=r"keys\.json cannot be read"):
+        trust_of(office.public, register)
+    register.write_bytes(write_register([entry(NEXT.public, START)]))
+    with pytest.raises(RegisterError, match="does not have the key that is trusted"):
+        trust_of(office.public, register)
