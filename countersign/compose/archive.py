@@ -1,5 +1,6 @@
 """Where evidence is kept, as the settings name it."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from countersign.config.settings import Settings
@@ -44,7 +45,8 @@ def make_sealer(settings: Settings, engine: Engine) -> Sealer:
 def make_notary(settings: Settings, engine: Engine) -> Notary:
     """Return the worker's job that signs and publishes the audit log. Raise KeyFileError."""
     signer = NoteSigner(settings.origin, load_or_create(settings.log_key_path))
-    return Notary(LogDesk(engine), make_archive(settings, engine.clock), signer, f"log/{settings.tenant}/")
+    every = timedelta(seconds=settings.checkpoint_seconds)
+    return Notary(LogDesk(engine), make_archive(settings, engine.clock), signer, f"log/{settings.tenant}/", every)
 
 
 def make_s3(settings: Settings) -> "S3Client":

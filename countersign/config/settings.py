@@ -153,6 +153,9 @@ class Settings(BaseSettings):
     signing_key: Path | None = Field(None, description="Ed25519 key of evidence; HOME/keys/evidence.pem if not set")
 
     log_key: Path | None = Field(None, description="Ed25519 key of the audit log; HOME/keys/log.pem if not set")
+    checkpoint_seconds: float = Field(
+        60.0, ge=1, le=3600, description="how often the audit log is signed while it grows"
+    )
     log_origin: str | None = Field(
         None,
         pattern=r"^[^\s+]{1,200}$",

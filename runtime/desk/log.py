@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypeVar
 
 from receipts.log.errors import TileError
@@ -22,9 +22,6 @@ from runtime.store.log.checkpoints import Places, Signed
 __all__ = ["LogChangedError", "LogDesk", "NotInLogError", "Places", "Signed"]
 
 T = TypeVar("T")
-
-LEASE = timedelta(minutes=2)
-"""How long the one who signs and publishes may take; one that is lost meanwhile leaves it to others after that."""
 
 
 class LogChangedError(Exception):
@@ -59,7 +56,7 @@ class LogDesk:
         """Give whether the caller signs and publishes in the block; where that fails, the lease runs out."""
         tenant = self.engine.tenant
         async with self.engine.pool.connection() as conn:
-            mine = await checkpoints.take_lease(conn, tenant, LEASE)
+            mine = await checkpoints.take_lease(conn, tenant, self.engine.timing.lease)
         yield mine
         if mine:
             async with self.engine.pool.connection() as conn:

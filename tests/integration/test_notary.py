@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from evidence.archive.local import LocalArchive
-from evidence.notary import EVERY, Notary
+from evidence.notary import Notary
 from receipts.log.checkpoint import Checkpoint, LogKeys, open_checkpoint
 from receipts.log.hashes import TreeHead, hash_leaf
 from receipts.log.keys import Algorithm, NoteSigner
@@ -94,7 +94,7 @@ async def test_a_log_is_signed_once_a_minute_while_it_grows(office: Office) -> N
     assert await office.notary() == 1
     await office.grow()
     assert await office.notary() == 0
-    office.bench.clock.move(seconds=EVERY.total_seconds())
+    office.bench.clock.move(seconds=office.notary.every.total_seconds())
     assert await office.notary() == 1
     office.bench.clock.move(minutes=10)
     assert await office.notary() == 0, "it has not grown"

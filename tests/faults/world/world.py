@@ -229,6 +229,7 @@ class World:
             "caller_burst": 10_000,
             "lease_seconds": LEASE_SECONDS,
             "sweep_seconds": 0.5,
+            "checkpoint_seconds": 1.0,
             "log_level": "warning",
             "log_format": "text",
             "concurrency": 16,
