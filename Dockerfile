@@ -18,6 +18,7 @@ COPY receipts receipts
 COPY rego rego
 COPY runtime runtime
 COPY sandbox sandbox
+COPY witness witness
 RUN pip install --no-input --no-deps --no-build-isolation --no-index --editable . && python -m compileall -q .
 
 # Volumes take over the owner of the folder that they are mounted on.

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import socket
 import sys
 import threading
 from collections.abc import Callable, Coroutine
@@ -40,6 +41,18 @@ class Patience:
 
     stop: float = 15.0
     cut_off: float = 60.0
+
+
+def listen(host: str, port: int, remedy: str) -> socket.socket:
+    """Return a socket that listens there, or raise ServeError, which ends with what to do."""
+    try:
+        listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        why = os.strerror(error.errno or 0)
+        raise ServeError(f"cannot listen on {host} port {port}: {why}; {remedy}") from error
+    # Connections inherit it. Without it an answer in two pieces waits 40 ms, for asyncio does not know this for TCP.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 async def run_parts(parts: list[Part], stop: asyncio.Event, patience: Patience) -> None:

@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import os
 import signal
-import socket
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 import psycopg
@@ -15,7 +13,7 @@ from countersign.checks.readiness import Readiness
 from countersign.compose.archive import make_notary, make_sealer
 from countersign.compose.system import Role, System, compose, prepare
 from countersign.config.settings import START_HEADER, Settings
-from countersign.parts import Part, Patience, ServeError, end_soon, run_parts
+from countersign.parts import Part, Patience, ServeError, end_soon, listen, run_parts
 from edge.app import Api, build_edge
 from edge.buckets import Rate
 from edge.server import Limits, Server
@@ -85,7 +83,7 @@ def _http(system: System) -> Part:
     app = make_edge(system, Readiness(system, system.bot.health if system.bot is not None else list))
     headers = [(START_HEADER, settings.start)] if settings.start else []
     server = Server(app, Limits(settings.http_connections, settings.request_seconds), headers)
-    listener = _listen(settings.host, settings.port)
+    listener = listen(settings.host, settings.port, "name others with COUNTERSIGN_HOST and COUNTERSIGN_PORT")
     log.info("listening on %s port %s", *listener.getsockname()[:2])
     return Part("http", lambda: server.serve([listener]), lambda: setattr(server, "should_exit", True))
 
@@ -102,13 +100,3 @@ def make_edge(system: System, ready: Readiness) -> FastAPI:
         api=Api(desk, secrets, rate) if Role.EDGE in system.roles else None,
         slack=hears.asgi if hears is not None else None,
     )
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except OSError as error:
-        why = os.strerror(error.errno or 0)
-        raise ServeError(
-            f"cannot listen on {host} port {port}: {why}; name others with COUNTERSIGN_HOST and COUNTERSIGN_PORT"
-        ) from error

@@ -29,7 +29,7 @@ from countersign.config.settings import ROOT
 from countersign.embedded.children import Child
 
 PROGRAM = "countersign"
-PACKAGES = (PROGRAM, "bot", "edge", "evidence", "runtime", "policy", "receipts")
+PACKAGES = (PROGRAM, "bot", "edge", "evidence", "runtime", "policy", "receipts", "witness")
 OWN = ("COUNTERSIGN_", "PYTEST_")
 """How the variables begin that may differ from one program to the next."""
 ROOM = 1 << 18

@@ -16,9 +16,10 @@ from countersign.cli.letters import letters
 from countersign.cli.listings import effects, runs, waits
 from countersign.cli.log import log
 from countersign.cli.people import people
+from countersign.cli.witness import witness
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (up, demo, case, cancel, retry):
+for command in (up, demo, case, cancel, retry, witness):
     app.command()(command)
 app.add_typer(evidence, name="evidence")
 app.add_typer(runs, name="runs")
@@ -58,6 +59,7 @@ def main() -> None:
     from policy.text import PolicyError
     from receipts.errors import ReceiptsError
     from runtime.definitions.problems import DefinitionError
+    from witness.errors import WitnessError
 
     try:
         app()
@@ -69,6 +71,7 @@ def main() -> None:
         SetUpError,
         DefinitionError,
         EdgeError,
+        WitnessError,
     ) as error:
         sys.stderr.write(f"countersign: {error}\n")
         raise SystemExit(1) from None

@@ -21,7 +21,7 @@ def played(installed: Installed) -> tuple[subprocess.CompletedProcess[str], Path
 def test_the_wheel_holds_everything_that_runs(installed: Installed) -> None:
     with zipfile.ZipFile(installed.wheel) as wheel:
         inside = set(wheel.namelist())
-    folders = ("bot", "countersign", "edge", "evidence", "policy", "receipts", "rego", "runtime", "sandbox")
+    folders = ("bot", "countersign", "edge", "evidence", "policy", "receipts", "rego", "runtime", "sandbox", "witness")
     files = [file for folder in folders for file in (ROOT / folder).rglob("*") if file.suffix in DATA]
     expected = {file.relative_to(ROOT).as_posix() for file in files}
     packs = [file for file in (ROOT / "packs").rglob("*") if file.suffix in DATA]

@@ -1,12 +1,13 @@
 """The parts of a process end together, within a bound, and what ended by itself is named."""
 
 import asyncio
+import socket
 from contextlib import suppress
 
 import pytest
 
 from countersign.config.logs import formatter
-from countersign.parts import Part, Patience, ServeError, run_parts
+from countersign.parts import Part, Patience, ServeError, listen, run_parts
 from tests.patience import MINUTE
 
 CANARY = "canary-c40e"
@@ -86,3 +87,19 @@ async def test_what_hangs_at_the_end_is_named_and_left() -> None:
     with pytest.raises(ServeError, match=r"hanging did not come to an end within 0\.05 s and was left"):
         await run_parts([Part("hanging", hangs)], stop, Patience(stop=SOON, cut_off=MINUTE))
     never.set()
+
+
+def test_connections_send_an_answer_at_once_although_it_is_in_two_pieces() -> None:
+    with (
+        listen("127.0.0.1", 0, "name another") as listener,
+        socket.create_connection(listener.getsockname()),
+        listener.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_port_that_cannot_be_had_is_refused_with_the_remedy() -> None:
+    with listen("127.0.0.1", 0, "name another") as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(ServeError, match=f"cannot listen on 127.0.0.1 port {port}: Address already in use; name"):
+            listen("127.0.0.1", port, "name another with --listen")

@@ -141,14 +141,24 @@ def _make(server: Server, cache: Path, report: Report, context: ssl.SSLContext |
 
 
 def _build(server: Server, cache: Path, report: Report) -> Path:
-    """Build the module with Go, apart, and move the program into the cache when it is whole."""
+    """Build the module with Go, and move the program into the cache when it is whole."""
+    return go_install(f"{server.module}@{server.version}", cache / server.cache_names[0], server.build_time, report)
+
+
+def go_install(package: str, target: Path, build_time: str, report: Report) -> Path:
+    """Build a package at a version (`path/name@v1.2.3`) with Go, apart, and move it to `target` when it is whole.
+
+    Raise SetUpError where Go is missing or fails. Go checks what it fetches against its public database of sums.
+    """
+    path, _, version = package.partition("@")
+    name = path.rpartition("/")[2]
     go = shutil.which("go")
     if not go:
         raise SetUpError("Go is not installed")
-    report(f"Building {server.name} {server.version} with Go; this takes about {server.build_time}, once per machine")
-    with tempfile.TemporaryDirectory(dir=cache, prefix=f".{server.name}-") as folder:
+    report(f"Building {name} {version} with Go; this takes about {build_time}, once per machine")
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{name}-") as folder:
         finished = run_watched(
-            [go, "install", "-v", "-trimpath", f"{server.module}@{server.version}"],
+            [go, "install", "-v", "-trimpath", package],
             progress=_packages_built,
             report=report,
             env={**os.environ, "GOBIN": folder, "CGO_ENABLED": "0"},
@@ -157,7 +167,7 @@ def _build(server: Server, cache: Path, report: Report) -> Path:
         if finished.code:
             report(finished.last_words())
             raise SetUpError(f"go install failed with exit status {finished.code}")
-        return (Path(folder) / server.name).replace(cache / server.cache_names[0])
+        return (Path(folder) / name).replace(target)
 
 
 def _packages_built(output: str) -> str:
