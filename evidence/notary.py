@@ -6,12 +6,13 @@ What is signed extends what was signed before, or nothing is. What is published 
 import asyncio
 import hashlib
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from evidence.archive.archive import Archive, ArchiveError
 from evidence.errors import EvidenceError
 from evidence.inclusion import LogProof, Span
+from evidence.witnesses import Witnesses
 from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.errors import LogError
 from receipts.log.keys import NoteSigner
@@ -33,6 +34,7 @@ class Notary:
     signer: NoteSigner
     folder: str
     every: timedelta = timedelta(minutes=1)
+    witnesses: Witnesses = field(default_factory=lambda: Witnesses({}))
 
     async def __call__(self) -> int:
         """Sign and publish what there is; return how many checkpoints were published."""
@@ -91,7 +93,10 @@ class Notary:
             return newest
         if newest is not None:
             await self.desk.check_growth(newest.head, head)
-        return await self.desk.keep(head, bytes(sign_checkpoint(self.signer, head)).decode())
+        note = sign_checkpoint(self.signer, head)
+        old = newest.head.size if newest else 0
+        cosigned = await self.witnesses.cosigned(note, head.size, old, lambda known: self.desk.growth(known, head.size))
+        return await self.desk.keep(head, bytes(cosigned).decode())
 
     async def _publish(self, signed: Signed) -> None:
         before = await self.desk.newest(published=True)

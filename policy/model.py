@@ -3,12 +3,14 @@
 import unicodedata
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 LONGEST_TEXT = 2_000
 MOST_ITEMS = 100
+LONGEST_NAMES = 20_000
+"""Bytes of all groups, people and codes of an answer together: they stand in one leaf of the audit log."""
 MOST_SIGNATURES = 1_000
 MOST_GROUPS_EACH = 8
 """Groups of which each may have to sign: Rego looks at every subset of them."""
@@ -131,6 +133,14 @@ class Answer(Strict):
     requirement: Requirement | None
     reasons: list[Reason] = Field(max_length=MOST_ITEMS)
     obligations: Texts
+
+    @model_validator(mode="after")
+    def _fits_a_leaf(self) -> Self:
+        asked = self.requirement
+        names = [*asked.groups, *asked.exclude, *asked.escalate_to] if asked else []
+        if sum(len(name.encode()) for name in (*names, *(reason.code for reason in self.reasons))) > LONGEST_NAMES:
+            raise ValueError(f"its groups, people and codes have more than {LONGEST_NAMES} bytes")
+        return self
 
 
 class Verdict(Strict):

@@ -19,6 +19,9 @@ from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp, 
 
 LEAF_PREFIX = b"\x00"
 
+MAX_LEAF = 2**16 - 1
+"""Bytes of a leaf: what an entry of a log may have (c2sp.org/tlog-tiles)."""
+
 EVIDENCE_FORMAT = 2
 """How much a run's leaves tell, as its first one says; 1 where it says nothing. Since 2 they bind what people saw and
 said, and all that `run.json` says follows from them."""
@@ -117,6 +120,8 @@ def next_leaf(
         "data": dict(data),
     }
     hashed = canonical.dumps(body)
+    if len(hashed) > MAX_LEAF:
+        raise ChainError(f"a leaf of {event} has {len(hashed)} bytes, and may have {MAX_LEAF}")
     leaf = Leaf.model_validate(body | {"hash": _hash(hashed), "actor": actor, "correlation": correlation})
     said, _, _ = hashed.rpartition(b',"prev_hash":')  # behind it stand run_id and seq alone
     return Written(leaf, said + b"}")

@@ -50,6 +50,8 @@ def verify(
         list[str] | None,
         typer.Option(help="A key of the audit log (vkey): the bundle must stand in the log that it signed."),
     ] = None,
+    witness: Annotated[list[str] | None, typer.Option(help="The key of a witness of the log (vkey).")] = None,
+    witnesses: Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")] = None,
     *,
     replay: Annotated[bool, typer.Option("--replay", help="Ask OPA again, with the bundle's own policies.")] = False,
     as_json: AsJsonLines = False,
@@ -61,5 +63,6 @@ def verify(
     """
     from countersign.cli.verify import Given, find_opa, verify_all
 
-    given = Given(key, keys, tuple(log_key or ()))
+    known = witness or []
+    given = Given(key, keys, log_key or [], known, len(known) if witnesses is None else witnesses)
     raise typer.Exit(verify_all(files, given, find_opa() if replay else None, as_json=as_json))

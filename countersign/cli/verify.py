@@ -19,11 +19,13 @@ from receipts.errors import ReceiptsError
 
 @dataclass(frozen=True)
 class Given:
-    """What an auditor gives: the key, a register of earlier keys, and the log's keys as text (vkey)."""
+    """What an auditor gives: the key, a register of earlier keys, keys of the log and of its witnesses (vkey)."""
 
     key: Path
     register: Path | None = None
-    log_keys: tuple[str, ...] = ()
+    log_keys: Sequence[str] = ()
+    witnesses: Sequence[str] = ()
+    needed: int = 0
 
 
 class NoOpaError(CountersignError):
@@ -45,7 +47,7 @@ def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json:
     """Verify files, print what is found of each as it is found, and return the exit status."""
     standings, again = [], replayed_by(opa) if opa else None
     try:
-        trust = trust_of(given.key, given.register, given.log_keys)
+        trust = trust_of(given.key, given.register, given.log_keys, given.witnesses, given.needed)
     except (ReceiptsError, TrustError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return Standing.UNREAD

@@ -10,7 +10,8 @@ from evidence.archive.retention import Retention
 from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
 from evidence.notary import Notary
-from receipts.log.keys import NoteSigner
+from evidence.witnesses import Witnesses
+from receipts.log.keys import NoteSigner, parse_verifier_key
 from receipts.signing import load_or_create
 from runtime.clock import Clock
 from runtime.desk.evidence import EvidenceDesk
@@ -43,10 +44,17 @@ def make_sealer(settings: Settings, engine: Engine) -> Sealer:
 
 
 def make_notary(settings: Settings, engine: Engine) -> Notary:
-    """Return the worker's job that signs and publishes the audit log. Raise KeyFileError."""
-    signer = NoteSigner(settings.origin, load_or_create(settings.log_key_path))
-    every = timedelta(seconds=settings.checkpoint_seconds)
-    return Notary(LogDesk(engine), make_archive(settings, engine.clock), signer, f"log/{settings.tenant}/", every)
+    """Return the worker's job that signs and publishes the audit log. Raise KeyFileError, or NoteError of a witness."""
+    return Notary(
+        desk=LogDesk(engine),
+        archive=make_archive(settings, engine.clock),
+        signer=NoteSigner(settings.origin, load_or_create(settings.log_key_path)),
+        folder=f"log/{settings.tenant}/",
+        every=timedelta(seconds=settings.checkpoint_seconds),
+        witnesses=Witnesses(
+            {parse_verifier_key(key): url for key, url in settings.witnesses.items()}, settings.witnesses_needed
+        ),
+    )
 
 
 def make_s3(settings: Settings) -> "S3Client":

@@ -156,6 +156,8 @@ class Settings(BaseSettings):
     checkpoint_seconds: float = Field(
         60.0, ge=1, le=3600, description="how often the audit log is signed while it grows"
     )
+    witnesses: dict[str, str] = Field({}, description="who cosigns the audit log: base URL by key (vkey)")
+    witnesses_needed: int = Field(0, ge=0, le=100, description="how many of them must, or nothing is sealed")
     log_origin: str | None = Field(
         None,
         pattern=r"^[^\s+]{1,200}$",
@@ -191,6 +193,12 @@ class Settings(BaseSettings):
         """Read what is given, the environment, and files of secrets, of which an empty one is not set either."""
         folder = getattr(file_secret_settings, "secrets_dir", None)
         return init_settings, env_settings, _SecretFiles(settings_cls, folder)
+
+    @model_validator(mode="after")
+    def _enough_witnesses(self) -> Self:
+        if self.witnesses_needed > len(self.witnesses):
+            raise ValueError("COUNTERSIGN_WITNESSES_NEEDED: there are fewer COUNTERSIGN_WITNESSES")
+        return self
 
     @model_validator(mode="after")
     def _whole_key(self) -> Self:

@@ -1,6 +1,6 @@
 """Whom a verifier believes: the key that it was given, and what else it was given by somebody that it trusts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,11 +18,16 @@ class TrustError(EvidenceError):
 
 @dataclass(frozen=True)
 class Trust:
-    """The key of evidence; the register, which says what of earlier keys; the keys of the log."""
+    """The key of evidence; the register, which says what of earlier keys; the keys of the log; its witnesses.
+
+    So many of the witnesses must have cosigned the checkpoint as `witnessed` says.
+    """
 
     key: PublicKey
     register: Register | None = None
     log: LogKeys | None = None
+    witnesses: tuple[VerifierKey, ...] = ()
+    witnessed: int = 0
 
     @cached_property
     def entries(self) -> Mapping[str, Entry]:
@@ -35,13 +40,29 @@ class Trust:
         return [self.key, *(one.key for one in self.entries.values() if one.id != self.key.key_id)]
 
 
-def trust_of(key: Path, register: Path | None = None, log_keys: tuple[str, ...] = ()) -> Trust:
+def trust_of(
+    key: Path,
+    register: Path | None = None,
+    log_keys: Sequence[str] = (),
+    witnesses: Sequence[str] = (),
+    needed: int = 0,
+) -> Trust:
     """Read what is to be trusted; raise TrustError, or a ReceiptsError such as KeyFileError: what is wrong with it."""
     try:
         data = register.read_bytes() if register else None
     except OSError as error:
         raise TrustError(f"{register} cannot be read: {error.strerror}") from error
-    keys: tuple[VerifierKey, ...] = tuple(map(parse_verifier_key, log_keys))
-    trust = Trust(load_public(key), read_register(data) if data is not None else None, LogKeys(keys) if keys else None)
+    if needed > len(witnesses):
+        raise TrustError(f"{needed} witnesses cannot have cosigned: {len(witnesses)} are given")
+    if witnesses and not log_keys:
+        raise TrustError("witnesses say something about a log whose key is given, and none is")
+    keys = tuple(map(parse_verifier_key, log_keys))
+    trust = Trust(
+        key=load_public(key),
+        register=None if data is None else read_register(data),
+        log=LogKeys(keys) if keys else None,
+        witnesses=tuple(map(parse_verifier_key, witnesses)),
+        witnessed=needed,
+    )
     _ = trust.entries  # what is wrong with the register is said before any file is looked at
     return trust

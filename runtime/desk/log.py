@@ -117,8 +117,11 @@ class LogDesk:
 
     async def check_growth(self, old: TreeHead, new: TreeHead) -> None:
         """Raise ProofError unless the log, as the tables have it, has grown from the old one to the new."""
-        path = await self._from_tiles(new.size, lambda node: consistency_proof(node, old.size, new.size))
-        verify_consistency(old, new, path)
+        verify_consistency(old, new, await self.growth(old.size, new.size))
+
+    async def growth(self, old: int, new: int) -> list[bytes]:
+        """Return the proof that the log of the new size is the old one, grown."""
+        return await self._from_tiles(new, lambda node: consistency_proof(node, old, new))
 
     async def data(self, place: Tile | EntryBundle) -> bytes:
         """Return what stands at a place of the log; raise LogChangedError where it is not there."""

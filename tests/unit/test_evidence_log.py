@@ -14,13 +14,14 @@ from evidence.verify.trust import Trust, TrustError, trust_of
 from evidence.verify.verify import VerificationError, verify
 from receipts.log.checkpoint import LogKeys, sign_checkpoint
 from receipts.log.inclusion import prove_inclusion
+from receipts.log.note import parse_note
 from receipts.log.range import EMPTY
 from receipts.register import Register, RegisterError, entry, revoked, succeeded, write_register
 from receipts.signing import SigningKey, load_public
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_resealed import resealed
 from tests.unit.evidence_sample import START, Office
-from tests.unit.log_sample import signer, vkey
+from tests.unit.log_sample import signer, vkey, witness_key
 
 LOG, OTHER = signer("countersign/acme", 7), signer("countersign/acme", 8)
 BEFORE, BEHIND = [bytes([number]) * 32 for number in range(1, 6)], [bytes([9]) * 32]
@@ -118,6 +119,32 @@ def test_a_proof_without_its_checkpoint_does_not_hold(office: Office) -> None:
     path = resealed(office, office.seal(logged()), **{CHECKPOINT: None})
     with pytest.raises(VerificationError, match=r"log\.inclusion"):
         verify(path, office.public)
+
+
+WATCH = signer("witness.example/w1", 9)
+
+
+def _watched(proof: LogProof) -> LogProof:
+    """Return the proof with its checkpoint cosigned."""
+    note = parse_note(proof.checkpoint.encode())
+    return replace(proof, checkpoint=bytes(note.signed_by(WATCH.cosign(note.text, 1_767_603_600))).decode())
+
+
+def test_as_many_witnesses_as_are_asked_for_must_have_cosigned(office: Office) -> None:
+    trust = replace(trusted(office, LOG), witnesses=(witness_key(WATCH),), witnessed=1)
+    verify(office.seal(logged(_watched)), trust)
+    assert broken(office, logged(), trust) == ("log.witnessed", CHECKPOINT)
+    verify(office.seal(logged()), replace(trust, witnessed=0))
+    other = replace(trust, witnesses=(witness_key(signer("witness.example/w1", 10)),))
+    assert broken(office, logged(_watched), other) == ("log.witnessed", CHECKPOINT)
+
+
+def test_witnesses_are_asked_for_only_with_the_logs_key_and_no_more_than_are_known(office: Office) -> None:
+    watch = str(witness_key(WATCH))
+    with pytest.raises(TrustError, match="a log whose key is given"):
+        trust_of(office.public, witnesses=[watch])
+    with pytest.raises(TrustError, match="2 witnesses cannot have cosigned: 1 are given"):
+        trust_of(office.public, None, [str(vkey(LOG))], [watch], 2)
 
 
 # The key: the sample is sealed ten minutes after START.

@@ -123,6 +123,8 @@ def test_each_missing_member_of_the_requirement_is_unavailable_and_named(member:
         (("result", "0", "requirement", "escalate_to"), ["\x7f"]),
         (("result", "0", "requirement"), {**REQUIREMENT, "all_groups": True, "groups": list("abcdefghi")}),
         (("result", "0", "reasons"), [{"code": "a.b", "msg": "x" * 2001}]),
+        (("result", "0", "reasons"), [{"code": "é" * 1001, "msg": "x"}] * 10),
+        (("result", "0", "requirement", "exclude"), [f"{n:02}" + "x" * 300 for n in range(70)]),
         (("result", "0", "reasons"), [{"code": "a.b", "msg": "nul \x00"}]),
         (("result", "0", "reasons"), [{"code": "a\x85b", "msg": "x"}]),
         (("result", "0", "reasons"), [{"code": "a.b", "msg": "x"}] * 101),

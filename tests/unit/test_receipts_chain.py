@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from receipts import canonical
-from receipts.chain import GENESIS, Actor, ChainError, Correlation, Head, Leaf, in_place, next_leaf, verify_chain
+from receipts.chain import (
+    GENESIS,
+    MAX_LEAF,
+    Actor,
+    ChainError,
+    Correlation,
+    Head,
+    Leaf,
+    in_place,
+    next_leaf,
+    verify_chain,
+)
 
 START = datetime(2026, 1, 31, 9, tzinfo=UTC)
 SYSTEM = Actor(id="worker-1", kind="system")
@@ -165,3 +176,16 @@ def test_event_must_be_a_dotted_name(event: str) -> None:
 def test_data_without_canonical_form_makes_no_leaf() -> None:
     with pytest.raises(canonical.CanonicalError, match="/data/x"):
         leaf_after(GENESIS, x=float("nan"))
+
+
+def test_a_leaf_that_no_log_could_hold_is_not_made() -> None:
+    def made(size: int) -> Leaf:
+        data = {"text": "x" * size}
+        return next_leaf(
+            GENESIS, run_id="r", at=START, event="a.b", actor=SYSTEM, correlation=Correlation(), data=data
+        ).leaf
+
+    beside = len(canonical.dumps(made(0).model_dump(exclude={"hash"})))
+    made(MAX_LEAF - beside)
+    with pytest.raises(ChainError, match="has 65536 bytes, and may have 65535"):
+        made(MAX_LEAF - beside + 1)

@@ -6,7 +6,7 @@ from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.rules import counted, rule
 from receipts.chain import EVIDENCE_BEGUN
-from receipts.log.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint
+from receipts.log.checkpoint import Checkpoint, cosignatures, open_checkpoint, parse_checkpoint
 from receipts.log.errors import LogError
 from receipts.log.note import parse_note
 from receipts.register import RegisterError, check_signed_at
@@ -50,6 +50,27 @@ def signed(facts: Facts) -> str:
 
 
 @rule(
+    "log.witnessed",
+    "As many of the witnesses as are asked for cosigned the checkpoint, and no cosignature of theirs is wrong.",
+)
+def witnessed(facts: Facts) -> str:
+    """Count the cosignatures."""
+    trust = facts.contents.trust
+    if not trust.witnesses:
+        return "no witness"
+    try:
+        found = cosignatures(parse_note(facts.contents.member(names.CHECKPOINT)), trust.witnesses)
+    except LogError as error:
+        raise BrokenError(names.CHECKPOINT, str(error)) from error
+    who = {one.key.name for one in found}
+    if len(who) < trust.witnessed:
+        raise BrokenError(
+            names.CHECKPOINT, f"is cosigned by {len(who)} of the witnesses, and must be by {trust.witnessed}"
+        )
+    return ", ".join(sorted(who)) or "no witness"
+
+
+@rule(
     "log.inclusion",
     "`log/inclusion.json` gives each leaf its place, in the order of the chain, and the leaves and its hashes give the"
     " checkpoint's root.",
@@ -81,4 +102,4 @@ def _checkpoint(facts: Facts) -> Checkpoint | None:
         raise BrokenError(names.CHECKPOINT, str(error)) from error
 
 
-RULES = (begun_with, signed, included)
+RULES = (begun_with, signed, witnessed, included)
