@@ -12,23 +12,33 @@ import pytest
 from playwright.async_api import Page
 
 from evidence.bundle.build import DossierError, build
-from evidence.names import STATEMENT
+from evidence.names import STATEMENT, is_member
+from evidence.statement import Predicate, count, make_statement
 from evidence.told import run_as_told
+from evidence.verify.procedure import STEPS
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
 from receipts.chain import Leaf
-from tests.browser import VERIFY_PAGE, Failure, failure_of, report_of, verify_page
+from tests.browser import Failure, failure_of, report_of, verify_page
 from tests.unit import test_evidence_claims as claims
 from tests.unit import test_evidence_forgeries as forgeries
 from tests.unit import test_evidence_hostile as hostile
 from tests.unit import test_evidence_told as told
 from tests.unit import test_evidence_verify as verifying
 from tests.unit.evidence_bends import told_with
-from tests.unit.evidence_sample import DEFINITION, POLICY, Office, Story, bound, chained, story
+from tests.unit.evidence_bound import bound
+from tests.unit.evidence_reads import looked
+from tests.unit.evidence_sample import DEFINITION, POLICY, Office, Story, chained, story
+from tests.unit.test_evidence_rules import OF_EVERY_FORMAT, OF_FORMAT_2
 
 LAST = 11
 """The last step that the page takes; the twelfth is about texts that it does not show."""
+
+PROGRAMS_OWN = {rule.name for rule in STEPS[-1].rules} | OF_FORMAT_2.keys() - {
+    *("chain.in-time", "chain.ended", "run.as-told", "approvals.bound", "reads.on-record"),
+}
+"""The rules that the page leaves to the program."""
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +53,19 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
 
 
 def judged(office: Office, path: Path) -> Failure | None:
-    """Return what the program finds in the steps that the page takes, too."""
+    """Return what the program finds by the rules that the page has, too."""
     try:
         verify(path, office.public)
     except VerificationError as error:
-        return (error.step, error.member, error.what) if error.step <= LAST else None
+        return None if error.rule in PROGRAMS_OWN else (error.step, error.member, error.what)
     return None
+
+
+def step_of(rule: str) -> int:
+    """Return the step whose rule this is; those of the first four stand in the verifier itself."""
+    first = {"archive": 1, "statement.signed": 2, "statement.form": 3, "members": 4}
+    early = first.get(rule) or first.get(rule.partition(".")[0])
+    return early or next(step.number for step in STEPS if rule in [each.name for each in (*step.rules, *step.bound)])
 
 
 async def seen(page: Page, office: Office, path: Path) -> Failure | None:
@@ -76,15 +93,12 @@ def members_of(path: Path) -> dict[str, bytes]:
 # What holds
 
 
-@pytest.mark.parametrize("sample", [story, bound])
+@pytest.mark.parametrize("sample", [story, bound, looked])
 async def test_a_genuine_bundle_of_either_format_holds(page: Page, office: Office, sample: Callable[[], Story]) -> None:
     sealed = build(sample().dossier(), office.key)
     report = await report_of(page, sealed.data, office.public.read_text())
     assert (report["failure"], report["sha256"], report["key"]) == (None, sealed.sha256, office.key.public.key_id)
     assert [step["number"] for step in report["passed"]] == list(range(1, LAST + 1))
-    facts = [passed.fact for passed in verify(office.write(sealed.data), office.public).steps]
-    said = [step["fact"] for step in report["passed"]]
-    assert [fact for fact in said if fact not in facts] == [f"{facts[2]}, in format {sample().format}"]
 
 
 @pytest.mark.parametrize("name", claims.SOUND)
@@ -99,16 +113,19 @@ BENT = claims.CHANGES | forgeries.CHANGES
 
 @pytest.mark.parametrize("name", BENT)
 async def test_what_the_records_contradict_is_named_at_its_step(page: Page, office: Office, name: str) -> None:
-    step, member, what, make = BENT[name]
+    rule, member, what, make = BENT[name]
     failure = await seen(page, office, office.seal(make()))
-    assert place_of(failure) == (step, member)
+    assert place_of(failure) == (step_of(rule), member)
     assert what.partition("[")[0].replace("None", "null") in str(failure)
 
 
 @pytest.mark.parametrize("name", told.LIES)
 async def test_what_the_chain_binds_cannot_be_told_otherwise(page: Page, office: Office, name: str) -> None:
-    said, lie = told.LIES[name]
-    assert await seen(page, office, office.seal(lie())) == said
+    (rule, member, what), lie = told.LIES[name]
+    if rule in PROGRAMS_OWN:
+        assert judged(office, office.seal(lie())) is None
+    else:
+        assert await seen(page, office, office.seal(lie())) == (step_of(rule), member, what)
 
 
 @pytest.mark.parametrize("end", [end for end, _ in told.ENDS])
@@ -161,16 +178,12 @@ async def test_line_that_is_no_leaf_fails_step_6(page: Page, office: Office, bad
 async def test_a_bundle_cannot_claim_another_format_than_its_chain(
     page: Page, office: Office, made: Callable[[], Story], claimed: str
 ) -> None:
-    def claim(statement: dict[str, Any]) -> None:
-        statement["predicate"] |= {"builder_version": claimed}
-        statement["predicate"].pop("key_id", None)
-        statement["predicate"] |= {"key_id": office.key.public.key_id} if claimed == "2" else {}
-        statement["predicateType"] = f"urn:countersign:evidence-bundle:v{claimed}"
-
     members = members_of(office.seal(made().dossier()))
-    statement = canonical.loads(base64.b64decode(canonical.loads(members[STATEMENT])["payload"]))
-    claim(statement)
-    members[STATEMENT] = office.sign(canonical.dumps(statement))
+    statement = canonical.loads(base64.b64decode(canonical.loads(members.pop(STATEMENT))["payload"]))
+    members = {name: data for name, data in members.items() if is_member(name, int(claimed))}
+    named = {"key_id": office.key.public.key_id if claimed == "2" else None, "builder_version": claimed}
+    predicate = statement["predicate"] | named | {"counts": count(members, int(claimed)).model_dump()}
+    members[STATEMENT] = office.sign(make_statement(members, Predicate.model_validate(predicate)))
     assert (await agree(page, office, office.write(pack(members))))[:2] == (6, STATEMENT)
 
 
@@ -280,10 +293,10 @@ async def test_a_statement_that_does_not_name_the_key_fails_step_3(
 
 def told_otherwise(chance: random.Random) -> Story:
     """Return the sample with a value of another kind somewhere."""
-    sample = chance.choice([story, bound])()
+    sample = chance.choice([story, bound, looked])()
     part = chance.choice([part for part in hostile.PARTS if part != "run"])
     records = getattr(sample, part)
-    way = chance.choice([way for way in hostile.places(records) if way])
+    way = chance.choice([way for way in hostile.places(records) if way] or [()])
     setattr(sample, part, hostile.put(records, way, copy.deepcopy(chance.choice(hostile.VALUES))))
     return sample
 
@@ -295,11 +308,16 @@ async def test_a_value_of_another_kind_comes_to_the_programs_judgement(page: Pag
             path = office.write(hostile._sealed(office, told_otherwise(chance)))
         except DossierError:
             continue
-        assert place_of(await seen(page, office, path)) == place_of(judged(office, path))
-        compared += 1
-    assert compared > 30
+        found, shown = judged(office, path), await seen(page, office, path)
+        if found is not None:  # by a rule of both
+            assert place_of(shown) == place_of(found)
+            compared += 1
+    assert compared > 20
 
 
-def test_the_page_has_a_place_for_each_step_of_the_procedure() -> None:
-    text = VERIFY_PAGE.read_text(encoding="utf-8")
-    assert [f"\n  [{number}, " in text for number in range(1, LAST + 2)] == [True] * LAST + [False]
+async def test_the_page_names_the_rules_that_it_looks_at(page: Page) -> None:
+    rules = await page.evaluate("STEPS.map(([number, , , rules]) => [number, rules])")
+    named = {rule: number for number, names in rules for rule in names}
+    assert named.keys() == (OF_EVERY_FORMAT | OF_FORMAT_2).keys() - PROGRAMS_OWN
+    assert [number for number, _ in rules] == list(range(1, LAST + 1))
+    assert named == {rule: step_of(rule) for rule in named}

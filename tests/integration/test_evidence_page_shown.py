@@ -14,7 +14,8 @@ from playwright.async_api import Browser, Page, expect
 from evidence.bundle.build import build
 from tests.browser import VERIFY_PAGE, chromium
 from tests.integration.program_stage import command
-from tests.unit.evidence_sample import Office, Story, bound, story
+from tests.unit.evidence_bound import bound
+from tests.unit.evidence_sample import Office, Story, story
 
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>&lt;b&gt;"\'` \u202edecived'
 HOLDS, FAILS, NOTHING = "Everything checked here holds", "This bundle does not hold", "Nothing was verified"
@@ -73,7 +74,7 @@ def spoken() -> Story:
     for vote in told.approvals["a-1"]["votes"]:
         vote |= {"reason": f"reason {HOSTILE}", "person_name": f"name {HOSTILE}"}
     told.receipts["r-3"] |= {"error": f"error {HOSTILE}"}
-    told.events[-2] = ("run.succeeded", {"error": f"why {HOSTILE}"})
+    told.events[-2][1]["error"] = f"why {HOSTILE}"
     return told
 
 
@@ -84,8 +85,12 @@ async def test_who_asked_who_decided_in_which_words_and_what_was_done_are_shown(
     summary = page.get_by_role("region", name="What the bundle says")
     for shown in (
         *("kyc version 3", "ada, submitted by intake-agent", "2026-01-31 09:00:00 UTC", "api case-1"),
-        *("Succeeded, 2026-01-31 09:13:00 UTC", "run-1 of acme", sealed.sha256, office.key.public.key_id),
-        *("Approved: 2 of compliance and legal had to approve", "ben approved, 2026-01-31 09:07:00 UTC", "“checked”"),
+        *("Succeeded, 2026-01-31 09:09:00 UTC", "run-1 of acme", sealed.sha256, office.key.public.key_id),
+        *(
+            "Approved: 2 of compliance and legal had to approve",
+            "Ben (ben) approved, 2026-01-31 09:06:00 UTC",
+            "“checked”",
+        ),
         *("Done: file_report on DE/123", "to undo it: register.withdraw", "1 receipt of cards and messages"),
     ):
         await expect(summary).to_contain_text(shown)
