@@ -12,6 +12,7 @@ import pytest
 from playwright.async_api import Page
 
 from evidence.bundle.build import DossierError, build
+from evidence.bundle.dossier import Dossier
 from evidence.names import STATEMENT, is_member
 from evidence.statement import Predicate, count, make_statement
 from evidence.told import run_as_told
@@ -65,7 +66,8 @@ def step_of(rule: str) -> int:
     """Return the step whose rule this is; those of the first four stand in the verifier itself."""
     first = {"archive": 1, "statement.signed": 2, "statement.form": 3, "members": 4}
     early = first.get(rule) or first.get(rule.partition(".")[0])
-    return early or next(step.number for step in STEPS if rule in [each.name for each in (*step.rules, *step.bound)])
+    names = {step.number: {*(each.name for each in step.rules), *(each.name for each in step.bound)} for step in STEPS}
+    return early or next(number for number, of_step in names.items() if rule in of_step)
 
 
 async def seen(page: Page, office: Office, path: Path) -> Failure | None:
@@ -198,12 +200,54 @@ async def test_policy_text_that_is_not_utf8_fails_step_9(page: Page, office: Off
     "name",
     [
         *("policies/stray.rego", "notes.txt", "README.md.old", "receipts/1-r-9.json", "approvals/a/b.json", "run.JSON"),
+        *("costs.json", "log/checkpoint.txt", "log/inclusion.json"),  # of format 2 alone
         f"policies/{canonical.digest(POLICY)}/DATA.json",
     ],
 )
 async def test_member_of_a_name_that_bundles_do_not_have_fails_step_4(page: Page, office: Office, name: str) -> None:
     members = members_of(office.seal(story().dossier()))
     assert (await agree(page, office, verifying.resealed(office, members | {name: b"{}"})))[0] == 4
+
+
+def unread(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> Dossier:
+    """Return the run with reads, of which the records were changed after the chain had named them."""
+    dossier = looked().dossier()
+    return dataclasses.replace(dossier, reads=change([dict(read) for read in dossier.reads]))
+
+
+def talkative() -> Dossier:
+    told = story()
+    told.receipts["r-3"]["told"] = {"metadata": None, "usage": [], "not_recorded": None}
+    return told.dossier()
+
+
+def unnamed() -> Dossier:
+    told = looked()
+    told.events = [(name, facts) for name, facts in told.events if name != "read.recorded"]
+    return told.dossier()
+
+
+READS: dict[str, tuple[str, Callable[[], Dossier]]] = {
+    "a receipt of format 1 that tells of its call": ("receipts/00002-r-3.json", talkative),
+    "a read changed": ("reads/00001-read-1.json", lambda: unread(lambda reads: [reads[0] | {"error": "x"}, reads[1]])),
+    "a read left out": ("reads/00002-read-2.json", lambda: unread(lambda reads: reads[:1])),
+    "no read named": ("reads/00001-read-1.json", unnamed),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+async def test_reads_and_what_was_told_of_calls_are_on_record(page: Page, office: Office, name: str) -> None:
+    member, make = READS[name]
+    assert (await agree(page, office, office.seal(make())))[:2] == (7, member)
+
+
+async def test_the_statement_counts_the_reads(page: Page, office: Office) -> None:
+    members = members_of(office.seal(looked().dossier()))
+    statement = canonical.loads(base64.b64decode(canonical.loads(members[STATEMENT])["payload"]))
+    for reads in (3, None):
+        statement["predicate"]["counts"]["reads"] = reads
+        path = office.write(pack(members | {STATEMENT: office.sign(canonical.dumps(statement))}))
+        assert (await agree(page, office, path))[:2] == (3, STATEMENT)
 
 
 # What is changed after sealing
