@@ -36,7 +36,7 @@ from tests.unit.test_evidence_rules import OF_EVERY_FORMAT, OF_FORMAT_2
 LAST = 11
 """The last step that the page takes; the twelfth is about texts that it does not show."""
 
-PROGRAMS_OWN = {rule.name for rule in STEPS[-1].rules} | OF_FORMAT_2.keys() - {
+PROGRAMS_OWN = {"key.counted", *(rule.name for rule in STEPS[-1].rules)} | OF_FORMAT_2.keys() - {
     *("chain.in-time", "chain.ended", "run.as-told", "approvals.bound", "reads.on-record"),
 }
 """The rules that the page leaves to the program."""
