@@ -11,7 +11,7 @@ from pathlib import Path
 
 from countersign.embedded.setup.servers import MINIO, OPA, Server, ensure
 from countersign.embedded.setup.work import Finished, Report, SetUpError, one_at_a_time, run_watched, to_stderr
-from tools import debian, tessera
+from tools import chromium, debian, tessera
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -60,6 +60,7 @@ def main(purpose: str) -> int:
             ensure(server, to_stderr)
         if purpose == TESTS:
             debian.ensure(debian.PGBOUNCER, to_stderr)
+            chromium.ensure(to_stderr)
             debian.bring_if_offered(debian.POSTGRES_15, to_stderr)
             tessera.build_if_possible(to_stderr)
     except SetUpError as error:

@@ -1,10 +1,11 @@
 """Take the pictures of the documentation again: `python -m tools.screenshots`, from the root of the checkout.
 
-The KYC case is played in embedded mode, in a folder that is thrown away, and headless Chromium looks at the sandbox.
+The KYC case is played in embedded mode, in a folder that is thrown away, and a Chromium without a screen looks at the
+sandbox, and at what the page that verifies bundles says of the case.
 """
 
 import asyncio
-import shutil
+import os
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -14,22 +15,22 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from playwright.async_api import Browser, async_playwright, expect
+
 from countersign.config.settings import ROOT, Settings
 from countersign.embedded.case import Case
 from countersign.embedded.children import Supervisor
 from countersign.embedded.packs import example_of
+from countersign.embedded.setup.work import SetUpError, to_stderr
 from countersign.embedded.system import Ports, embedded
 from sandbox.client import SandboxUser, messages
+from tools import chromium
+from tools.debian import Program
 
 IMAGES = ROOT / "docs" / "images"
 CHANNEL = "C0COMPLIANCE"
 SIZE_LIMIT = 300_000
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = (
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    "--virtual-time-budget=5000",  # the page has fetched and drawn everything by then
-)
+VERIFY_PAGE = ROOT / "evidence/browser/verify.html"
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Scene:
     case: Case
     anna: SandboxUser
     boris: SandboxUser
-    browser: str
+    browser: Browser
+    home: Path
 
     async def card(self, *marks: str) -> dict[str, Any]:
         """Wait for the card that shows the run and all the marks."""
@@ -52,23 +54,46 @@ class Scene:
         return await self.anna.find_card(fits)
 
     async def shoot(self, name: str, height: int, **place: str) -> None:
-        """Write the picture of the page as one person sees it."""
+        """Write the picture of the sandbox as one person sees it."""
         # `still` tells the page not to wait for news, which would never end.
         url = f"{self.sandbox}/?{urlencode({'still': '', 'channel': CHANNEL, **place})}"
-        picture = IMAGES / f"{name}.png"
-        with tempfile.TemporaryDirectory() as profile:
-            own = (f"--user-data-dir={profile}", f"--window-size=1280,{height}", f"--screenshot={picture}", url)
-            quiet = asyncio.subprocess.DEVNULL
-            process = await asyncio.create_subprocess_exec(self.browser, *FLAGS, *own, stdout=quiet, stderr=quiet)
-            if await process.wait() or not picture.exists():
-                sys.exit(f"{self.browser} took no picture of {url}")
-        if picture.stat().st_size > SIZE_LIMIT:
-            sys.exit(f"{picture} has over {SIZE_LIMIT:,} bytes")
-        print(f"{picture.relative_to(ROOT)}: {picture.stat().st_size:,} bytes")
+        page = await self.browser.new_page(viewport={"width": 1280, "height": height})
+        await page.goto(url, wait_until="networkidle")
+        await page.screenshot(path=_picture(name))
+        _weigh(_picture(name))
+
+    async def shoot_verified(self, name: str, width: int, height: int) -> None:
+        """Write the picture of the page that verifies bundles, from its top, with this case's bundle in it."""
+        page = await self.browser.new_page(viewport={"width": width, "height": height})
+        await page.goto(VERIFY_PAGE.as_uri())
+        await page.get_by_label("Evidence bundle").set_input_files(self.home / f"evidence/{self.case.run_id}.zip")
+        await page.get_by_label("Public key").set_input_files(self.home / "keys/evidence.pub.pem")
+        await expect(page.locator("#verdict")).to_contain_text("Everything checked here holds")
+        await page.screenshot(path=_picture(name))
+        _weigh(_picture(name))
+
+
+def _picture(name: str) -> Path:
+    return IMAGES / f"{name}.png"
+
+
+def _weigh(picture: Path) -> None:
+    if picture.stat().st_size > SIZE_LIMIT:
+        sys.exit(f"{picture} has over {SIZE_LIMIT:,} bytes")
+    print(f"{picture.relative_to(ROOT)}: {picture.stat().st_size:,} bytes")
 
 
 @asynccontextmanager
-async def _scene(home: Path, browser: str) -> AsyncIterator[Scene]:
+async def _looking(viewer: Program) -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        env: dict[str, str | float | bool] = {**os.environ, **viewer.env}
+        browser = await playwright.chromium.launch(executable_path=viewer.path, env=env)
+        yield browser
+        await browser.close()
+
+
+@asynccontextmanager
+async def _scene(home: Path, viewer: Program) -> AsyncIterator[Scene]:
     """Bring a case to the two signatures that its filing needs."""
     supervisor = Supervisor()
     async with AsyncExitStack() as stack:
@@ -80,7 +105,8 @@ async def _scene(home: Path, browser: str) -> AsyncIterator[Scene]:
         await case.replied()
         anna = await stack.enter_async_context(SandboxUser(system.sandbox, "U0ANNA"))
         boris = await stack.enter_async_context(SandboxUser(system.sandbox, "U0BORIS"))
-        yield Scene(system.sandbox, case, anna, boris, browser)
+        browser = await stack.enter_async_context(_looking(viewer))
+        yield Scene(system.sandbox, case, anna, boris, browser, home)
 
 
 async def _decide(user: SandboxUser, card: dict[str, Any], reason: str) -> None:
@@ -102,15 +128,18 @@ async def _take(scene: Scene) -> None:
     run = await scene.case.until("its evidence", lambda run: bool(run["sha256"]))
     await scene.anna.wait_for(lambda state: any(run["sha256"] in message["text"] for message in messages(state)))
     await scene.shoot("card-finished", 1370, user="U0ANNA", thread=card["ts"])
+    await scene.shoot_verified("verify-page", 1440, 1560)
+    await scene.shoot_verified("verify-phone", 390, 844)
 
 
 async def _main() -> None:
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        sys.exit(f"no browser found; any of {', '.join(BROWSERS)} will do")
+    try:
+        viewer = chromium.ensure(to_stderr)
+    except SetUpError as error:
+        sys.exit(str(error))
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        async with _scene(Path(folder), browser) as scene:
+        async with _scene(Path(folder), viewer) as scene:
             await _take(scene)
 
 

@@ -66,3 +66,14 @@ def verify(
     known = witness or []
     given = Given(key, keys, log_key or [], known, len(known) if witnesses is None else witnesses)
     raise typer.Exit(verify_all(files, given, find_opa() if replay else None, as_json=as_json))
+
+
+@evidence.command()
+def page(
+    to: Annotated[Path, typer.Option(help="The file to write, which must not be there yet.")] = Path("verify.html"),
+) -> None:
+    """Write the page that verifies bundles in a browser: one file without network, for whoever has not this program."""
+    from evidence.page import write_page
+
+    sha256 = write_page(to)
+    out.print(f"sha256: {sha256}\npage:   {to}")

@@ -7,8 +7,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from playwright.async_api import expect
 
 from tests.acceptance.conftest import ROOT, Installed
+from tests.browser import chromium
 
 DATA = (".css", ".html", ".ini", ".js", ".json", ".mako", ".py", ".rego", ".sql", ".svg", ".yaml")
 
@@ -84,6 +86,21 @@ def test_what_it_leaves_verifies_from_the_command_line(
         assert done.returncode == 0, done.stderr
         assert told["sha256"] in done.stdout
     assert "asked again of OPA" in done.stdout
+
+
+async def test_what_it_leaves_verifies_in_a_browser_by_the_page_that_the_wheel_brings(
+    installed: Installed, played: tuple[subprocess.CompletedProcess[str], Path]
+) -> None:
+    told, page = _last_lines(played), installed.folder / "verify.html"
+    assert installed.run("evidence", "page").returncode == 0
+    async with chromium() as browser:
+        opened = await browser.new_page()
+        await opened.goto(page.as_uri())
+        await opened.get_by_label("Evidence bundle").set_input_files(told["bundle"])
+        await opened.get_by_label("Public key").set_input_files(told["key"])
+        await expect(opened.locator("#verdict")).to_contain_text("Everything checked here holds")
+        await expect(opened.locator("#summary")).to_contain_text(told["sha256"])
+        await expect(opened.locator("#summary")).to_contain_text("“Checked against the register extract.”")
 
 
 def test_the_auditors_page_shows_the_steps_that_the_program_takes(

@@ -15,6 +15,7 @@ from receipts.signing import public_path
 from runtime.handlers import Answer, Usage
 from runtime.store.database.migrate import migrate
 from tests.bench import Bench, open_bench
+from tests.browser import report_of, verify_page
 from tests.integration.conftest import Targets
 from tests.integration.program_stage import database
 from tests.patience import MINUTE
@@ -81,6 +82,11 @@ async def test_what_the_first_release_left_open_is_finished_and_sealed_by_this_o
         assert await bench.rows("SELECT FROM receipts WHERE document ->> 'told' IS NOT NULL") == []
         for run_id, _ in after.values():
             assert verify(tmp_path / f"evidence/{run_id}.zip", public_path(key)).run_id == run_id
+        async with verify_page() as page:
+            sealed = [(tmp_path / f"evidence/{run_id}.zip").read_bytes() for run_id, _ in after.values()]
+            reports = [await report_of(page, data, public_path(key).read_text()) for data in sealed]
+        assert [report["failure"] for report in reports] == [None] * len(after)
+        assert {report["passed"][2]["fact"][-1] for report in reports} == {"1"}, "they are of the first format"
 
 
 @pytest.mark.parametrize("said", ["performed, as a person confirmed", 'not performed: it said "no"', ""])

@@ -1,0 +1,56 @@
+"""A real Chromium for tests, and in it the page that verifies bundles."""
+
+import base64
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.async_api import Browser, Page, async_playwright
+
+from tools.chromium import find
+
+VERIFY_PAGE = Path(__file__).parents[1] / "evidence/browser/verify.html"
+
+_VERIFY = """
+async ([encoded, pem]) => {
+  const {failure, passed, sha256, key} = await verifyBundle(new Blob([fromBase64(encoded)]), pem);
+  return {failure, passed, sha256, key};
+}
+"""
+
+Failure = tuple[int, str, str]
+"""What does not hold: the step, the member, and what."""
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
+    """Run a browser until the block ends."""
+    program = find()
+    assert program, "Chromium is missing: `make test` sets it up"
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=program.path, env={**os.environ, **program.env})
+        yield browser
+        await browser.close()
+
+
+@asynccontextmanager
+async def verify_page() -> AsyncIterator[Page]:
+    """Open the page from its file in a browser of its own."""
+    async with chromium() as browser:
+        page = await browser.new_page()
+        await page.goto(VERIFY_PAGE.as_uri())
+        yield page
+
+
+async def report_of(page: Page, data: bytes, pem: str) -> dict[str, Any]:
+    """Return what the page finds of a bundle: `failure` or None, what `passed`, `sha256` and the id of the `key`."""
+    report: dict[str, Any] = await page.evaluate(_VERIFY, [base64.b64encode(data).decode(), pem])
+    return report
+
+
+async def failure_of(page: Page, data: bytes, pem: str) -> Failure | None:
+    """Return what the page says does not hold; None where everything does."""
+    failure = (await report_of(page, data, pem))["failure"]
+    return failure and (failure["number"], failure["member"], failure["what"])

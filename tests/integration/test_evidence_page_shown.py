@@ -1,0 +1,223 @@
+"""The second verifier as people use it: opened from disk, given two files, read by eye, by keyboard and by ear."""
+
+import base64
+import hashlib
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from playwright.async_api import Browser, Page, expect
+
+from evidence.bundle.build import build
+from tests.browser import VERIFY_PAGE, chromium
+from tests.integration.program_stage import command
+from tests.unit.evidence_bound import bound
+from tests.unit.evidence_sample import Office, Story, story
+
+HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>&lt;b&gt;"\'` \u202edecived'
+HOLDS, FAILS, NOTHING = "Everything checked here holds", "This bundle does not hold", "Nothing was verified"
+
+_DROP = """
+(files) => {
+  const dropped = new DataTransfer();
+  for (const [name, text] of files) dropped.items.add(new File([fromBase64(text)], name));
+  document.body.dispatchEvent(new DragEvent("drop", {dataTransfer: dropped, bubbles: true, cancelable: true}));
+}
+"""
+_WITHOUT_ED25519 = """
+const importKey = SubtleCrypto.prototype.importKey;
+SubtleCrypto.prototype.importKey = function (format, data, algorithm, ...rest) {
+  if (algorithm === "Ed25519") return Promise.reject(new DOMException("Unrecognized name.", "NotSupportedError"));
+  return importKey.call(this, format, data, algorithm, ...rest);
+};
+"""
+
+
+@pytest.fixture(scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+async def page(browser: Browser) -> AsyncIterator[Page]:
+    """The page from its file, which must make no request but for itself and raise no error."""
+    page, requests, errors = await browser.new_page(), list[str](), list[str]()
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text))
+    await page.goto(VERIFY_PAGE.as_uri())
+    yield page
+    assert page.url.startswith("file://")
+    assert requests == [VERIFY_PAGE.as_uri()]
+    assert errors == []
+    await page.close()
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
+    return Office.in_folder(tmp_path_factory.mktemp("office"))
+
+
+async def choose(page: Page, bundle: Path, key: Path) -> None:
+    await page.get_by_label("Evidence bundle").set_input_files(bundle)
+    await page.get_by_label("Public key").set_input_files(key)
+
+
+def spoken() -> Story:
+    """Return the sample in which people say something, and are called something, that a page could take for markup."""
+    told = bound()
+    told.approvals["a-1"] |= {"purpose": f"purpose {HOSTILE}", "step": f"step {HOSTILE}"}
+    for vote in told.approvals["a-1"]["votes"]:
+        vote |= {"reason": f"reason {HOSTILE}", "person_name": f"name {HOSTILE}"}
+    told.receipts["r-3"] |= {"error": f"error {HOSTILE}"}
+    told.events[-2][1]["error"] = f"why {HOSTILE}"
+    return told
+
+
+async def test_who_asked_who_decided_in_which_words_and_what_was_done_are_shown(page: Page, office: Office) -> None:
+    sealed = build(bound().dossier(), office.key)
+    await choose(page, office.write(sealed.data), office.public)
+    await expect(page.get_by_role("status").filter(has_text=HOLDS)).to_contain_text(sealed.sha256)
+    summary = page.get_by_role("region", name="What the bundle says")
+    for shown in (
+        *("kyc version 3", "ada, submitted by intake-agent", "2026-01-31 09:00:00 UTC", "api case-1"),
+        *("Succeeded, 2026-01-31 09:09:00 UTC", "run-1 of acme", sealed.sha256, office.key.public.key_id),
+        *(
+            "Approved: 2 of compliance and legal had to approve",
+            "Ben (ben) approved, 2026-01-31 09:06:00 UTC",
+            "“checked”",
+        ),
+        *("Done: file_report on DE/123", "to undo it: register.withdraw", "1 receipt of cards and messages"),
+    ):
+        await expect(summary).to_contain_text(shown)
+    checks = page.get_by_role("listitem").filter(has=page.get_by_role("img", name="holds", exact=True))
+    await expect(checks).to_have_count(11)
+
+
+async def test_a_run_of_the_first_format_is_shown_too(page: Page, office: Office) -> None:
+    await choose(page, office.seal(story().dossier()), office.public)
+    await expect(page.locator("#verdict")).to_contain_text(HOLDS)
+    await expect(page.locator("#summary")).to_contain_text("cat approved, 2026-01-31 09:06:00 UTC")
+
+
+async def test_texts_of_a_bundle_stay_texts(page: Page, office: Office) -> None:
+    await choose(page, office.seal(spoken().dossier()), office.public)
+    await expect(page.locator("#verdict")).to_contain_text(HOLDS)
+    for what in ("purpose", "step", "reason", "name", "error", "why"):
+        await expect(page.locator("#summary")).to_contain_text(f"{what} {HOSTILE}")
+    assert await page.locator("main :is(img, script, b, style, a, iframe)").count() == 0
+    assert await page.title() == "Verify an evidence bundle"
+
+
+async def test_what_does_not_hold_is_named_and_nothing_else_of_it_is_told(page: Page, office: Office) -> None:
+    told = bound()
+    told.approvals["a-1"]["votes"][0]["reason"] = "words that nobody shall read"
+    told.receipts["r-3"]["target"] = "DE/999"
+    await choose(page, office.seal(told.dossier()), office.public)
+    said = "Step 8: receipts/00002-r-3.json: its decision d-3 is about another effect"
+    await expect(page.get_by_role("status").filter(has_text=FAILS)).to_contain_text(said)
+    await expect(page.locator("#summary")).to_be_hidden()
+    assert "nobody shall read" not in await page.content()
+    await expect(page.get_by_role("img", name="does not hold", exact=True)).to_have_count(1)
+    await expect(page.get_by_role("img", name="not looked at", exact=True)).to_have_count(3)
+
+
+async def test_both_files_may_be_dropped_anywhere(page: Page, office: Office) -> None:
+    bundle = office.seal(bound().dossier())
+    files = [(path.name, base64.b64encode(path.read_bytes()).decode()) for path in (bundle, office.public)]
+    await page.evaluate(_DROP, files)
+    await expect(page.locator("#verdict")).to_contain_text(HOLDS)
+    await expect(page.locator("#key-note")).to_contain_text(office.key.public.key_id)
+    await page.evaluate(_DROP, [("other.zip", base64.b64encode(b"PK").decode())])
+    await expect(page.locator("#verdict")).to_contain_text("Step 1: the file ends too early")
+
+
+async def test_without_a_key_that_can_be_used_nothing_is_verified(page: Page, office: Office, tmp_path: Path) -> None:
+    curve = generate_private_key(SECP256R1()).public_key()
+    keys = {
+        "another curve": curve.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo),
+        "nonsense": b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
+        "nothing": b"",
+        "large": b"-----BEGIN PUBLIC KEY-----" + bytes(70_000),
+        "private": (office.folder / "keys/signing.pem").read_bytes(),
+    }
+    bundle = office.seal(bound().dossier())
+    for name, pem in keys.items():
+        key = tmp_path / "key.pem"
+        key.write_bytes(pem)
+        await choose(page, bundle, office.public)
+        await expect(page.locator("#verdict")).to_contain_text(HOLDS)
+        await choose(page, bundle, key)
+        await expect(page.locator("#verdict"), name).to_contain_text(NOTHING)
+        await expect(page.locator("#summary")).to_be_hidden()
+        await expect(page.locator("#key-note")).not_to_contain_text(office.key.public.key_id)
+
+
+async def test_a_browser_without_ed25519_says_so_and_verifies_nothing(browser: Browser, office: Office) -> None:
+    page = await browser.new_page()
+    await page.add_init_script(_WITHOUT_ED25519)
+    await page.goto(VERIFY_PAGE.as_uri())
+    await choose(page, office.seal(bound().dossier()), office.public)
+    await expect(page.locator("#verdict")).to_contain_text("This browser cannot check Ed25519 signatures")
+    await expect(page.locator("#checking")).to_be_hidden()
+    await page.close()
+
+
+async def test_the_page_may_open_no_connection_and_run_no_other_script(browser: Browser) -> None:
+    """Its policy names the digests of its script and its style: whoever changes one gives it the new digest."""
+    page = await browser.new_page()
+    blocked = list[str]()
+    page.on("console", lambda message: blocked.extend(re.findall(r"violates.*?directive: \"?([a-z-]+)", message.text)))
+    await page.goto(VERIFY_PAGE.as_uri())
+    assert blocked == [], "the digests in the policy are not those of the script and the style"
+    refused = "() => fetch('https://example.org/').then(() => 'answered', (error) => error.name)"
+    assert await page.evaluate(refused) == "TypeError"
+    await page.evaluate("() => { new Image().src = 'https://example.org/x.png' }")
+    markup = "() => { try { document.body.innerHTML = '<p>' } catch (error) { return error.name } }"
+    assert await page.evaluate(markup) == "TypeError"
+    assert set(blocked) >= {"connect-src", "img-src"} or set(blocked) >= {"default-src"}
+    await page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+async def test_nothing_is_wider_than_the_screen(page: Page, office: Office, width: int, scheme: str) -> None:
+    told = spoken()
+    told.receipts["r-3"]["error"] = "x" * 3000
+    await page.set_viewport_size({"width": width, "height": 844})
+    await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+    await choose(page, office.seal(told.dossier()), office.public)
+    await expect(page.locator("#verdict")).to_contain_text(HOLDS)
+    await expect(page.locator("#summary")).to_contain_text("(1000 more characters)")
+    assert await page.evaluate("document.documentElement.scrollWidth") == width
+    ground = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(17, 21, 28)") == (scheme == "dark")
+
+
+async def test_the_keyboard_reaches_both_files_in_their_order(page: Page) -> None:
+    for name in ("bundle", "key"):
+        await page.keyboard.press("Tab")
+        assert await page.evaluate("document.activeElement.id") == name
+
+
+async def test_paper_shows_the_verdict_and_no_controls(page: Page, office: Office) -> None:
+    await choose(page, office.seal(bound().dossier()), office.public)
+    await expect(page.locator("#verdict")).to_contain_text(HOLDS)
+    await page.emulate_media(media="print")
+    await expect(page.locator("#verdict")).to_be_visible()
+    await expect(page.get_by_label("Evidence bundle")).to_be_hidden()
+
+
+async def test_the_command_writes_the_page_and_overwrites_nothing(tmp_path: Path) -> None:
+    to, page = tmp_path / "verify.html", VERIFY_PAGE.read_bytes()
+    written = await command("evidence", "page", "--to", str(to), env={})
+    assert (written.code, written.out) == (0, f"sha256: {hashlib.sha256(page).hexdigest()}\npage:   {to}\n")
+    assert to.read_bytes() == page
+    to.write_bytes(b"mine")
+    again = await command("evidence", "page", "--to", str(to), env={})
+    assert (again.code, again.err) == (1, f"countersign: {to} cannot be written: File exists\n")
+    assert to.read_bytes() == b"mine"
