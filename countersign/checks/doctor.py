@@ -43,6 +43,7 @@ async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> l
         ("held", held, _ALL, "Mend the database first."),
         ("archive", partial(_archive, clock=clock), _WORK, "Check the settings that begin with COUNTERSIGN_S3_."),
         ("evidence", partial(evidence.evidence, clock=clock), _WORK, "Mend the database first."),
+        ("audit log", evidence.audit_log, _WORK, "Mend the database first."),
         ("signing key", _key, _WORK, "Let it be an Ed25519 key in PEM that its owner alone may read."),
     )
     wanted = ((name, check, remedy) for name, check, needed_by, remedy in checks if needed_by & roles)

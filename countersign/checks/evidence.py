@@ -1,6 +1,7 @@
 """What the doctor and the command line say of bundles: what is not stored yet and why, and what can be deleted."""
 
 import asyncio
+from datetime import timedelta
 
 from bot.slack.doctor import Fact
 from countersign.compose.archive import make_archive
@@ -12,6 +13,8 @@ from runtime.desk import inspection
 from runtime.desk.inspection import OpenBundle
 
 _SHOWN = 5
+LATE = timedelta(minutes=15)
+"""After so long, a log that has grown and is not signed is shown as failing."""
 _LOOKED_AT = 50
 """Bundles without retention whose objects are asked once more: somebody may have given them one since."""
 
@@ -52,6 +55,23 @@ async def evidence(settings: Settings, clock: Clock) -> list[Fact]:
             remedy="Whoever may delete objects can delete these: give each version its retention"
             " (`aws s3api put-object-retention`).",
         ),
+    ]
+
+
+async def audit_log(settings: Settings) -> list[Fact]:
+    """Check that leaves are given their places, and that the log is signed, while it grows."""
+    async with connected(settings) as conn:
+        found = await inspection.log_standing(conn, settings.tenant)
+    late = found.unsigned_for is not None and found.unsigned_for > LATE
+    state = f"{found.size:,} leaves, {found.signed:,} of them signed"
+    waiting = f"; {found.pending:,} transactions await their places" if found.pending else ""
+    return [
+        Fact(
+            "audit log",
+            ok=not late,
+            detail=f"{state}{waiting}" + (f"; not signed for {found.unsigned_for}" if late else ""),
+            remedy="See that a worker runs, and what its log says of the log; `countersign log verify` finds changes.",
+        )
     ]
 
 

@@ -13,15 +13,17 @@ from runtime.store.effects import Held
 from runtime.store.evidence import bundles as stored
 from runtime.store.evidence.bundles import OpenBundle
 from runtime.store.log import checkpoints
-from runtime.store.log.checkpoints import Signed
+from runtime.store.log.checkpoints import LogStanding, Signed
 
 __all__ = [
     "Audit",
     "Held",
+    "LogStanding",
     "OpenBundle",
     "actor",
     "audit",
     "bundles",
+    "log_standing",
     "newest_checkpoint",
     "open_bundles",
     "reachable",
@@ -97,3 +99,8 @@ async def run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
 async def newest_checkpoint(conn: Conn, tenant: str) -> Signed | None:
     """Return the newest checkpoint of the tenant's audit log."""
     return await checkpoints.newest(conn, tenant)
+
+
+async def log_standing(conn: Conn, tenant: str) -> LogStanding:
+    """Return how the tenant's audit log stands: how many leaves await their places, and how old what was signed is."""
+    return await checkpoints.standing(conn, tenant)

@@ -45,6 +45,7 @@ FACTS = {
     "archive versioned",
     "archive written once",
     "archive locked",
+    "audit log",
     "evidence sealed",
     "evidence retention",
     "signing key",
@@ -102,7 +103,7 @@ async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, 
     [
         (
             {"dsn": f"postgresql://u:{CANARY}@127.0.0.1:1/x"},
-            {"database", "migrations", "directory file", "groups", "callers", "evidence", "held"},
+            {"database", "migrations", "directory file", "groups", "callers", "evidence", "audit log", "held"},
             "refused",
         ),
         ({"opa": "http://127.0.0.1:1"}, {"policy", "groups"}, "policy unavailable"),

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from bot.slack.doctor import Fact
+from countersign.checks.evidence import audit_log
+from countersign.config.settings import Settings
 from evidence.archive.local import LocalArchive
 from evidence.notary import Notary
 from receipts.log.checkpoint import Checkpoint, LogKeys, open_checkpoint
@@ -20,7 +23,7 @@ from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile
 from receipts.signing import SigningKey
 from runtime.desk.log import LogDesk
 from runtime.log.sequencer import Sequencer
-from tests.bench import Bench
+from tests.bench import TENANT, Bench
 
 NOTE = {"text": "a", "api_token": "t"}
 SIGNER = NoteSigner("countersign/acme", SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(range(32)))))
@@ -162,3 +165,18 @@ async def test_a_log_that_was_changed_is_not_published(
     assert await office.notary() == 0
     assert is_said(caplog.text)
     assert office.published() == before
+
+
+async def test_a_log_that_grows_and_is_not_signed_is_found_by_the_doctor(office: Office, dsn: str) -> None:
+    settings = Settings(database_url=dsn, home=office.folder, tenant=TENANT)
+
+    async def fact() -> Fact:
+        (found,) = await audit_log(settings)
+        return found
+
+    assert (await fact()).ok, "there is no log yet"
+    await office.grow()
+    assert not (await fact()).ok
+    assert "not signed for" in (await fact()).detail
+    assert await office.notary() == 1
+    assert (await fact()).ok

@@ -163,7 +163,7 @@ def test_bounds_of_an_answer_are_inside_them() -> None:
     most = {
         **REQUIREMENT,
         "quorum": 1000,
-        "exclude": ["ä" * 2000] * 100,
+        "exclude": [*(["ä" * 2000] * 4), *(["ä"] * 96)],
         "all_groups": True,
         "groups": list("abcdefgh"),
     }

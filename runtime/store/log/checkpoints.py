@@ -30,6 +30,40 @@ class Places:
     first_index: int
 
 
+@dataclass(frozen=True)
+class LogStanding:
+    """How a log stands: its size, transactions whose leaves await their places, what was signed, and how old that is.
+
+    `unsigned_for` is None where nothing has grown since.
+    """
+
+    size: int
+    pending: int
+    signed: int
+    unsigned_for: timedelta | None
+
+
+async def standing(conn: Conn, tenant: str) -> LogStanding:
+    """Return how the tenant's log stands."""
+    row = await (
+        await conn.execute(
+            """
+            SELECT coalesce((SELECT size FROM log_heads WHERE tenant = %(t)s), 0) AS size,
+                   (SELECT count(*) FROM log_pending WHERE tenant = %(t)s) AS pending,
+                   coalesce(max(size), 0) AS signed,
+                   clock_timestamp() - coalesce(max(signed_at), (SELECT min(created_at) FROM runs WHERE tenant = %(t)s))
+                       AS age
+              FROM log_checkpoints WHERE tenant = %(t)s
+            """,
+            {"t": tenant},
+        )
+    ).fetchone()
+    if row is None:
+        raise LookupError("an aggregate that returns a row, did not")
+    grown = row["size"] != row["signed"] or row["pending"]
+    return LogStanding(row["size"], row["pending"], row["signed"], row["age"] if grown else None)
+
+
 async def read_head(conn: Conn, tenant: str) -> TreeHead | None:
     """Return size and root of the tenant's log as it is committed, or None where there is none yet."""
     row = await (await conn.execute("SELECT size, hashes FROM log_heads WHERE tenant = %s", (tenant,))).fetchone()
