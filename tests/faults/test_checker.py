@@ -140,6 +140,23 @@ MEDDLED = {
         "DELETE FROM audit_leaves l USING runs r WHERE r.run_id = l.run_id AND l.seq = r.audit_seq",
         "chains_hold",
     ),
+    "a leaf without a place": ("DELETE FROM log_entries WHERE first_index = 0", "leaves_have_one_place"),
+    "a leaf with two places": (
+        "INSERT INTO log_pending SELECT tenant, chain, first_seq, first_seq FROM log_entries LIMIT 1",
+        "leaves_have_one_place",
+    ),
+    "a gap in the log": (
+        (
+            "UPDATE log_entries SET first_index = first_index + 1"
+            " WHERE first_index = (SELECT max(first_index) FROM log_entries)"
+        ),
+        "leaves_have_one_place",
+    ),
+    "another leaf in the log": (
+        "UPDATE audit_leaves SET hash = decode(repeat('00', 32), 'hex') WHERE seq = 1",
+        "checkpoints_are_of_the_log",
+    ),
+    "a log that was cut off": ("UPDATE log_checkpoints SET size = size + 1000", "checkpoints_are_of_the_log"),
     "an effect that is leased": (
         "UPDATE effects SET status = 'leased', lease_owner = 'x' WHERE purpose = 'step'",
         "nothing_is_left",

@@ -30,3 +30,8 @@ def leaf_hash(leaf: dict[str, Any]) -> str:
     """Return the hash of a leaf of the audit chain: RFC 6962, over the leaf without its own hash."""
     body = {name: value for name, value in leaf.items() if name != "hash"}
     return hashlib.sha256(b"\x00" + canonical(body)).hexdigest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """Return the hash of an inner node of a Merkle log: RFC 6962."""
+    return hashlib.sha256(b"\x01" + left + right).digest()

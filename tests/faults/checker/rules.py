@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from tests.faults.checker.canonical import leaf_hash
 from tests.faults.checker.facts import Facts, Row
+from tests.faults.checker.log import checkpoints_are_of_the_log, leaves_have_one_place
 
 Rule = Callable[[Facts], Iterator[str]]
 
@@ -172,6 +173,8 @@ RULES: tuple[Rule, ...] = (
     chains_hold,
     records_are_in_chains,
     allows_come_first,
+    leaves_have_one_place,
+    checkpoints_are_of_the_log,
     nothing_is_left,
 )
 
