@@ -30,13 +30,16 @@ def list_() -> None:
 def get(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle is fetched.")],
     to: Annotated[Path | None, typer.Option(help="The file to write, which must not be there yet: RUN.zip.")] = None,
+    sigstore: Annotated[
+        Path | None, typer.Option(help="Write the statement about it here, too, as a Sigstore bundle for other tools.")
+    ] = None,
 ) -> None:
     """Fetch the bundle of a run from the archive, and see that it is the one that was stored."""
     from countersign.cli.operate import fetch_bundle
 
     file = to or Path(f"{run_id}.zip")
-    sha256 = run(fetch_bundle(shared_settings("database_url"), run_id, file))
-    out.print(f"sha256: {sha256}\nbundle: {file}")
+    sha256 = run(fetch_bundle(shared_settings("database_url"), run_id, file, sigstore))
+    out.print(f"sha256: {sha256}\nbundle: {file}" + (f"\nsigstore: {sigstore}" if sigstore else ""))
 
 
 @evidence.command()

@@ -51,6 +51,10 @@ class Archive(Protocol):
         """Have `data` stand under `name` in the place of what was there: for what says which of the rest is newest."""
         ...
 
+    def locate(self, name: str) -> str:
+        """Return the location of what stands under `name`; where there are versions of it, of the newest."""
+        ...
+
     def get(self, location: str) -> bytes:
         """Return what stands at a location that `put` returned, with its SHA-256 checked."""
         ...

@@ -62,6 +62,11 @@ class LocalArchive:
         except OSError as error:
             raise ArchiveError(f"{path} cannot be written: {error}") from error
 
+    def locate(self, name: str) -> str:
+        """Return the path of the file."""
+        check_name(name)
+        return str(self._folder / name)
+
     def get(self, location: str) -> bytes:
         """Read the file and compare it with its sidecar."""
         data = self._read(Path(location))

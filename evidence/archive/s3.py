@@ -92,6 +92,11 @@ class S3Archive:
             )
         return answer.get("VersionId")
 
+    def locate(self, name: str) -> str:
+        """Return the location without a version."""
+        check_name(name)
+        return self._location(self._prefix + name, None)
+
     def get(self, location: str) -> bytes:
         """Fetch the very version and compare it with the digest in its metadata."""
         kept = self.head(location)

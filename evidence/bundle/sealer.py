@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from evidence.archive.archive import Archive, Stored
+from evidence.bundle.attestation import attest, attestation_of, file_of
 from evidence.bundle.build import Sealed, build
 from evidence.bundle.dossier import Dossier
 from evidence.bundle.ring import KeyRing
 from evidence.errors import EvidenceError
 from evidence.notary import Notary
+from evidence.statement import sha256
 from receipts.signing import SigningKey
 from runtime.desk.evidence import EvidenceDesk, KeptBundle
 from runtime.failpoints import Point, at
@@ -63,6 +65,8 @@ class Sealer:
     def _store(self, run_id: str, dossier: Dossier, key: SigningKey) -> tuple[Sealed, Stored]:
         sealed = build(dossier, key)
         at(Point.ARCHIVE_PUTTING)
-        stored = self.archive.put(f"{run_id}.zip", sealed.data, sealed.sha256)
+        stored = self.archive.put(file_of(run_id), sealed.data, sealed.sha256)
+        said = attest(sealed, run_id, self.desk.engine.tenant, key)
+        self.archive.put(attestation_of(run_id), said, sha256(said))
         at(Point.ARCHIVE_PUT)
         return sealed, stored

@@ -1,6 +1,7 @@
 """The command line as its users have it: what it prints, and one sentence where something is wrong."""
 
 import asyncio
+import base64
 import json
 import os
 import sys
@@ -98,8 +99,11 @@ async def test_an_operator_cancels_and_an_auditor_lists_fetches_and_verifies(off
     assert listed.out.startswith(f"{run_id}  canceled  ")
     sha256 = listed.out.split()[2]
     bundle = tmp_path / "fetched.zip"
-    fetched = await command("evidence", "get", run_id, "--to", str(bundle), env=office.env)
-    assert (fetched.code, fetched.out) == (0, f"sha256: {sha256}\nbundle: {bundle}\n")
+    beside = tmp_path / "fetched.json"
+    words = ("evidence", "get", run_id, "--to", str(bundle), "--sigstore", str(beside))
+    fetched = await command(*words, env=office.env)
+    assert (fetched.code, fetched.out) == (0, f"sha256: {sha256}\nbundle: {bundle}\nsigstore: {beside}\n")
+    assert sha256 in base64.b64decode(json.loads(beside.read_bytes())["dsseEnvelope"]["payload"]).decode()
     key = public_path(office.system.settings.key_path)
     verified = await command("evidence", "verify", str(bundle), "--key", str(key), env={})
     assert verified.code == 0

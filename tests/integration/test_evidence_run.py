@@ -1,6 +1,8 @@
 """A run's end on real parts: sealed, stored in MinIO or a folder, announced, and verified offline."""
 
+import base64
 import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +14,7 @@ from evidence.archive.archive import Archive
 from evidence.archive.local import LocalArchive
 from evidence.archive.retention import Retention
 from evidence.archive.s3 import S3Archive
+from evidence.bundle.attestation import attestation_of
 from evidence.bundle.build import build
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
@@ -97,6 +100,9 @@ async def test_the_sha256_is_the_same_in_file_database_metadata_and_thread(offic
     said = [message["text"] for message in office.bench.chat.said("post_message")]
     assert any(row["sha256"] in text for text in said)
     assert verify(bundle, office.public).run_id == run_id
+    beside = office.archive.get(office.archive.locate(attestation_of(run_id)))
+    told = json.loads(base64.b64decode(json.loads(beside)["dsseEnvelope"]["payload"]))
+    assert told["subject"] == [{"name": f"{run_id}.zip", "digest": {"sha256": row["sha256"]}}]
 
 
 async def test_the_same_run_sealed_twice_gives_the_same_bytes(office: Office) -> None:
