@@ -56,7 +56,8 @@ def _parts(system: System) -> Iterator[Part]:
         jobs: list[Job] = [make_sealer(settings, system.engine), make_notary(settings, system.engine)]
         worker = Worker(system.engine, concurrency=settings.concurrency, jobs=jobs)
         yield Part("worker", worker.run, worker.stop)
-        yield Part("sequencer", Sequencer(system.engine).run)
+        sequencer = Sequencer(system.engine)
+        yield Part("sequencer", sequencer.run, sequencer.stop)
 
 
 async def _tick(engine: Engine, seconds: float) -> None:

@@ -8,7 +8,7 @@ time works on a log, whoever it is; the others find it locked and go.
 import asyncio
 import logging
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import psycopg
 
@@ -32,6 +32,7 @@ class Sequencer:
     """Works on the log of the engine's tenant."""
 
     engine: Engine
+    _stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self) -> int:
         """Give what is committed its place; return how many leaves that were."""
@@ -49,9 +50,9 @@ class Sequencer:
         return growth.range.end - before.end
 
     async def run(self) -> None:
-        """Go on for ever."""
+        """Go on until told to stop."""
         told = self.engine.wakeup.leaves
-        while True:
+        while not self._stopping.is_set():
             told.clear()
             if await self._safely():
                 await asyncio.sleep(PAUSE)
@@ -59,6 +60,11 @@ class Sequencer:
             with suppress(TimeoutError):
                 async with asyncio.timeout(REST):
                     await told.wait()
+
+    def stop(self) -> None:
+        """Have `run` return when what is under way has ended."""
+        self._stopping.set()
+        self.engine.wakeup.leaves.set()
 
     async def _safely(self) -> int:
         """A fault must not end it: what has no place yet keeps waiting for one."""

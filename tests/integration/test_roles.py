@@ -95,7 +95,8 @@ class House:
 async def house(postgres: str, opa: OpaChild) -> Any:
     with database(postgres, "roles") as dsn:
         with psycopg.connect(dsn, autocommit=True) as conn:
-            for role, login in LOGINS.items():
+            known = {row[0] for row in conn.execute("SELECT rolname FROM pg_roles")}
+            for role, login in ((role, login) for role, login in LOGINS.items() if login not in known):
                 conn.execute(f"CREATE ROLE {login} LOGIN IN ROLE countersign_{role}".encode())
         targets = Targets.fresh()
         async with (

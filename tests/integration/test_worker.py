@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from runtime.handlers import Call, Handler, JsonObject, TransientError
 from runtime.model.states import NotificationStatus
 from runtime.store import notifications, runs
+from runtime.store.database.signals import beside
 from runtime.store.leasing import leases
 from runtime.worker import sweeps
 from runtime.worker.worker import Worker
@@ -201,3 +202,18 @@ async def test_a_run_that_somebody_holds_delays_no_deadline_of_another(bench: Be
         assert (await bench.run(other))["status"] == "succeeded"
     await bench.later(seconds=1)
     assert (await bench.run(held))["status"] == "succeeded"
+
+
+async def test_what_keeps_a_cancellation_to_itself_is_ended_all_the_same() -> None:
+    kept = asyncio.Event()
+
+    async def stubborn() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            kept.set()
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(MINUTE), beside(stubborn()):
+        await asyncio.sleep(0)
+    assert kept.is_set()

@@ -14,6 +14,9 @@ CHANNEL = "countersign_work"
 COALESCE = 0.02
 """Seconds after an announcement for which further ones are gathered into one."""
 
+_INSIST = 0.2
+"""Seconds after which what has not ended is canceled again."""
+
 log = logging.getLogger(__name__)
 
 
@@ -53,12 +56,18 @@ async def listening(dsn: str | None, who: str, on_signal: Callable[[], None]) ->
 
 @asynccontextmanager
 async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run a coroutine beside the block, and end it with the block."""
+    """Run a coroutine beside the block, and end it with the block.
+
+    It is canceled until it has ended: a pool that hands out a connection at that very moment keeps the cancellation to
+    itself.
+    """
     task = asyncio.create_task(work)
     try:
         yield
     finally:
-        task.cancel()
+        while not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=_INSIST)
         with suppress(asyncio.CancelledError):
             await task
 
