@@ -19,9 +19,9 @@ from runtime.store.log import places as store
 
 MOST = 2000
 """Transactions' leaves that are given their places at once."""
-PAUSE = 0.05
-"""Seconds between two times that there was something to do: what comes meanwhile shares a commit."""
-REST = 0.2
+PAUSE = 0.1
+"""Seconds between two looks: what comes meanwhile shares a commit, and who finds the log locked does not insist."""
+REST = 0.1
 """Seconds after which a sequencer that nobody told of anything looks again."""
 
 log = logging.getLogger(__name__)
@@ -54,12 +54,11 @@ class Sequencer:
         told = self.engine.wakeup.leaves
         while not self._stopping.is_set():
             told.clear()
-            if await self._safely():
-                await asyncio.sleep(PAUSE)
-                continue
-            with suppress(TimeoutError):
-                async with asyncio.timeout(REST):
-                    await told.wait()
+            if not await self._safely():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(REST):
+                        await told.wait()
+            await asyncio.sleep(PAUSE)
 
     def stop(self) -> None:
         """Have `run` return when what is under way has ended."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 import orjson
 
@@ -85,9 +84,13 @@ async def keep_places(conn: Conn, tenant: str, first_index: int, spans: Sequence
 
 async def grow(conn: Conn, tenant: str, nodes: Iterable[Node], grown: CompactRange) -> None:
     """Write the nodes that are new into their tiles, behind those that stand there, and how far the log has grown."""
+    new: dict[tuple[int, int], list[bytes]] = {}
+    for node in nodes:  # of each level, in their order
+        if node.level % TILE_HEIGHT == 0:
+            new.setdefault((node.level // TILE_HEIGHT, node.index // TILE_WIDTH), []).append(node.hash)
     tiles = [
-        {"level": level, "number": number, "hashes": "\\x" + b"".join(node.hash for node in found).hex()}
-        for (level, number), found in groupby(sorted(filter(_is_kept, nodes), key=_place), key=_tile)
+        {"level": level, "number": number, "hashes": "\\x" + b"".join(hashes).hex()}
+        for (level, number), hashes in new.items()
     ]
     await conn.execute(
         """
@@ -116,18 +119,6 @@ def _joined(spans: Sequence[Span]) -> list[Span]:
         else:
             joined.append(span)
     return joined
-
-
-def _is_kept(node: Node) -> bool:
-    return node.level % TILE_HEIGHT == 0
-
-
-def _place(node: Node) -> tuple[int, int]:
-    return node.level, node.index
-
-
-def _tile(node: Node) -> tuple[int, int]:
-    return node.level // TILE_HEIGHT, node.index // TILE_WIDTH
 
 
 def _cut(hashes: bytes) -> list[bytes]:
