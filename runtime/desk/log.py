@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -73,13 +73,14 @@ class LogDesk:
             return await checkpoints.newest(conn, self.engine.tenant, published=published)
 
     async def keep(self, head: TreeHead, note: str) -> Signed:
-        """Put a signed checkpoint on record."""
+        """Put a signed checkpoint on record; return it, or the one that somebody else has signed of this size."""
         signed = Signed(head, note, self.engine.clock(), is_published=False)
         async with self.engine.pool.connection() as conn, conn.transaction():
             await checkpoints.keep_checkpoint(conn, self.engine.tenant, signed)
+            kept = await checkpoints.checkpoint_at(conn, self.engine.tenant, head.size)
             at(Point.LOG_SIGNING)
         at(Point.LOG_SIGNED)
-        return signed
+        return replace(signed, note=kept)
 
     async def mark_published(self, signed: Signed) -> None:
         """Note that a checkpoint, and all that it is over, stands in the archive."""

@@ -180,3 +180,12 @@ async def test_a_log_that_grows_and_is_not_signed_is_found_by_the_doctor(office:
     assert "not signed for" in (await fact()).detail
     assert await office.notary() == 1
     assert (await fact()).ok
+
+
+async def test_of_two_who_sign_the_log_of_one_size_the_first_counts(office: Office) -> None:
+    await office.grow()
+    desk = office.notary.desk
+    head = await desk.head()
+    assert head is not None
+    assert (await desk.keep(head, "first")).note == "first"
+    assert (await desk.keep(head, "second")).note == "first"

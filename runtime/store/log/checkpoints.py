@@ -6,9 +6,9 @@ from typing import Any
 
 from receipts import canonical
 from receipts.chain import GENESIS
-from receipts.log.hashes import HASH_BYTES, TreeHead
-from receipts.log.range import CompactRange
+from receipts.log.hashes import TreeHead
 from runtime.store.database.pool import Conn
+from runtime.store.log.places import range_of
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,7 @@ async def read_head(conn: Conn, tenant: str) -> TreeHead | None:
     row = await (await conn.execute("SELECT size, hashes FROM log_heads WHERE tenant = %s", (tenant,))).fetchone()
     if row is None:
         return None
-    hashes = row["hashes"]
-    cut = tuple(hashes[start : start + HASH_BYTES] for start in range(0, len(hashes), HASH_BYTES))
-    return CompactRange(0, row["size"], cut).head()
+    return range_of(row).head()
 
 
 async def take_lease(conn: Conn, tenant: str, lasts: timedelta) -> bool:
@@ -105,9 +103,10 @@ async def newest(conn: Conn, tenant: str, *, published: bool = False) -> Signed 
 
 
 async def keep_checkpoint(conn: Conn, tenant: str, signed: Signed) -> None:
-    """Put a signed checkpoint on record."""
+    """Put a signed checkpoint on record, unless somebody has signed the log of this size a moment ago."""
     await conn.execute(
-        "INSERT INTO log_checkpoints (tenant, size, root, note, signed_at) VALUES (%s, %s, %s, %s, %s)",
+        "INSERT INTO log_checkpoints (tenant, size, root, note, signed_at) VALUES (%s, %s, %s, %s, %s)"
+        " ON CONFLICT DO NOTHING",
         (tenant, signed.head.size, signed.head.root, signed.note, signed.signed_at),
     )
 

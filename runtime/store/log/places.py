@@ -1,7 +1,8 @@
 """Places in the Merkle log: what waits for one, where what has one stands, and the tree over it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
@@ -29,13 +30,20 @@ async def lock_range(conn: Conn, tenant: str) -> CompactRange | None:
     query = "SELECT size, hashes FROM log_heads WHERE tenant = %s FOR UPDATE SKIP LOCKED"
     row = await (await conn.execute(query, (tenant,))).fetchone()
     if row is not None:
-        return CompactRange(0, row["size"], tuple(_cut(row["hashes"])))
+        return range_of(row)
     made = await conn.execute(
         "INSERT INTO log_heads (tenant, size, hashes) SELECT tenant, 0, '' FROM tenants WHERE tenant = %s"
         " ON CONFLICT DO NOTHING",
         (tenant,),
     )
     return EMPTY if made.rowcount else None
+
+
+def range_of(row: Mapping[str, Any]) -> CompactRange:
+    """Return the compact range in a row of `log_heads`."""
+    hashes = row["hashes"]
+    cut = tuple(hashes[start : start + HASH_BYTES] for start in range(0, len(hashes), HASH_BYTES))
+    return CompactRange(0, row["size"], cut)
 
 
 async def take_pending(conn: Conn, tenant: str, most: int) -> list[Span]:
@@ -119,7 +127,3 @@ def _joined(spans: Sequence[Span]) -> list[Span]:
         else:
             joined.append(span)
     return joined
-
-
-def _cut(hashes: bytes) -> list[bytes]:
-    return [hashes[start : start + HASH_BYTES] for start in range(0, len(hashes), HASH_BYTES)]
