@@ -97,6 +97,9 @@ class Written:
 
 GENESIS = Head(0, "0" * 64)
 
+PROGRAM = Actor(id="countersign", kind="system")
+"""The program itself."""
+
 
 def next_leaf(
     head: Head,

@@ -41,7 +41,7 @@ from tests.logins import as_program
 
 TENANT = "acme"
 TEAM = "T0ACME"
-EDITION = directory.Edition(0, "of the bench")
+EDITION = directory.Edition(0, "be" * 32)
 BENCH_SECRET = "xapp-1-benchSettingsHoldThisToken-0987654321"
 """A secret of the bench's settings."""
 VERBS = ["request_client_documents", "request_additional_information", "await_answer"]

@@ -1,7 +1,6 @@
 """Triggers: how runs begin. Each is claimed once by (tenant, type, ref); a second claim returns the first run."""
 
 import logging
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from runtime.planning.advance import advance
 from runtime.planning.planner import ParamsError, Started, fits
 from runtime.store import directory, runs
 from runtime.store.database.pool import Conn
+from runtime.store.tenant.rows import salt_of
 from runtime.store.transactions.run_tx import RunTx
 from runtime.store.transactions.together import side_by_side
 
@@ -84,7 +84,7 @@ async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
         for actor in dict.fromkeys((trigger.requested_by.id, trigger.submitted_by))
         for account in await directory.accounts_of(conn, trigger.tenant, actor)
     ]
-    salt = await runs.salt_of(conn, trigger.tenant, secrets.token_hex(16))
+    salt = await salt_of(conn, trigger.tenant)
     return NewRun(
         requester_accounts=accounts,
         run_id=engine.new_id("run"),

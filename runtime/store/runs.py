@@ -17,15 +17,6 @@ from runtime.store.steps import (
 )
 
 
-async def salt_of(conn: Conn, tenant: str, fresh: str) -> str:
-    """Return the tenant's salt; `fresh` becomes it on first use."""
-    await conn.execute("INSERT INTO tenants (tenant, salt) VALUES (%s, %s) ON CONFLICT DO NOTHING", (tenant, fresh))
-    row = await (await conn.execute("SELECT salt FROM tenants WHERE tenant = %s", (tenant,))).fetchone()
-    if row is None:
-        raise LookupError(f"no tenant {tenant}")
-    return str(row["salt"])
-
-
 async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: datetime) -> str | None:
     """Create a queued run for a trigger; return None if the trigger was claimed before."""
     row = await (

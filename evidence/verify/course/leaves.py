@@ -4,9 +4,8 @@ from evidence import names
 from evidence.verify.material.comparing import broken
 from evidence.verify.material.facts import PROPOSED, Facts
 from evidence.verify.rules import Rule, counted, rule
-from receipts.chain import APPROVAL_REQUESTED, Actor, Correlation, Leaf
+from receipts.chain import APPROVAL_REQUESTED, PROGRAM, Correlation, Leaf
 
-_PROGRAM = Actor(id="countersign", kind="system")
 _BY_OTHERS = frozenset(
     {
         "run.queued",
@@ -29,7 +28,7 @@ _BY_OTHERS = frozenset(
 )
 def _actors(facts: Facts) -> str:
     for leaf in facts.leaves:
-        if leaf.actor != _PROGRAM and leaf.event not in _BY_OTHERS:
+        if leaf.actor != PROGRAM and leaf.event not in _BY_OTHERS:
             raise broken(leaf, f"{leaf.event} is by {leaf.actor.id}, a {leaf.actor.kind}")
     return counted(len(facts.leaves), "leaf", "leaves")
 

@@ -11,6 +11,7 @@ from psycopg import Connection, IsolationLevel
 from psycopg.rows import DictRow, dict_row
 
 from receipts.log.hashes import TreeHead
+from receipts.tenant.acts import chain_of
 from runtime.store.evidence.story import asked, vote
 
 _AT_ONCE = 200
@@ -60,14 +61,15 @@ def open_view(dsn: str) -> Iterator[View]:
 def places(conn: View, tenant: str) -> Iterator[Place]:
     """Yield the places of the log in their order."""
     query = """
-        SELECT e.first_index + n AS index, e.chain, e.first_seq + n AS seq, l.hash
+        SELECT e.first_index + n AS index, e.chain, e.first_seq + n AS seq, coalesce(l.hash, o.hash) AS hash
           FROM log_entries e CROSS JOIN LATERAL generate_series(0, e.count - 1) AS n
           LEFT JOIN audit_leaves l ON l.run_id = e.chain AND l.seq = e.first_seq + n
-         WHERE e.tenant = %s ORDER BY e.first_index, n
+          LEFT JOIN tenant_leaves o ON e.chain = %(own)s AND o.tenant = e.tenant AND o.seq = e.first_seq + n
+         WHERE e.tenant = %(tenant)s ORDER BY e.first_index, n
     """
     with conn.cursor(name="places") as cursor:
         cursor.itersize = _ROWS
-        for row in cursor.execute(query.encode(), (tenant,)):
+        for row in cursor.execute(query.encode(), {"tenant": tenant, "own": chain_of(tenant)}):
             yield Place(row["index"], row["chain"], row["seq"], row["hash"])
 
 
@@ -78,12 +80,13 @@ def signed_heads(conn: View, tenant: str) -> list[TreeHead]:
 
 
 def strangers(conn: View, tenant: str) -> list[str]:
-    """Return chains that have places, and of which there is no run."""
+    """Return chains that have places, and of which there is no run: the tenant's own is of none."""
     query = """
         SELECT DISTINCT chain FROM log_entries e
-         WHERE tenant = %s AND NOT EXISTS (SELECT FROM runs r WHERE r.run_id = e.chain AND r.tenant = e.tenant)
+         WHERE tenant = %s AND chain <> %s
+           AND NOT EXISTS (SELECT FROM runs r WHERE r.run_id = e.chain AND r.tenant = e.tenant)
     """
-    return [row["chain"] for row in _all(conn, query, tenant)]
+    return [row["chain"] for row in _all(conn, query, tenant, chain_of(tenant))]
 
 
 def runs(conn: View, tenant: str) -> Iterator[RunRows]:

@@ -7,6 +7,7 @@ from typing import Any
 from receipts import canonical
 from receipts.chain import GENESIS
 from receipts.log.hashes import TreeHead
+from receipts.tenant.acts import chain_of
 from runtime.store.database.pool import Conn
 from runtime.store.log.places import range_of
 
@@ -154,17 +155,21 @@ async def entries(conn: Conn, tenant: str, begin: int, end: int) -> list[bytes]:
     rows = await (
         await conn.execute(
             """
+            WITH leaves AS NOT MATERIALIZED (
+                SELECT run_id AS chain, seq, hash, leaf FROM audit_leaves
+                UNION ALL SELECT %(own)s, seq, hash, leaf FROM tenant_leaves WHERE tenant = %(tenant)s
+            )
             SELECT e.chain, e.first_seq + n AS seq, l.leaf, p.hash AS before
               FROM log_entries e CROSS JOIN LATERAL generate_series(0, e.count - 1) AS n
-              JOIN audit_leaves l ON l.run_id = e.chain AND l.seq = e.first_seq + n
-              LEFT JOIN audit_leaves p ON p.run_id = e.chain AND p.seq = e.first_seq + n - 1
+              JOIN leaves l ON l.chain = e.chain AND l.seq = e.first_seq + n
+              LEFT JOIN leaves p ON p.chain = e.chain AND p.seq = e.first_seq + n - 1
              WHERE e.tenant = %(tenant)s AND e.first_index < %(end)s
                AND e.first_index >= (SELECT max(first_index) FROM log_entries
                                       WHERE tenant = %(tenant)s AND first_index <= %(begin)s)
                AND e.first_index + n >= %(begin)s AND e.first_index + n < %(end)s
              ORDER BY e.first_index + n
             """,
-            {"tenant": tenant, "begin": begin, "end": end},
+            {"tenant": tenant, "own": chain_of(tenant), "begin": begin, "end": end},
         )
     ).fetchall()
     return [_entry(row) for row in rows]

@@ -9,6 +9,7 @@ import orjson
 from receipts.log.hashes import HASH_BYTES
 from receipts.log.range import EMPTY, CompactRange, Node
 from receipts.log.tiles import TILE_HEIGHT, TILE_WIDTH
+from receipts.tenant.acts import chain_of
 from runtime.store.database.pool import Conn
 
 
@@ -68,12 +69,21 @@ async def take_pending(conn: Conn, tenant: str, most: int) -> list[Span]:
             (tenant, most),
         )
     ).fetchall()
+    own = chain_of(tenant)
     for row in rows:
+        if row["chain"] == own:
+            row["hashes"] = await _own_hashes(conn, tenant, row["first_seq"], row["last_seq"])
         if len(row["hashes"]) != row["last_seq"] - row["first_seq"] + 1:
             raise MissingLeafError(
                 f"leaves {row['first_seq']} to {row['last_seq']} of {row['chain']} are not all there"
             )
     return _joined([Span(row["chain"], row["first_seq"], row["hashes"]) for row in rows])
+
+
+async def _own_hashes(conn: Conn, tenant: str, first_seq: int, last_seq: int) -> list[bytes]:
+    """Return the hashes of leaves of the tenant's own chain."""
+    query = "SELECT hash FROM tenant_leaves WHERE tenant = %s AND seq BETWEEN %s AND %s ORDER BY seq"
+    return [row["hash"] for row in await (await conn.execute(query, (tenant, first_seq, last_seq))).fetchall()]
 
 
 async def keep_places(conn: Conn, tenant: str, first_index: int, spans: Sequence[Span]) -> None:

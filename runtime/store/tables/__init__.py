@@ -6,7 +6,7 @@ Documents whose digest matters are `json`, not `jsonb`: the text is kept as it w
 from runtime.store.tables.approvals import approvals, votes
 from runtime.store.tables.base import metadata
 from runtime.store.tables.breakers import breakers
-from runtime.store.tables.definitions import definitions, tenants
+from runtime.store.tables.definitions import definitions, tenant_leaves, tenants
 from runtime.store.tables.directory import actors, directories, slack_accounts
 from runtime.store.tables.effects import effects
 from runtime.store.tables.inbox import notifications, waits
@@ -48,6 +48,7 @@ __all__ = [
     "signing_keys",
     "slack_accounts",
     "steps",
+    "tenant_leaves",
     "tenants",
     "votes",
     "waits",
@@ -55,4 +56,5 @@ __all__ = [
 
 INSERT_ONLY = (
     *("audit_leaves", "log_entries", "policy_decisions", "policy_texts", "receipts", "reads", "votes", "definitions"),
+    "tenant_leaves",
 )

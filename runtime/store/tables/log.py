@@ -19,7 +19,7 @@ log_pending = Table(
     "log_pending",
     metadata,
     words("tenant"),
-    words("chain"),  # the run
+    words("chain"),  # the run, or the id of the tenant's own
     number("first_seq"),
     number("last_seq"),
     CheckConstraint("first_seq >= 1 AND last_seq >= first_seq", name="span"),

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from receipts.chain import Actor, Correlation, Head, Leaf, Written, next_leaf
+from receipts.chain import PROGRAM, Actor, Correlation, Head, Leaf, Written, next_leaf
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values
 from runtime.definitions.model import Definition
@@ -23,8 +23,6 @@ from runtime.store.definitions import Definitions
 from runtime.store.transactions.loads import Loads
 
 log = logging.getLogger("countersign.state")  # one line for each audit leaf
-
-SYSTEM = Actor(id="countersign", kind="system")
 
 
 _LEAVES = Kind(
@@ -146,7 +144,7 @@ class RunTx:
         event: str,
         data: Mapping[str, Any],
         *,
-        actor: Actor = SYSTEM,
+        actor: Actor = PROGRAM,
         step: str | None = None,
         approval_id: str | None = None,
         effect_id: str | None = None,

@@ -25,7 +25,7 @@ DECLARE
 BEGIN
     FOREACH kept IN ARRAY ARRAY['audit_leaves', 'policy_decisions', 'policy_texts', 'receipts', 'reads', 'votes',
         'definitions', 'runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles', 'tenants',
-        'directories', 'signing_keys', 'log_checkpoints', 'log_entries', 'log_heads', 'log_tiles']
+        'directories', 'signing_keys', 'tenant_leaves', 'log_checkpoints', 'log_entries', 'log_heads', 'log_tiles']
     LOOP
         EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON %I
                         FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate()', kept);

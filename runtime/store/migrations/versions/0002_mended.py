@@ -22,6 +22,7 @@ PARTS = (
     "bytes",
     "reads",
     "log",
+    "tenant",
     "guards",  # stays the last: it guards what the others made
 )
 

@@ -1,0 +1,1 @@
+"""The chain of a tenant: what is done that belongs to no run."""

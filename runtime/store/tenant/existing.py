@@ -1,0 +1,39 @@
+"""What there is to be on record in a tenant's chain: its directory, its keys, definitions and policies."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from receipts import canonical
+from receipts.tenant.acts import Act, DefinitionStored, DirectoryLoaded, KeyRegistered, PolicySeen
+from runtime.store.database.pool import Conn
+
+ACTORS = "SELECT actor_id AS id, kind, name, groups, grants FROM actors WHERE tenant = %s ORDER BY actor_id"
+ACCOUNTS = "SELECT team, account, actor_id FROM slack_accounts WHERE tenant = %s ORDER BY team, account, actor_id"
+
+
+def rows_digest(actors: Iterable[Mapping[str, Any]], accounts: Iterable[Mapping[str, Any]]) -> str:
+    """Return the digest of a directory's rows, as `ACTORS` and `ACCOUNTS` give them."""
+    return canonical.digest({"actors": [dict(one) for one in actors], "accounts": [dict(one) for one in accounts]})
+
+
+async def directory_digest(conn: Conn, tenant: str) -> str:
+    """Return the digest of the tenant's directory as it stands in the tables."""
+    return rows_digest(await _all(conn, ACTORS, tenant), await _all(conn, ACCOUNTS, tenant))
+
+
+async def existing(conn: Conn, tenant: str) -> list[Act]:
+    """Return what was there before there was a chain to put it on."""
+    definitions = await _all(conn, "SELECT name, version, digest FROM definitions ORDER BY created_at, name, version")
+    policies = await _all(conn, "SELECT digest FROM policy_texts ORDER BY first_seen, digest")
+    directories = await _all(conn, "SELECT version, digest FROM directories WHERE tenant = %s", tenant)
+    keys = await _all(conn, "SELECT key_id, entry FROM signing_keys WHERE tenant = %s ORDER BY number", tenant)
+    return [
+        *(DefinitionStored(**row) for row in definitions),
+        *(PolicySeen(**row) for row in policies),
+        *[DirectoryLoaded(**row, rows=await directory_digest(conn, tenant)) for row in directories],
+        *(KeyRegistered(key_id=row["key_id"], digest=canonical.digest(row["entry"])) for row in keys),
+    ]
+
+
+async def _all(conn: Conn, query: str, *values: str) -> Sequence[Mapping[str, Any]]:
+    return await (await conn.execute(query.encode(), values)).fetchall()

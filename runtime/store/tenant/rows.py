@@ -1,0 +1,48 @@
+"""Tenants: each has a salt, and the end of its own chain."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+
+from receipts.chain import Head
+from runtime.store.database.pool import Conn
+
+
+@dataclass(frozen=True)
+class ChainEnd:
+    """The last leaf of a tenant's chain and when that was said; None where the chain is empty."""
+
+    head: Head
+    at: datetime | None
+
+
+async def salt_of(conn: Conn, tenant: str) -> str:
+    """Return the tenant's salt, which is made on first use."""
+    await ensure_tenant(conn, tenant)
+    row = await (await conn.execute("SELECT salt FROM tenants WHERE tenant = %s", (tenant,))).fetchone()
+    if row is None:
+        raise LookupError(f"no tenant {tenant}")
+    return str(row["salt"])
+
+
+async def ensure_tenant(conn: Conn, tenant: str) -> None:
+    """Make the tenant's row where there is none."""
+    await conn.execute(
+        "INSERT INTO tenants (tenant, salt) VALUES (%s, %s) ON CONFLICT DO NOTHING", (tenant, secrets.token_hex(16))
+    )
+
+
+async def lock_chain(conn: Conn, tenant: str) -> ChainEnd:
+    """Return the end of the tenant's chain, locked in the caller's transaction: one at a time appends to it.
+
+    The lock keeps away nobody who only refers to the tenant.
+    """
+    query = "SELECT audit_seq, audit_hash FROM tenants WHERE tenant = %s FOR NO KEY UPDATE"
+    row = await (await conn.execute(query, (tenant,))).fetchone()
+    if row is None:
+        raise LookupError(f"no tenant {tenant}")
+    head = Head(row["audit_seq"], row["audit_hash"])
+    # by a statement of its own: one that has waited for a lock does not see what came meanwhile
+    query = "SELECT (leaf ->> 'at')::timestamptz AS at FROM tenant_leaves WHERE tenant = %s AND seq = %s"
+    last = await (await conn.execute(query, (tenant, head.seq))).fetchone()
+    return ChainEnd(head, last["at"] if last else None)
