@@ -43,11 +43,10 @@ class Sequencer:
             if before is None or not spans:
                 return 0
             growth = before.append(one for span in spans for one in span.hashes)
-            await store.keep_places(conn, tenant, before.end, spans)
-            await store.grow(conn, tenant, growth.nodes, growth.range)
+            await store.keep_growth(conn, tenant, before.size, spans, growth)
             at(Point.LOG_SEQUENCING)
         at(Point.LOG_SEQUENCED)
-        return growth.range.end - before.end
+        return growth.range.size - before.size
 
     async def run(self) -> None:
         """Go on until told to stop."""
@@ -71,7 +70,5 @@ class Sequencer:
             return await self()
         except (*AWAY, psycopg.Error, OSError) as error:
             log.warning("leaves were not put into the log, and will be: %s", error)
-        except store.MissingLeafError:
-            log.exception("the audit log does not grow")
         await asyncio.sleep(1)
         return 0

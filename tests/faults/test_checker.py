@@ -142,7 +142,7 @@ MEDDLED = {
     ),
     "a leaf without a place": ("DELETE FROM log_entries WHERE first_index = 0", "leaves_have_one_place"),
     "a leaf with two places": (
-        "INSERT INTO log_pending SELECT tenant, chain, first_seq, first_seq FROM log_entries LIMIT 1",
+        "INSERT INTO log_pending SELECT tenant, chain, first_seq, sha256('') FROM log_entries LIMIT 1",
         "leaves_have_one_place",
     ),
     "a gap in the log": (

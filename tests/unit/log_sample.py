@@ -9,7 +9,7 @@ from receipts.log.hashes import TreeHead, hash_leaf
 from receipts.log.keys import Algorithm, NoteSigner, VerifierKey
 from receipts.log.note import Note
 from receipts.log.proofs import consistency_proof, inclusion_proof
-from receipts.log.range import EMPTY, CompactRange
+from receipts.log.range import EMPTY, CompactRange, Growth
 from receipts.signing import SigningKey
 
 
@@ -28,6 +28,11 @@ def witness_key(of: NoteSigner) -> VerifierKey:
     return of.verifier(Algorithm.COSIGNATURE_V1)
 
 
+def new_nodes(growth: Growth) -> dict[tuple[int, int], bytes]:
+    """Return the nodes that are new, by level and index."""
+    return {(row.level, row.first + place): one for row in growth.rows for place, one in enumerate(row.hashes)}
+
+
 @dataclass
 class MemoryLog:
     """A log that keeps every entry and every node."""
@@ -39,7 +44,7 @@ class MemoryLog:
     def append(self, *entries: bytes) -> "MemoryLog":
         """Let it grow."""
         growth = self.range.append([hash_leaf(entry) for entry in entries])
-        self.nodes |= {(node.level, node.index): node.hash for node in growth.nodes}
+        self.nodes |= new_nodes(growth)
         self.entries += entries
         self.range = growth.range
         return self

@@ -21,7 +21,7 @@ from receipts.signing import SigningKey, load_public
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_resealed import resealed
 from tests.unit.evidence_sample import START, Office
-from tests.unit.log_sample import signer, vkey, witness_key
+from tests.unit.log_sample import new_nodes, signer, vkey, witness_key
 
 LOG, OTHER = signer("countersign/acme", 7), signer("countersign/acme", 8)
 BEFORE, BEHIND = [bytes([number]) * 32 for number in range(1, 6)], [bytes([9]) * 32]
@@ -39,7 +39,7 @@ def logged(change: Callable[[LogProof], LogProof] = lambda proof: proof) -> Doss
     hashes = [bytes.fromhex(leaf["hash"]) for leaf in dossier.leaves]
     split = 3
     growth = EMPTY.append([*BEFORE[:2], *hashes[:split], *BEFORE[2:], *hashes[split:], *BEHIND])
-    nodes = {(node.level, node.index): node.hash for node in growth.nodes}
+    nodes = new_nodes(growth)
     places = [Span(first_seq=1, count=split, first_index=2)]
     places += [Span(first_seq=split + 1, count=len(hashes) - split, first_index=5 + split)]
     indices = [span.first_index + step for span in places for step in range(span.count)]

@@ -9,7 +9,7 @@ from receipts.log.errors import ProofError
 from receipts.log.hashes import EMPTY_ROOT, MAX_SIZE, TreeHead, hash_leaf, range_root, root_of
 from receipts.log.proofs import consistency_proof, inclusion_proof, verify_consistency, verify_inclusion
 from receipts.log.range import EMPTY, CompactRange
-from tests.unit.log_sample import MemoryLog, far_node, sample_log
+from tests.unit.log_sample import MemoryLog, far_node, new_nodes, sample_log
 
 SIZE = 260
 LOG = sample_log(SIZE)
@@ -104,34 +104,21 @@ def test_leaves_may_come_in_any_batches(first: int, second: int) -> None:
     assert grown == LOG.range
 
 
-@given(st.integers(0, SIZE), st.integers(0, SIZE), st.integers(0, SIZE))
-def test_ranges_that_follow_each_other_merge_into_the_one_of_both(first: int, second: int, third: int) -> None:
-    begin, middle, end = sorted((first, second, third))
-    left = CompactRange(begin, begin, ()).append(LEAVES[begin:middle]).range
-    right = CompactRange(middle, middle, ()).append(LEAVES[middle:end]).range
-    assert left.merge(right).range == CompactRange(begin, begin, ()).append(LEAVES[begin:end]).range
-    assert all(LOG.node(node.level, node.index) == node.hash for node in left.merge(right).nodes)
-
-
-def test_growth_tells_every_node_that_is_new_and_the_others_stay() -> None:
-    before = sample_log(100)
-    growth = before.range.append(LEAVES[100:])
-    node = growth.over(before.node)
-    assert root_of(node, SIZE) == HEADS[SIZE].root
-    assert {(new.level, new.index) for new in growth.nodes} == set(LOG.nodes) - set(before.nodes)
+@given(st.integers(0, SIZE))
+def test_growth_tells_every_node_that_is_new_and_no_other(size: int) -> None:
+    before = sample_log(size)
+    new = new_nodes(before.range.append(LEAVES[size:]))
+    assert new.keys() == LOG.nodes.keys() - before.nodes.keys()
+    assert before.nodes | new == LOG.nodes
 
 
 def test_range_that_came_apart_is_refused() -> None:
-    with refused("has 2 hashes, not 1"):
-        CompactRange(0, 6, LOG.range.hashes[:1])
+    with refused("6 leaves has 2 hashes, not 1"):
+        CompactRange(6, LOG.range.hashes[:1])
     with refused("hash 0 has 31 bytes"):
-        CompactRange(0, 1, (bytes(31),))
-    with refused("there is no range"):
-        CompactRange(5, 4, ())
-    with refused("does not follow"):
-        EMPTY.append(LEAVES[:3]).range.merge(CompactRange(4, 5, (LEAVES[4],)))
-    with refused("is not a whole log"):
-        CompactRange(4, 5, (LEAVES[4],)).head()
+        CompactRange(1, (bytes(31),))
+    with refused("there is no log of -1 leaves"):
+        CompactRange(-1, ())
 
 
 def test_proof_is_made_of_leaves_and_sizes_that_are_there() -> None:

@@ -18,7 +18,7 @@ from receipts.log.tile_data import (
     tile_root,
 )
 from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile, parse_path, tiles_between, width_at
-from tests.unit.log_sample import MemoryLog, sample_log
+from tests.unit.log_sample import MemoryLog, new_nodes, sample_log
 
 SIZE = 70_000
 LOG = sample_log(SIZE)
@@ -139,7 +139,11 @@ def test_log_grows_by_its_tiles_and_the_new_entries_alone() -> None:
     files = written(LOG, 0, old)
     before = nodes_of(lambda tile: files[tile.path], old)
     growth = sample_log(old).range.append([LOG.node(0, index) for index in range(old, new)])
-    node = growth.over(before)
+    nodes = new_nodes(growth)
+
+    def node(level: int, index: int) -> bytes:
+        return nodes.get((level, index)) or before(level, index)
+
     grown = {place.path: data_at(place, node, lambda a, b: LOG.entries[a:b]) for place in tiles_between(old, new)}
     assert grown == written(LOG, old, new)
 

@@ -46,6 +46,8 @@ class RunRows:
     votes: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
 
 
+_WAITING = "SELECT chain, first_seq, first_seq - 1 + length(hashes) / 32 AS last_seq FROM log_pending WHERE tenant = %s"
+
 View = Connection[DictRow]
 
 
@@ -131,7 +133,7 @@ def _filled(
 
 def _pending(conn: View, tenant: str) -> dict[str, list[tuple[int, int]]]:
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for row in _all(conn, "SELECT chain, first_seq, last_seq FROM log_pending WHERE tenant = %s", tenant):
+    for row in _all(conn, _WAITING, tenant):
         found[row["chain"]].append((row["first_seq"], row["last_seq"]))
     return found
 

@@ -14,15 +14,16 @@ from sqlalchemy import (
 
 from runtime.store.tables.base import metadata, moment, number, words
 
-# what is committed and not yet in the log: the leaves of a chain that a transaction wrote, from the first to the last
+# what is committed and not yet in the log: hashes of the leaves of a chain that a transaction wrote
 log_pending = Table(
     "log_pending",
     metadata,
     words("tenant"),
     words("chain"),  # the run, or the id of the tenant's own
     number("first_seq"),
-    number("last_seq"),
-    CheckConstraint("first_seq >= 1 AND last_seq >= first_seq", name="span"),
+    Column("hashes", LargeBinary, nullable=False),
+    CheckConstraint("first_seq >= 1", name="first_seq"),
+    CheckConstraint("length(hashes) >= 32 AND length(hashes) % 32 = 0", name="hashes"),
 )
 
 

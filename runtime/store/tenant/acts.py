@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 import orjson
 
@@ -58,7 +59,7 @@ def _leaf(tenant: str, head: Head, act: Act, actor: Actor, at: datetime) -> Writ
     )
 
 
-async def _write(conn: Conn, tenant: str, rows: Sequence[dict[str, object]], head: Head) -> None:
+async def _write(conn: Conn, tenant: str, rows: Sequence[dict[str, Any]], head: Head) -> None:
     await conn.execute(
         """
         WITH kept AS (
@@ -66,8 +67,8 @@ async def _write(conn: Conn, tenant: str, rows: Sequence[dict[str, object]], hea
             SELECT %(tenant)s, seq, hash, leaf, once FROM json_to_recordset(%(rows)s::json)
                 AS r (seq int, hash bytea, leaf json, once text)
         ), waiting AS (
-            INSERT INTO log_pending (tenant, chain, first_seq, last_seq)
-            VALUES (%(tenant)s, %(chain)s, %(first)s, %(last)s)
+            INSERT INTO log_pending (tenant, chain, first_seq, hashes)
+            VALUES (%(tenant)s, %(chain)s, %(first)s, %(hashes)s)
         )
         UPDATE tenants SET audit_seq = %(last)s, audit_hash = %(hash)s WHERE tenant = %(tenant)s
         """,
@@ -76,6 +77,7 @@ async def _write(conn: Conn, tenant: str, rows: Sequence[dict[str, object]], hea
             "rows": orjson.dumps(rows).decode(),
             "chain": chain_of(tenant),
             "first": rows[0]["seq"],
+            "hashes": b"".join(bytes.fromhex(row["hash"][2:]) for row in rows),
             "last": head.seq,
             "hash": head.hash,
         },

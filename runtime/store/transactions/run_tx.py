@@ -35,8 +35,8 @@ _LEAVES = Kind(
 _PENDING = Kind(
     "pending",
     "log_pending",
-    "INSERT INTO log_pending (chain, first_seq, last_seq, tenant) SELECT * FROM {r}",
-    (("chain", "text"), ("first_seq", "int"), ("last_seq", "int"), ("tenant", "text")),
+    "INSERT INTO log_pending (chain, first_seq, hashes, tenant) SELECT * FROM {r}",
+    (("chain", "text"), ("first_seq", "int"), ("hashes", "bytea"), ("tenant", "text")),
     key=2,
 )
 _RUNS = Kind(
@@ -196,7 +196,8 @@ class RunTx:
             leaf = written.leaf
             await self.conn.gather(_LEAVES, (self.run_id, leaf.seq, f"\\x{leaf.hash}", written.said.decode()))
         if leaves:
-            await self.conn.gather(_PENDING, (self.run_id, leaves[0].seq, leaves[-1].seq, self.tenant))
+            hashes = "".join(leaf.hash for leaf in leaves)
+            await self.conn.gather(_PENDING, (self.run_id, leaves[0].seq, f"\\x{hashes}", self.tenant))
         chain = (self.head.seq, self.head.hash)
         run = (self.status, self.error, self.writes, *chain, self.hides, self.now, self.is_over)
         await self.conn.gather(_RUNS, (self.run_id, *run))

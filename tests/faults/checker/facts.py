@@ -25,7 +25,7 @@ _TABLES = {
     "votes": "SELECT *, extract(epoch FROM at)::float AS at_s FROM votes",
     "leaves": "SELECT run_id, seq, encode(hash, 'hex') AS hash, leaf FROM audit_leaves ORDER BY run_id, seq",
     "places": "SELECT first_index, count, chain, first_seq FROM log_entries ORDER BY first_index",
-    "waiting": "SELECT chain, first_seq, last_seq FROM log_pending",
+    "waiting": "SELECT chain, first_seq, first_seq - 1 + length(hashes) / 32 AS last_seq FROM log_pending",
     "checkpoints": "SELECT size, encode(root, 'hex') AS root FROM log_checkpoints",
     "notifications": "SELECT notification_id, kind, status FROM notifications",
     "bundles": "SELECT * FROM evidence_bundles",

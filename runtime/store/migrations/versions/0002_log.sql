@@ -1,15 +1,18 @@
 -- The order of leaves: each tenant's are put into one Merkle log once they are committed.
 
--- what is committed and not yet in the log: leaves of a chain, from the first to the last that a transaction wrote
+-- what is committed and not yet in the log: hashes of the leaves of a chain that a transaction wrote
 CREATE TABLE log_pending (
     tenant TEXT NOT NULL,
     chain TEXT NOT NULL,
     first_seq INTEGER NOT NULL,
-    last_seq INTEGER NOT NULL,
-    CONSTRAINT ck_log_pending_span CHECK (first_seq >= 1 AND last_seq >= first_seq)
+    hashes BYTEA NOT NULL,
+    CONSTRAINT ck_log_pending_first_seq CHECK (first_seq >= 1),
+    CONSTRAINT ck_log_pending_hashes CHECK (length(hashes) >= 32 AND length(hashes) % 32 = 0)
 );
 ALTER TABLE log_pending SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
-INSERT INTO log_pending SELECT r.tenant, r.run_id, 1, r.audit_seq FROM runs r WHERE r.audit_seq > 0;
+INSERT INTO log_pending
+SELECT r.tenant, r.run_id, 1, string_agg(l.hash, '' ORDER BY l.seq)
+  FROM runs r JOIN audit_leaves l USING (run_id) GROUP BY r.run_id;
 
 -- where they stand there: so many from an index on
 CREATE TABLE log_entries (
