@@ -270,14 +270,14 @@ async def open_bench(
         definitions = {}
         async with pool.connection() as conn:
             for definition in catalog.definitions.values():
-                await keep_definition(conn, definition, clock())
+                await keep_definition(conn, TENANT, definition, clock())
                 definitions[definition.trigger_type] = definition
             people = [
                 {"id": i, "kind": "person", "name": i.title(), "groups": g, "grants": {}} for i, g in PEOPLE.items()
             ]
             agent = {"id": "portal-bot", "kind": "agent", "name": "Portal", "groups": [], "grants": {}}
             accounts = [(TEAM, f"U{i.upper()}", i) for i in PEOPLE]
-            await directory.replace_directory(conn, TENANT, EDITION, [*people, agent], accounts)
+            await directory.replace_directory(conn, TENANT, EDITION, [*people, agent], accounts, clock())
         yield Bench(engine, Worker(engine), clock, chat, EngineDesk(engine, TENANT), definitions, dsn)
 
 

@@ -99,6 +99,7 @@ async def test_a_log_that_contradicts_what_a_witness_saw_is_not_cosigned(
     for table in ("log_checkpoints", "log_heads", "log_tiles", "log_entries"):  # and the log is made anew
         await office.bench.meddle(f"DELETE FROM {table}")
     await office.bench.meddle("INSERT INTO log_pending SELECT tenant, run_id, 1, audit_seq FROM runs")
+    await office.bench.meddle("INSERT INTO log_pending SELECT tenant, 'tenant_' || tenant, 1, audit_seq FROM tenants")
     await office.notary().desk.sequence()
     assert await office.notary()() == 0
     assert "did not cosign: it answers 4" in caplog.text
