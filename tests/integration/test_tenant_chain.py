@@ -98,6 +98,12 @@ async def test_who_appends_while_another_does_waits_and_comes_behind(bench: Benc
     assert [act_of(leaf) for leaf in (await _chain(bench))[-2:]] == [FETCHED, ACTS[1]]
 
 
+async def test_runs_start_while_somebody_appends(bench: Bench) -> None:
+    async with bench.engine.pool.connection() as conn, conn.transaction():
+        await put_act(conn, TENANT, FETCHED, ANN, bench.clock())
+        assert (await bench.start("bench.note", {"incident": "I1", "text": "a", "api_token": "t"})).is_new
+
+
 async def _is_waiting(bench: Bench) -> bool:
     query = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     return bool(await bench.rows(query))
