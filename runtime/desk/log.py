@@ -62,6 +62,11 @@ class LogDesk:
             async with self.engine.pool.connection() as conn:
                 await checkpoints.give_lease_back(conn, tenant)
 
+    async def note_fault(self, fault: str) -> None:
+        """Keep why the log cannot be signed or published, until it is."""
+        async with self.engine.pool.connection() as conn:
+            await checkpoints.note_fault(conn, self.engine.tenant, fault)
+
     async def head(self) -> TreeHead | None:
         """Return size and root as they are committed."""
         async with self.engine.pool.connection() as conn:

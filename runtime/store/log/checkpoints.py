@@ -35,13 +35,14 @@ class Places:
 class LogStanding:
     """How a log stands: its size, transactions whose leaves await their places, what was signed, and how old that is.
 
-    `unsigned_for` is None where nothing has grown since.
+    `unsigned_for` is None where nothing has grown since. `fault` is why it cannot be signed or published, "" if it can.
     """
 
     size: int
     pending: int
     signed: int
     unsigned_for: timedelta | None
+    fault: str
 
 
 async def standing(conn: Conn, tenant: str) -> LogStanding:
@@ -51,6 +52,7 @@ async def standing(conn: Conn, tenant: str) -> LogStanding:
             """
             SELECT coalesce((SELECT size FROM log_heads WHERE tenant = %(t)s), 0) AS size,
                    (SELECT count(*) FROM log_pending WHERE tenant = %(t)s) AS pending,
+                   coalesce((SELECT fault FROM log_leases WHERE tenant = %(t)s), '') AS fault,
                    coalesce(max(size), 0) AS signed,
                    clock_timestamp() - coalesce(max(signed_at), (SELECT min(created_at) FROM runs WHERE tenant = %(t)s))
                        AS age
@@ -62,7 +64,7 @@ async def standing(conn: Conn, tenant: str) -> LogStanding:
     if row is None:
         raise LookupError("an aggregate that returns a row, did not")
     grown = row["size"] != row["signed"] or row["pending"]
-    return LogStanding(row["size"], row["pending"], row["signed"], row["age"] if grown else None)
+    return LogStanding(row["size"], row["pending"], row["signed"], row["age"] if grown else None, row["fault"])
 
 
 async def read_head(conn: Conn, tenant: str) -> TreeHead | None:
@@ -85,8 +87,13 @@ async def take_lease(conn: Conn, tenant: str, lasts: timedelta) -> bool:
 
 
 async def give_lease_back(conn: Conn, tenant: str) -> None:
-    """Let the next one sign and publish."""
-    await conn.execute("UPDATE log_leases SET until = clock_timestamp() WHERE tenant = %s", (tenant,))
+    """Let the next one sign and publish: nothing was in the way."""
+    await conn.execute("UPDATE log_leases SET until = clock_timestamp(), fault = '' WHERE tenant = %s", (tenant,))
+
+
+async def note_fault(conn: Conn, tenant: str, fault: str) -> None:
+    """Keep why the log cannot be signed or published."""
+    await conn.execute("UPDATE log_leases SET fault = %s WHERE tenant = %s", (fault, tenant))
 
 
 async def newest(conn: Conn, tenant: str, *, published: bool = False) -> Signed | None:
