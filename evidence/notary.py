@@ -15,7 +15,7 @@ from evidence.inclusion import LogProof, Span
 from evidence.witnesses import Witnesses
 from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.errors import LogError
-from receipts.log.keys import NoteSigner
+from receipts.log.keys import Algorithm, NoteSigner
 from receipts.log.tiles import tiles_between
 from runtime.desk.log import LogChangedError, LogDesk, NotInLogError, Signed
 
@@ -95,6 +95,7 @@ class Notary:
             return newest
         if newest is not None:
             await self.desk.check_growth(newest.head, head)
+        await self.desk.note_key(str(self.signer.verifier(Algorithm.ED25519)))
         note = sign_checkpoint(self.signer, head)
         old = newest.head.size if newest else 0
         cosigned = await self.witnesses.cosigned(note, head.size, old, lambda known: self.desk.growth(known, head.size))

@@ -163,6 +163,19 @@ class KeyRevoked(_KeyAct):
     why: NonEmpty
 
 
+class LogKeySeen(Act):
+    """A key signs the log for the first time; `key` is its verifier key as text (vkey)."""
+
+    event = "log_key.seen"
+
+    key: NonEmpty
+
+    @property
+    def once(self) -> str:
+        """Return the key."""
+        return f"log key {self.key}"
+
+
 class EvidenceExported(Act):
     """Somebody was given the index of a period's runs.
 
@@ -213,7 +226,7 @@ _ACTS: dict[str, type[Act]] = {
     act.event: act
     for act in (
         *(DefinitionStored, PolicySeen, DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
-        *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked),
+        *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),
     )
 }
 
