@@ -162,14 +162,16 @@ async def entries(conn: Conn, tenant: str, begin: int, end: int) -> list[bytes]:
     rows = await (
         await conn.execute(
             """
-            WITH leaves AS NOT MATERIALIZED (
-                SELECT run_id AS chain, seq, hash, leaf FROM audit_leaves
-                UNION ALL SELECT %(own)s, seq, hash, leaf FROM tenant_leaves WHERE tenant = %(tenant)s
-            )
-            SELECT e.chain, e.first_seq + n AS seq, l.leaf, p.hash AS before
+            SELECT e.chain, e.first_seq + n AS seq,
+                   CASE WHEN e.chain = %(own)s
+                        THEN (SELECT leaf FROM tenant_leaves WHERE tenant = e.tenant AND seq = e.first_seq + n)
+                        ELSE (SELECT leaf FROM audit_leaves WHERE run_id = e.chain AND seq = e.first_seq + n)
+                   END AS leaf,
+                   CASE WHEN e.chain = %(own)s
+                        THEN (SELECT hash FROM tenant_leaves WHERE tenant = e.tenant AND seq = e.first_seq + n - 1)
+                        ELSE (SELECT hash FROM audit_leaves WHERE run_id = e.chain AND seq = e.first_seq + n - 1)
+                   END AS before
               FROM log_entries e CROSS JOIN LATERAL generate_series(0, e.count - 1) AS n
-              JOIN leaves l ON l.chain = e.chain AND l.seq = e.first_seq + n
-              LEFT JOIN leaves p ON p.chain = e.chain AND p.seq = e.first_seq + n - 1
              WHERE e.tenant = %(tenant)s AND e.first_index < %(end)s
                AND e.first_index >= (SELECT max(first_index) FROM log_entries
                                       WHERE tenant = %(tenant)s AND first_index <= %(begin)s)
@@ -179,7 +181,7 @@ async def entries(conn: Conn, tenant: str, begin: int, end: int) -> list[bytes]:
             {"tenant": tenant, "own": chain_of(tenant), "begin": begin, "end": end},
         )
     ).fetchall()
-    return [_entry(row) for row in rows]
+    return [_entry(row) for row in rows if row["leaf"] is not None]
 
 
 def _entry(row: dict[str, Any]) -> bytes:
