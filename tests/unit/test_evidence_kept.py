@@ -92,6 +92,10 @@ def test_tiles_of_the_fork_prove_nothing(kept: Kept, tmp_path: Path) -> None:
 def test_a_width_that_was_never_published_is_read_from_a_wider_tile(kept: Kept) -> None:
     (kept.folder / Tile(0, 0, 98).path).unlink()
     assert kept.verified(kept.heads[98])
+    full = kept.folder / Tile(0, 0, 256).path
+    (kept.folder / Tile(0, 0, 99).path).write_bytes(full.read_bytes()[: 99 * 32])
+    full.unlink()
+    assert kept.verified(kept.heads[98])
 
 
 def test_where_tiles_are_missing_nothing_is_judged(kept: Kept, tmp_path: Path) -> None:
