@@ -7,3 +7,5 @@ class EvidenceError(Exception):
 
 class UndecidedError(EvidenceError):
     """What a rule needs cannot be had, which says nothing about the evidence."""
+
+    rule: str | None = None  # its name

@@ -9,13 +9,13 @@ import logging
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from evidence.archive.archive import Archive, ArchiveError
+from evidence.archive.archive import Archive, ArchiveConflictError, ArchiveError
 from evidence.errors import EvidenceError
 from evidence.inclusion import LogProof, Span
 from evidence.witnesses import Witnesses
 from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.errors import LogError
-from receipts.log.keys import NoteSigner
+from receipts.log.keys import Algorithm, NoteSigner
 from receipts.log.tiles import tiles_between
 from runtime.desk.log import LogChangedError, LogDesk, NotInLogError, Signed
 
@@ -42,10 +42,16 @@ class Notary:
             return 0
         try:
             async with self.desk.lease() as mine:
-                return await self._safely() if mine else 0
-        except (LogError, LogChangedError) as error:  # looked at again when the lease has run out
-            log.error("the log is not signed: it is not what was signed before: %s", error)  # noqa: TRY400
-            return 0
+                if mine:
+                    await self._publish(await self._signed())
+                return int(mine)
+        except (LogError, LogChangedError) as error:  # whatever failed is tried again when the lease has run out
+            await self._say_fault(f"the log is not signed: it is not what was signed before: {error}")
+        except ArchiveConflictError as error:
+            await self._say_fault(f"the log is not published: what is published is of another log: {error}")
+        except (ArchiveError, EvidenceError) as error:
+            log.warning("the log is not published, and will be: %s", error)
+        return 0
 
     async def proof(self, run_id: str) -> LogProof:
         """Return the proof that the leaves of a run's bundle stand in the log, the same every time.
@@ -75,14 +81,10 @@ class Notary:
         age = abs(self.desk.now - newest.signed_at)  # by two machines' clocks, which may differ
         return head.size != newest.head.size and age >= self.every
 
-    async def _safely(self) -> int:
-        """What cannot be stored now is tried again."""
-        try:
-            await self._publish(await self._signed())
-        except (ArchiveError, EvidenceError) as error:
-            log.warning("the log is not published, and will be: %s", error)
-            return 0
-        return 1
+    async def _say_fault(self, fault: str) -> None:
+        """Tell the operator what no further try mends; the doctor does, too."""
+        log.error(fault)
+        await self.desk.note_fault(fault)
 
     async def _signed(self) -> Signed:
         """Return the newest checkpoint, signed now where the log has grown."""
@@ -93,6 +95,7 @@ class Notary:
             return newest
         if newest is not None:
             await self.desk.check_growth(newest.head, head)
+        await self.desk.note_key(str(self.signer.verifier(Algorithm.ED25519)))
         note = sign_checkpoint(self.signer, head)
         old = newest.head.size if newest else 0
         cosigned = await self.witnesses.cosigned(note, head.size, old, lambda known: self.desk.growth(known, head.size))

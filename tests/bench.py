@@ -55,6 +55,17 @@ PEOPLE = {
     "ivy": ["incident-managers"],
 }
 
+_AWAIT = {
+    "audit_leaves": """
+        INSERT INTO log_pending SELECT r.tenant, r.run_id, 1, string_agg(l.hash, '' ORDER BY l.seq)
+          FROM runs r JOIN audit_leaves l USING (run_id) GROUP BY r.run_id
+    """,
+    "tenant_leaves": """
+        INSERT INTO log_pending SELECT tenant, 'tenant_' || tenant, 1, string_agg(hash, '' ORDER BY seq)
+          FROM tenant_leaves GROUP BY tenant
+    """,
+}
+
 
 @dataclass
 class HandClock:
@@ -175,6 +186,16 @@ class Bench:
             cursor = await conn.execute(query.encode(), values)
             return await cursor.fetchall() if cursor.description else []
 
+    async def forget_log(self) -> None:
+        """Take away every place in the log, and all that was signed of it."""
+        for table in ("log_checkpoints", "log_heads", "log_tiles", "log_entries", "log_pending"):
+            await self.meddle(f"DELETE FROM {table}")
+
+    async def await_places(self, *tables: str) -> None:
+        """Have all leaves of these tables await a place."""
+        for table in tables:
+            await self.meddle(_AWAIT[table])
+
     async def approval_id(self, kind: str = "effect", status: str = "requested") -> str:
         found = await self.rows(
             "SELECT approval_id FROM approvals WHERE kind = %s AND status = %s ORDER BY requested_at DESC", kind, status
@@ -270,14 +291,14 @@ async def open_bench(
         definitions = {}
         async with pool.connection() as conn:
             for definition in catalog.definitions.values():
-                await keep_definition(conn, definition, clock())
+                await keep_definition(conn, TENANT, definition, clock())
                 definitions[definition.trigger_type] = definition
             people = [
                 {"id": i, "kind": "person", "name": i.title(), "groups": g, "grants": {}} for i, g in PEOPLE.items()
             ]
             agent = {"id": "portal-bot", "kind": "agent", "name": "Portal", "groups": [], "grants": {}}
             accounts = [(TEAM, f"U{i.upper()}", i) for i in PEOPLE]
-            await directory.replace_directory(conn, TENANT, EDITION, [*people, agent], accounts)
+            await directory.replace_directory(conn, TENANT, EDITION, [*people, agent], accounts, clock())
         yield Bench(engine, Worker(engine), clock, chat, EngineDesk(engine, TENANT), definitions, dsn)
 
 

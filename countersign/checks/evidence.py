@@ -68,8 +68,10 @@ async def audit_log(settings: Settings) -> list[Fact]:
     return [
         Fact(
             "audit log",
-            ok=not late,
-            detail=f"{state}{waiting}" + (f"; not signed for {found.unsigned_for}" if late else ""),
+            ok=not late and not found.fault,
+            detail=f"{state}{waiting}"
+            + (f"; not signed for {found.unsigned_for}" if late else "")
+            + (f"; {found.fault}" if found.fault else ""),
             remedy="See that a worker runs, and what its log says of the log; `countersign log verify` finds changes.",
         )
     ]

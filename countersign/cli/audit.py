@@ -6,21 +6,15 @@ from typing import TYPE_CHECKING
 
 from countersign.cli.operate import OperateError
 from countersign.compose.connection import connected
+from countersign.compose.log_key import log_keys
 from countersign.config.settings import Settings, required
-from receipts.log.checkpoint import LogKeys, open_checkpoint
+from receipts.log.checkpoint import open_checkpoint
 from receipts.log.hashes import TreeHead
-from receipts.log.keys import Algorithm, NoteSigner, VerifierKey
 from receipts.log.note import parse_note
-from receipts.signing import load_or_create
 from runtime.desk import inspection
 
 if TYPE_CHECKING:
     from runtime.desk.inspection import Audit
-
-
-def log_key(settings: Settings) -> VerifierKey:
-    """Return the key that checkpoints are verified with; it is made where there is none."""
-    return NoteSigner(settings.origin, load_or_create(settings.log_key_path)).verifier(Algorithm.ED25519)
 
 
 async def newest_checkpoint(settings: Settings) -> str:
@@ -43,4 +37,4 @@ def _head(settings: Settings, file: Path) -> TreeHead:
         data = file.read_bytes()
     except OSError as error:
         raise OperateError(f"{file} cannot be read: {error.strerror}") from error
-    return open_checkpoint(parse_note(data), LogKeys((log_key(settings),))).head
+    return open_checkpoint(parse_note(data), log_keys(settings)).head

@@ -55,6 +55,13 @@ def verify(
     ] = None,
     witness: Annotated[list[str] | None, typer.Option(help="The key of a witness of the log (vkey).")] = None,
     witnesses: Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")] = None,
+    checkpoint: Annotated[
+        list[Path] | None,
+        typer.Option(help="A checkpoint that you have kept: the bundle's log must be the same; may be repeated."),
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(help="The folder with the log as it is published, to compare checkpoints by.")
+    ] = None,
     *,
     replay: Annotated[bool, typer.Option("--replay", help="Ask OPA again, with the bundle's own policies.")] = False,
     as_json: AsJsonLines = False,
@@ -62,12 +69,14 @@ def verify(
     """Verify bundles offline: no database, no network, no private key. Names the first thing that does not hold.
 
     Exits with 0 where all hold; with 1 where one does not; else with 4 where the key did not sign one, or with 3 where
-    one, or the key, could not be read, or OPA not be asked.
+    one, or the key, could not be read, OPA not be asked, or checkpoints not be compared.
     """
     from countersign.cli.verify import Given, find_opa, verify_all
 
     known = witness or []
-    given = Given(key, keys, log_key or [], known, len(known) if witnesses is None else witnesses)
+    given = Given(
+        key, keys, log_key or [], known, len(known) if witnesses is None else witnesses, checkpoint or [], log
+    )
     raise typer.Exit(verify_all(files, given, find_opa() if replay else None, as_json=as_json))
 
 

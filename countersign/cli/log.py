@@ -8,15 +8,31 @@ import typer
 from countersign.cli.command import out, run, shared_settings
 from countersign.cli.tables import AsJson, show_json
 
-log = typer.Typer(no_args_is_help=True, help="Verify the audit log; show its key and its newest checkpoint.")
+log = typer.Typer(
+    no_args_is_help=True, help="Verify the audit log; show and rotate its key; print its newest checkpoint."
+)
 
 
 @log.command()
-def key() -> None:
+def key(
+    *,
+    earlier: Annotated[bool, typer.Option("--earlier", help="Show the keys that signed before, too.")] = False,
+) -> None:
     """Show the public key of the log in the form in which verifiers and witnesses take it (vkey)."""
-    from countersign.cli.audit import log_key
+    from countersign.compose.log_key import log_keys
 
-    out.print(str(log_key(shared_settings())))
+    for one in log_keys(shared_settings()).keys[: None if earlier else 1]:
+        out.print(str(one))
+
+
+@log.command()
+def rotate() -> None:
+    """Put a new key in the place of the one that signs the log; processes that run go on with the old one."""
+    from countersign.compose.log_key import rotate_log_key
+
+    new, old, *_ = rotate_log_key(shared_settings()).keys
+    out.print(f"before: {old}\nnow:    {new}")
+    out.print("Give the new key to whoever has the old one, witnesses first; then start again what serves.")
 
 
 @log.command()

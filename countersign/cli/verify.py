@@ -3,29 +3,39 @@
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from countersign.cli.command import out
 from countersign.config.errors import CountersignError
+from evidence.errors import UndecidedError
 from evidence.replay.asking import Opa
 from evidence.replay.replay import replayed_by
+from evidence.verify.course.kept import one_log_with
 from evidence.verify.judgement import Judgement, Standing, judge, worst
-from evidence.verify.trust import TrustError, trust_of
+from evidence.verify.material.contents import Contents
+from evidence.verify.published import tiles_in
+from evidence.verify.rules import Rule
+from evidence.verify.trust import Trust, TrustError, open_kept, trust_of
 from evidence.verify.verify import VerificationReport
 from receipts.errors import ReceiptsError
 
 
 @dataclass(frozen=True)
 class Given:
-    """What an auditor gives: the key, a register of earlier keys, keys of the log and of its witnesses (vkey)."""
+    """What an auditor gives: the key, a register of earlier keys, keys of the log and of its witnesses (vkey).
+
+    `checkpoints` are files of those that were kept, `log` is the folder in which the log is published.
+    """
 
     key: Path
     register: Path | None = None
     log_keys: Sequence[str] = ()
     witnesses: Sequence[str] = ()
     needed: int = 0
+    checkpoints: Sequence[Path] = ()
+    log: Path | None = None
 
 
 class NoOpaError(CountersignError):
@@ -45,14 +55,15 @@ def find_opa() -> Opa:
 
 def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json: bool) -> int:
     """Verify files, print what is found of each as it is found, and return the exit status."""
-    standings, again = [], replayed_by(opa) if opa else None
+    standings = []
     try:
         trust = trust_of(given.key, given.register, given.log_keys, given.witnesses, given.needed)
+        asked = [*_kept(given, trust), *([replayed_by(opa)] if opa else [])]
     except (ReceiptsError, TrustError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return Standing.UNREAD
     for file in files:
-        judged = judge(file, trust, again)
+        judged = judge(file, trust, *asked)
         standings.append(judged.standing)
         if as_json:
             sys.stdout.write(f"{json.dumps(judged.document(), ensure_ascii=False)}\n")
@@ -63,11 +74,19 @@ def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json:
     return worst(standings)
 
 
+def _kept(given: Given, trust: Trust) -> Iterator[Rule[Contents]]:
+    """Yield the rule about the checkpoints that were kept, if there are any."""
+    if given.checkpoints:
+        heads = [open_kept(file, trust.log) for file in given.checkpoints]
+        yield one_log_with(heads, tiles_in(given.log) if given.log else None)
+
+
 def _show(judged: Judgement, *, is_one: bool) -> None:
     """Print one for people; among several, each is headed by its name."""
     report = judged.found
     if not isinstance(report, VerificationReport):
-        sys.stderr.write(f"countersign: {report}\n" if is_one else f"countersign: {judged.file}: {report}\n")
+        rule = f"{report.rule}: " if isinstance(report, UndecidedError) else ""
+        sys.stderr.write(f"countersign: {'' if is_one else f'{judged.file}: '}{rule}{report}\n")
         return
     if not is_one:
         out.print(judged.file)

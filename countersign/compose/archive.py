@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from countersign.compose.log_key import make_signer
 from countersign.config.settings import Settings
 from evidence.archive.archive import Archive
 from evidence.archive.local import LocalArchive
@@ -11,8 +12,7 @@ from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
 from evidence.notary import Notary
 from evidence.witnesses import Witnesses
-from receipts.log.keys import NoteSigner, parse_verifier_key
-from receipts.signing import load_or_create
+from receipts.log.keys import parse_verifier_key
 from runtime.clock import Clock
 from runtime.desk.evidence import EvidenceDesk
 from runtime.desk.log import LogDesk
@@ -48,7 +48,7 @@ def make_notary(settings: Settings, engine: Engine) -> Notary:
     return Notary(
         desk=LogDesk(engine),
         archive=make_archive(settings, engine.clock),
-        signer=NoteSigner(settings.origin, load_or_create(settings.log_key_path)),
+        signer=make_signer(settings),
         folder=f"log/{settings.tenant}/",
         every=timedelta(seconds=settings.checkpoint_seconds),
         witnesses=Witnesses(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from countersign.config.directory import AgentEntry, Directory, DirectoryError, read_directory
+from runtime.clock import utc_now
 from runtime.store.database.pool import Conn
 from runtime.store.directory import DirectoryVersionError, Edition, replace_directory
 
@@ -24,7 +25,7 @@ async def load_directory(conn: Conn, tenant: str, file: Path) -> Directory:
     ]
     accounts = [(account.team, account.user, one.id) for one in directory.people for account in one.slack]
     try:
-        await replace_directory(conn, tenant, edition_of(directory), [*people, *agents], accounts)
+        await replace_directory(conn, tenant, edition_of(directory), [*people, *agents], accounts, utc_now())
     except DirectoryVersionError as error:
         raise DirectoryError(f"{file} is not loaded: {error}") from error
     return directory

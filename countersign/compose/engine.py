@@ -71,6 +71,6 @@ async def keep_definitions(engine: Engine, catalog: Catalog) -> None:
     async with engine.pool.connection() as conn:
         for definition in catalog.definitions.values():
             try:
-                await keep_definition(conn, definition, engine.clock())
+                await keep_definition(conn, engine.tenant, definition, engine.clock())
             except DefinitionChangedError as error:
                 raise ConfigError(str(error)) from error

@@ -54,7 +54,7 @@ class Judgement:
             return {**told, **about, "key": report.key_id, "holds": True, "checks": checks, "failed": None}
         if isinstance(self.found, UndecidedError):
             about = dict.fromkeys(("run", "tenant", "format", "key"))
-            failed = {"name": None, "step": LAST, "member": "", "what": str(self.found)}
+            failed = {"name": self.found.rule, "step": LAST, "member": "", "what": str(self.found)}
             return {**told, **about, "holds": False, "checks": None, "failed": failed}
         error, said = self.found, self.found.about
         about = {
@@ -67,10 +67,10 @@ class Judgement:
         return {**told, **about, "holds": False, "checks": None, "failed": failed}
 
 
-def judge(file: Path, trusted: Path | Trust, again: Rule[Contents] | None = None) -> Judgement:
-    """Verify a file, by one rule more where it is given; raise `receipts.signing.KeyFileError` without a key."""
+def judge(file: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> Judgement:
+    """Verify a file, by the rules that are asked for, too; raise `receipts.signing.KeyFileError` without a key."""
     try:
-        report = verify(file, trusted, again)
+        report = verify(file, trusted, *asked)
     except UndecidedError as error:
         return Judgement(file, _digest(file), error)
     except VerificationError as error:

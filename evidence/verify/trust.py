@@ -6,8 +6,11 @@ from functools import cached_property
 from pathlib import Path
 
 from evidence.errors import EvidenceError
-from receipts.log.checkpoint import LogKeys
+from receipts.log.checkpoint import LogKeys, open_checkpoint
+from receipts.log.errors import LogError
+from receipts.log.hashes import TreeHead
 from receipts.log.keys import VerifierKey, parse_verifier_key
+from receipts.log.note import parse_note
 from receipts.register import Entry, Register, believed, read_register
 from receipts.signing import PublicKey, load_public
 
@@ -66,3 +69,17 @@ def trust_of(
     )
     _ = trust.entries  # what is wrong with the register is said before any file is looked at
     return trust
+
+
+def open_kept(file: Path, log: LogKeys | None) -> TreeHead:
+    """Return size and root of the log in a checkpoint that was kept; raise TrustError where it is none."""
+    if log is None:
+        raise TrustError("a checkpoint says something about a log whose key is given, and none is")
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise TrustError(f"{file} cannot be read: {error.strerror}") from error
+    try:
+        return open_checkpoint(parse_note(data), log).head
+    except LogError as error:
+        raise TrustError(f"{file}: {error}") from error

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from evidence.errors import EvidenceError
+from evidence.errors import EvidenceError, UndecidedError
 from evidence.statement import Predicate
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
@@ -83,7 +83,7 @@ class VerificationReport:
     rules: tuple[Held, ...]
 
 
-def verify(path: Path, trusted: Path | Trust, again: Rule[Contents] | None = None) -> VerificationReport:
+def verify(path: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> VerificationReport:
     """Verify a bundle, or raise VerificationError at the first thing that does not hold.
 
     What is trusted is a public key's file, or more than that.
@@ -103,11 +103,12 @@ def verify(path: Path, trusted: Path | Trust, again: Rule[Contents] | None = Non
         ended in its time.
     11. The run was asked for, went and ended as its chain says, and did what its definition wants, in its order.
     12. The texts for reading are the ones that follow from the records.
-    13. Policy, where it is asked again, gives each answer again: see `evidence.replay`.
+    13. What is `asked` for holds, too: policy gives each answer again (`evidence.replay`), the log is the one of a
+        checkpoint that was kept (`evidence.verify.course.kept`).
 
     The rules of steps 5 to 12 stand in `evidence.verify.procedure`. Nothing from a member is interpreted before step 4
     has passed, but for the envelope. A key that cannot be read raises `receipts.signing.KeyFileError`,
-    and what rule 13 cannot decide `evidence.errors.UndecidedError`.
+    and what step 13 cannot decide `evidence.errors.UndecidedError`.
     """
     trust = trusted if isinstance(trusted, Trust) else trust_of(trusted)
     archive, contents = _opened(path, trust)
@@ -118,8 +119,8 @@ def verify(path: Path, trusted: Path | Trust, again: Rule[Contents] | None = Non
         held += _hold(step.number, step.rules, contents, predicate)
         held += [] if facts is None else _hold(step.number, step.bound, facts, predicate)
         passed.append(Passed(step.number, step.fact(contents)))
-    if again is not None:
-        held += _hold(LAST, (again,), contents, predicate)
+    for rule in asked:
+        held += _hold(LAST, (rule,), contents, predicate)
         passed.append(Passed(LAST, held[-1].found))
     return VerificationReport(
         sha256=archive.sha256,
@@ -181,3 +182,6 @@ def _at(step: int, rule: str, about: Predicate | None = None) -> Iterator[None]:
         yield
     except (BrokenError, ZipFormError) as error:
         raise VerificationError(step, rule, error.member, error.what, about) from error
+    except UndecidedError as error:
+        error.rule = rule
+        raise

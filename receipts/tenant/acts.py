@@ -4,10 +4,12 @@ That chain has the form of a run's (`receipts.chain`), with an id that no run ha
 `event` says which act it is, its `data` are the act's members, its `actor` is who did it.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
+from receipts import canonical
 from receipts.chain import Leaf
 from receipts.errors import ReceiptsError
 from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp
@@ -24,6 +26,26 @@ def chain_of(tenant: str) -> str:
     return f"{_CHAIN}{tenant}"
 
 
+def definition_name(name: str, version: int) -> str:
+    """Return what a definition is called where it is said which record an act is about."""
+    return f"definition {name} version {version}"
+
+
+def policy_name(digest: str) -> str:
+    """Return what a policy is called there."""
+    return f"policy {digest}"
+
+
+def key_name(key_id: str) -> str:
+    """Return what the entry of a key is called there."""
+    return f"key {key_id}"
+
+
+def directory_record(said: Mapping[str, Any]) -> dict[str, str]:
+    """Return name and digest of the directory that is loaded; `said` has the members of `DirectoryLoaded`."""
+    return {"directory": canonical.digest(dict(said))}
+
+
 class Act(Closed):
     """Something that was done. `event` is its name in the log."""
 
@@ -35,6 +57,11 @@ class Act(Closed):
     def once(self) -> str | None:
         """Return what is on record at most once in a tenant's chain, or None where it may be done again."""
         return None
+
+    @property
+    def record(self) -> dict[str, str]:
+        """Return what the act is about by its name, with the digest that it has from now on; nothing for most acts."""
+        return {}
 
 
 class DefinitionStored(Act):
@@ -48,8 +75,13 @@ class DefinitionStored(Act):
 
     @property
     def once(self) -> str:
-        """Return the definition's name and version."""
-        return f"{self.event} {self.name} {self.version}"
+        """Return what the definition is called."""
+        return definition_name(self.name, self.version)
+
+    @property
+    def record(self) -> dict[str, str]:
+        """Return the definition's name and digest."""
+        return {self.once: self.digest}
 
 
 class PolicySeen(Act):
@@ -61,8 +93,13 @@ class PolicySeen(Act):
 
     @property
     def once(self) -> str:
-        """Return the policy's digest."""
-        return f"{self.event} {self.digest}"
+        """Return what the policy is called."""
+        return policy_name(self.digest)
+
+    @property
+    def record(self) -> dict[str, str]:
+        """Return the policy's name and digest."""
+        return {self.once: self.digest}
 
 
 class DirectoryLoaded(Act):
@@ -77,12 +114,22 @@ class DirectoryLoaded(Act):
     digest: Sha256Hex
     rows: Sha256Hex
 
+    @property
+    def record(self) -> dict[str, str]:
+        """Return the digest of what the act says: the last one holds."""
+        return directory_record(self.model_dump())
+
 
 class _KeyAct(Act):
     """Something is said of a key that seals evidence; `digest` is that of its entry in the register from now on."""
 
     key_id: Sha256Hex
     digest: Sha256Hex
+
+    @property
+    def record(self) -> dict[str, str]:
+        """Return the key's name and the digest of its entry: the last one holds."""
+        return {key_name(self.key_id): self.digest}
 
 
 class KeyRegistered(_KeyAct):
@@ -92,8 +139,8 @@ class KeyRegistered(_KeyAct):
 
     @property
     def once(self) -> str:
-        """Return the key's id."""
-        return f"{self.event} {self.key_id}"
+        """Return what the key is called."""
+        return key_name(self.key_id)
 
 
 class KeySucceeded(_KeyAct):
@@ -114,6 +161,19 @@ class KeyRevoked(_KeyAct):
     event = "key.revoked"
 
     why: NonEmpty
+
+
+class LogKeySeen(Act):
+    """A key signs the log for the first time; `key` is its verifier key as text (vkey)."""
+
+    event = "log_key.seen"
+
+    key: NonEmpty
+
+    @property
+    def once(self) -> str:
+        """Return the key."""
+        return f"log key {self.key}"
 
 
 class EvidenceExported(Act):
@@ -166,7 +226,7 @@ _ACTS: dict[str, type[Act]] = {
     act.event: act
     for act in (
         *(DefinitionStored, PolicySeen, DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
-        *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked),
+        *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),
     )
 }
 

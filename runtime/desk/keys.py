@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from receipts.canonical import digest
+from receipts.chain import PROGRAM
 from receipts.register import Entry, RegisterError, entry, revoked, succeeded
 from receipts.signing import SigningKey
+from receipts.tenant.acts import Act, KeyRegistered, KeyRevoked, KeySucceeded, KeyVouched
 from runtime.store.database.pool import Conn
 from runtime.store.evidence import keys
 from runtime.store.evidence.keys import needed_by, newest_key, register_of
+from runtime.store.tenant.acts import put_act
 
 __all__ = ["Entry", "RegisterError", "needed_by", "register_key", "register_of", "revoke_key", "signs"]
 
@@ -29,16 +33,36 @@ async def register_key(conn: Conn, tenant: str, key: SigningKey, now: datetime) 
         if key.public.key_id in {one.id for one in register}:
             return register
         if register:
-            register = succeeded(register, key, now)
+            changed = succeeded(register, key, now)
         else:
-            register = [entry(key.public, await keys.sealing_since(conn, tenant, now))]
-        await keys.keep_register(conn, tenant, register)
-    return register
+            changed = [entry(key.public, await keys.sealing_since(conn, tenant, now))]
+        await _keep(conn, tenant, register, changed, now)
+    return changed
 
 
 async def revoke_key(conn: Conn, tenant: str, key_id: str, by: SigningKey, now: datetime, why: str) -> Sequence[Entry]:
     """Put on record that a key counts no more from now on; raise RegisterError where it cannot be so."""
     async with conn.transaction():
-        register = revoked(await keys.lock_register(conn, tenant), key_id, by, now, why)
-        await keys.keep_register(conn, tenant, register)
-    return register
+        register = await keys.lock_register(conn, tenant)
+        changed = revoked(register, key_id, by, now, why)
+        await _keep(conn, tenant, register, changed, now)
+    return changed
+
+
+async def _keep(conn: Conn, tenant: str, before: Sequence[Entry], after: Sequence[Entry], now: datetime) -> None:
+    """Write the register as it is now, and put on the tenant's record what is said of which key."""
+    await keys.keep_register(conn, tenant, after)
+    known = {one.id: one for one in before}
+    for one in after:
+        if one != known.get(one.id):
+            await put_act(conn, tenant, _said(known.get(one.id), one), PROGRAM, now)
+
+
+def _said(before: Entry | None, after: Entry) -> Act:
+    """Return what the new entry of a key says that the old one did not."""
+    about = {"key_id": after.id, "digest": digest(after.model_dump())}
+    if before is None:
+        return KeyRegistered(**about)
+    if after.revoked and not before.revoked:
+        return KeyRevoked(**about, why=after.revoked.why)
+    return KeySucceeded(**about) if after.until != before.until else KeyVouched(**about)

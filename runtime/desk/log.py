@@ -6,18 +6,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
+from receipts.chain import PROGRAM
 from receipts.log.errors import TileError
 from receipts.log.hashes import HASH_BYTES, NodeSource, TreeHead
 from receipts.log.inclusion import prove_inclusion
 from receipts.log.proofs import consistency_proof, verify_consistency
 from receipts.log.tile_data import bundle_data, check_bundle, nodes_of
 from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile
+from receipts.tenant.acts import LogKeySeen
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.log.sequencer import Sequencer
 from runtime.store.evidence import bundles
 from runtime.store.log import checkpoints
 from runtime.store.log.checkpoints import Places, Signed
+from runtime.store.tenant.acts import put_act
 
 __all__ = ["LogChangedError", "LogDesk", "NotInLogError", "Places", "Signed"]
 
@@ -61,6 +64,16 @@ class LogDesk:
         if mine:
             async with self.engine.pool.connection() as conn:
                 await checkpoints.give_lease_back(conn, tenant)
+
+    async def note_key(self, key: str) -> None:
+        """Put a key that signs the log (vkey) on record, unless it is there already."""
+        async with self.engine.pool.connection() as conn, conn.transaction():
+            await put_act(conn, self.engine.tenant, LogKeySeen(key=key), PROGRAM, self.engine.clock())
+
+    async def note_fault(self, fault: str) -> None:
+        """Keep why the log cannot be signed or published, until it is."""
+        async with self.engine.pool.connection() as conn:
+            await checkpoints.note_fault(conn, self.engine.tenant, fault)
 
     async def head(self) -> TreeHead | None:
         """Return size and root as they are committed."""

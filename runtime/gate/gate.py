@@ -164,7 +164,7 @@ class _Gate(Crossing):
         if digest in engine.kept_texts:
             return
         async with engine.pool.connection() as conn:
-            await records.keep_policy_text(conn, engine.policy.text(digest), engine.clock())
+            await records.keep_policy_text(conn, engine.tenant, engine.policy.text(digest), engine.clock())
         at(Point.POLICY_TEXT_KEPT)
         engine.kept_texts.add(digest)
 

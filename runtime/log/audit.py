@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
-
 from receipts import canonical
 from receipts.chain import (
     APPROVAL_REQUESTED,
@@ -18,32 +16,22 @@ from receipts.chain import (
     READ_RECORDED,
     RECEIPT_WRITTEN,
     VOTE_COUNTED,
-    ChainError,
-    Head,
     Leaf,
-    in_place,
-    verify_chain,
 )
-from receipts.errors import ReceiptsError
 from receipts.log.hashes import TreeHead
 from receipts.log.range import EMPTY, CompactRange
+from runtime.log.chains import check_spans, leaves_of
+from runtime.log.findings import Finding
+from runtime.log.tenant import check_tenant
 from runtime.store.log import audit as rows
-from runtime.store.log.audit import Place, RunRows
+from runtime.store.log.audit import ChainRows, Place, RunRows
+from runtime.store.log.tenant import own
 
 _NAMED = {"policy_decisions": DECISION_RECORDED, "receipts": RECEIPT_WRITTEN, "reads": READ_RECORDED}
 _BINDING = 2
 """Since this format leaves bind what people were asked, saw and said."""
 _BATCH = 4096
 """Leaves by which the log is grown at once."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What is not as it should be: by which rule, where, and what."""
-
-    rule: str
-    where: str
-    what: str
 
 
 @dataclass
@@ -66,22 +54,44 @@ def audit(dsn: str, tenant: str, kept: Sequence[TreeHead]) -> Audit:
 
     `kept` are heads of the log that somebody has kept elsewhere; those that were signed are in the database.
     """
-    newest, oldest = "", ""
     with rows.open_view(dsn) as conn:
         heads = [*rows.signed_heads(conn, tenant), *kept]
         found = Audit(list(map(_is_missing, rows.strangers(conn, tenant))))
         found.size, findings = check_places(rows.places(conn, tenant), heads)
         found.findings += findings
+        acts = own(conn, tenant)
+        found.findings += check_tenant(acts)
+        times = _Times()
+        times.add(acts)
         for run in rows.runs(conn, tenant):
             found.findings += check_run(run)
             found.runs += 1
-            found.leaves += len(run.leaves)
-            late = [str(said["at"]) for seq, _, said in run.leaves if _is_in(seq, run.waiting)]
-            found.waiting += len(late)
-            oldest = min([*late, oldest or "~"])
-            newest = max([newest, *(str(said["at"]) for _, _, said in run.leaves)])
-    found.until = oldest if found.waiting else newest
+            times.add(run)
+    found.leaves, found.waiting, found.until = times.leaves, times.waiting, times.until
     return found
+
+
+@dataclass
+class _Times:
+    """How many leaves there are, and from when those are that await a place."""
+
+    leaves: int = 0
+    waiting: int = 0
+    newest: str = ""
+    oldest: str = "~"  # behind every time
+
+    def add(self, chain: ChainRows) -> None:
+        """Count the leaves of a chain."""
+        late = [str(said["at"]) for seq, _, said in chain.leaves if _is_in(seq, chain.waiting)]
+        self.leaves += len(chain.leaves)
+        self.waiting += len(late)
+        self.oldest = min([*late, self.oldest])
+        self.newest = max([self.newest, *(str(said["at"]) for _, _, said in chain.leaves)])
+
+    @property
+    def until(self) -> str:
+        """Return up to when every leaf has its place."""
+        return self.oldest if self.waiting else self.newest
 
 
 def check_places(places: Iterable[Place], heads: Iterable[TreeHead]) -> tuple[int, list[Finding]]:
@@ -112,35 +122,16 @@ def check_places(places: Iterable[Place], heads: Iterable[TreeHead]) -> tuple[in
 
 def check_run(run: RunRows) -> Iterator[Finding]:
     """Yield what is wrong with a run: its chain, the places of its leaves, and the records that they name."""
-    try:
-        leaves = [Leaf.model_validate(leaf) for leaf in in_place(run.run_id, run.leaves)]
-        verify_chain(leaves, Head(run.audit_seq, run.audit_hash))
-    except (ChainError, ValidationError, ReceiptsError) as error:
-        yield Finding("chain.broken", run.run_id, " ".join(str(error).split()))
+    leaves = leaves_of(run)
+    if isinstance(leaves, Finding):
+        yield leaves
         return
-    yield from _check_spans(run)
+    yield from check_spans(run)
     for table, event in _NAMED.items():
         named = {leaf.seq: str(leaf.data.get("digest")) for leaf in leaves if leaf.event == event}
-        yield from _compared(run.run_id, table, named, run.records[table])
+        yield from _compared(run.chain, table, named, run.records[table])
     if leaves and leaves[0].data.get("format", 1) >= _BINDING:
         yield from _check_approvals(run, leaves)
-
-
-def _check_spans(run: RunRows) -> Iterator[Finding]:
-    """Each leaf has, or awaits, one place."""
-    expected = 1
-    for first, last in sorted([*run.placed, *run.waiting]):
-        if first > expected:
-            yield Finding("leaf.unplaced", f"{run.run_id} leaves {expected} to {first - 1}", "have no place in the log")
-        if first < expected:
-            yield Finding("leaf.twice", f"{run.run_id} leaf {first}", "has more than one place in the log")
-        expected = max(expected, last + 1)
-    if expected <= run.audit_seq:
-        where = f"{run.run_id} leaves {expected} to {run.audit_seq}"
-        yield Finding("leaf.unplaced", where, "have no place in the log")
-    if expected > run.audit_seq + 1:
-        what = f"ends with leaf {run.audit_seq}, and the log has {expected - 1} of it"
-        yield Finding("chain.cut", run.run_id, what)
 
 
 def _compared(run_id: str, table: str, named: dict[int, str], there: dict[int, Any]) -> Iterator[Finding]:
@@ -163,7 +154,7 @@ def _check_approvals(run: RunRows, leaves: Sequence[Leaf]) -> Iterator[Finding]:
         if leaf.event == APPROVAL_REQUESTED
     }
     for approval_id in sorted(asked.keys() | run.asked.keys()):
-        where = f"{run.run_id} approval {approval_id}"
+        where = f"{run.chain} approval {approval_id}"
         if approval_id not in run.asked:
             yield Finding("record.missing", where, "is named by a leaf, and is not there")
             continue

@@ -2,17 +2,30 @@
 
 from datetime import datetime
 
+from receipts.chain import PROGRAM
+from receipts.tenant.acts import DefinitionStored
 from runtime.definitions.canonical import from_canonical
 from runtime.definitions.model import Definition
 from runtime.store.database.pool import Conn
+from runtime.store.tenant.acts import put_act
 
 
 class DefinitionChangedError(Exception):
     """A definition with this name and version is stored with other content: it needs a new version."""
 
 
-async def keep_definition(conn: Conn, definition: Definition, now: datetime) -> None:
-    """Store a definition once; raise DefinitionChangedError if its name and version mean something else here."""
+async def keep_definition(conn: Conn, tenant: str, definition: Definition, now: datetime) -> None:
+    """Store a definition once, and put on the tenant's record that it came.
+
+    Raise DefinitionChangedError if its name and version mean something else here.
+    """
+    async with conn.transaction():
+        await _insert(conn, definition, now)
+        act = DefinitionStored(name=definition.name, version=definition.version, digest=definition.digest)
+        await put_act(conn, tenant, act, PROGRAM, now)
+
+
+async def _insert(conn: Conn, definition: Definition, now: datetime) -> None:
     key = (definition.name, definition.version)
     await conn.execute(
         "INSERT INTO definitions (name, version, digest, canonical, created_at) VALUES (%s, %s, %s, %s, %s)"

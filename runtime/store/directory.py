@@ -3,10 +3,15 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from receipts.chain import PROGRAM
+from receipts.tenant.acts import DirectoryLoaded
 from runtime.model.actor import Person
 from runtime.store.database.pool import Conn
+from runtime.store.tenant.acts import put_act
+from runtime.store.tenant.existing import directory_digest
 
 
 class DirectoryVersionError(Exception):
@@ -45,14 +50,17 @@ async def replace_directory(
     edition: Edition,
     actors: Sequence[Mapping[str, Any]],
     accounts: Sequence[tuple[str, str, str]],
+    now: datetime,
 ) -> None:
     """Replace the tenant's directory: actors {id, kind, name, groups, grants}, accounts (team, user, actor id).
 
-    Raise DirectoryVersionError, and change nothing, where the edition is older than the one that is loaded.
+    That another edition is loaded is put on the tenant's record. Raise DirectoryVersionError, and change nothing, where
+    the edition is older than the one that is loaded.
     """
     async with conn.transaction(), conn.cursor() as cursor:
         await cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"directory {tenant}",))  # one at a time
-        check_edition(await edition_of(conn, tenant), edition)
+        loaded = await edition_of(conn, tenant)
+        check_edition(loaded, edition)
         await cursor.execute(
             "INSERT INTO directories (tenant, version, digest, loaded_at) VALUES (%s, %s, %s, clock_timestamp())"
             " ON CONFLICT (tenant) DO UPDATE SET version = excluded.version, digest = excluded.digest,"
@@ -68,6 +76,11 @@ async def replace_directory(
             "INSERT INTO slack_accounts (tenant, team, account, actor_id) VALUES (%s, %s, %s, %s)",
             [(tenant, team, user, actor) for team, user, actor in accounts],
         )
+        if edition != loaded:
+            act = DirectoryLoaded(
+                version=edition.version, digest=edition.digest, rows=await directory_digest(conn, tenant)
+            )
+            await put_act(conn, tenant, act, PROGRAM, now)
 
 
 async def people_of(conn: Conn, tenant: str, team: str, account: str) -> list[Person]:

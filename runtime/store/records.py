@@ -6,12 +6,15 @@ from datetime import datetime
 from typing import Any
 
 from policy.model import PolicyText
+from receipts.chain import PROGRAM
 from receipts.costs import rollup, usages_of
 from receipts.model import Receipt
 from receipts.read import ReadRecord
+from receipts.tenant.acts import PolicySeen
 from runtime.model.effect import LeaseLostError
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
+from runtime.store.tenant.acts import put_act
 
 _DECIDED = Kind(
     "decided",
@@ -74,12 +77,14 @@ _READ = Kind(
 )
 
 
-async def keep_policy_text(conn: Conn, text: PolicyText, now: datetime) -> None:
-    """Keep the exact text of a policy, once per digest."""
-    await conn.execute(
-        "INSERT INTO policy_texts (digest, files, first_seen) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
-        (text.digest, json.dumps(text.files), now),
-    )
+async def keep_policy_text(conn: Conn, tenant: str, text: PolicyText, now: datetime) -> None:
+    """Keep the exact text of a policy, once per digest, and put on the tenant's record that it decides."""
+    async with conn.transaction():
+        await conn.execute(
+            "INSERT INTO policy_texts (digest, files, first_seen) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+            (text.digest, json.dumps(text.files), now),
+        )
+        await put_act(conn, tenant, PolicySeen(digest=text.digest), PROGRAM, now)
 
 
 async def insert_decision(

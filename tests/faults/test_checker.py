@@ -140,6 +140,11 @@ MEDDLED = {
         "DELETE FROM audit_leaves l USING runs r WHERE r.run_id = l.run_id AND l.seq = r.audit_seq",
         "chains_hold",
     ),
+    "an act of the tenant that was changed": (
+        'UPDATE tenant_leaves SET leaf = (leaf::jsonb || \'{"event": "policy.other"}\')::json WHERE seq = 1',
+        "chains_hold",
+    ),
+    "an act of the tenant that is gone": ("DELETE FROM tenant_leaves WHERE seq = 2", "leaves_have_one_place"),
     "a leaf without a place": ("DELETE FROM log_entries WHERE first_index = 0", "leaves_have_one_place"),
     "a leaf with two places": (
         "INSERT INTO log_pending SELECT tenant, chain, first_seq, sha256('') FROM log_entries LIMIT 1",

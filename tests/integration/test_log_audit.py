@@ -1,15 +1,23 @@
 """The audit of a live database names what was taken out of it, put into it or changed, with triggers off."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from receipts.chain import GENESIS, PROGRAM, Correlation, next_leaf
 from receipts.log.hashes import TreeHead
+from receipts.signing import load_or_create
+from runtime.desk.keys import register_key
 from runtime.log.audit import Audit, audit
 from runtime.log.sequencer import Sequencer
+from runtime.log.tenant import check_tenant
+from runtime.store.definitions import keep_definition
 from runtime.store.log import checkpoints
 from runtime.store.log.checkpoints import Signed
+from runtime.store.log.tenant import TenantRows
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 
@@ -31,8 +39,10 @@ class Office:
 
 
 @pytest.fixture
-async def office(bench: Bench, targets: Targets) -> Office:
+async def office(bench: Bench, targets: Targets, tmp_path: Path) -> Office:
     assert targets
+    async with bench.engine.pool.connection() as conn:
+        await register_key(conn, TENANT, load_or_create(tmp_path / "key.pem"), bench.clock())
     approved = (await bench.start("bench.file", FILE, ref="f")).run_id
     await bench.settle()
     approval = await bench.approval_id()
@@ -71,6 +81,7 @@ async def test_what_awaits_its_place_is_counted_and_bounds_what_is_accounted_for
 OF = "run_id = (SELECT run_id FROM runs WHERE trigger_ref = 'f')"
 WHICH = "(SELECT run_id FROM runs WHERE trigger_ref = 'f')"
 LAST = f"(SELECT max(seq) FROM audit_leaves WHERE {OF})"
+OWN_LAST = "(SELECT max(seq) FROM tenant_leaves)"
 CHANGED: dict[str, tuple[str, set[str]]] = {
     "a run is gone": (
         f"DELETE FROM audit_leaves WHERE {OF}; DELETE FROM runs WHERE trigger_ref = 'f'",
@@ -127,6 +138,61 @@ CHANGED: dict[str, tuple[str, set[str]]] = {
     "a vote has another reason": ("UPDATE votes SET reason = 'other' WHERE person = 'ann'", {"record.changed"}),
     "a vote is gone": ("DELETE FROM votes WHERE person = 'ann'", {"record.changed"}),
     "a card was put in": (f"UPDATE approvals SET cards = '[{{}}]' WHERE {OF}", {"record.changed"}),
+    "a definition was put in": (
+        "INSERT INTO definitions SELECT 'other', version, digest, canonical, created_at FROM definitions LIMIT 1",
+        {"record.unnamed"},
+    ),
+    "a definition says something else": ("UPDATE definitions SET canonical = '{}'", {"record.changed"}),
+    "a definition is gone": (
+        "DELETE FROM definitions WHERE name = (SELECT min(name) FROM definitions)",
+        {"record.missing"},
+    ),
+    "a policy was put in": (
+        "INSERT INTO policy_texts SELECT repeat('0', 64), files, first_seen FROM policy_texts LIMIT 1",
+        {"record.unnamed"},
+    ),
+    "a policy says something else": ("UPDATE policy_texts SET files = '{}'", {"record.changed"}),
+    "a policy is gone": ("DELETE FROM policy_texts", {"record.missing"}),
+    "another directory is said to be loaded": ("UPDATE directories SET version = 9", {"record.changed"}),
+    "no directory is said to be loaded": ("DELETE FROM directories", {"record.missing"}),
+    "somebody is in another group": (
+        "UPDATE actors SET groups = '[\"compliance\"]' WHERE actor_id = 'rita'",
+        {"record.changed"},
+    ),
+    "somebody has one more account": (
+        "INSERT INTO slack_accounts SELECT tenant, team, 'UOTHER', actor_id FROM slack_accounts LIMIT 1",
+        {"record.changed"},
+    ),
+    "a key was put in": (
+        "INSERT INTO signing_keys SELECT tenant, 2, repeat('0', 64), entry FROM signing_keys",
+        {"record.unnamed"},
+    ),
+    "a key signs for longer": (
+        'UPDATE signing_keys SET entry = (entry::jsonb || \'{"from": "2020-01-01T00:00:00.000000Z"}\')::json',
+        {"record.changed"},
+    ),
+    "a key is gone": ("DELETE FROM signing_keys", {"record.missing"}),
+    "an act of the tenant is gone": ("DELETE FROM tenant_leaves WHERE seq = 2", {"leaf.missing", "chain.broken"}),
+    "an act of the tenant says something else": (
+        'UPDATE tenant_leaves SET leaf = (leaf::jsonb || \'{"event": "key.other"}\')::json WHERE seq = 2',
+        {"chain.broken"},
+    ),
+    "the end of the tenant's chain is cut off, and its row put right": (
+        (
+            f"DELETE FROM tenant_leaves WHERE seq = {OWN_LAST};"
+            f" UPDATE tenants SET audit_seq = audit_seq - 1,"
+            f" audit_hash = (SELECT encode(hash, 'hex') FROM tenant_leaves WHERE seq = {OWN_LAST})"
+        ),
+        {"leaf.missing", "chain.cut"},
+    ),
+    "the tenant's chain is gone, and its row put right": (
+        "DELETE FROM tenant_leaves; UPDATE tenants SET audit_seq = 0, audit_hash = repeat('0', 64)",
+        {"leaf.missing", "chain.cut"},
+    ),
+    "an act of the tenant has no place": (
+        "DELETE FROM log_entries WHERE chain LIKE 'tenant%%' AND first_seq = 1",
+        {"leaf.unplaced"},
+    ),
     "the log is another one than was signed": (
         "UPDATE log_checkpoints SET root = decode(repeat('00', 32), 'hex')",
         {"log.forked"},
@@ -150,3 +216,25 @@ async def test_a_history_that_was_rewritten_whole_shows_in_a_checkpoint_that_was
     (finding,) = (await office.audit(other)).findings
     assert finding.rule == "log.forked"
     assert (await office.audit()).findings == []
+
+
+async def test_what_another_tenant_brought_is_no_finding(office: Office) -> None:
+    bench = office.bench
+    async with bench.engine.pool.connection() as conn:
+        await keep_definition(conn, "other", replace(next(iter(bench.definitions.values())), name="new"), bench.clock())
+    assert (await office.audit()).findings == []
+
+
+async def test_before_a_chain_of_the_tenant_begins_nothing_is_missing_in_it(bench: Bench) -> None:
+    for statement in ("DELETE FROM tenant_leaves", "DELETE FROM log_pending", "UPDATE tenants SET audit_seq = 0"):
+        await bench.meddle(statement)
+    await bench.meddle("UPDATE tenants SET audit_hash = repeat('0', 64)")
+    assert (await asyncio.to_thread(audit, bench.superuser, TENANT, [])).findings == []
+
+
+def test_an_act_that_is_none_of_ours_is_named() -> None:
+    of, at = "tenant_acme", datetime(2026, 1, 5, tzinfo=UTC)
+    leaf = next_leaf(GENESIS, run_id=of, at=at, event="odd.act", actor=PROGRAM, correlation=Correlation(), data={}).leaf
+    leaves = [(1, leaf.hash, leaf.model_dump(exclude={"run_id", "seq", "prev_hash", "hash"}))]
+    rows = TenantRows(of, 1, leaf.hash, leaves, placed=[(1, 1)])
+    assert [one.rule for one in check_tenant(rows)] == ["act.form"]

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -49,6 +50,10 @@ class Office:
         await self.bench.settle()
         while await Sequencer(self.bench.engine)():
             pass
+
+    async def let_lease_run_out(self) -> None:
+        """Have the time pass after which another may sign and publish."""
+        await self.bench.meddle("UPDATE log_leases SET until = clock_timestamp()")
 
     def published(self) -> Checkpoint:
         """Return the checkpoint in the folder."""
@@ -113,8 +118,44 @@ async def test_an_archive_that_is_away_gets_it_later(office: Office) -> None:
     assert await office.notary() == 0
     office.folder.unlink()
     await office.grow()
+    await office.let_lease_run_out()
     assert await office.notary() == 1
     assert office.published().head == await office.notary.desk.head()
+
+
+async def test_what_is_in_the_way_is_said_once_a_lease(office: Office, caplog: pytest.LogCaptureFixture) -> None:
+    await office.grow()
+    office.folder.write_text("in the way")
+    for _ in range(3):
+        assert await office.notary() == 0
+    assert caplog.text.count("the log is not published, and will be") == 1
+    await office.let_lease_run_out()
+    assert await office.notary() == 0
+    assert caplog.text.count("the log is not published, and will be") == 2
+
+
+async def test_a_log_that_was_made_anew_is_told_as_a_fault_until_it_is_published(
+    office: Office, dsn: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings(database_url=dsn, home=office.folder, tenant=TENANT)
+    for _ in range(2):
+        await office.grow()
+        office.bench.clock.move(minutes=1)
+        assert await office.notary() == 1
+    await office.bench.forget_log()
+    for table in ("tenant_leaves", "audit_leaves"):  # in another order than before
+        await office.bench.await_places(table)
+        await office.notary.desk.sequence()
+    assert await office.notary() == 0
+    assert [line.levelname for line in caplog.records if "what is published is of another log" in line.message] == [
+        "ERROR"
+    ]
+    (fact,) = await audit_log(settings)
+    assert (fact.ok, "what is published is of another log" in fact.detail) == (False, True)
+    rmtree(office.folder)
+    await office.let_lease_run_out()
+    assert await office.notary() == 1
+    assert (await audit_log(settings))[0].ok
 
 
 async def test_two_notaries_publish_once(office: Office) -> None:
@@ -178,7 +219,10 @@ async def test_a_log_that_grows_and_is_not_signed_is_found_by_the_doctor(office:
     await office.grow()
     assert not (await fact()).ok
     assert "not signed for" in (await fact()).detail
-    assert await office.notary() == 1
+    for _ in range(2):  # that it is signed with this key is itself put on record
+        assert await office.notary() == 1
+        await office.notary.desk.sequence()
+        office.bench.clock.move(minutes=1)
     assert (await fact()).ok
 
 

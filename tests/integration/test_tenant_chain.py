@@ -24,6 +24,7 @@ from runtime.log.sequencer import Sequencer
 from runtime.store.log import checkpoints
 from runtime.store.tenant.acts import put_act
 from tests.bench import TENANT, Bench
+from tests.patience import until
 
 SHA = "ab" * 32
 ANN = Actor(id="ann", kind="person")
@@ -86,6 +87,26 @@ async def test_what_is_done_once_is_on_record_once_when_many_do_it_at_once(bench
     assert not await _put(bench, act)
     leaves = await _chain(bench)
     assert [act_of(leaf) for leaf in leaves].count(act) == 1
+
+
+async def test_who_appends_while_another_does_waits_and_comes_behind(bench: Bench) -> None:
+    async with bench.engine.pool.connection() as conn, conn.transaction():
+        await put_act(conn, TENANT, FETCHED, ANN, bench.clock())
+        other = asyncio.create_task(_put(bench, ACTS[1]))
+        await until(lambda: _is_waiting(bench))
+    assert await other
+    assert [act_of(leaf) for leaf in (await _chain(bench))[-2:]] == [FETCHED, ACTS[1]]
+
+
+async def test_runs_start_while_somebody_appends(bench: Bench) -> None:
+    async with bench.engine.pool.connection() as conn, conn.transaction():
+        await put_act(conn, TENANT, FETCHED, ANN, bench.clock())
+        assert (await bench.start("bench.note", {"incident": "I1", "text": "a", "api_token": "t"})).is_new
+
+
+async def _is_waiting(bench: Bench) -> bool:
+    query = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    return bool(await bench.rows(query))
 
 
 async def test_a_chain_begins_with_what_was_there_before_it(bench: Bench) -> None:

@@ -1,5 +1,7 @@
 """What a release left open, the next one finishes: rows of the first release, upgraded and brought to an end."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +15,10 @@ from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from receipts.signing import public_path
 from runtime.handlers import Answer, Usage
+from runtime.log.audit import audit
+from runtime.log.sequencer import Sequencer
 from runtime.store.database.migrate import migrate
-from tests.bench import Bench, open_bench
+from tests.bench import TENANT, Bench, open_bench
 from tests.browser import report_of, verify_page
 from tests.integration.conftest import Targets
 from tests.integration.program_stage import database
@@ -87,6 +91,25 @@ async def test_what_the_first_release_left_open_is_finished_and_sealed_by_this_o
             reports = [await report_of(page, data, public_path(key).read_text()) for data in sealed]
         assert [report["failure"] for report in reports] == [None] * len(after)
         assert {report["passed"][2]["fact"][-1] for report in reports} == {"1"}, "they are of the first format"
+
+
+async def test_what_was_there_before_there_was_a_log_stands_in_it_and_is_no_finding(
+    upgraded: str, opa: OpaChild, targets: Targets
+) -> None:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(upgraded, policy, [], targets.handlers()) as bench,
+    ):
+        while await Sequencer(bench.engine)():
+            pass
+        said = await bench.rows("SELECT leaf ->> 'event' AS event FROM tenant_leaves ORDER BY seq")
+        assert Counter(row["event"] for row in said) == {
+            "definition.stored": 3,
+            "policy.seen": 1,
+            "directory.loaded": 1,
+        }
+        found = await asyncio.to_thread(audit, bench.superuser, TENANT, [])
+        assert (found.findings, found.waiting, found.size) == ([], 0, found.leaves)
 
 
 @pytest.mark.parametrize("said", ["performed, as a person confirmed", 'not performed: it said "no"', ""])

@@ -96,12 +96,8 @@ async def test_a_log_that_contradicts_what_a_witness_saw_is_not_cosigned(
     await office.grow()
     assert await office.notary()() == 1
     await office.bench.meddle("UPDATE audit_leaves SET hash = decode(repeat('11', 32), 'hex') WHERE seq = 2")
-    for table in ("log_checkpoints", "log_heads", "log_tiles", "log_entries"):  # and the log is made anew
-        await office.bench.meddle(f"DELETE FROM {table}")
-    await office.bench.meddle(
-        "INSERT INTO log_pending SELECT r.tenant, r.run_id, 1, string_agg(l.hash, '' ORDER BY l.seq)"
-        " FROM runs r JOIN audit_leaves l USING (run_id) GROUP BY r.run_id"
-    )
+    await office.bench.forget_log()  # and it is made anew
+    await office.bench.await_places("audit_leaves", "tenant_leaves")
     await office.notary().desk.sequence()
     assert await office.notary()() == 0
     assert "did not cosign: it answers 4" in caplog.text

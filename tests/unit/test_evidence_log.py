@@ -12,20 +12,14 @@ from evidence.bundle.dossier import Dossier
 from evidence.inclusion import LogProof, Span
 from evidence.verify.trust import Trust, TrustError, trust_of
 from evidence.verify.verify import VerificationError, verify
-from receipts.log.checkpoint import LogKeys, sign_checkpoint
-from receipts.log.inclusion import prove_inclusion
 from receipts.log.note import parse_note
-from receipts.log.range import EMPTY
 from receipts.register import Register, RegisterError, entry, revoked, succeeded, write_register
-from receipts.signing import SigningKey, load_public
+from receipts.signing import SigningKey
 from tests.unit.evidence_bound import bound
+from tests.unit.evidence_logged import LOG, OTHER, logged, trusted
 from tests.unit.evidence_resealed import resealed
 from tests.unit.evidence_sample import START, Office
-from tests.unit.log_sample import new_nodes, signer, vkey, witness_key
-
-LOG, OTHER = signer("countersign/acme", 7), signer("countersign/acme", 8)
-BEFORE, BEHIND = [bytes([number]) * 32 for number in range(1, 6)], [bytes([9]) * 32]
-CHECKPOINT, INCLUSION = "log/checkpoint.txt", "log/inclusion.json"
+from tests.unit.log_sample import signer, vkey, witness_key
 
 
 @pytest.fixture
@@ -33,25 +27,7 @@ def office(tmp_path: Path) -> Office:
     return Office.in_folder(tmp_path)
 
 
-def logged(change: Callable[[LogProof], LogProof] = lambda proof: proof) -> Dossier:
-    """Return the sample run in a log in which others' leaves stand around it, after a change of its proof."""
-    dossier = bound().dossier()
-    hashes = [bytes.fromhex(leaf["hash"]) for leaf in dossier.leaves]
-    split = 3
-    growth = EMPTY.append([*BEFORE[:2], *hashes[:split], *BEFORE[2:], *hashes[split:], *BEHIND])
-    nodes = new_nodes(growth)
-    places = [Span(first_seq=1, count=split, first_index=2)]
-    places += [Span(first_seq=split + 1, count=len(hashes) - split, first_index=5 + split)]
-    indices = [span.first_index + step for span in places for step in range(span.count)]
-    head = growth.range.head()
-    proof = prove_inclusion(lambda level, index: nodes[level, index], indices, head.size)
-    note = bytes(sign_checkpoint(LOG, head)).decode()
-    return replace(dossier, log=change(LogProof(note, places, proof)))
-
-
-def trusted(office: Office, *log: object) -> Trust:
-    keys = LogKeys(tuple(map(vkey, log))) if log else None  # type: ignore[arg-type]
-    return Trust(load_public(office.public), log=keys)
+CHECKPOINT, INCLUSION = "log/checkpoint.txt", "log/inclusion.json"
 
 
 def broken(office: Office, dossier: Dossier, trust: Trust | None = None) -> tuple[str, str]:

@@ -90,16 +90,22 @@ def included(facts: Facts) -> str:
     return counted(len(facts.leaves), "leaf", "leaves")
 
 
-def _checkpoint(facts: Facts) -> Checkpoint | None:
-    contents = facts.contents
+def read_checkpoint(contents: Contents) -> Checkpoint:
+    """Return the bundle's checkpoint, or raise BrokenError where it has none or one that does not count."""
     log = contents.trust.log
-    if names.CHECKPOINT not in contents.members and log is None:
-        return None
     try:
         note = parse_note(contents.member(names.CHECKPOINT))
         return open_checkpoint(note, log) if log else parse_checkpoint(note.text)
     except LogError as error:
         raise BrokenError(names.CHECKPOINT, str(error)) from error
+
+
+def _checkpoint(facts: Facts) -> Checkpoint | None:
+    """Return the bundle's checkpoint, or None where it has none and need not."""
+    contents = facts.contents
+    if names.CHECKPOINT not in contents.members and contents.trust.log is None:
+        return None
+    return read_checkpoint(contents)
 
 
 RULES = (begun_with, signed, witnessed, included)

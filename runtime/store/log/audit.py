@@ -31,15 +31,21 @@ class Place:
 
 
 @dataclass
-class RunRows:
-    """A run with its leaves (sequence number, hash in hexadecimal, what it says), and what stands where they say."""
+class ChainRows:
+    """A chain: where it ends, and its leaves (sequence number, hash in hexadecimal, what it says)."""
 
-    run_id: str
+    chain: str
     audit_seq: int
     audit_hash: str
     leaves: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
     placed: list[tuple[int, int]] = field(default_factory=list)  # first and last of those that have a place
     waiting: list[tuple[int, int]] = field(default_factory=list)  # … and of those that await one
+
+
+@dataclass
+class RunRows(ChainRows):
+    """A run's chain, and what stands where its leaves say."""
+
     records: dict[str, dict[int, Any]] = field(default_factory=lambda: defaultdict(dict))  # by table, by leaf
     asked: dict[str, dict[str, Any]] = field(default_factory=dict)  # requests by approval
     cards: dict[str, list[Any]] = field(default_factory=dict)
@@ -77,7 +83,7 @@ def places(conn: View, tenant: str) -> Iterator[Place]:
 
 def signed_heads(conn: View, tenant: str) -> list[TreeHead]:
     """Return what was signed of the log, the smallest first."""
-    rows = _all(conn, "SELECT size, root FROM log_checkpoints WHERE tenant = %s ORDER BY size", tenant)
+    rows = all_rows(conn, "SELECT size, root FROM log_checkpoints WHERE tenant = %s ORDER BY size", tenant)
     return [TreeHead(row["size"], row["root"]) for row in rows]
 
 
@@ -88,55 +94,60 @@ def strangers(conn: View, tenant: str) -> list[str]:
          WHERE tenant = %s AND chain <> %s
            AND NOT EXISTS (SELECT FROM runs r WHERE r.run_id = e.chain AND r.tenant = e.tenant)
     """
-    return [row["chain"] for row in _all(conn, query, tenant, chain_of(tenant))]
+    return [row["chain"] for row in all_rows(conn, query, tenant, chain_of(tenant))]
 
 
 def runs(conn: View, tenant: str) -> Iterator[RunRows]:
     """Yield the tenant's runs, each with all that is to be compared."""
-    waiting = _pending(conn, tenant)
+    waiting = pending(conn, tenant)
     last = ""
     while True:
-        found = _all(
+        found = all_rows(
             conn,
-            "SELECT run_id, audit_seq, audit_hash FROM runs WHERE tenant = %s AND run_id > %s ORDER BY run_id LIMIT %s",
+            "SELECT run_id AS chain, audit_seq, audit_hash FROM runs"
+            " WHERE tenant = %s AND run_id > %s ORDER BY run_id LIMIT %s",
             tenant,
             last,
             _AT_ONCE,
         )
         if not found:
             return
-        last = found[-1]["run_id"]
-        yield from _filled(conn, {row["run_id"]: RunRows(**row) for row in found}, waiting)
+        last = found[-1]["chain"]
+        yield from _filled(conn, {row["chain"]: RunRows(**row) for row in found}, waiting)
 
 
 def _filled(
     conn: View, found: Mapping[str, RunRows], waiting: Mapping[str, Sequence[tuple[int, int]]]
 ) -> Iterator[RunRows]:
     ids = list(found)
-    for row in _all(conn, "SELECT run_id, seq, hash, leaf FROM audit_leaves WHERE run_id = ANY(%s) ORDER BY seq", ids):
+    for row in all_rows(
+        conn, "SELECT run_id, seq, hash, leaf FROM audit_leaves WHERE run_id = ANY(%s) ORDER BY seq", ids
+    ):
         found[row["run_id"]].leaves.append((row["seq"], row["hash"].hex(), row["leaf"]))
-    for row in _all(conn, "SELECT chain, first_seq, count FROM log_entries WHERE chain = ANY(%s)", ids):
+    for row in all_rows(conn, "SELECT chain, first_seq, count FROM log_entries WHERE chain = ANY(%s)", ids):
         found[row["chain"]].placed.append((row["first_seq"], row["first_seq"] + row["count"] - 1))
     for table in ("policy_decisions", "receipts", "reads"):
-        for row in _all(conn, f"SELECT run_id, seq, document FROM {table} WHERE run_id = ANY(%s)", ids):  # noqa: S608
+        for row in all_rows(conn, f"SELECT run_id, seq, document FROM {table} WHERE run_id = ANY(%s)", ids):  # noqa: S608
             found[row["run_id"]].records[table][row["seq"]] = row["document"]
-    for row in _all(conn, "SELECT * FROM approvals WHERE run_id = ANY(%s)", ids):
+    for row in all_rows(conn, "SELECT * FROM approvals WHERE run_id = ANY(%s)", ids):
         found[row["run_id"]].asked[row["approval_id"]] = asked(row)
         found[row["run_id"]].cards[row["approval_id"]] = row["cards"]
     query = "SELECT a.run_id, v.* FROM votes v JOIN approvals a USING (approval_id) WHERE a.run_id = ANY(%s)"
-    for row in _all(conn, query, ids):
+    for row in all_rows(conn, query, ids):
         found[row["run_id"]].votes[row["approval_id"]].append(vote(row))
     for run in found.values():
-        run.waiting += waiting.get(run.run_id, ())
+        run.waiting += waiting.get(run.chain, ())
         yield run
 
 
-def _pending(conn: View, tenant: str) -> dict[str, list[tuple[int, int]]]:
+def pending(conn: View, tenant: str) -> dict[str, list[tuple[int, int]]]:
+    """Return by their chains the first and last of leaves that await a place."""
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for row in _all(conn, _WAITING, tenant):
+    for row in all_rows(conn, _WAITING, tenant):
         found[row["chain"]].append((row["first_seq"], row["last_seq"]))
     return found
 
 
-def _all(conn: View, query: str, *values: Any) -> list[DictRow]:
+def all_rows(conn: View, query: str, *values: Any) -> list[DictRow]:
+    """Return the rows that a query gives."""
     return conn.execute(query.encode(), values).fetchall()

@@ -35,13 +35,14 @@ class Places:
 class LogStanding:
     """How a log stands: its size, transactions whose leaves await their places, what was signed, and how old that is.
 
-    `unsigned_for` is None where nothing has grown since.
+    `unsigned_for` is None where nothing has grown since. `fault` is why it cannot be signed or published, "" if it can.
     """
 
     size: int
     pending: int
     signed: int
     unsigned_for: timedelta | None
+    fault: str
 
 
 async def standing(conn: Conn, tenant: str) -> LogStanding:
@@ -51,6 +52,7 @@ async def standing(conn: Conn, tenant: str) -> LogStanding:
             """
             SELECT coalesce((SELECT size FROM log_heads WHERE tenant = %(t)s), 0) AS size,
                    (SELECT count(*) FROM log_pending WHERE tenant = %(t)s) AS pending,
+                   coalesce((SELECT fault FROM log_leases WHERE tenant = %(t)s), '') AS fault,
                    coalesce(max(size), 0) AS signed,
                    clock_timestamp() - coalesce(max(signed_at), (SELECT min(created_at) FROM runs WHERE tenant = %(t)s))
                        AS age
@@ -62,7 +64,7 @@ async def standing(conn: Conn, tenant: str) -> LogStanding:
     if row is None:
         raise LookupError("an aggregate that returns a row, did not")
     grown = row["size"] != row["signed"] or row["pending"]
-    return LogStanding(row["size"], row["pending"], row["signed"], row["age"] if grown else None)
+    return LogStanding(row["size"], row["pending"], row["signed"], row["age"] if grown else None, row["fault"])
 
 
 async def read_head(conn: Conn, tenant: str) -> TreeHead | None:
@@ -85,8 +87,13 @@ async def take_lease(conn: Conn, tenant: str, lasts: timedelta) -> bool:
 
 
 async def give_lease_back(conn: Conn, tenant: str) -> None:
-    """Let the next one sign and publish."""
-    await conn.execute("UPDATE log_leases SET until = clock_timestamp() WHERE tenant = %s", (tenant,))
+    """Let the next one sign and publish: nothing was in the way."""
+    await conn.execute("UPDATE log_leases SET until = clock_timestamp(), fault = '' WHERE tenant = %s", (tenant,))
+
+
+async def note_fault(conn: Conn, tenant: str, fault: str) -> None:
+    """Keep why the log cannot be signed or published."""
+    await conn.execute("UPDATE log_leases SET fault = %s WHERE tenant = %s", (fault, tenant))
 
 
 async def newest(conn: Conn, tenant: str, *, published: bool = False) -> Signed | None:
@@ -155,14 +162,16 @@ async def entries(conn: Conn, tenant: str, begin: int, end: int) -> list[bytes]:
     rows = await (
         await conn.execute(
             """
-            WITH leaves AS NOT MATERIALIZED (
-                SELECT run_id AS chain, seq, hash, leaf FROM audit_leaves
-                UNION ALL SELECT %(own)s, seq, hash, leaf FROM tenant_leaves WHERE tenant = %(tenant)s
-            )
-            SELECT e.chain, e.first_seq + n AS seq, l.leaf, p.hash AS before
+            SELECT e.chain, e.first_seq + n AS seq,
+                   CASE WHEN e.chain = %(own)s
+                        THEN (SELECT leaf FROM tenant_leaves WHERE tenant = e.tenant AND seq = e.first_seq + n)
+                        ELSE (SELECT leaf FROM audit_leaves WHERE run_id = e.chain AND seq = e.first_seq + n)
+                   END AS leaf,
+                   CASE WHEN e.chain = %(own)s
+                        THEN (SELECT hash FROM tenant_leaves WHERE tenant = e.tenant AND seq = e.first_seq + n - 1)
+                        ELSE (SELECT hash FROM audit_leaves WHERE run_id = e.chain AND seq = e.first_seq + n - 1)
+                   END AS before
               FROM log_entries e CROSS JOIN LATERAL generate_series(0, e.count - 1) AS n
-              JOIN leaves l ON l.chain = e.chain AND l.seq = e.first_seq + n
-              LEFT JOIN leaves p ON p.chain = e.chain AND p.seq = e.first_seq + n - 1
              WHERE e.tenant = %(tenant)s AND e.first_index < %(end)s
                AND e.first_index >= (SELECT max(first_index) FROM log_entries
                                       WHERE tenant = %(tenant)s AND first_index <= %(begin)s)
@@ -172,7 +181,7 @@ async def entries(conn: Conn, tenant: str, begin: int, end: int) -> list[bytes]:
             {"tenant": tenant, "own": chain_of(tenant), "begin": begin, "end": end},
         )
     ).fetchall()
-    return [_entry(row) for row in rows]
+    return [_entry(row) for row in rows if row["leaf"] is not None]
 
 
 def _entry(row: dict[str, Any]) -> bytes:

@@ -87,4 +87,5 @@ log_leases = Table(
     metadata,
     Column("tenant", Text, ForeignKey("tenants.tenant"), primary_key=True),
     moment("until"),
+    words("fault", server_default=""),  # why the last one could not, and no further try can; "" once one has
 )

@@ -10,7 +10,7 @@ from receipts.chain import PROGRAM, Actor, Correlation, Head, Written, next_leaf
 from receipts.tenant.acts import Act, chain_of
 from runtime.store.database.pool import Conn
 from runtime.store.tenant.existing import existing
-from runtime.store.tenant.rows import ChainEnd, ensure_tenant, lock_chain
+from runtime.store.tenant.rows import ChainEnd, lock_chain
 
 
 async def put_act(conn: Conn, tenant: str, act: Act, actor: Actor, at: datetime) -> bool:
@@ -20,7 +20,6 @@ async def put_act(conn: Conn, tenant: str, act: Act, actor: Actor, at: datetime)
     """
     if await _is_on_record(conn, tenant, act):
         return False
-    await ensure_tenant(conn, tenant)
     end = await lock_chain(conn, tenant)
     if end.head.seq == 0:
         before = [one for one in await existing(conn, tenant) if one != act]

@@ -7,13 +7,13 @@ from receipts import canonical
 from receipts.tenant.acts import Act, DefinitionStored, DirectoryLoaded, KeyRegistered, PolicySeen
 from runtime.store.database.pool import Conn
 
-ACTORS = "SELECT actor_id AS id, kind, name, groups, grants FROM actors WHERE tenant = %s ORDER BY actor_id"
-ACCOUNTS = "SELECT team, account, actor_id FROM slack_accounts WHERE tenant = %s ORDER BY team, account, actor_id"
+ACTORS = "SELECT actor_id AS id, kind, name, groups, grants FROM actors WHERE tenant = %s"
+ACCOUNTS = "SELECT team, account, actor_id FROM slack_accounts WHERE tenant = %s"
 
 
 def rows_digest(actors: Iterable[Mapping[str, Any]], accounts: Iterable[Mapping[str, Any]]) -> str:
-    """Return the digest of a directory's rows, as `ACTORS` and `ACCOUNTS` give them."""
-    return canonical.digest({"actors": [dict(one) for one in actors], "accounts": [dict(one) for one in accounts]})
+    """Return the digest of a directory's rows, as `ACTORS` and `ACCOUNTS` give them in any order."""
+    return canonical.digest({"actors": _sorted(actors), "accounts": _sorted(accounts)})
 
 
 async def directory_digest(conn: Conn, tenant: str) -> str:
@@ -37,3 +37,7 @@ async def existing(conn: Conn, tenant: str) -> list[Act]:
 
 async def _all(conn: Conn, query: str, *values: str) -> Sequence[Mapping[str, Any]]:
     return await (await conn.execute(query.encode(), values)).fetchall()
+
+
+def _sorted(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(map(dict, rows), key=canonical.dumps)

@@ -18,18 +18,14 @@ class ChainEnd:
 
 async def salt_of(conn: Conn, tenant: str) -> str:
     """Return the tenant's salt, which is made on first use."""
-    await ensure_tenant(conn, tenant)
-    row = await (await conn.execute("SELECT salt FROM tenants WHERE tenant = %s", (tenant,))).fetchone()
+    query = "SELECT salt FROM tenants WHERE tenant = %s"
+    row = await (await conn.execute(query, (tenant,))).fetchone()
+    if row is None:
+        await _make(conn, tenant)
+        row = await (await conn.execute(query, (tenant,))).fetchone()
     if row is None:
         raise LookupError(f"no tenant {tenant}")
     return str(row["salt"])
-
-
-async def ensure_tenant(conn: Conn, tenant: str) -> None:
-    """Make the tenant's row where there is none."""
-    await conn.execute(
-        "INSERT INTO tenants (tenant, salt) VALUES (%s, %s) ON CONFLICT DO NOTHING", (tenant, secrets.token_hex(16))
-    )
 
 
 async def lock_chain(conn: Conn, tenant: str) -> ChainEnd:
@@ -37,12 +33,26 @@ async def lock_chain(conn: Conn, tenant: str) -> ChainEnd:
 
     The lock keeps away nobody who only refers to the tenant.
     """
-    query = "SELECT audit_seq, audit_hash FROM tenants WHERE tenant = %s FOR NO KEY UPDATE"
-    row = await (await conn.execute(query, (tenant,))).fetchone()
-    if row is None:
+    head = await _lock(conn, tenant)
+    if head is None:
+        await _make(conn, tenant)
+        head = await _lock(conn, tenant)
+    if head is None:
         raise LookupError(f"no tenant {tenant}")
-    head = Head(row["audit_seq"], row["audit_hash"])
     # by a statement of its own: one that has waited for a lock does not see what came meanwhile
     query = "SELECT (leaf ->> 'at')::timestamptz AS at FROM tenant_leaves WHERE tenant = %s AND seq = %s"
     last = await (await conn.execute(query, (tenant, head.seq))).fetchone()
     return ChainEnd(head, last["at"] if last else None)
+
+
+async def _lock(conn: Conn, tenant: str) -> Head | None:
+    query = "SELECT audit_seq, audit_hash FROM tenants WHERE tenant = %s FOR NO KEY UPDATE"
+    row = await (await conn.execute(query, (tenant,))).fetchone()
+    return Head(row["audit_seq"], row["audit_hash"]) if row else None
+
+
+async def _make(conn: Conn, tenant: str) -> None:
+    """Make the tenant's row; where it is there, this would wait for whoever appends to the chain."""
+    await conn.execute(
+        "INSERT INTO tenants (tenant, salt) VALUES (%s, %s) ON CONFLICT DO NOTHING", (tenant, secrets.token_hex(16))
+    )

@@ -23,7 +23,11 @@ _TABLES = {
     "decisions": "SELECT *, extract(epoch FROM at)::float AS at_s FROM policy_decisions",
     "approvals": "SELECT * FROM approvals",
     "votes": "SELECT *, extract(epoch FROM at)::float AS at_s FROM votes",
-    "leaves": "SELECT run_id, seq, encode(hash, 'hex') AS hash, leaf FROM audit_leaves ORDER BY run_id, seq",
+    "tenants": "SELECT 'tenant_' || tenant AS run_id, audit_seq, audit_hash FROM tenants",
+    "leaves": (
+        "SELECT run_id, seq, encode(hash, 'hex') AS hash, leaf FROM audit_leaves"
+        " UNION ALL SELECT 'tenant_' || tenant, seq, encode(hash, 'hex'), leaf FROM tenant_leaves ORDER BY run_id, seq"
+    ),
     "places": "SELECT first_index, count, chain, first_seq FROM log_entries ORDER BY first_index",
     "waiting": "SELECT chain, first_seq, first_seq - 1 + length(hashes) / 32 AS last_seq FROM log_pending",
     "checkpoints": "SELECT size, encode(root, 'hex') AS root FROM log_checkpoints",
@@ -60,7 +64,7 @@ class Facts:
 
     @cached_property
     def chains(self) -> dict[str, list[Row]]:
-        """Return the leaves' rows by run, in order."""
+        """Return the leaves' rows by run, and those of a tenant's own chain by its id, in order."""
         found: dict[str, list[Row]] = defaultdict(list)
         for row in self.tables["leaves"]:
             found[row["run_id"]].append(row)

@@ -97,19 +97,19 @@ def votes_are_clicks(facts: Facts) -> Iterator[str]:
 
 
 def chains_hold(facts: Facts) -> Iterator[str]:
-    """Each run's chain has no gap, derives anew, and ends where the run's row says."""
-    for run in facts.tables["runs"]:
-        before = "0" * 64
-        leaves = facts.chains[run["run_id"]]
+    """Each chain, a run's or a tenant's own, has no gap, derives anew, and ends where the row of its owner says."""
+    for owner in (*facts.tables["runs"], *facts.tables["tenants"]):
+        chain, before = owner["run_id"], "0" * 64
+        leaves = facts.chains[chain]
         for number, row in enumerate(leaves, 1):
-            leaf = {**row["leaf"], "run_id": run["run_id"], "seq": row["seq"], "prev_hash": before}
+            leaf = {**row["leaf"], "run_id": chain, "seq": row["seq"], "prev_hash": before}
             if row["seq"] != number:
-                yield f"run {run['run_id']}: leaf {number} is missing"
+                yield f"{chain}: leaf {number} is missing"
             if leaf_hash(leaf) != row["hash"]:
-                yield f"run {run['run_id']}: leaf {number} does not give its hash behind the one before it"
+                yield f"{chain}: leaf {number} does not give its hash behind the one before it"
             before = row["hash"]
-        if (run["audit_seq"], run["audit_hash"]) != (len(leaves), before):
-            yield f"run {run['run_id']}: its chain ends elsewhere than its row says"
+        if (owner["audit_seq"], owner["audit_hash"]) != (len(leaves), before):
+            yield f"{chain}: its chain ends elsewhere than its row says"
 
 
 def records_are_in_chains(facts: Facts) -> Iterator[str]:

@@ -66,6 +66,7 @@ ALTER TABLE evidence_bundles ADD COLUMN log_size BIGINT;
 CREATE TABLE log_leases (
     tenant TEXT NOT NULL,
     until TIMESTAMP WITH TIME ZONE NOT NULL,
+    fault TEXT DEFAULT '' NOT NULL,
     CONSTRAINT pk_log_leases PRIMARY KEY (tenant),
     CONSTRAINT fk_log_leases_tenant FOREIGN KEY (tenant) REFERENCES tenants (tenant)
 );

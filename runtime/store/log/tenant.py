@@ -1,0 +1,58 @@
+"""What an audit reads of a tenant's own chain, in the same view as of its runs."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from receipts import canonical
+from receipts.chain import GENESIS
+from receipts.tenant.acts import chain_of, definition_name, directory_record, key_name, policy_name
+from runtime.store.log.audit import ChainRows, View, all_rows, pending
+from runtime.store.tenant.existing import ACCOUNTS, ACTORS, rows_digest
+
+
+@dataclass
+class TenantRows(ChainRows):
+    """A tenant's chain, and by their names the digests of the records that its acts are about.
+
+    `of_others` are names of records that all tenants share, and that another tenant's chain has.
+    """
+
+    records: dict[str, str] = field(default_factory=dict)
+    of_others: set[str] = field(default_factory=set)
+
+
+def own(conn: View, tenant: str) -> TenantRows:
+    """Return the tenant's chain with all that is to be compared."""
+    chain = chain_of(tenant)
+    ends = all_rows(conn, "SELECT audit_seq, audit_hash FROM tenants WHERE tenant = %s", tenant)
+    rows = TenantRows(chain, **ends[0]) if ends else TenantRows(chain, GENESIS.seq, GENESIS.hash)
+    for row in all_rows(conn, "SELECT seq, hash, leaf FROM tenant_leaves WHERE tenant = %s ORDER BY seq", tenant):
+        rows.leaves.append((row["seq"], row["hash"].hex(), row["leaf"]))
+    for row in all_rows(conn, "SELECT first_seq, count FROM log_entries WHERE chain = %s", chain):
+        rows.placed.append((row["first_seq"], row["first_seq"] + row["count"] - 1))
+    rows.waiting += pending(conn, tenant).get(chain, ())
+    rows.records.update(_records(conn, tenant))
+    rows.of_others.update(_of_others(conn, tenant))
+    return rows
+
+
+def _records(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
+    for row in all_rows(conn, "SELECT name, version, canonical FROM definitions"):
+        yield definition_name(row["name"], row["version"]), hashlib.sha256(row["canonical"]).hexdigest()
+    for row in all_rows(conn, "SELECT digest, files FROM policy_texts"):
+        yield policy_name(row["digest"]), canonical.digest(row["files"])
+    for row in all_rows(conn, "SELECT key_id, entry FROM signing_keys WHERE tenant = %s", tenant):
+        yield key_name(row["key_id"]), canonical.digest(row["entry"])
+    for row in all_rows(conn, "SELECT version, digest FROM directories WHERE tenant = %s", tenant):
+        rows = rows_digest(all_rows(conn, ACTORS, tenant), all_rows(conn, ACCOUNTS, tenant))
+        yield from directory_record({**row, "rows": rows}).items()
+
+
+def _of_others(conn: View, tenant: str) -> list[str]:
+    """Return the definitions and policies that other tenants' chains name."""
+    query = """
+        SELECT once FROM tenant_leaves
+         WHERE tenant <> %s AND (once LIKE 'definition %%' OR once LIKE 'policy %%')
+    """
+    return [row["once"] for row in all_rows(conn, query, tenant)]
