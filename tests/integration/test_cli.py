@@ -96,8 +96,9 @@ async def test_an_operator_cancels_and_an_auditor_lists_fetches_and_verifies(off
     assert (canceled.code, canceled.out) == (0, f"{run_id} is canceled\n")
     await office.work()
     listed = await command("evidence", "list", env=office.env)
-    assert listed.out.startswith(f"{run_id}  canceled  ")
-    sha256 = listed.out.split()[2]
+    line = listed.out.splitlines()[1].split()
+    assert (line[0], line[3], line[4]) == (run_id, "canceled", "sealed")
+    sha256 = line[-1]
     bundle = tmp_path / "fetched.zip"
     beside = tmp_path / "fetched.json"
     words = ("evidence", "get", run_id, "--to", str(bundle), "--sigstore", str(beside))
