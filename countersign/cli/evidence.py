@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from countersign.cli.command import out, run, shared_settings
+from countersign.cli.finding.export import export, verify_export
 from countersign.cli.finding.runs import list_evidence
 from countersign.cli.finding.votes import approvals
 
@@ -16,6 +17,8 @@ evidence = typer.Typer(no_args_is_help=True, help="Find, list, fetch and verify 
 
 evidence.command("list")(list_evidence)
 evidence.command()(approvals)
+evidence.command()(export)
+evidence.command()(verify_export)
 
 
 @evidence.command()
