@@ -57,7 +57,7 @@ def verify_export(folder: Path, trust: Trust) -> ExportReport | ExportFault:
     rule = SIGNED
     try:
         contents = open_export(folder, trust)
-        passed = [Passed(SIGNED, contents.key_id)]
+        passed = [Passed(SIGNED, f"by the key {contents.key_id}")]
         for one in RULES:
             rule = one.name
             passed.append(Passed(rule, one.check(contents)))

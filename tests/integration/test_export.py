@@ -91,6 +91,17 @@ async def test_every_run_of_the_period_is_in_it_sealed_or_not_and_why(office: Of
     assert f"no bundle: {office.runs['wait']}: not ended: waiting" in made.out
 
 
+async def test_an_export_of_a_period_that_is_not_over_says_so(office: Office) -> None:
+    assert "was not over" not in (await office.export()).out
+    office.folder = office.folder.with_name("other")
+    made = await command(
+        *("evidence", "export", "--from", "2026-01-05", "--to", "9999-12-30", "--by", "omar", "-o", str(office.folder)),
+        env=environment(office.settings),
+    )
+    assert "the period was not over at 20" in made.out
+    assert "the period was not over at 20" in (await office.verify()).out
+
+
 async def test_it_has_the_votes_of_the_period_as_a_table(office: Office) -> None:
     await office.export()
     text = (office.folder / "approvals.csv").read_bytes().decode()

@@ -166,9 +166,14 @@ async def test_nothing_of_another_tenant_is_found_and_no_page_goes_on_behind_its
         await office.all(tenant="other", after=office.runs["note-7"])
 
 
-async def test_the_list_is_a_table_json_or_csv(office: Office) -> None:
+async def test_the_list_is_for_people_json_or_csv(office: Office) -> None:
     text = await office.listed("--limit", "2")
-    assert text.out.splitlines()[0].split()[:2] == ["run_id", "reference"]
+    assert text.out.splitlines()[:4] == [
+        f"{office.runs['wait-1']}  waiting, open",
+        "  wait-1: bench-wait v1",
+        "  asked for by rita on 2026-01-07 09:00:00 UTC",
+        "  not ended: waiting",
+    ]
     assert text.out.splitlines()[-1] == f"There are more: --after {office.runs['note-7']}"
     (row,) = json.loads((await office.listed("--customer", "I77", "--json")).out)
     assert (row["run_id"], row["state"], row["outcome"], row["why"]) == (

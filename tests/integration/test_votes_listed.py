@@ -86,16 +86,25 @@ async def test_votes_of_another_tenant_are_not_listed(office: Office) -> None:
     assert await office.rows() == []
 
 
-async def test_the_command_prints_a_table_json_or_csv(office: Office) -> None:
+async def test_the_command_prints_for_people_json_or_csv(office: Office) -> None:
     words = ("evidence", "approvals", "--from", DAY, "--to", DAY)
     env = environment(office.settings)
-    table = await command(*words, env=env)
-    assert table.out.splitlines()[0].split()[:3] == ["at", "name", "decision"]
-    assert "authorizes" not in table.out
+    first, *more = (await command(*words, env=env)).out.splitlines()
+    assert first == "2026-01-05 09:00:00 UTC  Ann approved file"
+    assert more[:1] == ["  which means: Ann authorizes exactly this action, once"]
+    assert "  why:     “=seen, and checked”" in more
+    assert more[-1] == "2 votes"
     rows = json.loads((await command(*words, "--json", env=env)).out)
     assert [row["meaning"] for row in rows] == ["authorizes exactly this action, once"] * 2
     lines = csv.DictReader(io.StringIO((await command(*words, "--csv", env=env)).out, newline=""), strict=True)
     assert {line["reason"] for line in lines} == {"'=seen, and checked"}, "a spreadsheet takes it for no formula"
+
+
+async def test_no_text_steers_the_terminal(office: Office) -> None:
+    await office.bench.meddle("UPDATE votes SET reason = E'fine\\x1b[2K'")
+    words = ("evidence", "approvals", "--from", DAY, "--to", DAY)
+    finished = await command(*words, env=environment(office.settings))
+    assert "“fine\N{REPLACEMENT CHARACTER}[2K”" in finished.out
 
 
 async def test_the_command_needs_both_days(office: Office) -> None:

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -21,8 +21,9 @@ def test_no_text_is_a_formula_to_a_spreadsheet(text: str) -> None:
     assert _read(csv_of(["a"], [{"a": text}])) == [["a"], [f"'{text}"]]
 
 
-def test_numbers_and_nothing_stay_as_they_are() -> None:
-    assert csv_of(["a", "b"], [{"a": -1, "b": None}]) == b"a,b\r\n-1,\r\n"
+def test_numbers_and_nothing_stay_as_they_are_and_moments_are_in_utc() -> None:
+    row = {"a": -1, "b": None, "c": datetime(2026, 1, 31, 10, tzinfo=timezone(timedelta(hours=1)))}
+    assert csv_of(["a", "b", "c"], [row]) == b"a,b,c\r\n-1,,2026-01-31T09:00:00.000000Z\r\n"
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from countersign.cli.command import out, run, shared_settings
+from countersign.cli.finding.blocks import run_block
 from countersign.cli.finding.options import AsCsv, Since, Until, a_day, show
-from countersign.cli.tables import AsJson, show_rows
+from countersign.cli.tables import AsJson
 from evidence.export.period import end_of
 from runtime.model.finding import EvidenceState, Sought
 from runtime.model.states import RunStatus
@@ -16,7 +17,6 @@ from runtime.model.states import RunStatus
 if TYPE_CHECKING:
     from countersign.config.settings import Settings
 
-_SHOWN = ("run_id", "reference", "definition", "outcome", "state", "requested_by", "triggered", "evidence")
 _CSV = (
     *("run_id", "reference", "trigger_type", "definition", "definition_version", "outcome", "state", "requested_by"),
     *("created_at", "finished_at", "sha256", "size", "location", "stored_at", "why"),
@@ -58,11 +58,12 @@ def list_evidence(
     )
     found = run(_rows(shared_settings("database_url"), sought))
     rows = found[:limit]
-    if not show(rows, _CSV, as_json=as_json, as_csv=as_csv):
-        shown = ({**row, "triggered": row["created_at"], "evidence": row["sha256"] or row["why"]} for row in rows)
-        show_rows(list(shown), _SHOWN, as_json=False)
-        if len(found) > limit:
-            out.print(f"There are more: --after {rows[-1]['run_id']}")
+    if show(rows, _CSV, as_json=as_json, as_csv=as_csv):
+        return
+    for row in rows:
+        out.print(run_block(row))
+    if len(found) > limit:
+        out.print(f"There are more: --after {rows[-1]['run_id']}")
 
 
 async def _rows(settings: "Settings", sought: Sought) -> Sequence[dict[str, Any]]:

@@ -14,6 +14,7 @@ from evidence.verify.judgement import Standing
 from evidence.verify.rules import counted
 from evidence.verify.trust import TrustError, trust_of
 from receipts.errors import ReceiptsError
+from receipts.fields import timestamp
 
 _SHOWN = 20
 """Runs without a bundle that are listed; all of them stand in the index."""
@@ -25,8 +26,10 @@ def told(index: Index) -> str:
     runs = f"{counted(counts.runs, 'run')}{_numbers(counts.by_state)}{_numbers(counts.by_outcome)}"
     without = [f"no bundle: {run.run_id}: {run.why}" for run in index.runs if run.sha256 is None]
     more = [f"no bundle: {len(without) - _SHOWN} more, in index.json and runs.csv"] if len(without) > _SHOWN else []
+    is_over = index.made_at >= timestamp(index.period.until)
     lines = [
         f"{index.first_day} to {index.last_day}: {runs}, {counted(counts.votes, 'vote')}",
+        *([] if is_over else [f"the period was not over at {index.made_at}, when this was made"]),
         *without[:_SHOWN],
         *more,
         *(f"the log does not hold: {finding}" for finding in log.findings[:_SHOWN]),

@@ -4,15 +4,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from countersign.cli.command import run, shared_settings
+from countersign.cli.command import out, run, shared_settings
+from countersign.cli.finding.blocks import vote_block
 from countersign.cli.finding.options import AsCsv, From, To, days, show
-from countersign.cli.tables import AsJson, show_rows
+from countersign.cli.tables import AsJson
+from evidence.verify.rules import counted
 
 if TYPE_CHECKING:
     from countersign.config.settings import Settings
     from evidence.export.period import Period
-
-_SHOWN = ("at", "name", "decision", "verb", "reference", "change", "reason", "rule", "run_id")
 
 
 def approvals(
@@ -29,8 +29,11 @@ def approvals(
     from countersign.cli.finding.words import VOTE_COLUMNS
 
     rows = run(vote_rows(shared_settings("database_url"), days(first, last), person))
-    if not show(rows, VOTE_COLUMNS, as_json=as_json, as_csv=as_csv):
-        show_rows(rows, _SHOWN, as_json=False)
+    if show(rows, VOTE_COLUMNS, as_json=as_json, as_csv=as_csv):
+        return
+    for row in rows:
+        out.print(vote_block(row))
+    out.print(counted(len(rows), "vote"))
 
 
 async def vote_rows(settings: "Settings", period: "Period", person: str | None) -> list[dict[str, Any]]:
