@@ -69,7 +69,7 @@ async def evidence(settings: Settings, clock: Clock) -> list[Fact]:
             detail=_some([f"{bundle.run_id} ({describe(bundle)})" for bundle in overdue], "overdue")
             or f"{len(waiting)} to be stored, none overdue",
             remedy="Mend what is said of each, and see that a worker runs; `countersign evidence list --state unsealed"
-            " --state unstored` shows them all.",
+            " --state sealing` shows them all.",
         ),
         Fact(
             "evidence retention",

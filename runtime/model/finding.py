@@ -12,7 +12,7 @@ class EvidenceState(StrEnum):
 
     OPEN = "open"  # the run has not ended
     UNSEALED = "unsealed"  # it has, and its bundle is not begun
-    UNSTORED = "unstored"  # its bundle is begun, and the archive does not have it
+    SEALING = "sealing"  # its bundle is begun, and the archive does not have it
     SEALED = "sealed"
 
 
