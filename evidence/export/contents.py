@@ -27,13 +27,14 @@ class UnsignedError(BrokenError):
 
 @dataclass(frozen=True)
 class Contents:
-    """An export whose statement is signed: its folder, the digest of the statement, and the key."""
+    """An export whose statement is signed: its folder, the digest of the statement, the key; the log, where given."""
 
     folder: Path
     sha256: str
     statement: ExportStatement
     key_id: str
     trust: Trust
+    log: Path | None
 
     @property
     def signed(self) -> Mapping[str, str]:
@@ -67,7 +68,7 @@ class Contents:
             raise UnreadError(name, f"cannot be read: {error.strerror}") from error
 
 
-def open_export(folder: Path, trust: Trust) -> Contents:
+def open_export(folder: Path, trust: Trust, log: Path | None) -> Contents:
     """Return an export whose statement one of the trusted keys signed; raise BrokenError."""
     if not folder.is_dir():
         raise UnreadError("", f"{folder} is not a folder")
@@ -78,7 +79,7 @@ def open_export(folder: Path, trust: Trust) -> Contents:
     statement = parse(ExportStatement, STATEMENT, opened.payload)
     if statement.predicate.key_id != key.key_id:
         raise BrokenError(STATEMENT, f"does not name the key {key.key_id}, which signed it")
-    return Contents(folder, hashlib.sha256(data).hexdigest(), statement, key.key_id, trust)
+    return Contents(folder, hashlib.sha256(data).hexdigest(), statement, key.key_id, trust, log)
 
 
 def _verified(data: bytes, trust: Trust) -> tuple[Opened, PublicKey]:

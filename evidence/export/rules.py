@@ -4,6 +4,7 @@ import csv
 import io
 from itertools import pairwise
 
+from evidence.export.completeness import check_complete
 from evidence.export.contents import FILES, Contents
 from evidence.export.index import (
     APPROVALS,
@@ -177,6 +178,24 @@ def _witnessed(contents: Contents) -> str:
     return ", ".join(sorted(who)) or "no witness"
 
 
+@rule(
+    "export.complete",
+    "Where the log is given as it is published, its entries give the root of `checkpoint.txt`. Each run that they queue"
+    " on one of the days (but for the first minute, as it may have been triggered before) stands in `index.json`, with"
+    " its place, reference and definition, and with the digest of the bundle that they tell of. Each run of the index"
+    " that has a place under the checkpoint is one of them.",
+)
+def _complete(contents: Contents) -> str:
+    if contents.log is None:
+        return "not held against the log"
+    found = _checkpoint(contents)
+    if found is None:
+        raise BrokenError(CHECKPOINT, "is not there, and the log is given")
+    size = found[1].head.size
+    runs = check_complete(contents.index, found[1].head, contents.log)
+    return f"{counted(runs, 'run')} of {counted(size, 'leaf', 'leaves')}, and no other of the period"
+
+
 def _checkpoint(contents: Contents) -> tuple[Note, Checkpoint] | None:
     log = contents.trust.log
     if CHECKPOINT not in contents.signed:
@@ -191,5 +210,5 @@ def _checkpoint(contents: Contents) -> tuple[Note, Checkpoint] | None:
 
 
 RULES: tuple[Rule[Contents], ...] = (
-    *(_files, _index, _key_counted, _runs, _sealed, _counts, _sheet, _bundles, _log, _witnessed),
+    *(_files, _index, _key_counted, _runs, _sealed, _counts, _sheet, _bundles, _log, _witnessed, _complete),
 )

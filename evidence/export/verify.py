@@ -52,11 +52,14 @@ class ExportFault:
         return f"{self.rule}: {self.file}: {self.what}" if self.file else f"{self.rule}: {self.what}"
 
 
-def verify_export(folder: Path, trust: Trust) -> ExportReport | ExportFault:
-    """Verify an export by all rules; return what each found, or the first fault."""
+def verify_export(folder: Path, trust: Trust, log: Path | None = None) -> ExportReport | ExportFault:
+    """Verify an export by all rules; return what each found, or the first fault.
+
+    `log` is a folder with the log as it is published: with it, a run that was left out is found.
+    """
     rule = SIGNED
     try:
-        contents = open_export(folder, trust)
+        contents = open_export(folder, trust, log)
         passed = [Passed(SIGNED, f"by the key {contents.key_id}")]
         for one in RULES:
             rule = one.name

@@ -128,7 +128,16 @@ async def test_it_verifies_offline_by_rules_that_are_named(office: Office) -> No
     log_key = (await command("log", "key", env=environment(office.settings))).out.strip()
     told = json.loads((await office.verify("--json", "--log-key", log_key)).out)
     assert (told["holds"], told["counts"]["runs"]) == (True, 2)
+    assert told["checks"][-1]["found"] == "not held against the log"
     assert {"export.signed", "export.log"} <= {check["name"] for check in told["checks"]}
+
+
+async def test_held_against_the_published_log_no_run_is_left_out(office: Office) -> None:
+    await office.export()
+    held = await office.verify("--log", str(office.settings.home / f"evidence/log/{TENANT}"))
+    assert (held.code, held.err) == (0, "")
+    (row,) = await office.bench.rows("SELECT size FROM log_checkpoints ORDER BY size DESC LIMIT 1")
+    assert f"export.complete: 2 runs of {row['size']} leaves, and no other of the period" in held.out
 
 
 async def test_verifying_it_imports_nothing_that_needs_a_server_or_a_network(office: Office) -> None:

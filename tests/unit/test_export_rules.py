@@ -191,4 +191,5 @@ def test_the_page_has_each_rule_with_its_sentence_and_no_other() -> None:
 
 @pytest.mark.parametrize("name", SENTENCES)
 def test_a_bend_breaks_every_rule(name: str) -> None:
-    assert Path(__file__).read_text().count(f'"{name}"') > 0
+    bends = (Path(__file__), Path(__file__).with_name("test_export_complete.py"))
+    assert any(f'"{name}"' in path.read_text() for path in bends)

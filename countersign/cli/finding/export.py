@@ -41,6 +41,9 @@ def verify_export(
     ] = None,
     witness: Annotated[list[str] | None, typer.Option(help="The key of a witness of the log (vkey).")] = None,
     witnesses: Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="LOG", help="The folder of the log as it is published: no run is left out.")
+    ] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in one line.")] = False,
 ) -> None:
@@ -54,4 +57,4 @@ def verify_export(
 
     known = witness or []
     given = Given(key, keys, log_key or [], known, len(known) if witnesses is None else witnesses)
-    raise typer.Exit(verify_folder(folder, given, as_json=as_json))
+    raise typer.Exit(verify_folder(folder, given, log, as_json=as_json))

@@ -38,14 +38,14 @@ def told(index: Index) -> str:
     return "\n".join(lines)
 
 
-def verify_folder(folder: Path, given: Given, *, as_json: bool) -> int:
+def verify_folder(folder: Path, given: Given, log: Path | None, *, as_json: bool) -> int:
     """Verify an export, print what is found, and return the exit status."""
     try:
         trust = trust_of(given.key, given.register, given.log_keys, given.witnesses, given.needed)
     except (ReceiptsError, TrustError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return Standing.UNREAD
-    found = verify_export(folder, trust)
+    found = verify_export(folder, trust, log)
     if as_json:
         sys.stdout.write(f"{json.dumps(_document(folder, found), ensure_ascii=False)}\n")
     elif isinstance(found, ExportFault):
