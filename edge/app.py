@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 
 from edge.body import parse, read_body
 from edge.buckets import Buckets, Rate
+from edge.evidence import EvidenceIn, EvidencePage
 from edge.messages import NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut, WaitOut
 from edge.problems import Problem, handle_problems
 from edge.signing import claimed, is_signed
@@ -79,6 +80,7 @@ def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastA
         app.post("/v1/triggers/{type_}", status_code=202)(routes.trigger)
         app.post("/v1/notifications", status_code=202)(routes.notify)
         app.get("/v1/runs/{run_id}")(routes.run)
+        app.post("/v1/evidence/search")(routes.search)
     if slack is not None:
         app.router.routes.append(Route("/slack/events", slack))
     return app
@@ -126,6 +128,16 @@ class _Routes:
         if summary is None or summary["trigger_type"] not in caller.grants.triggers:
             raise Problem(404, f"no run {run_id}")
         return RunOut.model_validate(summary)
+
+    async def search(self, request: Request) -> EvidencePage:
+        """Return evidence of runs of the types that the caller may trigger; more than that it may not see."""
+        caller, body = await self._signed(request)
+        asked = parse(EvidenceIn, body)
+        try:
+            found = await self.desk.find(asked.sought(caller.grants.triggers))
+        except LookupError as error:
+            raise Problem(422, f"after: {error}") from error
+        return EvidencePage.of(found, asked.limit)
 
     async def _signed(self, request: Request) -> tuple[Caller, bytes]:
         """Return the caller and the body that it signed. What cannot be signed is refused before its body is read."""

@@ -10,6 +10,7 @@ from countersign.config.settings import Settings
 from evidence.archive.archive import Archive, ArchiveError
 from runtime.clock import Clock
 from runtime.desk import inspection
+from runtime.desk.finding import EvidenceState, FoundRun
 from runtime.desk.inspection import OpenBundle
 
 _SHOWN = 5
@@ -31,6 +32,27 @@ def describe(bundle: OpenBundle) -> str:
     return f"{state}: {tries}{again}: {bundle.error or 'a worker is at it, or was lost'}"
 
 
+def why(found: FoundRun) -> str:
+    """Return why there is no bundle of a run, in one line; "" where there is one."""
+    if found.open_for is None:
+        return f"not ended: {found.status}"
+    if found.state is EvidenceState.SEALED:
+        return ""
+    return describe(
+        OpenBundle(
+            run_id=found.run_id,
+            definition_name=found.definition,
+            status=found.status,
+            is_begun=found.state is not EvidenceState.UNSEALED,
+            open_for=found.open_for,
+            tries=found.tries,
+            next_try_at=found.next_try_at,
+            error=found.error,
+            waits_for=list(found.waits_for),
+        )
+    )
+
+
 async def evidence(settings: Settings, clock: Clock) -> list[Fact]:
     """Check that finished runs are sealed in time, and that what a bucket has cannot be deleted."""
     async with connected(settings) as conn:
@@ -46,7 +68,8 @@ async def evidence(settings: Settings, clock: Clock) -> list[Fact]:
             ok=not overdue,
             detail=_some([f"{bundle.run_id} ({describe(bundle)})" for bundle in overdue], "overdue")
             or f"{len(waiting)} to be stored, none overdue",
-            remedy="Mend what is said of each, and see that a worker runs; `countersign evidence list` shows them all.",
+            remedy="Mend what is said of each, and see that a worker runs; `countersign evidence list --state unsealed"
+            " --state sealing` shows them all.",
         ),
         Fact(
             "evidence retention",

@@ -6,24 +6,19 @@ from typing import Annotated
 import typer
 
 from countersign.cli.command import out, run, shared_settings
+from countersign.cli.finding.export import export, verify_export
+from countersign.cli.finding.runs import list_evidence
+from countersign.cli.finding.votes import approvals
 
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each file.")]
 
-evidence = typer.Typer(no_args_is_help=True, help="List, fetch and verify evidence bundles.")
+evidence = typer.Typer(no_args_is_help=True, help="Find, list, fetch and verify evidence.")
 
 
-@evidence.command("list")
-def list_() -> None:
-    """List finished runs whose bundle is not sealed or stored yet, and why; then the stored bundles, newest first."""
-    from countersign.checks.evidence import describe
-    from countersign.cli.operate import list_bundles
-
-    waiting, stored = run(list_bundles(shared_settings("database_url")))
-    for bundle in waiting:
-        out.print(f"{bundle.run_id}  {bundle.status}  {describe(bundle)}")
-    for row in stored:
-        at = row["stored_at"].isoformat(timespec="seconds")
-        out.print(f"{row['run_id']}  {row['status']}  {row['sha256']}  {row['size']:,} B  {at}")
+evidence.command("list")(list_evidence)
+evidence.command()(approvals)
+evidence.command()(export)
+evidence.command()(verify_export)
 
 
 @evidence.command()

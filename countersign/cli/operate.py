@@ -14,7 +14,6 @@ from countersign.config.settings import Settings, required
 from receipts.register import Entry
 from runtime.clock import utc_now
 from runtime.desk import inspection, keys
-from runtime.desk.inspection import OpenBundle
 from runtime.desk.operator import OperatorDesk, UnknownEffectError, UnknownPersonError
 
 T = TypeVar("T")
@@ -71,12 +70,6 @@ async def load_people(settings: Settings, file: Path) -> Directory:
     await asyncio.to_thread(check_migrations, required(settings, "database_url"))
     async with connected(settings) as conn:
         return await load_directory(conn, settings.tenant, file)
-
-
-async def list_bundles(settings: Settings) -> tuple[list[OpenBundle], list[dict[str, Any]]]:
-    """Return the tenant's finished runs whose bundle is not stored yet, and its bundles, newest first."""
-    async with connected(settings) as conn:
-        return await inspection.open_bundles(conn, settings.tenant), await inspection.bundles(conn, settings.tenant)
 
 
 async def fetch_bundle(settings: Settings, run_id: str, to: Path, sigstore: Path | None) -> str:

@@ -10,10 +10,12 @@ from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import Catalog
 from runtime.engine import Engine
 from runtime.inbox import inbox
+from runtime.model.finding import FoundRun, Sought
 from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
 from runtime.store import runs
+from runtime.store.evidence.found import find_runs
 
 __all__ = ["Answer", "AnswerConflictError", "CallerDesk", "Grants", "TriggerConflictError", "TriggerError"]
 
@@ -127,6 +129,11 @@ class CallerDesk:
         """Return a run and its steps, or None."""
         async with self.engine.pool.connection() as conn:
             return await runs.run_summary(conn, self.tenant, run_id)
+
+    async def find(self, sought: Sought) -> list[FoundRun]:
+        """Return the tenant's runs that are sought, the newest first; raise LookupError where `after` is no run."""
+        async with self.engine.pool.connection() as conn:
+            return await find_runs(conn, self.tenant, sought)
 
     async def _actor(self, name: str, kind: str) -> dict[str, Any] | None:
         row = await self.engine.actor(name)

@@ -6,12 +6,12 @@ from typing import Any
 from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN, Actor
 from runtime.approvals.rules import refuse_vote
-from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
+from runtime.desk.fields import shown_fields
+from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, VoteView
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.inbox import inbox
 from runtime.inbox.votes import UNKNOWN_APPROVAL, ballot_of
-from runtime.model.action import Acting, Tier
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import (
     ApprovalStatus,
@@ -143,7 +143,7 @@ def view_of(row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
         run_title=f"{row['title']} ({row['definition_name']} v{row['definition_version']})",
         step=row["step"],
         **what,
-        fields=_fields(row, kind),
+        fields=shown_fields(row, kind),
         tier=row["tier"],
         reversible_by=row["reversible_by"],
         digest=row["digest"],
@@ -166,32 +166,9 @@ def view_of(row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
     )
 
 
-_PLUMBING = ("approval_id", "channel", "groups", "title")
-"""Params of a review that say how to ask, not what to look at."""
-
-
 def _review(row: dict[str, Any]) -> dict[str, str]:
     """Return what a review's card is about: its title, not the posting of the card."""
     return {"connector": "", "operation": str(row["fields"].get("title") or row["step"]), "target": ""}
-
-
-def _fields(row: dict[str, Any], kind: AskKind) -> tuple[FieldView, ...]:
-    acting = Acting(
-        connector=row["connector"],
-        operation=row["operation"],
-        target=row["target"],
-        fields=row["fields"],
-        tier=Tier(row["effect_tier"]),
-        reversible_by=row["reversible_by"],
-        redact=row["redact"],
-        idempotency_key=row["idempotency_key"],
-        forgotten=row["forgotten"],
-    )
-    action = acting.action(row["salt"])
-    if action.digest != row["digest"]:
-        return (FieldView("Do not approve", None, "The action was changed after this request was made."),)
-    shown = {name: value for name, value in action.fields.items() if kind is not AskKind.TASK or name not in _PLUMBING}
-    return tuple(FieldView(name, row["before"].get(name), value) for name, value in shown.items())
 
 
 class StoredCards:

@@ -22,7 +22,6 @@ __all__ = [
     "OpenBundle",
     "actor",
     "audit",
-    "bundles",
     "log_standing",
     "newest_checkpoint",
     "open_bundles",
@@ -74,11 +73,6 @@ async def held(conn: Conn, tenant: str) -> list[Held]:
 async def actor(conn: Conn, tenant: str, actor_id: str) -> dict[str, Any] | None:
     """Return {actor_id, kind, name, groups, grants} or None."""
     return await directory.actor(conn, tenant, actor_id)
-
-
-async def bundles(conn: Conn, tenant: str) -> list[dict[str, Any]]:
-    """Return the tenant's stored bundles, newest first."""
-    return await stored.list_bundles(conn, tenant)
 
 
 async def open_bundles(conn: Conn, tenant: str) -> list[OpenBundle]:

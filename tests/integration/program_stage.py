@@ -4,7 +4,8 @@ import asyncio
 import json
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,8 @@ SECRETS = {
     "servicenow": "servicenow-secret-" * 4,
     "stranger": "stranger-" * 5,
 }
+HEAVY = ("aiohttp", "alembic", "boto3", "fastapi", "psycopg", "slack_bolt", "slack_sdk", "sqlalchemy", "uvicorn")
+"""Libraries of servers and networks."""
 SLACK_SECRET = "sandbox-signing-secret"
 WORKSPACE = workspace_file()
 SOON = 0.05
@@ -223,6 +226,27 @@ async def command(*arguments: str, env: Mapping[str, str]) -> Finished:
         out, err = await running.process.communicate()
     assert running.process.returncode is not None
     return Finished(running.process.returncode, out.decode(), err.decode())
+
+
+async def imported(words: Sequence[str]) -> str:
+    """Run a command that ends well, in a process of its own; return the list of what it imported of `HEAVY`."""
+    script = f"""
+import sys
+from countersign.cli.app import main
+sys.argv[1:] = {list(words)!r}
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print([name for name in {HEAVY!r} if name in sys.modules])
+"""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, cwd=ROOT, stdout=asyncio.subprocess.PIPE
+    )
+    out, _ = await process.communicate()
+    *said, found = out.decode().splitlines()
+    assert said[-1] == "Everything holds."
+    return found
 
 
 @asynccontextmanager

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from countersign.checks.evidence import describe, evidence
-from countersign.cli.operate import list_bundles
 from countersign.config.settings import Settings
 from evidence.archive.local import LocalArchive
 from evidence.archive.retention import Retention
@@ -22,6 +21,7 @@ from evidence.verify.verify import verify
 from receipts.signing import SigningKey, load_or_create, public_path
 from runtime.clock import utc_now
 from runtime.desk.evidence import PAUSES, BundleLease, EvidenceDesk
+from runtime.desk.inspection import open_bundles
 from runtime.desk.operator import OperatorDesk
 from runtime.handlers import Call, JsonObject, OutcomeUnknownError, RefusedError, TransientError
 from runtime.inbox import inbox
@@ -69,7 +69,8 @@ class Office:
 
     async def listed(self) -> dict[str, str]:
         """Return what is said of each run whose bundle is not stored."""
-        waiting, _ = await list_bundles(self.settings)
+        async with self.bench.engine.pool.connection() as conn:
+            waiting = await open_bundles(conn, TENANT)
         return {bundle.run_id: describe(bundle) for bundle in waiting}
 
 
@@ -237,9 +238,9 @@ async def test_what_is_not_sealed_or_not_stored_is_listed_with_its_reason_and_fo
     assert await office.sealer() == 1
     assert (await office.is_well())["evidence sealed"] is True
     finished = await command("evidence", "list", env=environment(office.settings))
-    first, second = finished.out.splitlines()
-    assert first == f"{doubtful}  canceled  not sealed: file is in_doubt"
-    assert second.startswith(f"{ended}  succeeded  {(await office.row(ended))['sha256']}  ")
+    said = finished.out.splitlines()
+    assert said[said.index(f"{doubtful}  canceled, unsealed") + 3] == "  not sealed: file is in_doubt"
+    assert said[said.index(f"{ended}  succeeded, sealed") + 3] == f"  sha256 {(await office.row(ended))['sha256']}"
 
 
 async def test_bundle_that_can_never_be_stored_is_shown_as_failing_with_its_last_error(office: Office) -> None:

@@ -156,21 +156,6 @@ async def mark_stored(conn: Conn, run_id: str, facts: Mapping[str, Any]) -> bool
     return done.rowcount == 1
 
 
-async def list_bundles(conn: Conn, tenant: str) -> list[dict[str, Any]]:
-    """Return the tenant's stored bundles, newest first."""
-    return await (
-        await conn.execute(
-            """
-            SELECT b.run_id, r.definition_name, r.status, b.sha256, b.size, b.location, b.version_id,
-                   b.retention_until, b.stored_at
-              FROM evidence_bundles b JOIN runs r USING (run_id)
-             WHERE r.tenant = %s AND b.stored_at IS NOT NULL ORDER BY b.stored_at DESC LIMIT 500
-            """,
-            (tenant,),
-        )
-    ).fetchall()
-
-
 async def list_open(conn: Conn, tenant: str) -> list[OpenBundle]:
     """Return the tenant's finished runs whose bundle is not stored, the longest open first."""
     rows = await (

@@ -5,6 +5,7 @@ from sqlalchemy import (
     Column,
     ForeignKey,
     ForeignKeyConstraint,
+    Index,
     PrimaryKeyConstraint,
     Table,
     Text,
@@ -51,6 +52,8 @@ runs = Table(
     CheckConstraint(
         "(status IN ('succeeded', 'failed_terminal', 'canceled')) = (finished_at IS NOT NULL)", name="finished"
     ),
+    # the newest first, for whoever looks for runs
+    Index("ix_runs_listed", "tenant", "created_at", "run_id"),
     partial("ix_runs_queued", "tenant", "created_at", where="status = 'queued'"),
     partial("ix_runs_unsealed", "finished_at", where="finished_at IS NOT NULL AND NOT sealed"),
 )

@@ -21,6 +21,7 @@ PARTS = (
     "growth",
     "bytes",
     "reads",
+    "finding",
     "log",
     "tenant",
     "guards",  # stays the last: it guards what the others made

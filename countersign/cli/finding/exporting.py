@@ -1,0 +1,117 @@
+"""Makes an export of a period's evidence: looks the log through, signs the index, and puts it on record."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from countersign.checks.evidence import why
+from countersign.cli.audit import audited
+from countersign.cli.finding.votes import vote_rows
+from countersign.cli.finding.words import VOTE_COLUMNS
+from countersign.cli.operate import OperateError
+from countersign.compose.archive import make_archive
+from countersign.compose.connection import connected
+from countersign.config.settings import Settings
+from evidence.bundle.ring import KeyRing
+from evidence.export.index import INDEX, Index, LogWord, RunEntry, counts_of
+from evidence.export.making import Export, make_export, new_folder, write_bundles, write_files
+from evidence.export.period import Period
+from evidence.export.sheets import csv_of
+from evidence.statement import sha256
+from receipts.fields import timestamp
+from receipts.signing import SigningKey
+from runtime.clock import utc_now
+from runtime.desk import exports, inspection, keys
+from runtime.desk.exports import EvidenceExported, UnknownPersonError
+from runtime.desk.finding import FoundRun, Sought, find_runs
+
+
+async def export_period(settings: Settings, period: Period, by: str, folder: Path, *, with_bundles: bool) -> Export:
+    """Write an export into a folder that is not there yet, and put it on record as the act of a person.
+
+    Raise OperateError, ExportError or ArchiveError; then nothing is left of it.
+    """
+    with new_folder(folder):
+        key, checkpoint = await _prepared(settings, by)  # the checkpoint first: the log only grows from there
+        found = await asyncio.to_thread(audited, settings, [])
+        log = LogWord(
+            size=found.size,
+            runs=found.runs,
+            until=found.until,
+            findings=[f"{one.rule}: {one.where}: {one.what}" for one in found.findings],
+        )
+        votes = await vote_rows(settings, period, None)
+        runs = await _runs(settings, period)
+        entries = [_entry(run) for run in runs]
+        index = Index(
+            tenant=settings.tenant,
+            first_day=str(period.first),
+            last_day=str(period.last),
+            by=by,
+            made_at=timestamp(utc_now()),
+            has_bundles=with_bundles,
+            counts=counts_of(entries, len(votes)),
+            log=log,
+            runs=entries,
+        )
+        export = make_export(index, csv_of(VOTE_COLUMNS, votes), checkpoint, key)
+        if with_bundles:
+            await asyncio.to_thread(_copy, settings, index, runs, folder)
+        await _record(settings, export, period)
+        write_files(export, folder)
+    return export
+
+
+async def _prepared(settings: Settings, by: str) -> tuple[SigningKey, str | None]:
+    """Return the key that signs now, and the newest checkpoint; raise OperateError."""
+    key = KeyRing(settings.key_path).keys().current
+    async with connected(settings) as conn:
+        try:
+            await exports.expect_person(conn, settings.tenant, by)
+        except UnknownPersonError as error:
+            raise OperateError(str(error)) from error
+        if not await keys.signs(conn, settings.tenant, key, utc_now()):
+            raise OperateError(f"{settings.key_path} is not the key that signs now: another has followed it")
+        newest = await inspection.newest_checkpoint(conn, settings.tenant)
+    return key, newest.note if newest else None
+
+
+async def _runs(settings: Settings, period: Period) -> list[FoundRun]:
+    """Return every run of the period, the oldest first."""
+    async with connected(settings) as conn:
+        found = await find_runs(conn, settings.tenant, Sought(since=period.since, until=period.until))
+    return found[::-1]
+
+
+def _entry(run: FoundRun) -> RunEntry:
+    same = (
+        *("run_id", "reference", "trigger_type", "definition", "definition_version", "definition_digest"),
+        *("requested_by", "sha256", "size", "leaves", "log_index"),
+    )
+    return RunEntry(
+        **{name: getattr(run, name) for name in same},
+        created_at=timestamp(run.created_at),
+        finished_at=timestamp(run.finished_at) if run.finished_at else None,
+        outcome=run.status,
+        state=run.state,
+        why=why(run),
+    )
+
+
+def _copy(settings: Settings, index: Index, runs: Sequence[FoundRun], folder: Path) -> None:
+    archive = make_archive(settings, utc_now)
+    locations = {run.run_id: run.location for run in runs if run.location}
+    write_bundles(index, folder, lambda run_id: archive.get(locations[run_id]))
+
+
+async def _record(settings: Settings, export: Export, period: Period) -> None:
+    index = export.index
+    act = EvidenceExported(
+        since=timestamp(period.since),
+        until=timestamp(period.until),
+        asked={"bundles": index.has_bundles, "statement": export.sha256},
+        rows=len(index.runs),
+        sha256=sha256(export.files[INDEX]),
+    )
+    async with connected(settings) as conn:
+        await exports.record_export(conn, settings.tenant, act, index.by, utc_now())

@@ -1,0 +1,70 @@
+"""What is said of an export, made or verified. Imports nothing that needs a server or a network."""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from countersign.cli.command import out
+from countersign.cli.verify import Given
+from evidence.export.index import Index
+from evidence.export.verify import ExportFault, ExportReport, verify_export
+from evidence.verify.judgement import Standing
+from evidence.verify.rules import counted
+from evidence.verify.trust import TrustError, trust_of
+from receipts.errors import ReceiptsError
+from receipts.fields import timestamp
+
+_SHOWN = 20
+"""Runs without a bundle that are listed; all of them stand in the index."""
+
+
+def told(index: Index) -> str:
+    """Return what an index says, in lines: its days and counts, runs without a bundle, and what the log was."""
+    counts, log = index.counts, index.log
+    runs = f"{counted(counts.runs, 'run')}{_numbers(counts.by_state)}{_numbers(counts.by_outcome)}"
+    without = [f"no bundle: {run.run_id}: {run.why}" for run in index.runs if run.sha256 is None]
+    more = [f"no bundle: {len(without) - _SHOWN} more, in index.json and runs.csv"] if len(without) > _SHOWN else []
+    is_over = index.made_at >= timestamp(index.period.until)
+    lines = [
+        f"{index.first_day} to {index.last_day}: {runs}, {counted(counts.votes, 'vote')}",
+        *([] if is_over else [f"the period was not over at {index.made_at}, when this was made"]),
+        *without[:_SHOWN],
+        *more,
+        *(f"the log does not hold: {finding}" for finding in log.findings[:_SHOWN]),
+        f"log:    {log.size:,} leaves; everything before {log.until or 'the first of them'} is accounted for",
+    ]
+    return "\n".join(lines)
+
+
+def verify_folder(folder: Path, given: Given, log: Path | None, *, as_json: bool) -> int:
+    """Verify an export, print what is found, and return the exit status."""
+    try:
+        trust = trust_of(given.key, given.register, given.log_keys, given.witnesses, given.needed)
+    except (ReceiptsError, TrustError) as error:
+        sys.stderr.write(f"countersign: {error}\n")
+        return Standing.UNREAD
+    found = verify_export(folder, trust, log)
+    if as_json:
+        sys.stdout.write(f"{json.dumps(_document(folder, found), ensure_ascii=False)}\n")
+    elif isinstance(found, ExportFault):
+        sys.stderr.write(f"countersign: {found.sentence()}\n")
+    else:
+        for number, passed in enumerate(found.rules, 1):
+            out.print(f"{number:>2}. {passed.rule}: {passed.found}")
+        out.print(f"{told(found.index)}\nsha256: {found.sha256}\nEverything holds.")
+    return found.standing if isinstance(found, ExportFault) else Standing.HOLDS
+
+
+def _document(folder: Path, found: ExportReport | ExportFault) -> dict[str, Any]:
+    if isinstance(found, ExportFault):
+        failed = {"name": found.rule, "member": found.file, "what": found.what}
+        return {"export": str(folder), "sha256": None, "holds": False, "checks": None, "failed": failed}
+    checks = [{"name": passed.rule, "found": passed.found} for passed in found.rules]
+    about = found.index.model_dump(include={"tenant", "first_day", "last_day", "counts"}) | {"key": found.key_id}
+    return {"export": str(folder), "sha256": found.sha256, **about, "holds": True, "checks": checks, "failed": None}
+
+
+def _numbers(counts: Mapping[str, int]) -> str:
+    return f" ({', '.join(f'{number} {name}' for name, number in sorted(counts.items()))})" if counts else ""

@@ -1,0 +1,104 @@
+"""Opens an export: nothing but its statement is read before the statement's signature holds."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from evidence.export.index import APPROVALS, BUNDLES, CHECKPOINT, INDEX, RUNS, STATEMENT, ExportStatement, Index
+from evidence.statement import PAYLOAD_TYPE, largest
+from evidence.verify.material.contents import BrokenError, parse
+from evidence.verify.trust import Trust
+from receipts.envelope import EnvelopeError, Opened, verify_envelope
+from receipts.signing import PublicKey
+
+FILES = frozenset({INDEX, RUNS, APPROVALS, CHECKPOINT})
+"""What a statement may sign; all but the checkpoint are in every export."""
+
+
+class UnreadError(BrokenError):
+    """A file cannot be read, which says nothing about what it holds."""
+
+
+class UnsignedError(BrokenError):
+    """None of the keys signed it."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """An export whose statement is signed: its folder, the digest of the statement, the key; the log, where given."""
+
+    folder: Path
+    sha256: str
+    statement: ExportStatement
+    key_id: str
+    trust: Trust
+    log: Path | None
+
+    @property
+    def signed(self) -> Mapping[str, str]:
+        """Return the digests that were signed, by file."""
+        return {subject.name: subject.digest.sha256 for subject in self.statement.subject}
+
+    @cached_property
+    def index(self) -> Index:
+        """Return the index."""
+        return parse(Index, INDEX, self.read(INDEX))
+
+    @cached_property
+    def present(self) -> list[str]:
+        """Return the files that are there, with those of the bundles, in order."""
+        try:
+            inside = [path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if not path.is_dir()]
+        except OSError as error:
+            raise UnreadError("", f"{self.folder} cannot be read: {error.strerror}") from error
+        return sorted(inside)
+
+    def read(self, name: str) -> bytes:
+        """Return a file's bytes."""
+        return _read(self.folder, name)
+
+    def digest(self, name: str) -> str:
+        """Return a file's SHA-256, however large it is."""
+        try:
+            with (self.folder / name).open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise UnreadError(name, f"cannot be read: {error.strerror}") from error
+
+
+def open_export(folder: Path, trust: Trust, log: Path | None) -> Contents:
+    """Return an export whose statement one of the trusted keys signed; raise BrokenError."""
+    if not folder.is_dir():
+        raise UnreadError("", f"{folder} is not a folder")
+    data = _read(folder, STATEMENT, most=largest([*FILES, BUNDLES]))
+    opened, key = _verified(data, trust)
+    if opened.payload_type != PAYLOAD_TYPE:
+        raise BrokenError(STATEMENT, f"carries {opened.payload_type!r}, not {PAYLOAD_TYPE}")
+    statement = parse(ExportStatement, STATEMENT, opened.payload)
+    if statement.predicate.key_id != key.key_id:
+        raise BrokenError(STATEMENT, f"does not name the key {key.key_id}, which signed it")
+    return Contents(folder, hashlib.sha256(data).hexdigest(), statement, key.key_id, trust, log)
+
+
+def _verified(data: bytes, trust: Trust) -> tuple[Opened, PublicKey]:
+    first = None
+    for key in trust.keys:
+        try:
+            return verify_envelope(data, key), key
+        except EnvelopeError as error:
+            first = first or error
+    raise UnsignedError(STATEMENT, str(first))
+
+
+def _read(folder: Path, name: str, most: int = -1) -> bytes:
+    """Return a regular file's bytes, no more than `most` and one."""
+    path = folder / name
+    try:
+        if not path.is_file():
+            raise UnreadError(name, "is not there")
+        with path.open("rb") as file:
+            return file.read(most if most < 0 else most + 1)
+    except OSError as error:
+        raise UnreadError(name, f"cannot be read: {error.strerror}") from error

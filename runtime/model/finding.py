@@ -1,0 +1,70 @@
+"""What auditors look for: runs of a customer, a person, a period, in a state of their evidence."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+
+class EvidenceState(StrEnum):
+    """How it stands with a run's evidence."""
+
+    OPEN = "open"  # the run has not ended
+    UNSEALED = "unsealed"  # it has, and its bundle is not begun
+    SEALING = "sealing"  # its bundle is begun, and the archive does not have it
+    SEALED = "sealed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sought:
+    """What runs are narrowed to; None and () leave them wide."""
+
+    customer: str | None = None  # text in the business reference, or in a value of the trigger; in any case of letters
+    reference_only: bool = False  # not in the trigger's values
+    person: str | None = None  # id or printed name of who asked, or voted
+    definition: str | None = None  # name of the runbook
+    outcome: str | None = None  # status with which it ended
+    states: Sequence[EvidenceState] = ()
+    trigger_types: Sequence[str] | None = None
+    since: datetime | None = None  # triggered then or later
+    until: datetime | None = None  # triggered before that
+    after: str | None = None  # the run behind which the list goes on
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class FoundRun:
+    """A run with what is known of its evidence; `leaves` of its chain are there, the first of them in the log's place.
+
+    `waits_for` (step and status of effects), `tries`, `next_try_at` and `error` say why there is no bundle yet, which
+    has been so for `open_for`, None where the run has not ended.
+    """
+
+    run_id: str
+    reference: str
+    trigger_type: str
+    definition: str
+    definition_version: int
+    definition_digest: str
+    status: str
+    requested_by: str
+    created_at: datetime
+    finished_at: datetime | None
+    state: EvidenceState
+    sha256: str | None
+    size: int | None
+    location: str | None
+    stored_at: datetime | None
+    leaves: int
+    log_index: int | None
+    open_for: timedelta | None
+    tries: int
+    next_try_at: datetime | None
+    error: str
+    waits_for: Sequence[str]
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> "FoundRun":
+        """Read a row."""
+        return cls(**{**row, "state": EvidenceState(row["state"])})

@@ -1,0 +1,89 @@
+"""Runs as auditors look for them, newest first, with how it stands with the evidence of each."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from runtime.model.finding import EvidenceState, FoundRun, Sought
+from runtime.model.states import EFFECT, EffectStatus, is_final
+from runtime.store.database.pool import Conn
+
+_SETTLED = [status for status in EffectStatus if is_final(EFFECT, status)]
+
+_STATE = f"""
+    CASE WHEN r.finished_at IS NULL THEN '{EvidenceState.OPEN}' WHEN b.run_id IS NULL THEN '{EvidenceState.UNSEALED}'
+         WHEN b.stored_at IS NULL THEN '{EvidenceState.SEALING}' ELSE '{EvidenceState.SEALED}' END
+"""
+_FOUND = f"""
+    SELECT r.run_id, r.trigger_ref AS reference, r.trigger_type, r.definition_name AS definition, r.definition_version,
+           d.digest AS definition_digest, r.status, r.requested_by, r.created_at, r.finished_at, {_STATE} AS state,
+           b.sha256, b.size, b.location, b.stored_at, r.audit_seq AS leaves,
+           (SELECT e.first_index FROM log_entries e WHERE e.chain = r.run_id AND e.first_seq = 1) AS log_index,
+           clock_timestamp() - coalesce(b.created_at, r.finished_at) AS open_for,
+           coalesce(b.tries, 0) AS tries, b.next_try_at, coalesce(b.error, '') AS error,
+           ARRAY(SELECT e.step || ' is ' || e.status FROM effects e
+                  WHERE r.finished_at IS NOT NULL AND b.run_id IS NULL AND e.run_id = r.run_id AND e.purpose = 'step'
+                    AND e.status <> ALL(%(settled)s) ORDER BY e.step) AS waits_for
+      FROM runs r LEFT JOIN evidence_bundles b USING (run_id)
+      JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version
+"""  # noqa: S608 - our own words
+_VALUE = """
+    r.trigger::text ILIKE %(plain)s AND EXISTS (
+        SELECT FROM jsonb_path_query(r.trigger::jsonb, '$.**') AS v
+         WHERE jsonb_typeof(v) IN ('string', 'number') AND v #>> '{}' ILIKE %(customer)s)
+"""
+_PERSON = """
+    (r.requested_by = ANY(ARRAY(SELECT actor_id FROM actors w WHERE w.tenant = %(tenant)s AND (
+                                  w.actor_id = %(person)s OR lower(w.name) = lower(%(person)s))) || %(person)s::text)
+     OR r.run_id IN (SELECT a.run_id FROM votes v JOIN approvals a USING (approval_id)
+                      WHERE a.tenant = %(tenant)s
+                        AND (v.person = %(person)s OR lower(v.person_name) = lower(%(person)s))))
+"""
+_PLAIN = re.compile(r"[A-Za-z0-9]+")
+_SPECIAL, _ESCAPED = re.compile(r"[\\%_]"), r"\\\g<0>"
+
+
+async def find_runs(conn: Conn, tenant: str, sought: Sought) -> list[FoundRun]:
+    """Return the tenant's runs that are sought, the newest first; raise LookupError where `after` is no run."""
+    if sought.after is not None:
+        await _expect(conn, tenant, sought.after)
+    conditions = " AND ".join(f"({one.strip()})" for one in _conditions(sought))
+    query = f"{_FOUND} WHERE {conditions} ORDER BY r.created_at DESC, r.run_id DESC LIMIT %(limit)s"
+    lists = {"states": list(sought.states), "trigger_types": list(sought.trigger_types or ()), "settled": _SETTLED}
+    given = {**vars(sought), **lists, "tenant": tenant, **_texts(sought.customer or "")}
+    rows = await (await conn.execute(query.encode(), given)).fetchall()
+    return [FoundRun.of(row) for row in rows]
+
+
+def _conditions(sought: Sought) -> Iterator[str]:
+    yield "r.tenant = %(tenant)s"
+    if sought.since is not None:
+        yield "r.created_at >= %(since)s"
+    if sought.until is not None:
+        yield "r.created_at < %(until)s"
+    if sought.after is not None:
+        yield "(r.created_at, r.run_id) < (SELECT l.created_at, l.run_id FROM runs l WHERE l.run_id = %(after)s)"
+    if sought.customer is not None:
+        reference = "r.trigger_ref ILIKE %(customer)s"
+        yield reference if sought.reference_only else f"{reference} OR {_VALUE}"
+    if sought.person is not None:
+        yield _PERSON
+    for column, wanted in (("definition_name", "definition"), ("status", "outcome")):
+        if getattr(sought, wanted) is not None:
+            yield f"r.{column} = %({wanted})s"
+    if sought.trigger_types is not None:
+        yield "r.trigger_type = ANY(%(trigger_types)s)"
+    if sought.states:
+        yield f"{_STATE.strip()} = ANY(%(states)s)"
+
+
+def _texts(customer: str) -> dict[str, Any]:
+    """Return the patterns of a customer: the whole, and the parts that JSON never writes in another way."""
+    plain = "%".join(_PLAIN.findall(customer))
+    return {"customer": f"%{_SPECIAL.sub(_ESCAPED, customer)}%", "plain": f"%{plain}%"}
+
+
+async def _expect(conn: Conn, tenant: str, run_id: str) -> None:
+    found = await conn.execute("SELECT FROM runs WHERE tenant = %s AND run_id = %s", (tenant, run_id))
+    if await found.fetchone() is None:
+        raise LookupError(f"there is no run {run_id}")

@@ -1,0 +1,29 @@
+"""Every vote of a period, with what it was about: the request, the effect, the run and its bundle."""
+
+from datetime import datetime
+from typing import Any
+
+from runtime.store.database.pool import Conn
+
+_VOTED = """
+    SELECT v.at, v.person, v.person_name, v.verdict, v.reason, v.team, v.account, a.approval_id, a.kind, a.status,
+           a.step, a.digest, a.reasons, a.before, a.requirement, a.purpose, s.verb,
+           e.connector, e.operation, e.target, e.fields, e.redact, e.forgotten, e.idempotency_key,
+           e.tier AS effect_tier, e.reversible_by, r.run_id, r.trigger_ref AS reference, r.salt, r.requested_by,
+           r.definition_name AS definition, r.definition_version, b.sha256
+      FROM votes v JOIN approvals a USING (approval_id) JOIN effects e USING (effect_id)
+      JOIN runs r ON r.run_id = a.run_id
+      LEFT JOIN steps s ON s.run_id = a.run_id AND s.path = a.step
+      LEFT JOIN evidence_bundles b ON b.run_id = a.run_id
+     WHERE a.tenant = %(tenant)s AND v.at >= %(since)s AND v.at < %(until)s
+"""
+_BY = " AND (v.person = %(person)s OR lower(v.person_name) = lower(%(person)s))"
+
+
+async def find_votes(
+    conn: Conn, tenant: str, since: datetime, until: datetime, person: str | None
+) -> list[dict[str, Any]]:
+    """Return the tenant's votes from one moment until before another, the oldest first; of one person, if wanted."""
+    query = f"{_VOTED}{_BY if person else ''} ORDER BY v.at, a.approval_id, v.person"
+    given = {"tenant": tenant, "since": since, "until": until, "person": person}
+    return await (await conn.execute(query.encode(), given)).fetchall()

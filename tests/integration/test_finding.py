@@ -1,0 +1,207 @@
+"""Auditors find runs by customer, person, runbook, outcome, state of the evidence and days; a page at a time."""
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.checks.evidence import why
+from countersign.config.settings import Settings
+from evidence.archive.local import LocalArchive
+from receipts.signing import load_or_create
+from runtime.desk.finding import EvidenceState, FoundRun, Sought, find_runs
+from tests.bench import TENANT, Bench
+from tests.integration.conftest import Targets
+from tests.integration.program_stage import Finished, command, environment
+from tests.sealing import sealer_of
+
+FILE = {"company": "Müller & Söhne 100% GmbH", "text": "report"}
+NOTE = {"incident": "I77", "text": "=cmd", "api_token": "t"}
+WAIT = {"case": "C1"}
+START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+
+
+@dataclass
+class Office:
+    """A bench with a run that people approved, one that is sealed, and one that is open, a day apart each."""
+
+    bench: Bench
+    settings: Settings
+    runs: dict[str, str]
+
+    async def found(self, **sought: Any) -> list[str]:
+        """Return the references of what is found."""
+        return [one.reference for one in await self.all(**sought)]
+
+    async def all(self, tenant: str = TENANT, **sought: Any) -> list[FoundRun]:
+        async with self.bench.engine.pool.connection() as conn:
+            return await find_runs(conn, tenant, Sought(**sought))
+
+    async def listed(self, *words: str) -> Finished:
+        return await command("evidence", "list", *words, env=environment(self.settings))
+
+
+@pytest.fixture
+async def office(bench: Bench, targets: Targets, tmp_path: Path, dsn: str) -> Office:
+    assert targets
+    key = tmp_path / "keys" / "evidence.pem"
+    load_or_create(key)
+    runs = {"file-2041": (await bench.start("bench.file", FILE, ref="file-2041")).run_id}
+    await bench.settle()
+    approval = await bench.approval_id()
+    for person in ("ann", "ben"):
+        assert (await bench.click(person, approval)).counted
+    bench.clock.move(days=1)
+    runs["note-7"] = (await bench.start("bench.note", NOTE, ref="note-7", by="cat")).run_id
+    await bench.settle()
+    assert await sealer_of(bench.engine, LocalArchive(tmp_path / "evidence"), key)() == 1
+    bench.clock.move(days=1)
+    runs["wait-1"] = (await bench.start("bench.wait", WAIT, ref="wait-1")).run_id
+    await bench.settle()
+    return Office(bench, Settings(database_url=dsn, home=tmp_path, tenant=TENANT), runs)
+
+
+async def test_all_runs_are_listed_the_newest_first(office: Office) -> None:
+    assert await office.found() == ["wait-1", "note-7", "file-2041"]
+
+
+@pytest.mark.parametrize(
+    ("customer", "found"),
+    [
+        ("2041", ["file-2041"]),
+        ("NOTE-", ["note-7"]),
+        ("MÜLLER", ["file-2041"]),
+        ("söhne 100% gmbh", ["file-2041"]),
+        ("i77", ["note-7"]),
+        ("incident", []),
+        ("%", ["file-2041"]),
+        ("_", []),
+        ('" , "', []),
+        ("nobody", []),
+    ],
+)
+async def test_a_customer_is_found_by_reference_and_by_values_of_the_trigger(
+    office: Office, customer: str, found: list[str]
+) -> None:
+    assert await office.found(customer=customer) == found
+
+
+async def test_a_reference_alone_is_looked_for_where_the_triggers_values_are_not_to_be_seen(office: Office) -> None:
+    assert await office.found(customer="I77", reference_only=True) == []
+    assert await office.found(customer="note-7", reference_only=True) == ["note-7"]
+
+
+@pytest.mark.parametrize(
+    ("person", "found"),
+    [
+        ("rita", ["wait-1", "file-2041"]),
+        ("Cat", ["note-7"]),
+        ("ann", ["file-2041"]),
+        ("BEN", ["file-2041"]),
+        ("sue", []),
+    ],
+)
+async def test_a_person_is_found_as_requester_and_as_approver_by_id_and_by_name(
+    office: Office, person: str, found: list[str]
+) -> None:
+    assert await office.found(person=person) == found
+
+
+async def test_runs_are_narrowed_by_runbook_outcome_trigger_and_state(office: Office) -> None:
+    assert await office.found(definition="bench-note") == ["note-7"]
+    assert await office.found(outcome="succeeded", definition="bench-file") == []
+    assert await office.found(trigger_types=["bench.wait"]) == ["wait-1"]
+    assert await office.found(trigger_types=[]) == []
+    states = {one.reference: one.state for one in await office.all()}
+    assert (states["note-7"], states["wait-1"]) == (EvidenceState.SEALED, EvidenceState.OPEN)
+    for state in EvidenceState:
+        assert await office.found(states=[state]) == [ref for ref, its in states.items() if its is state]
+
+
+async def test_a_run_without_a_bundle_says_why(office: Office) -> None:
+    said = {one.reference: why(one) for one in await office.all()}
+    assert (said["note-7"], said["wait-1"]) == ("", "not ended: waiting")
+    await office.bench.meddle("UPDATE runs SET status = 'canceled', finished_at = now() WHERE trigger_ref = 'wait-1'")
+    (ended,) = await office.all(states=[EvidenceState.UNSEALED])
+    assert why(ended) == "not sealed: no worker has taken it yet"
+    await office.bench.meddle("UPDATE evidence_bundles SET stored_at = NULL, sha256 = NULL, tries = 2, error = 'away'")
+    (begun,) = await office.all(states=[EvidenceState.SEALING])
+    assert why(begun).endswith(": away")
+
+
+async def test_days_are_whole_and_their_ends_are_exact(office: Office) -> None:
+    day = timedelta(days=1)
+    assert await office.found(since=START, until=START + day) == ["file-2041"]
+    assert await office.found(since=START + timedelta(microseconds=1), until=START + day) == []
+    assert await office.found(since=START + day) == ["wait-1", "note-7"]
+    assert await office.found(until=START) == []
+
+
+async def test_pages_have_each_run_once_whatever_comes_meanwhile(office: Office) -> None:
+    (first,) = await office.all(limit=1)
+    office.bench.clock.move(minutes=1)
+    await office.bench.start("bench.wait", WAIT, ref="meanwhile")
+    rest = await office.found(after=first.run_id)
+    assert [first.reference, *rest] == ["wait-1", "note-7", "file-2041"]
+
+
+async def test_runs_of_one_moment_are_paged_too(office: Office) -> None:
+    refs = [f"same-{number}" for number in range(5)]
+    for ref in refs:
+        await office.bench.start("bench.wait", WAIT, ref=ref)
+    found: list[FoundRun] = []
+    while page := await office.all(customer="same-", limit=2, after=found[-1].run_id if found else None):
+        found += page
+    assert sorted(one.reference for one in found) == refs
+
+
+async def test_nothing_of_another_tenant_is_found_and_no_page_goes_on_behind_its_runs(office: Office) -> None:
+    assert await office.all(tenant="other") == []
+    with pytest.raises(LookupError, match="there is no run"):
+        await office.all(tenant="other", after=office.runs["note-7"])
+
+
+async def test_the_list_is_for_people_json_or_csv(office: Office) -> None:
+    text = await office.listed("--limit", "2")
+    assert text.out.splitlines()[:4] == [
+        f"{office.runs['wait-1']}  waiting, open",
+        "  wait-1: bench-wait v1",
+        "  asked for by rita on 2026-01-07 09:00:00 UTC",
+        "  not ended: waiting",
+    ]
+    assert text.out.splitlines()[-1] == f"There are more: --after {office.runs['note-7']}"
+    (row,) = json.loads((await office.listed("--customer", "I77", "--json")).out)
+    assert (row["run_id"], row["state"], row["outcome"], row["why"]) == (
+        *(office.runs["note-7"], "sealed", "succeeded", ""),
+    )
+    told = await office.listed("--from", "2026-01-06", "--to", "2026-01-06", "--csv")
+    (line,) = csv.DictReader(io.StringIO(told.out, newline=""), strict=True)
+    assert (line["reference"], line["sha256"]) == ("note-7", row["sha256"])
+    assert "more" not in (await office.listed("--limit", "3")).out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--from", "01.01.2026"), "'01.01.2026' is not written as a day"),
+        (("--to", "2026-02-30"), "there is no day 2026-02-30"),
+        (("--to", "9999-12-31"), "there is no day after 9999-12-31"),
+        (("--from", "2026-02-01", "--to", "2026-01-31"), "2026-02-01 is after 2026-01-31"),
+        (("--json", "--csv"), "give one of them"),
+        (("--state", "lost"), "lost"),
+    ],
+)
+async def test_what_cannot_be_sought_is_a_wrong_use(office: Office, words: tuple[str, ...], says: str) -> None:
+    finished = await office.listed(*words)
+    assert finished.code == 2
+    assert says in " ".join(finished.err.replace("│", " ").split())
+
+
+async def test_a_page_behind_a_run_that_is_not_there_is_one_sentence(office: Office) -> None:
+    finished = await office.listed("--after", "run_0")
+    assert (finished.code, finished.err) == (1, "countersign: there is no run run_0\n")

@@ -1,0 +1,195 @@
+"""Each rule of an export has its sentence in docs/evidence-format.md, and something that breaks it here."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+import pytest
+
+from evidence.export.rules import RULES
+from evidence.export.verify import FIRST_RULES, ExportFault, ExportReport, verify_export
+from evidence.statement import PAYLOAD_TYPE
+from evidence.verify.judgement import Standing
+from evidence.verify.trust import Trust
+from receipts.envelope import sign_envelope
+from receipts.log.checkpoint import LogKeys
+from receipts.log.keys import VerifierKey
+from receipts.register import Register, entry, revoked, succeeded
+from tests.unit.export_sample import HEAD, LOG, MADE_AT, OPEN, Sample, key_of, run
+from tests.unit.log_sample import signer, vkey, witness_key
+
+FORMAT = Path(__file__).parents[2] / "docs/evidence-format.md"
+SENTENCES = {**FIRST_RULES, **{rule.name: rule.sentence for rule in RULES}}
+KEY = key_of(1)
+TRUST = Trust(KEY.public)
+
+
+def verified(
+    tmp_path: Path, sample: Sample, trust: Trust = TRUST, meddle: Callable[[Path], object] | None = None
+) -> Any:
+    folder = tmp_path / "export"
+    sample.write(folder)
+    if meddle:
+        meddle(folder)
+    return verify_export(folder, trust)
+
+
+def log_key(*keys: VerifierKey) -> Trust:
+    return Trust(KEY.public, log=LogKeys(keys))
+
+
+def test_a_genuine_export_holds_by_every_rule(tmp_path: Path) -> None:
+    report = verified(tmp_path, Sample(), log_key(vkey(LOG)))
+    assert isinstance(report, ExportReport)
+    assert {passed.rule for passed in report.rules} == set(SENTENCES) - {"export.read"}
+    assert {passed.rule: passed.found for passed in report.rules}["export.sealed"] == "2 bundles, 1 run without"
+    assert report.index.counts.votes == 2
+
+
+def test_an_export_without_bundles_and_without_a_log_holds(tmp_path: Path) -> None:
+    sample = Sample(index={"has_bundles": False}, checkpoint=None)
+    report = verified(tmp_path, sample, meddle=lambda folder: rmtree(folder / "bundles"))
+    assert isinstance(report, ExportReport)
+
+
+def write(name: str, data: bytes) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(data)
+
+
+def remove(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).rename(folder.parent / "gone")
+
+
+def swap_for_folder(folder: Path) -> None:
+    remove("statement.dsse.json")(folder)
+    (folder / "statement.dsse.json").mkdir()
+
+
+CHANGED: dict[str, tuple[Callable[[Path], object], str, str, Standing]] = {
+    "no statement": (remove("statement.dsse.json"), "export.read", "statement.dsse.json", Standing.UNREAD),
+    "a statement that is a folder": (swap_for_folder, "export.read", "statement.dsse.json", Standing.UNREAD),
+    "no envelope": (write("statement.dsse.json", b"{}"), "export.signed", "statement.dsse.json", Standing.UNSIGNED),
+    "an endless statement": (
+        *(write("statement.dsse.json", b"x" * 2_000_000), "export.signed", "statement.dsse.json", Standing.UNSIGNED),
+    ),
+    "a payload of another type": (
+        write("statement.dsse.json", sign_envelope("text/plain", b"{}", KEY)),
+        *("export.signed", "statement.dsse.json", Standing.BROKEN),
+    ),
+    "no statement inside": (
+        write("statement.dsse.json", sign_envelope(PAYLOAD_TYPE, b"{}", KEY)),
+        *("export.signed", "statement.dsse.json", Standing.BROKEN),
+    ),
+    "a changed index": (write("index.json", b"{}"), "export.files", "index.json", Standing.BROKEN),
+    "a changed table": (write("approvals.csv", b"at\r\n"), "export.files", "approvals.csv", Standing.BROKEN),
+    "no table": (remove("runs.csv"), "export.files", "runs.csv", Standing.BROKEN),
+    "a file too many": (write("notes.txt", b""), "export.files", "notes.txt", Standing.BROKEN),
+    "a missing bundle": (remove("bundles/run_2.zip"), "export.bundles", "bundles/run_2.zip", Standing.BROKEN),
+    "another bundle": (write("bundles/run_1.zip", b"x"), "export.bundles", "bundles/run_1.zip", Standing.BROKEN),
+    "a bundle too many": (write("bundles/run_9.zip", b"x"), "export.bundles", "bundles/run_9.zip", Standing.BROKEN),
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_what_was_changed_after_it_was_signed_is_found(tmp_path: Path, name: str) -> None:
+    meddle, rule, file, standing = CHANGED[name]
+    found = verified(tmp_path, Sample(), meddle=meddle)
+    assert (found.rule, found.file, found.standing) == (rule, file, standing)
+    assert found.sentence().startswith(f"{rule}: {file}: ")
+
+
+COUNTS = {"runs": 3, "by_state": {"sealed": 2, "open": 1}, "by_outcome": {"succeeded": 2, "waiting": 1}, "votes": 3}
+TOLD: dict[str, tuple[Sample, str]] = {
+    "of a tenant that the index does not name": (Sample(predicate={"tenant": "other"}), "export.index"),
+    "an index out of its form": (Sample(index={"by": 7}), "export.index"),
+    "a day that there is not": (
+        *(Sample(index={"last_day": "2026-02-30"}, predicate={"last_day": "2026-02-30"}), "export.runs"),
+    ),
+    "runs out of order": (Sample([run(2), run(1)]), "export.runs"),
+    "a run twice at one moment": (Sample([run(1), run(1)]), "export.runs"),
+    "a run twice": (Sample([run(1), run(1, created_at=run(2)["created_at"])]), "export.runs"),
+    "a run of another day": (Sample([run(1, created_at="2025-12-31T23:59:59.999999Z")]), "export.runs"),
+    "a run after the last day": (Sample([run(1, created_at="2026-04-01T00:00:00.000000Z")]), "export.runs"),
+    "sealed without a digest": (Sample([run(1, sha256=None)]), "export.sealed"),
+    "open with a digest": (Sample([run(1, **{**OPEN, "sha256": "0" * 64})]), "export.sealed"),
+    "open without a reason": (Sample([run(1, **{**OPEN, "why": ""})]), "export.sealed"),
+    "counts that do not add up": (
+        *(
+            Sample(index={"counts": {**COUNTS, "votes": 3}}, predicate={"counts": {**COUNTS, "votes": 3}}),
+            "export.counts",
+        ),
+    ),
+    "votes that are no table": (Sample(signed={"approvals.csv": b'a\r\n"x'}), "export.counts"),
+    "a table that says something else": (Sample(signed={"runs.csv": b"run_id\r\n"}), "export.sheet"),
+    "bundles that it should not have": (Sample(index={"has_bundles": False}), "export.bundles"),
+    "a log that did not hold": (Sample(log={"findings": ["run.missing: run_4"]}), "export.log"),
+    "a checkpoint larger than the log": (Sample(log={"size": HEAD.size - 1}), "export.log"),
+    "no checkpoint": (Sample(signed={"checkpoint.txt": b"nothing"}), "export.log"),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_what_whoever_signs_it_tells_wrong_is_found(tmp_path: Path, name: str) -> None:
+    sample, rule = TOLD[name]
+    found = verified(tmp_path, sample)
+    assert isinstance(found, ExportFault)
+    assert (found.rule, found.standing) == (rule, Standing.BROKEN)
+
+
+def test_another_key_signed_it(tmp_path: Path) -> None:
+    found = verified(tmp_path, Sample(key=key_of(2)))
+    assert (found.rule, found.standing) == ("export.signed", Standing.UNSIGNED)
+
+
+def test_a_statement_names_the_key_that_signed(tmp_path: Path) -> None:
+    found = verified(tmp_path, Sample(predicate={"key_id": "0" * 64}))
+    assert (found.rule, found.standing) == ("export.signed", Standing.BROKEN)
+
+
+def test_a_folder_that_is_not_there_cannot_be_read(tmp_path: Path) -> None:
+    found = verify_export(tmp_path / "nowhere", TRUST)
+    assert isinstance(found, ExportFault)
+    assert (found.rule, found.standing) == ("export.read", Standing.UNREAD)
+
+
+def test_a_key_counts_from_its_first_day_until_it_is_revoked(tmp_path: Path) -> None:
+    made, new = datetime.fromisoformat(MADE_AT).astimezone(UTC), key_of(2)
+    register = succeeded([entry(KEY.public, made.replace(year=2025))], new, made.replace(month=5))
+    trust = Trust(new.public, Register(keys=list(register)))
+    assert isinstance(verified(tmp_path, Sample(), trust), ExportReport)
+    gone = revoked(register, KEY.public.key_id, new, made.replace(month=3), "stolen")
+    found = verify_export(tmp_path / "export", replace(trust, register=Register(keys=list(gone))))
+    assert isinstance(found, ExportFault)
+    assert (found.rule, "revoked" in found.what) == ("export.key-counted", True)
+
+
+def test_the_checkpoint_is_signed_by_the_log_whose_key_is_given(tmp_path: Path) -> None:
+    other = log_key(vkey(signer("countersign/acme", 8)))
+    assert verified(tmp_path, Sample(), other).rule == "export.log"
+
+
+def test_the_checkpoint_is_there_where_the_logs_key_is_given(tmp_path: Path) -> None:
+    assert verified(tmp_path, Sample(checkpoint=None), log_key(vkey(LOG))).rule == "export.log"
+
+
+def test_as_many_witnesses_cosigned_as_are_asked_for(tmp_path: Path) -> None:
+    witness = signer("witness.example/w", 9)
+    trust = replace(log_key(vkey(LOG)), witnesses=(witness_key(witness),), witnessed=1)
+    assert verified(tmp_path, Sample(), trust).rule == "export.witnessed"
+    assert isinstance(verify_export(tmp_path / "export", replace(trust, witnessed=0)), ExportReport)
+
+
+def test_the_page_has_each_rule_with_its_sentence_and_no_other() -> None:
+    section = FORMAT.read_text().split("## Exports")[1].split("\n## ")[0]
+    found = re.findall(r"^- `(export\.[a-z-]+)`: (.*(?:\n  .*)*)", section, re.MULTILINE)
+    assert {name: " ".join(sentence.split()) for name, sentence in found} == SENTENCES
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_bend_breaks_every_rule(name: str) -> None:
+    bends = (Path(__file__), Path(__file__).with_name("test_export_complete.py"))
+    assert any(f'"{name}"' in path.read_text() for path in bends)
