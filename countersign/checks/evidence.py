@@ -25,6 +25,8 @@ def describe(bundle: OpenBundle) -> str:
         return f"not sealed: {', '.join(bundle.waits_for)}"
     if not bundle.is_begun or not bundle.tries:
         return "not sealed: no worker has taken it yet"
+    if bundle.is_stuck:
+        return f"stuck: {bundle.error}; once that is mended: countersign evidence repair {bundle.run_id}"
     state = "failing" if bundle.is_overdue else "not stored"
     again = f", again at {bundle.next_try_at.isoformat(timespec='seconds')}" if bundle.next_try_at else ""
     tries = "1 try" if bundle.tries == 1 else f"{bundle.tries} tries"
@@ -44,8 +46,8 @@ async def evidence(settings: Settings, clock: Clock) -> list[Fact]:
         Fact(
             "evidence sealed",
             ok=not overdue,
-            detail=_some([f"{bundle.run_id} ({describe(bundle)})" for bundle in overdue], "overdue")
-            or f"{len(waiting)} to be stored, none overdue",
+            detail=_some([f"{bundle.run_id} ({describe(bundle)})" for bundle in overdue], "stuck or overdue")
+            or f"{len(waiting)} to be stored, none stuck or overdue",
             remedy="Mend what is said of each, and see that a worker runs; `countersign evidence list` shows them all.",
         ),
         Fact(

@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from countersign.cli.command import out, run, shared_settings
+from countersign.cli.kept.commands import repair
 
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each file.")]
 
 evidence = typer.Typer(no_args_is_help=True, help="List, fetch and verify evidence bundles.")
+evidence.command()(repair)
 
 
 @evidence.command("list")

@@ -49,6 +49,7 @@ WRITTEN_ONCE = [
     ("approvals", "requested_at = now()"),
     ("approvals", "expires_at = now()"),
     ("evidence_bundles", "sealed_seq = 0"),
+    ("evidence_bundles", "retain_days = 1"),
     ("runs", "requested_by = 'x'"),
     ("runs", "definition_name = 'x'"),
     ("runs", "created_at = now()"),
@@ -66,6 +67,8 @@ SET_ONCE = [
     ("approvals", "consumed_at = now()"),
     ("evidence_bundles", "sha256 = repeat('0', 64)"),
     ("evidence_bundles", "location = 'elsewhere'"),
+    ("evidence_bundles", "status = 'sealing'"),
+    ("evidence_bundles", "file_number = 2"),
     ("runs", "finished_at = now()"),
     ("runs", "trigger_digest = 'x'"),
     ("waits", "resolved_at = now()"),
@@ -116,8 +119,9 @@ async def _a_finished_run(bench: Bench) -> None:
     await bench.settle()
     assert (await bench.rows("SELECT status FROM runs"))[0]["status"] == "succeeded"
     await bench.rows(
-        "INSERT INTO evidence_bundles (run_id, sealed_seq, created_at, next_try_at, stored_at, sha256, location)"
-        " SELECT run_id, 1, now(), now(), now(), repeat('a', 64), 'here' FROM runs RETURNING 1"
+        "INSERT INTO evidence_bundles"
+        " (run_id, sealed_seq, created_at, next_try_at, stored_at, status, sha256, location)"
+        " SELECT run_id, 1, now(), now(), now(), 'stored', repeat('a', 64), 'here' FROM runs RETURNING 1"
     )
 
 
