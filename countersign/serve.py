@@ -10,7 +10,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from fastapi import FastAPI
 
 from countersign.checks.readiness import Readiness
-from countersign.compose.archive import check_lock, make_notary, make_sealer
+from countersign.compose.archive import check_lock, make_keeper, make_notary, make_sealer
 from countersign.compose.system import Role, System, compose, prepare
 from countersign.config.settings import START_HEADER, Settings
 from countersign.parts import Part, Patience, ServeError, end_soon, listen, run_parts
@@ -55,7 +55,7 @@ def _parts(system: System) -> Iterator[Part]:
     if Role.SWEEPS in wanted:
         yield Part("sweeps", lambda: _tick(system.engine, settings.sweep_seconds))
     if Role.WORKER in wanted:
-        jobs: list[Job] = [make(settings, system.engine) for make in (make_sealer, make_notary)]
+        jobs: list[Job] = [make(settings, system.engine) for make in (make_sealer, make_notary, make_keeper)]
         worker = Worker(system.engine, concurrency=settings.concurrency, jobs=jobs)
         yield Part("worker", worker.run, worker.stop)
         sequencer = Sequencer(system.engine)

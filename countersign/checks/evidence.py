@@ -37,6 +37,7 @@ async def evidence(settings: Settings, clock: Clock) -> list[Fact]:
     """Check that finished runs are sealed in time, and that what a bucket has cannot be deleted."""
     async with connected(settings) as conn:
         waiting = await inspection.open_bundles(conn, settings.tenant)
+        untold = await inspection.untold_holds(conn, settings.tenant, _LOOKED_AT)
         unretained = await inspection.unretained_bundles(conn, settings.tenant, _LOOKED_AT)
     overdue = [bundle for bundle in waiting if bundle.is_overdue]
     deletable = await asyncio.to_thread(
@@ -56,6 +57,14 @@ async def evidence(settings: Settings, clock: Clock) -> list[Fact]:
             detail=_some(deletable, "stored in a bucket without retention") or "nothing was stored in a bucket without",
             remedy="Whoever may delete objects can delete these: give each version its retention"
             " (`aws s3api put-object-retention`).",
+        ),
+        Fact(
+            "legal holds",
+            ok=not untold,
+            detail=_some([f"{row['run_id']}: {row['error']}" for row in untold], "the archive does not take")
+            or "the archive was told of all",
+            remedy="Let the worker's key set legal holds (s3:PutObjectLegalHold, s3:GetObjectLegalHold), and see that"
+            " the bucket has Object Lock.",
         ),
     ]
 

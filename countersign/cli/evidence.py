@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from countersign.cli.command import out, run, shared_settings
-from countersign.cli.kept.commands import repair
+from countersign.cli.kept.commands import hold, holds, release, repair
 
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each file.")]
 
-evidence = typer.Typer(no_args_is_help=True, help="List, fetch and verify evidence bundles.")
-evidence.command()(repair)
+evidence = typer.Typer(no_args_is_help=True, help="List, fetch, verify and keep evidence bundles.")
+for command in (hold, release, holds, repair):
+    evidence.command()(command)
 
 
 @evidence.command("list")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from countersign.config.settings import ConfigError, Settings, variable
 from evidence.archive.archive import Archive, ArchiveError, UnlockedError
+from evidence.archive.keeper import Keeper
 from evidence.archive.local import LocalArchive
 from evidence.archive.retention import Retention
 from evidence.bundle.ring import KeyRing
@@ -17,6 +18,7 @@ from receipts.log.keys import NoteSigner, parse_verifier_key
 from receipts.signing import load_or_create
 from runtime.clock import Clock
 from runtime.desk.evidence import EvidenceDesk
+from runtime.desk.holds import HoldDesk
 from runtime.desk.log import LogDesk
 from runtime.engine import Engine
 
@@ -82,6 +84,12 @@ def make_sealer(settings: Settings, engine: Engine) -> Sealer:
     ring = KeyRing(settings.key_path)
     ring.keys()  # what is wrong with the files is said at the start
     return Sealer(EvidenceDesk(engine), make_archive(settings, engine.clock), ring, make_notary(settings, engine))
+
+
+def make_keeper(settings: Settings, engine: Engine) -> Keeper:
+    """Return the worker's job that has the archive hold what legal holds name."""
+    desk = HoldDesk(engine.pool, engine.clock, engine.tenant, engine.privacy)
+    return Keeper(desk, make_archive(settings, engine.clock))
 
 
 def make_notary(settings: Settings, engine: Engine) -> Notary:

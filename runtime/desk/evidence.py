@@ -19,6 +19,7 @@ from runtime.outbox import messages, retry
 from runtime.store import approvals
 from runtime.store.database.pool import AWAY, Conn
 from runtime.store.evidence import bundles as stored
+from runtime.store.evidence import holds
 from runtime.store.evidence.bundles import BundleLease
 from runtime.store.evidence.forgetting import forget_run
 from runtime.store.evidence.story import Story, read_story
@@ -163,6 +164,7 @@ class EvidenceDesk:
         """
         async with self.engine.run_tx(run_id) as tx:
             if await stored.mark_stored(tx.conn, run_id, vars(bundle)):
+                await holds.note_stored(tx.conn, tx.tenant, run_id)
                 facts = {name: value for name, value in vars(bundle).items() if name != "retention_until"}
                 tx.leaf("evidence.sealed", facts)
                 thread = await approvals.last_card_of_run(tx.conn, run_id)

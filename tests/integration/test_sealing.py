@@ -151,7 +151,11 @@ async def test_what_is_not_sealed_or_not_stored_is_listed_with_its_reason_and_fo
     office: Office, targets: Targets
 ) -> None:
     bench = office.bench
-    assert await office.is_well() == {"evidence sealed": True, "evidence retention": True}
+    assert await office.is_well() == {
+        "evidence sealed": True,
+        "evidence retention": True,
+        "legal holds": True,
+    }
     targets.file.answers = [OutcomeUnknownError("reset")]
     doubtful = (await bench.start("bench.file", FILE)).run_id
     await bench.settle()
@@ -197,13 +201,13 @@ async def test_doctor_lists_what_a_bucket_has_without_retention_until_it_has_one
         settings = _with_bucket(office.settings, server, bucket)
         careless = S3Archive(server.client(), bucket, "evidence/", None, utc_now)
         assert await replace(office.sealer, archive=careless)() == 1
-        [_, fact] = await evidence(settings, utc_now)
+        [_, fact, _] = await evidence(settings, utc_now)
         assert (fact.ok, fact.detail) == (False, f"1 stored in a bucket without retention: {run_id}")
         sealed = await office.row(run_id)
         careful = S3Archive(server.client(), bucket, "evidence/", Retention("GOVERNANCE", 1), utc_now)
         data = careful.get(sealed["location"])
         careful.put(f"{run_id}.zip", data, sealed["sha256"])
-        [_, fact] = await evidence(settings, utc_now)
+        [_, fact, _] = await evidence(settings, utc_now)
         assert fact.ok
 
 

@@ -1,11 +1,60 @@
-"""`evidence repair`: an act on record by a named person."""
+"""`evidence hold`, `release`, `holds` and `repair`: each act is on record by a named person."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from countersign.cli.acts import By, Reason, act
-from countersign.cli.tables import AsJson
+from countersign.cli.command import out, run, shared_settings
+from countersign.cli.tables import AsJson, show_rows
+
+if TYPE_CHECKING:
+    from runtime.desk.holds import Subject
+
+OneRun = Annotated[str | None, typer.Argument(metavar="RUN", help="The run; else name a reference.")]
+Reference = Annotated[str | None, typer.Option(help="All runs, those to come too, that are triggered under it.")]
+
+_HOLD = (
+    "hold_id",
+    "kind",
+    "subject",
+    "set_by",
+    "set_at",
+    "reason",
+    "runs",
+    "held",
+    "to_be_held",
+    "lifted_by",
+    "lifted_at",
+)
+
+
+def hold(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = None) -> None:
+    """Keep the evidence of a run, or of all runs of a reference, from being deleted, until that is released."""
+    from countersign.cli.kept.holding import set_hold
+
+    hold_id, done = run(set_hold(shared_settings("database_url"), _subject(run_id, reference), by, reason))
+    out.print(f"{hold_id}: {done} bundles are held in the archive now; others will be when they are stored")
+
+
+def release(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = None) -> None:
+    """Lift the hold on a run, or on a reference; what another hold names stays held."""
+    from countersign.cli.kept.holding import lift_hold
+
+    hold_id, done = run(lift_hold(shared_settings("database_url"), _subject(run_id, reference), by, reason))
+    out.print(f"{hold_id} is lifted; the archive was told of {done} bundles")
+
+
+def holds(
+    *,
+    lifted: Annotated[bool, typer.Option("--all", help="Those that were lifted, too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List legal holds, newest first: on what, by whom, why, and of how many runs the archive holds the bundle."""
+    from countersign.cli.kept.holding import list_holds
+
+    rows = run(list_holds(shared_settings("database_url"), lifted=lifted))
+    show_rows(rows, _HOLD, as_json=as_json)
 
 
 def repair(
@@ -17,3 +66,13 @@ def repair(
 ) -> None:
     """Have a stuck bundle tried anew; what took its name in the archive stays there, and it gets another."""
     act(lambda desk: desk.repair(by, run_id, reason), f"the bundle of {run_id} is tried anew", as_json=as_json)
+
+
+def _subject(run_id: str | None, reference: str | None) -> "Subject":
+    from runtime.desk.holds import Subject
+
+    if run_id is not None and reference is None:
+        return Subject("run", run_id)
+    if reference is not None and run_id is None:
+        return Subject("reference", reference)
+    raise typer.BadParameter("name a run or --reference, and not both")

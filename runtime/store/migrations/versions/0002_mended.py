@@ -23,6 +23,7 @@ PARTS = (
     "reads",
     "log",
     "tenant",
+    "holds",
     "guards",  # stays the last: it guards what the others made
 )
 
