@@ -1,5 +1,6 @@
-"""`evidence hold`, `release`, `holds` and `repair`: each act is on record by a named person."""
+"""`evidence get`, `hold`, `release`, `holds` and `repair`: each act is on record by a named person."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,6 +28,22 @@ _HOLD = (
     "lifted_by",
     "lifted_at",
 )
+
+
+def get(
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle is fetched.")],
+    by: By,
+    to: Annotated[Path | None, typer.Option(help="The file to write: RUN.zip. Nothing is overwritten.")] = None,
+    sigstore: Annotated[
+        Path | None, typer.Option(help="Write the statement about it here, too, as a Sigstore bundle for other tools.")
+    ] = None,
+) -> None:
+    """Fetch the bundle of a run from the archive, and see that it is the one that was stored; it goes on record."""
+    from countersign.cli.kept.fetching import Wanted, fetch
+
+    file = to or Path(f"{run_id}.zip")
+    sha256 = run(fetch(shared_settings("database_url"), Wanted(run_id, by, file, sigstore)))
+    out.print(f"sha256: {sha256}\nbundle: {file}" + (f"\nsigstore: {sigstore}" if sigstore else ""))
 
 
 def hold(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = None) -> None:
