@@ -10,7 +10,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from fastapi import FastAPI
 
 from countersign.checks.readiness import Readiness
-from countersign.compose.archive import make_notary, make_sealer
+from countersign.compose.archive import check_lock, make_keeper, make_notary, make_sealer
 from countersign.compose.system import Role, System, compose, prepare
 from countersign.config.settings import START_HEADER, Settings
 from countersign.parts import Part, Patience, ServeError, end_soon, listen, run_parts
@@ -31,6 +31,8 @@ async def serve(settings: Settings, roles: Iterable[Role]) -> None:
     """Run the roles until SIGTERM or SIGINT; what is under way then comes to its end."""
     async with compose(settings, frozenset(roles)) as system:
         await prepare(system)
+        if Role.WORKER in system.roles:
+            await asyncio.to_thread(check_lock, settings, system.engine.clock)
         stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -53,7 +55,7 @@ def _parts(system: System) -> Iterator[Part]:
     if Role.SWEEPS in wanted:
         yield Part("sweeps", lambda: _tick(system.engine, settings.sweep_seconds))
     if Role.WORKER in wanted:
-        jobs: list[Job] = [make_sealer(settings, system.engine), make_notary(settings, system.engine)]
+        jobs: list[Job] = [make(settings, system.engine) for make in (make_sealer, make_notary, make_keeper)]
         worker = Worker(system.engine, concurrency=settings.concurrency, jobs=jobs)
         yield Part("worker", worker.run, worker.stop)
         sequencer = Sequencer(system.engine)

@@ -20,7 +20,7 @@ def _must_be_day(text: str) -> str:
 
 
 Day = Annotated[str, AfterValidator(_must_be_day)]
-State = Literal["open", "unsealed", "sealing", "sealed"]
+State = Literal["open", "unsealed", "sealing", "stuck", "sealed"]
 Outcome = Literal[
     "queued", "running", "waiting_approval", "waiting", "failed_retryable", "succeeded", "failed_terminal", "canceled"
 ]

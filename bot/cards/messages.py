@@ -9,6 +9,7 @@ from runtime.model.messages import (
     ApprovalEnded,
     EffectEnded,
     EvidenceSealed,
+    EvidenceStuck,
     Held,
     Note,
     Plain,
@@ -47,8 +48,8 @@ def words(said: Said) -> str:  # noqa: PLR0911 - one for each kind
             return f"Outcome: {result_words(Result(said.code, tuple(said.about)))}."
         case RunEnded():
             return _run_ended(said)
-        case EvidenceSealed():
-            return f"{_run(said.run)} {_ended(said.status)}. Evidence sealed. SHA-256: {said.sha256}"
+        case EvidenceSealed() | EvidenceStuck():
+            return _evidence(said)
         case Unfulfillable():
             return f"Nobody can fulfil the request for {said.step} of {_run(said.run)}: {said.why}."
         case Held():
@@ -56,6 +57,13 @@ def words(said: Said) -> str:  # noqa: PLR0911 - one for each kind
             return f"{what} of {_run(said.run)} is held: {said.why}. It goes on by itself once that is mended."
         case Plain():
             return said.text
+
+
+def _evidence(said: EvidenceSealed | EvidenceStuck) -> str:
+    if isinstance(said, EvidenceSealed):
+        return f"{_run(said.run)} {_ended(said.status)}. Evidence sealed. SHA-256: {said.sha256}"
+    todo = f"When that is mended: countersign evidence repair {said.run_id}"
+    return f"The evidence of {_run(said.run)} cannot be stored: {said.why}. {todo}"
 
 
 def _run(run: RunName) -> str:

@@ -93,12 +93,12 @@ async def _slack(settings: Settings) -> list[Fact]:
 
 
 async def _archive(settings: Settings, clock: Clock) -> list[Fact]:
-    local = settings.s3_bucket is None
     facts = await asyncio.to_thread(make_archive(settings, clock).check)
     remedy = "Check bucket, endpoint and keys; a bucket as it must be is made by `countersign bucket`."
-    # A local folder cannot be locked; who chose it is told, and that is all that can be done about it.
+    # Who chose a folder, or a bucket without a lock, is told, and that is all that can be done about it.
     return [
-        Fact(f"archive {fact.name}", fact.ok or (local and fact.name == "locked"), fact.text, remedy) for fact in facts
+        Fact(f"archive {fact.name}", fact.ok or (fact.name == "locked" and not settings.wants_lock), fact.text, remedy)
+        for fact in facts
     ]
 
 

@@ -26,6 +26,8 @@ def describe(bundle: OpenBundle) -> str:
         return f"not sealed: {', '.join(bundle.waits_for)}"
     if not bundle.is_begun or not bundle.tries:
         return "not sealed: no worker has taken it yet"
+    if bundle.is_stuck:
+        return f"stuck: {bundle.error}; once that is mended: countersign evidence repair {bundle.run_id}"
     state = "failing" if bundle.is_overdue else "not stored"
     again = f", again at {bundle.next_try_at.isoformat(timespec='seconds')}" if bundle.next_try_at else ""
     tries = "1 try" if bundle.tries == 1 else f"{bundle.tries} tries"
@@ -44,6 +46,7 @@ def why(found: FoundRun) -> str:
             definition_name=found.definition,
             status=found.status,
             is_begun=found.state is not EvidenceState.UNSEALED,
+            is_stuck=found.state is EvidenceState.STUCK,
             open_for=found.open_for,
             tries=found.tries,
             next_try_at=found.next_try_at,
@@ -57,6 +60,7 @@ async def evidence(settings: Settings, clock: Clock) -> list[Fact]:
     """Check that finished runs are sealed in time, and that what a bucket has cannot be deleted."""
     async with connected(settings) as conn:
         waiting = await inspection.open_bundles(conn, settings.tenant)
+        untold = await inspection.untold_holds(conn, settings.tenant, _LOOKED_AT)
         unretained = await inspection.unretained_bundles(conn, settings.tenant, _LOOKED_AT)
     overdue = [bundle for bundle in waiting if bundle.is_overdue]
     deletable = await asyncio.to_thread(
@@ -66,10 +70,10 @@ async def evidence(settings: Settings, clock: Clock) -> list[Fact]:
         Fact(
             "evidence sealed",
             ok=not overdue,
-            detail=_some([f"{bundle.run_id} ({describe(bundle)})" for bundle in overdue], "overdue")
-            or f"{len(waiting)} to be stored, none overdue",
+            detail=_some([f"{bundle.run_id} ({describe(bundle)})" for bundle in overdue], "stuck or overdue")
+            or f"{len(waiting)} to be stored, none stuck or overdue",
             remedy="Mend what is said of each, and see that a worker runs; `countersign evidence list --state unsealed"
-            " --state sealing` shows them all.",
+            " --state sealing --state stuck` shows them all.",
         ),
         Fact(
             "evidence retention",
@@ -77,6 +81,14 @@ async def evidence(settings: Settings, clock: Clock) -> list[Fact]:
             detail=_some(deletable, "stored in a bucket without retention") or "nothing was stored in a bucket without",
             remedy="Whoever may delete objects can delete these: give each version its retention"
             " (`aws s3api put-object-retention`).",
+        ),
+        Fact(
+            "legal holds",
+            ok=not untold,
+            detail=_some([f"{row['run_id']}: {row['error']}" for row in untold], "the archive does not take")
+            or "the archive was told of all",
+            remedy="Let the worker's key set legal holds (s3:PutObjectLegalHold, s3:GetObjectLegalHold), and see that"
+            " the bucket has Object Lock.",
         ),
     ]
 

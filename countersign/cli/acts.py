@@ -11,7 +11,7 @@ from countersign.cli.tables import AsJson, show_json
 if TYPE_CHECKING:
     from runtime.desk.operator import OperatorDesk
 
-By = Annotated[str, typer.Option("--as", help="You, as the directory names you.")]
+By = Annotated[str, typer.Option("--as", "--by", help="You, as the directory names you.")]
 Reason = Annotated[str, typer.Option(help="Why; it goes on record.")]
 Version = Annotated[int | None, typer.Option(help="Of the run as you saw it: if it has moved on, nothing is done.")]
 

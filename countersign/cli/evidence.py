@@ -5,36 +5,20 @@ from typing import Annotated
 
 import typer
 
-from countersign.cli.command import out, run, shared_settings
+from countersign.cli.command import out
 from countersign.cli.finding.export import export, verify_export
 from countersign.cli.finding.runs import list_evidence
 from countersign.cli.finding.votes import approvals
+from countersign.cli.kept.commands import get, hold, holds, release, repair
 
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each file.")]
 
-evidence = typer.Typer(no_args_is_help=True, help="Find, list, fetch and verify evidence.")
+evidence = typer.Typer(no_args_is_help=True, help="Find, list, fetch, verify and keep evidence.")
 
 
 evidence.command("list")(list_evidence)
-evidence.command()(approvals)
-evidence.command()(export)
-evidence.command()(verify_export)
-
-
-@evidence.command()
-def get(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle is fetched.")],
-    to: Annotated[Path | None, typer.Option(help="The file to write, which must not be there yet: RUN.zip.")] = None,
-    sigstore: Annotated[
-        Path | None, typer.Option(help="Write the statement about it here, too, as a Sigstore bundle for other tools.")
-    ] = None,
-) -> None:
-    """Fetch the bundle of a run from the archive, and see that it is the one that was stored."""
-    from countersign.cli.operate import fetch_bundle
-
-    file = to or Path(f"{run_id}.zip")
-    sha256 = run(fetch_bundle(shared_settings("database_url"), run_id, file, sigstore))
-    out.print(f"sha256: {sha256}\nbundle: {file}" + (f"\nsigstore: {sigstore}" if sigstore else ""))
+for command in (approvals, export, verify_export, get, hold, release, holds, repair):
+    evidence.command()(command)
 
 
 @evidence.command()

@@ -1,7 +1,6 @@
 """What an operator does to a running system from the command line. What is large is imported where it is needed."""
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +12,7 @@ from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings, required
 from receipts.register import Entry
 from runtime.clock import utc_now
-from runtime.desk import inspection, keys
+from runtime.desk import keys
 from runtime.desk.operator import OperatorDesk, UnknownEffectError, UnknownPersonError
 
 T = TypeVar("T")
@@ -70,47 +69,6 @@ async def load_people(settings: Settings, file: Path) -> Directory:
     await asyncio.to_thread(check_migrations, required(settings, "database_url"))
     async with connected(settings) as conn:
         return await load_directory(conn, settings.tenant, file)
-
-
-async def fetch_bundle(settings: Settings, run_id: str, to: Path, sigstore: Path | None) -> str:
-    """Write a run's bundle to a new file and return its SHA-256; what is not the bundle that was stored is not written.
-
-    With `sigstore`, write the statement about it there. Raise OperateError where there is none, the archive gives
-    something else, or a file is there already.
-    """
-    async with connected(settings) as conn:
-        run = await inspection.run(conn, settings.tenant, run_id)
-    if run is None or run["location"] is None:
-        raise OperateError(f"there is no stored bundle of run {run_id}")
-    await asyncio.to_thread(_fetch, settings, run["location"], str(run["sha256"]), to)
-    if sigstore is not None:
-        await asyncio.to_thread(_fetch_statement, settings, run_id, sigstore)
-    return str(run["sha256"])
-
-
-def _fetch(settings: Settings, location: str, sha256: str, to: Path) -> None:
-    from countersign.compose.archive import make_archive
-
-    data = make_archive(settings, utc_now).get(location)
-    if (found := hashlib.sha256(data).hexdigest()) != sha256:
-        raise OperateError(f"{location} is not the bundle that was stored: its sha256 is {found}, and was {sha256}")
-    _write_new(to, data)
-
-
-def _fetch_statement(settings: Settings, run_id: str, to: Path) -> None:
-    from countersign.compose.archive import make_archive
-    from evidence.bundle.attestation import attestation_of
-
-    archive = make_archive(settings, utc_now)
-    _write_new(to, archive.get(archive.locate(attestation_of(run_id))))
-
-
-def _write_new(to: Path, data: bytes) -> None:
-    try:
-        with to.open("xb") as file:
-            file.write(data)
-    except OSError as error:
-        raise OperateError(f"{to} cannot be written: {error.strerror}") from error
 
 
 async def register_of_keys(settings: Settings) -> tuple[Sequence[Entry], dict[str, int]]:

@@ -1,11 +1,14 @@
 """Where evidence is kept, as the settings name it."""
 
+import logging
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from countersign.compose.log_key import make_signer
-from countersign.config.settings import Settings
-from evidence.archive.archive import Archive
+from countersign.config.settings import ConfigError, Settings, variable
+from evidence.archive.archive import Archive, ArchiveError, UnlockedError
+from evidence.archive.keeper import Keeper
 from evidence.archive.local import LocalArchive
 from evidence.archive.retention import Retention
 from evidence.bundle.ring import KeyRing
@@ -15,6 +18,7 @@ from evidence.witnesses import Witnesses
 from receipts.log.keys import parse_verifier_key
 from runtime.clock import Clock
 from runtime.desk.evidence import EvidenceDesk
+from runtime.desk.holds import HoldDesk
 from runtime.desk.log import LogDesk
 from runtime.engine import Engine
 
@@ -22,13 +26,52 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 
-def make_archive(settings: Settings, clock: Clock) -> Archive:
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds that a store may take to answer, and how often it is asked again."""
+
+    seconds: float
+    retries: int
+
+
+_WORKING, _STARTING = Patience(30, 2), Patience(3, 0)
+
+
+def make_archive(settings: Settings, clock: Clock, patience: Patience = _WORKING) -> Archive:
     """Return the archive that the settings describe: a bucket, or a local folder."""
     if settings.s3_bucket is None:
         return LocalArchive(settings.home / "evidence")
     from evidence.archive.s3 import S3Archive  # noqa: PLC0415 - boto3 is large, and few processes need it
 
-    return S3Archive(make_s3(settings), settings.s3_bucket, settings.s3_prefix, make_retention(settings), clock)
+    return S3Archive(
+        make_s3(settings, patience),
+        settings.s3_bucket,
+        settings.s3_prefix,
+        make_retention(settings),
+        clock,
+        must_lock=settings.wants_lock,
+    )
+
+
+def check_lock(settings: Settings, clock: Clock) -> None:
+    """Raise ConfigError where evidence has to be locked and its bucket says that it locks nothing.
+
+    A bucket that is out of reach is asked again before anything is stored there.
+    """
+    if not settings.wants_lock:
+        return
+    try:
+        make_archive(settings, clock, _STARTING).check_lock()
+    except UnlockedError as error:
+        raise ConfigError(
+            f"{error}; name another with {variable('s3_bucket')}, which `countersign bucket` makes as it must be,"
+            f" or set {variable('require_lock')}=false"
+        ) from error
+    except ArchiveError as error:
+        log.warning("no evidence is stored until this is known: %s", error)
 
 
 def make_retention(settings: Settings) -> Retention:
@@ -41,6 +84,12 @@ def make_sealer(settings: Settings, engine: Engine) -> Sealer:
     ring = KeyRing(settings.key_path)
     ring.keys()  # what is wrong with the files is said at the start
     return Sealer(EvidenceDesk(engine), make_archive(settings, engine.clock), ring, make_notary(settings, engine))
+
+
+def make_keeper(settings: Settings, engine: Engine) -> Keeper:
+    """Return the worker's job that has the archive hold what legal holds name."""
+    desk = HoldDesk(engine.pool, engine.clock, engine.tenant, engine.privacy)
+    return Keeper(desk, make_archive(settings, engine.clock))
 
 
 def make_notary(settings: Settings, engine: Engine) -> Notary:
@@ -57,7 +106,7 @@ def make_notary(settings: Settings, engine: Engine) -> Notary:
     )
 
 
-def make_s3(settings: Settings) -> "S3Client":
+def make_s3(settings: Settings, patience: Patience = _WORKING) -> "S3Client":
     """Return a client of the bucket's store."""
     import boto3  # noqa: PLC0415 - see make_archive
     from botocore.config import Config  # noqa: PLC0415
@@ -70,5 +119,9 @@ def make_s3(settings: Settings) -> "S3Client":
         aws_access_key_id=access.get_secret_value() if access else None,
         aws_secret_access_key=secret.get_secret_value() if secret else None,
         verify=str(settings.s3_ca) if settings.s3_ca else None,
-        config=Config(connect_timeout=5, read_timeout=30, retries={"max_attempts": 2}),
+        config=Config(
+            connect_timeout=min(5, patience.seconds),
+            read_timeout=patience.seconds,
+            retries={"max_attempts": patience.retries},
+        ),
     )

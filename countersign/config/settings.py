@@ -150,6 +150,10 @@ class Settings(BaseSettings):
     s3_ca: Path | None = Field(None, description="PEM of the authority behind S3's certificate; else the system's")
     retention_days: int = Field(2555, ge=1, le=36500, description="retention where the bucket has Object Lock")
     retention_mode: Literal["GOVERNANCE", "COMPLIANCE"] = Field("COMPLIANCE", description="Object Lock mode")
+    require_lock: bool | None = Field(
+        None,
+        description="whether evidence may only go where it is locked; if not set, yes with a bucket, no with a folder",
+    )
     signing_key: Path | None = Field(None, description="Ed25519 key of evidence; HOME/keys/evidence.pem if not set")
 
     log_key: Path | None = Field(None, description="Ed25519 key of the audit log; HOME/keys/log.pem if not set")
@@ -207,6 +211,19 @@ class Settings(BaseSettings):
         if self.opa_key and not self.opa_certificate:
             raise ValueError("COUNTERSIGN_OPA_KEY: there is no COUNTERSIGN_OPA_CERTIFICATE that it belongs to")
         return self
+
+    @model_validator(mode="after")
+    def _lockable(self) -> Self:
+        if self.require_lock and self.s3_bucket is None:
+            raise ValueError(
+                "COUNTERSIGN_REQUIRE_LOCK: a local folder locks nothing, and there is no COUNTERSIGN_S3_BUCKET"
+            )
+        return self
+
+    @property
+    def wants_lock(self) -> bool:
+        """Return whether evidence may go only where it is locked."""
+        return self.s3_bucket is not None if self.require_lock is None else self.require_lock
 
     @property
     def key_path(self) -> Path:

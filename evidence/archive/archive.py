@@ -14,7 +14,15 @@ class ArchiveError(EvidenceError):
 
 
 class ArchiveConflictError(ArchiveError):
-    """Something else already stands under the name, and nothing is ever overwritten."""
+    """Something else already stands under the name, at `location`, and nothing is ever overwritten."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(f"{location} already holds something else")
+        self.location = location
+
+
+class UnlockedError(ArchiveError):
+    """The archive locks nothing, and what is asked of it needs a lock."""
 
 
 class ArchiveNotFoundError(ArchiveError):
@@ -43,8 +51,11 @@ class ArchiveFact:
 class Archive(Protocol):
     """Keeps bundles for good. All calls block; asynchronous callers run them in a thread."""
 
-    def put(self, name: str, data: bytes, sha256: str) -> Stored:
-        """Keep `data` under `name`. The same data again is the same object; other data raises ArchiveConflictError."""
+    def put(self, name: str, data: bytes, sha256: str, retain_days: int | None = None) -> Stored:
+        """Keep `data` under `name`. The same data again is the same object; other data raises ArchiveConflictError.
+
+        It has to stay for `retain_days` where the archive can see to that, else for as long as the archive says.
+        """
         ...
 
     def replace(self, name: str, data: bytes) -> None:
@@ -61,6 +72,14 @@ class Archive(Protocol):
 
     def head(self, location: str) -> Stored:
         """Return what is known about it without fetching it."""
+        ...
+
+    def check_lock(self) -> None:
+        """Raise UnlockedError where nothing keeps what is stored from being deleted."""
+        ...
+
+    def set_hold(self, location: str, *, on: bool) -> None:
+        """Keep what stands at the location from being deleted, whatever its retention, or no longer; and look."""
         ...
 
     def check(self) -> list[ArchiveFact]:

@@ -1,6 +1,5 @@
 """An archive in a folder of this machine."""
 
-import contextlib
 import hashlib
 import os
 import secrets
@@ -17,10 +16,12 @@ from evidence.archive.archive import (
     check_name,
     check_put,
 )
+from evidence.archive.files import TakenError, draft, sync_folder, write_once
 from receipts import canonical
 from receipts.fields import Closed, Sha256Hex
 
-_READ_ONLY, _PRIVATE = 0o400, 0o700
+_HELD = "held"
+_PRIVATE = 0o700
 """What officers saw and what targets answered is for the owner's eyes, and to be changed by nobody."""
 
 
@@ -37,15 +38,17 @@ class LocalArchive:
     def __init__(self, folder: Path) -> None:
         self._folder = folder.absolute()
 
-    def put(self, name: str, data: bytes, sha256: str) -> Stored:
+    def put(self, name: str, data: bytes, sha256: str, retain_days: int | None = None) -> Stored:  # noqa: ARG002
         """Write the file, then its sidecar; a crash between the two is mended by putting the same data again."""
         check_put(name, data, sha256)
         path = self._folder / name
         try:
             self._folder.mkdir(_PRIVATE, parents=True, exist_ok=True)
             path.parent.mkdir(_PRIVATE, parents=True, exist_ok=True)
-            _write_once(path, data)
-            _write_once(_beside(path), canonical.dumps(_Sidecar(sha256=sha256, size=len(data)).model_dump()))
+            write_once(path, data)
+            write_once(_beside(path), canonical.dumps(_Sidecar(sha256=sha256, size=len(data)).model_dump()))
+        except TakenError as error:
+            raise ArchiveConflictError(str(error)) from error
         except OSError as error:
             raise ArchiveError(f"{path} cannot be written: {error}") from error
         return self.head(str(path))
@@ -56,9 +59,8 @@ class LocalArchive:
         path = self._folder / name
         try:
             path.parent.mkdir(_PRIVATE, parents=True, exist_ok=True)
-            draft = _draft(path, data)
-            draft.replace(path)
-            _sync_folder(path.parent)
+            draft(path, data).replace(path)
+            sync_folder(path.parent)
         except OSError as error:
             raise ArchiveError(f"{path} cannot be written: {error}") from error
 
@@ -83,12 +85,29 @@ class LocalArchive:
             raise ArchiveError(f"{sidecar} is damaged: {error}") from error
         return Stored(location, None, None, kept.sha256)
 
+    def check_lock(self) -> None:
+        """Do nothing: what is held has a name of its own, and outlives the one that it was stored under."""
+
+    def set_hold(self, location: str, *, on: bool) -> None:
+        """Give the file a second name in the folder `held`, or take it away: who deletes the first deletes nothing."""
+        path = self._inside(Path(location))
+        data = self.get(location) if on else b""
+        kept = self._folder / _HELD / path.relative_to(self._folder)
+        try:
+            if not on:
+                kept.unlink(missing_ok=True)
+            elif not kept.exists() or kept.read_bytes() != data:
+                kept.parent.mkdir(_PRIVATE, parents=True, exist_ok=True)
+                os.link(path, kept)
+        except OSError as error:
+            raise ArchiveError(f"{path} cannot be {'held' if on else 'released'}: {error}") from error
+
     def check(self) -> list[ArchiveFact]:
         """Write and remove a file."""
         probe = self._folder / f".probe-{secrets.token_hex(8)}"
         try:
             self._folder.mkdir(_PRIVATE, parents=True, exist_ok=True)
-            _write_once(probe, b"")
+            write_once(probe, b"")
             probe.unlink()
         except OSError as error:
             return [ArchiveFact("writable", ok=False, text=f"{self._folder} cannot be written: {error}")]
@@ -99,12 +118,15 @@ class LocalArchive:
             ),
         ]
 
-    def _read(self, path: Path) -> bytes:
-        """Read a file of the archive, and none beyond it."""
+    def _inside(self, path: Path) -> Path:
         if not path.is_relative_to(self._folder) or ".." in path.parts:
             raise ArchiveError(f"{path} is not in {self._folder}")
+        return path
+
+    def _read(self, path: Path) -> bytes:
+        """Read a file of the archive, and none beyond it."""
         try:
-            return path.read_bytes()
+            return self._inside(path).read_bytes()
         except FileNotFoundError as error:
             raise ArchiveNotFoundError(f"{path} does not exist") from error
         except OSError as error:
@@ -113,40 +135,3 @@ class LocalArchive:
 
 def _beside(path: Path) -> Path:
     return path.with_name(f"{path.name}.json")
-
-
-def _write_once(path: Path, data: bytes) -> None:
-    """Let `path` appear with all of `data`, on disk for good; where it exists, demand that it holds the same."""
-    draft = _draft(path, data)
-    try:
-        os.link(draft, path)
-        _sync_folder(path.parent)
-    except FileExistsError as error:
-        if path.read_bytes() != data:
-            raise ArchiveConflictError(f"{path} already holds something else") from error
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            draft.unlink()
-
-
-def _draft(path: Path, data: bytes) -> Path:
-    """Write the data to a new file beside `path`, on disk for good, and return it; nothing is left where that fails."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _READ_ONLY), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError:
-        draft.unlink(missing_ok=True)
-        raise
-    return draft
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new name survive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

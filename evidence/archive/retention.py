@@ -43,6 +43,11 @@ class BucketLock:
 NO_LOCK = BucketLock(is_on=False, default=None)
 
 
+def wanted(own: Retention | None, days: int | None) -> Retention | None:
+    """Return the retention of the settings, for as many days as somebody wants who says so."""
+    return Retention(own.mode, days) if own and days else own
+
+
 def lock_of(answer: "GetObjectLockConfigurationOutputTypeDef") -> BucketLock | None:
     """Return what a bucket said about its lock, or None if it did not say that it has one."""
     said = answer.get("ObjectLockConfiguration", {})

@@ -3,35 +3,29 @@
 import base64
 import hashlib
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote, unquote
-
-from botocore.exceptions import BotoCoreError, ClientError
 
 from evidence.archive.archive import (
     ArchiveConflictError,
     ArchiveError,
     ArchiveFact,
-    ArchiveNotFoundError,
     Stored,
     check_name,
     check_put,
 )
-from evidence.archive.retention import NO_LOCK, BucketLock, Hold, Retention, lock_of, stricter
+from evidence.archive.bucket import bucket_lock, check_locked, errors
+from evidence.archive.probing import Probe
+from evidence.archive.retention import BucketLock, Hold, Retention, stricter, wanted
 from runtime.clock import Clock
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-_PROBE = "countersign-probe"
-_LOCK_ABSENT = "ObjectLockConfigurationNotFoundError"
-"""The one answer that means a bucket without Object Lock: a gateway says 404 of anything while its store restarts."""
-_ABSENT = {"NoSuchKey", "NoSuchVersion", "404"}
-_TAKEN = {"PreconditionFailed", "ConditionalRequestConflict"}
+_ON: Literal["ON"] = "ON"
+_OFF: Literal["OFF"] = "OFF"
 _TOLERANCE = timedelta(days=1)
 """By how much a retention may be shorter than wanted: what was stored on an earlier try stays as it is."""
 
@@ -42,20 +36,30 @@ class S3Archive:
     A location names the version, because a lock protects a version: later ones, and delete markers, hide it from
     those who ask for the name alone. Where the bucket has Object Lock, what is stored stays for `retention` and the
     bucket's own default, whichever is stricter, and that is looked at afterwards. Whether it has one must be known
-    before anything is stored.
+    before anything is stored; where it `must_lock` and the bucket has none, nothing is.
     """
 
-    def __init__(self, client: "S3Client", bucket: str, prefix: str, retention: Retention | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        client: "S3Client",
+        bucket: str,
+        prefix: str,
+        retention: Retention | None,
+        clock: Clock,
+        *,
+        must_lock: bool = True,
+    ) -> None:
         self._client = client
         self._bucket = bucket
         self._prefix = prefix
         self._retention = retention
         self._clock = clock
+        self._must_lock = must_lock
 
-    def put(self, name: str, data: bytes, sha256: str) -> Stored:
+    def put(self, name: str, data: bytes, sha256: str, retain_days: int | None = None) -> Stored:
         """Upload with a checksum that the server checks, on condition that the name is free; then look at the lock."""
         check_put(name, data, sha256)
-        key, retention = self._prefix + name, self._applicable(self._bucket_lock())
+        key, retention = self._prefix + name, self._applicable(self._good_lock(), retain_days)
         if retention is None:
             return self._upload(key, data, sha256, None)
         hold = retention.starting(self._clock())
@@ -65,7 +69,7 @@ class S3Archive:
     def replace(self, name: str, data: bytes) -> None:
         """Upload another version of the object; those before stay for as long as their locks say."""
         check_name(name)
-        key, retention = self._prefix + name, self._applicable(self._bucket_lock())
+        key, retention = self._prefix + name, self._applicable(self._good_lock())
         hold = retention.starting(self._clock()) if retention else None
         self._put(key, data, hashlib.sha256(data).hexdigest(), hold)
 
@@ -79,7 +83,7 @@ class S3Archive:
     def _put(self, key: str, data: bytes, sha256: str, hold: Hold | None, **condition: Any) -> str | None:
         """Upload with a checksum that the server checks; return the version."""
         lock: Any = {"ObjectLockMode": hold.mode, "ObjectLockRetainUntilDate": hold.until} if hold else {}
-        with _errors(f"s3://{self._bucket}/{key}"):
+        with errors(f"s3://{self._bucket}/{key}"):
             answer = self._client.put_object(
                 Bucket=self._bucket,
                 Key=key,
@@ -100,16 +104,33 @@ class S3Archive:
     def get(self, location: str) -> bytes:
         """Fetch the very version and compare it with the digest in its metadata."""
         kept = self.head(location)
-        with _errors(location):
+        with errors(location):
             data = self._client.get_object(**self._address(location))["Body"].read()
         if hashlib.sha256(data).hexdigest() != kept.sha256:
             raise ArchiveError(f"{location} is not what was stored: its SHA-256 differs")
         return data
 
+    def check_lock(self) -> None:
+        """Ask for the bucket's Object Lock; raise UnlockedError where it has none."""
+        check_locked(bucket_lock(self._client, self._bucket), self._client, self._bucket)
+
+    def set_hold(self, location: str, *, on: bool) -> None:
+        """Give the very version a legal hold, or lift it, and look again."""
+        address, status = self._address(location), _ON if on else _OFF
+        with errors(f"{location} cannot be {'held' if on else 'released'}"):
+            self._client.put_object_legal_hold(**address, LegalHold={"Status": status})
+            found = self._client.get_object_legal_hold(**address)["LegalHold"].get("Status")
+        if found != status:
+            raise ArchiveError(f"{location}: its legal hold should be {status} and is {found or 'missing'}")
+
+    def check(self) -> list[ArchiveFact]:
+        """Try to create an object, always the same, and another in its place; ask for versioning and Object Lock."""
+        return Probe(self._client, self._bucket, self._prefix, self._applicable)()
+
     def head(self, location: str) -> Stored:
         """Ask for metadata, retention and the server's own checksum, which must agree with ours."""
         address = self._address(location)
-        with _errors(location):
+        with errors(location):
             answer = self._client.head_object(**address, ChecksumMode="ENABLED")
         sha256 = answer["Metadata"].get("sha256", "")
         if not _SHA256.fullmatch(sha256):
@@ -119,75 +140,20 @@ class S3Archive:
         version = answer.get("VersionId")
         return Stored(self._location(address["Key"], version), version, answer.get("ObjectLockRetainUntilDate"), sha256)
 
-    def check(self) -> list[ArchiveFact]:
-        """Try to create an object, always the same, and another in its place; ask for versioning and Object Lock."""
-        facts = []
-        looks = (("writable", self._writable), ("written once", self._written_once), ("versioned", self._versioned))
-        for name, look in (*looks, ("locked", self._locked)):
-            try:
-                facts.append(look())
-            except ArchiveError as error:
-                return [*facts, ArchiveFact(name, ok=False, text=str(error))]
-        return facts
-
-    def _writable(self) -> ArchiveFact:
-        with suppress(ArchiveConflictError):  # it stands there already, and only who may write is told so
-            self._probe(b"")
-        return ArchiveFact("writable", ok=True, text=f"the bucket {self._bucket} can be written to")
-
-    def _written_once(self) -> ArchiveFact:
-        """Put another body under the name that is taken: a store that does not look at the condition takes it."""
-        try:
-            self._probe(b"another")
-        except ArchiveConflictError:
-            return ArchiveFact(
-                "written once", ok=True, text=f"the bucket {self._bucket} overwrites nothing that it holds"
-            )
-        text = f"the bucket {self._bucket} overwrites what it holds: it does not know If-None-Match"
-        return ArchiveFact("written once", ok=False, text=text)
-
-    def _probe(self, body: bytes) -> None:
-        with _errors(f"s3://{self._bucket}/{self._prefix}{_PROBE}"):
-            self._client.put_object(Bucket=self._bucket, Key=self._prefix + _PROBE, Body=body, IfNoneMatch="*")
-
-    def _versioned(self) -> ArchiveFact:
-        with _errors(self._bucket):
-            on = self._client.get_bucket_versioning(Bucket=self._bucket).get("Status") == "Enabled"
-        return ArchiveFact(
-            "versioned", ok=on, text=f"the bucket {self._bucket} {'keeps' if on else 'keeps no'} versions"
-        )
-
-    def _locked(self) -> ArchiveFact:
-        lock = self._bucket_lock()
-        if not lock.is_on:
-            return ArchiveFact("locked", ok=False, text=f"the bucket {self._bucket} has no Object Lock")
-        retention = self._applicable(lock)
-        own = "" if lock.default else ", and no default retention of its own"
-        stay = f"; bundles stay for {retention.days} days ({retention.mode})" if retention else ""
-        return ArchiveFact("locked", ok=True, text=f"the bucket {self._bucket} has Object Lock{own}{stay}")
-
-    def _bucket_lock(self) -> BucketLock:
-        """Ask for the bucket's Object Lock, or raise: what is not known must not be taken for 'none'."""
-        unknown = f"whether the bucket {self._bucket} has Object Lock is not known"
-        try:
-            lock = lock_of(self._client.get_object_lock_configuration(Bucket=self._bucket))
-        except ClientError as error:
-            if _code(error) == _LOCK_ABSENT:
-                return NO_LOCK
-            raise ArchiveError(f"{unknown}: {error}") from error
-        except BotoCoreError as error:
-            raise ArchiveError(f"{unknown}: {error}") from error
-        if lock is None:
-            raise ArchiveError(f"{unknown}: its answer does not say")
+    def _good_lock(self) -> BucketLock:
+        """Ask for the bucket's Object Lock, or raise; also where there is none and must be one."""
+        lock = bucket_lock(self._client, self._bucket)
+        if self._must_lock:
+            check_locked(lock, self._client, self._bucket)
         return lock
 
-    def _applicable(self, lock: BucketLock) -> Retention | None:
+    def _applicable(self, lock: BucketLock, days: int | None = None) -> Retention | None:
         """Return the retention that an upload must have."""
-        return stricter(self._retention, lock.default) if lock.is_on else None
+        return stricter(wanted(self._retention, days), lock.default) if lock.is_on else None
 
     def _prolong(self, stored: Stored, hold: Hold) -> Stored:
         """Lock what was stored without its lock, or for too short a time, and look again."""
-        with _errors(f"{stored.location} is stored without its retention, which cannot be set"):
+        with errors(f"{stored.location} is stored without its retention, which cannot be set"):
             self._client.put_object_retention(
                 **self._address(stored.location), Retention={"Mode": hold.mode, "RetainUntilDate": hold.until}
             )
@@ -201,12 +167,12 @@ class S3Archive:
 
     def _existing(self, key: str, sha256: str) -> Stored:
         """Return what stands under the name, if its bytes are those that were to be stored."""
-        with _errors(self._location(key, None)):
+        with errors(self._location(key, None)):
             answer = self._client.get_object(Bucket=self._bucket, Key=key)
             data = answer["Body"].read()
         location = self._location(key, answer.get("VersionId"))
         if hashlib.sha256(data).hexdigest() != sha256:
-            raise ArchiveConflictError(f"{location} already holds something else")
+            raise ArchiveConflictError(location)
         return self.head(location)
 
     def _location(self, key: str, version: str | None) -> str:
@@ -225,26 +191,6 @@ class S3Archive:
 
 def _lasts(stored: Stored, hold: Hold) -> bool:
     return stored.retention_until is not None and stored.retention_until >= hold.until - _TOLERANCE
-
-
-def _code(error: ClientError) -> str:
-    return str(error.response.get("Error", {}).get("Code", ""))
-
-
-@contextmanager
-def _errors(what: str) -> Iterator[None]:
-    """Turn what boto3 raises into what an archive raises."""
-    try:
-        yield
-    except ClientError as error:
-        code = _code(error)
-        if code in _TAKEN:
-            raise ArchiveConflictError(f"{what} already exists") from error
-        if code in _ABSENT:
-            raise ArchiveNotFoundError(f"{what} does not exist") from error
-        raise ArchiveError(f"{what}: {error}") from error
-    except BotoCoreError as error:
-        raise ArchiveError(f"{what}: {error}") from error
 
 
 def _checksum(sha256: str) -> str:

@@ -5,16 +5,16 @@ import logging
 from dataclasses import dataclass
 from datetime import timedelta
 
-from evidence.archive.archive import Archive, Stored
+from evidence.archive.archive import Archive, ArchiveConflictError, Stored
 from evidence.bundle.attestation import attest, attestation_of, file_of
-from evidence.bundle.build import Sealed, build
+from evidence.bundle.build import DossierError, Sealed, build
 from evidence.bundle.dossier import Dossier
 from evidence.bundle.ring import KeyRing
 from evidence.errors import EvidenceError
 from evidence.notary import Notary
 from evidence.statement import sha256
 from receipts.signing import SigningKey
-from runtime.desk.evidence import EvidenceDesk, KeptBundle
+from runtime.desk.evidence import BundleLease, EvidenceDesk, KeptBundle, Setback, is_away
 from runtime.failpoints import Point, at
 
 LEASE = timedelta(minutes=2)
@@ -39,15 +39,22 @@ class Sealer:
         if lease is None:
             return 0
         try:
-            await self._seal(lease.run_id, keys.of(lease.key_id))
-        except Exception as error:  # whatever it is stands with the run, and it is tried again
-            text = " ".join((str(error) if isinstance(error, EvidenceError) else repr(error)).split())
-            pause = await self.desk.mark_failed(lease, text)
-            said = "bundle of %s not stored (try %d), again in %.0f s: %s"
-            unforeseen = not isinstance(error, EvidenceError)
-            logger.warning(said, lease.run_id, lease.tries, pause.total_seconds(), text, exc_info=unforeseen)
+            await self._seal(lease, keys.of(lease.key_id))
+        except Exception as error:  # noqa: BLE001 - whatever it is stands with the run
+            await self._failed(lease, error)
             return 0
         return 1
+
+    async def _failed(self, lease: BundleLease, error: Exception) -> None:
+        """Have it tried again, or somebody told where that cannot help."""
+        setback = setback_of(error)
+        pause = await self.desk.mark_failed(lease, setback)
+        shown = error if setback.is_fault else None
+        if pause is None:
+            logger.error("bundle of %s is stuck (try %d): %s", lease.run_id, lease.tries, setback.error, exc_info=shown)
+        else:
+            said = "bundle of %s not stored (try %d), again in %.0f s: %s"
+            logger.warning(said, lease.run_id, lease.tries, pause.total_seconds(), setback.error, exc_info=shown)
 
     async def dossier(self, run_id: str) -> Dossier:
         """Return what the bundle of a run is built from whose sealing has begun: the same every time."""
@@ -55,18 +62,31 @@ class Sealer:
         is_in_format_1 = story.run is not None
         return Dossier(**vars(story), log=None if is_in_format_1 else await self.notary.proof(run_id))
 
-    async def _seal(self, run_id: str, key: SigningKey) -> None:
+    async def _seal(self, lease: BundleLease, key: SigningKey) -> None:
+        run_id = lease.run_id
         await self.desk.forget(run_id)
         dossier = await self.dossier(run_id)
-        sealed, stored = await asyncio.to_thread(self._store, run_id, dossier, key)
+        sealed, stored = await asyncio.to_thread(self._store, lease, dossier, key)
         bundle = KeptBundle(sealed.sha256, len(sealed.data), stored.location, stored.version_id, stored.retention_until)
         await self.desk.mark_stored(run_id, bundle)
 
-    def _store(self, run_id: str, dossier: Dossier, key: SigningKey) -> tuple[Sealed, Stored]:
+    def _store(self, lease: BundleLease, dossier: Dossier, key: SigningKey) -> tuple[Sealed, Stored]:
+        run_id, number, days = lease.run_id, lease.file_number, lease.retain_days
         sealed = build(dossier, key)
         at(Point.ARCHIVE_PUTTING)
-        stored = self.archive.put(file_of(run_id), sealed.data, sealed.sha256)
-        said = attest(sealed, run_id, self.desk.engine.tenant, key)
-        self.archive.put(attestation_of(run_id), said, sha256(said))
+        stored = self.archive.put(file_of(run_id, number), sealed.data, sealed.sha256, days)
+        said = attest(sealed, run_id, self.desk.engine.tenant, key, number)
+        self.archive.put(attestation_of(run_id, number), said, sha256(said), days)
         at(Point.ARCHIVE_PUT)
         return sealed, stored
+
+
+def setback_of(error: Exception) -> Setback:
+    """Return what a failure means: whose name is taken, or whose records make no bundle, is not helped by time."""
+    foreseen = isinstance(error, EvidenceError)
+    return Setback(
+        error=" ".join((str(error) if foreseen else repr(error)).split()),
+        is_final=isinstance(error, ArchiveConflictError | DossierError),
+        is_fault=not foreseen and not is_away(error),
+        in_the_way=error.location if isinstance(error, ArchiveConflictError) else None,
+    )

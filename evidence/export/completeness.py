@@ -100,7 +100,7 @@ def _entries(log: Path, head: TreeHead) -> Iterator[tuple[int, bytes]]:
     for bundle in tiles_between(0, head.size):
         if isinstance(bundle, EntryBundle):
             entries = _bundle(log, bundle)
-            yield from enumerate(entries, grown.end)
+            yield from enumerate(entries, grown.size)
             grown = grown.append(map(hash_leaf, entries)).range
     if grown.head() != head:
         raise BrokenError("", f"the entries in {log} are not those that the checkpoint was signed over")

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from datetime import timedelta
 from typing import Any
 
 from receipts.canonical import CanonicalError, digest, dumps, loads
-from runtime.definitions.durations import format_duration, parse_duration
+from runtime.definitions.durations import format_duration, parse_days, parse_duration
 from runtime.definitions.model import (
     Definition,
     Edge,
@@ -59,7 +60,13 @@ def definition_document(definition: Definition) -> dict[str, Any]:
         ],
         "edges": [asdict(edge) for edge in definition.edges],
         "verbs": {name: _verb_document(verb) for name, verb in definition.verbs.items()},
+        # only where it is given, as with `settles_within` below
+        **({"evidence": {"retain": _retain(definition.retain_days)}} if definition.retain_days else {}),
     }
+
+
+def _retain(days: int) -> str:
+    return format_duration(timedelta(days=days))
 
 
 def _verb_document(verb: Verb) -> dict[str, Any]:
@@ -131,6 +138,7 @@ def _definition(document: Document, data: bytes) -> Definition:
         canonical=data,
         digest=digest(document),
         description=document["description"],
+        retain_days=parse_days(document["evidence"]["retain"]) if "evidence" in document else None,
     )
 
 

@@ -24,6 +24,14 @@ def parse_duration(text: str) -> timedelta:
     return timedelta(seconds=duration.total_seconds())
 
 
+def parse_days(text: str) -> int:
+    """Return the whole days that a duration lasts, or raise ValueError saying what is wrong with it."""
+    duration = parse_duration(text)
+    if duration % timedelta(days=1):
+        raise ValueError(f"'{text}' is not a number of days: write it like P90D or P52W")
+    return duration.days
+
+
 def format_duration(duration: timedelta) -> str:
     """Return the one way in which `duration` is written in a canonical definition."""
     return str(isodate.duration_isoformat(duration))

@@ -115,7 +115,10 @@ class Edge:
 
 @dataclass(frozen=True)
 class Definition:
-    """A runbook made canonical. `canonical` is the RFC 8785 text whose SHA-256 (hex) is `digest`."""
+    """A runbook made canonical. `canonical` is the RFC 8785 text whose SHA-256 (hex) is `digest`.
+
+    `retain_days` is for how many days the evidence of a run is kept, None where the installation's setting says it.
+    """
 
     name: str
     version: int
@@ -128,6 +131,7 @@ class Definition:
     canonical: bytes
     digest: str
     description: str = ""
+    retain_days: int | None = None
 
     def verb_of(self, path: str) -> Verb:
         """Return the verb of the step at `path`."""

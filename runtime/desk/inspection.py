@@ -11,6 +11,7 @@ from runtime.store.database import health
 from runtime.store.database.pool import Conn
 from runtime.store.effects import Held
 from runtime.store.evidence import bundles as stored
+from runtime.store.evidence import holds as stored_holds
 from runtime.store.evidence.bundles import OpenBundle
 from runtime.store.log import checkpoints
 from runtime.store.log.checkpoints import LogStanding, Signed
@@ -29,6 +30,7 @@ __all__ = [
     "run",
     "server",
     "unretained_bundles",
+    "untold_holds",
 ]
 
 
@@ -83,6 +85,11 @@ async def open_bundles(conn: Conn, tenant: str) -> list[OpenBundle]:
 async def unretained_bundles(conn: Conn, tenant: str, limit: int) -> list[dict[str, Any]]:
     """Return run_id and location of bundles that a bucket took without a retention, newest first."""
     return await stored.list_unretained(conn, tenant, limit)
+
+
+async def untold_holds(conn: Conn, tenant: str, limit: int) -> list[dict[str, Any]]:
+    """Return run_id, tries and error of bundles that the archive could not be told to hold, or to release."""
+    return await stored_holds.list_untold(conn, tenant, limit)
 
 
 async def run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:

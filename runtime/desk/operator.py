@@ -14,11 +14,12 @@ from runtime.model.notification import (
     Command,
     DropPayload,
     Notification,
+    RepairPayload,
     RequeuePayload,
     RetryPayload,
 )
 from runtime.store import directory, effects, notifications
-from runtime.store.database.pool import Pool
+from runtime.store.database.pool import Conn, Pool
 from runtime.store.database.signals import announce
 
 PAUSE = 0.1
@@ -32,6 +33,14 @@ class UnknownPersonError(Exception):
 
 class UnknownEffectError(Exception):
     """There is no such effect."""
+
+
+async def person_of(conn: Conn, tenant: str, by: str) -> Actor:
+    """Return a person of the directory as one who acts, or raise UnknownPersonError."""
+    person = await directory.actor(conn, tenant, by)
+    if person is None or person["kind"] != "person":
+        raise UnknownPersonError(f"the directory has no person {by}")
+    return Actor(id=by, kind="person")
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,10 @@ class OperatorDesk:
             run_id, effect_id = await self._run_of(subject), subject
         payload = RetryPayload(run_id=run_id, effect_id=effect_id, reason=reason, version=version)
         return await self._record(by, run_id, payload)
+
+    async def repair(self, by: str, run_id: str, reason: str) -> str:
+        """Ask for the stuck bundle of a run to be tried anew."""
+        return await self._record(by, run_id, RepairPayload(run_id=run_id, reason=reason))
 
     async def requeue(self, by: str, letter_id: str, reason: str) -> str:
         """Ask for a dead letter to be looked at again."""
@@ -85,16 +98,14 @@ class OperatorDesk:
 
     async def _record(self, by: str, subject: str, payload: Command) -> str:
         async with self.pool.connection() as conn:
-            person = await directory.actor(conn, self.tenant, by)
-            if person is None or person["kind"] != "person":
-                raise UnknownPersonError(f"the directory has no person {by}")
+            actor = await person_of(conn, self.tenant, by)
             notification = Notification(
                 notification_id=new_id("ntf"),
                 tenant=self.tenant,
                 dedupe_key=new_id(payload.kind),
                 correlation_key=subject,
                 payload=payload,
-                actor=Actor(id=by, kind="person"),
+                actor=actor,
                 request_id=new_id("req"),
             )
             notification_id = await notifications.record(conn, notification, self.clock())

@@ -19,7 +19,7 @@ from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
 from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
-from runtime.inbox.retries import apply_retry
+from runtime.inbox.retries import apply_repair, apply_retry
 from runtime.model.approval import RefusalCode
 from runtime.model.json_limits import error_text, first_line
 from runtime.model.notification import (
@@ -33,6 +33,7 @@ from runtime.model.notification import (
     Notification,
     PayloadError,
     ProgressPayload,
+    RepairPayload,
     RequeuePayload,
     RetryPayload,
     VotePayload,
@@ -194,5 +195,7 @@ async def _dispatch(matter: Matter) -> Applied:
             return await apply_cancel(matter, payload)
         case RetryPayload() as payload:
             return await apply_retry(matter, payload)
+        case RepairPayload() as payload:
+            return await apply_repair(matter, payload)
         case RequeuePayload() | DropPayload() as payload:
             return await apply_to_letter(matter, payload)

@@ -1,9 +1,10 @@
-"""Has what a run has put off tried now, on somebody's word."""
+"""Has what a run has put off, or its stuck bundle, tried now, on somebody's word."""
 
 from runtime.inbox.matter import Matter
-from runtime.model.notification import Applied, RetryPayload
+from runtime.model.notification import Applied, RepairPayload, RetryPayload
 from runtime.model.states import NotificationStatus
 from runtime.store import effects, steps
+from runtime.store.evidence import bundles
 
 
 async def apply_retry(matter: Matter, payload: RetryPayload) -> Applied:
@@ -22,3 +23,17 @@ async def apply_retry(matter: Matter, payload: RetryPayload) -> Applied:
     tx.leaf("run.retry_requested", facts, actor=matter.notification.actor, effect_id=payload.effect_id)
     tx.conn.on_commit(matter.engine.wakeup.poke)
     return Applied(NotificationStatus.APPLIED, {"run_id": tx.run_id, "effects": woken, "reads": reads})
+
+
+async def apply_repair(matter: Matter, payload: RepairPayload) -> Applied:
+    """Have the run's stuck bundle tried anew; what took its name in the archive stays, and is named."""
+    tx = matter.seen_run(payload.run_id, None)
+    if isinstance(tx, Applied):
+        return tx
+    found = await bundles.try_anew(tx.conn, tx.run_id)
+    if found is None:
+        return Applied(NotificationStatus.STALE, {"reason": f"the bundle of {tx.run_id} is not stuck"})
+    facts = {"reason": (await tx.privacy()).text(payload.reason), **found}
+    tx.leaf("evidence.repaired", facts, actor=matter.notification.actor)
+    tx.conn.on_commit(matter.engine.wakeup.poke)
+    return Applied(NotificationStatus.APPLIED, {"run_id": tx.run_id, **found})

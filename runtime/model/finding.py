@@ -13,6 +13,7 @@ class EvidenceState(StrEnum):
     OPEN = "open"  # the run has not ended
     UNSEALED = "unsealed"  # it has, and its bundle is not begun
     SEALING = "sealing"  # its bundle is begun, and the archive does not have it
+    STUCK = "stuck"  # nor will it, until somebody has acted
     SEALED = "sealed"
 
 

@@ -93,6 +93,15 @@ class EvidenceSealed(Message):
     sha256: str
 
 
+class EvidenceStuck(Message):
+    """The evidence of a finished run cannot be stored, and waits for somebody to act."""
+
+    kind: Literal["evidence_stuck"] = "evidence_stuck"
+    run: RunName
+    run_id: str
+    why: str
+
+
 class Unfulfillable(Message):
     """An approval was asked for that nobody can give."""
 
@@ -125,6 +134,7 @@ Said = Annotated[
     | EffectEnded
     | RunEnded
     | EvidenceSealed
+    | EvidenceStuck
     | Unfulfillable
     | Held
     | Plain,

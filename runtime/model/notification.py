@@ -122,6 +122,14 @@ class RetryPayload(_Payload):
     version: int | None
 
 
+class RepairPayload(_Payload):
+    """Somebody has mended what a stuck bundle is stuck for, and wants it tried anew."""
+
+    kind: Literal["repair"] = "repair"
+    run_id: str
+    reason: str
+
+
 class _LetterPayload(_Payload):
     letter_id: str  # the id of a notification
     reason: str
@@ -140,7 +148,7 @@ class DropPayload(_LetterPayload):
 
 
 Answer = CompletionPayload | ProgressPayload
-Command = CancelPayload | RetryPayload | RequeuePayload | DropPayload
+Command = CancelPayload | RetryPayload | RepairPayload | RequeuePayload | DropPayload
 Payload = VotePayload | Answer | DeadlinePayload | EscalationPayload | Command
 
 _PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discriminator="kind")])

@@ -83,6 +83,14 @@ class NotificationStatus(StrEnum):
     DROPPED = "dropped"
 
 
+class BundleStatus(StrEnum):
+    """Where the evidence of a finished run stands, once its sealing has begun. Stuck, it waits for somebody to act."""
+
+    SEALING = "sealing"
+    STORED = "stored"
+    STUCK = "stuck"
+
+
 Table = Mapping[StrEnum, frozenset[StrEnum]]
 
 
@@ -161,6 +169,12 @@ NOTIFICATION: Table = {
     **_ends(_N.APPLIED, _N.DUPLICATE, _N.STALE, _N.REFUSED, _N.DROPPED),
 }
 
+BUNDLE: Table = {
+    BundleStatus.SEALING: frozenset({BundleStatus.STORED, BundleStatus.STUCK}),
+    BundleStatus.STUCK: frozenset({BundleStatus.SEALING}),
+    **_ends(BundleStatus.STORED),
+}
+
 MACHINES: Mapping[str, Table] = {
     "run": RUN,
     "step": STEP,
@@ -168,6 +182,7 @@ MACHINES: Mapping[str, Table] = {
     "approval": APPROVAL,
     "wait": WAIT,
     "notification": NOTIFICATION,
+    "bundle": BUNDLE,
 }
 
 

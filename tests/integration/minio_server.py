@@ -1,4 +1,4 @@
-"""A real MinIO for tests: found, started on a free loopback port, and stopped."""
+"""A real MinIO for tests: found, started on a free loopback port, and stopped; or another S3 that is named."""
 
 import os
 import shutil
@@ -26,19 +26,22 @@ ROOT_USER = {"MINIO_ROOT_USER": USER, "MINIO_ROOT_PASSWORD": PASSWORD}
 
 @dataclass(frozen=True)
 class MinioServer:
-    """Where it listens."""
+    """Where it, or another S3, listens, and whom it lets in."""
 
     endpoint: str
     authority: Path | None = None
+    user: str = USER
+    password: str = PASSWORD
+    region: str = "us-east-1"
 
-    def client(self, password: str = PASSWORD, attempts: int = 5) -> "S3Client":
+    def client(self, password: str | None = None, attempts: int = 5) -> "S3Client":
         """Return a client of it."""
         return boto3.client(
             "s3",
             endpoint_url=self.endpoint,
-            region_name="us-east-1",
-            aws_access_key_id=USER,
-            aws_secret_access_key=password,
+            region_name=self.region,
+            aws_access_key_id=self.user,
+            aws_secret_access_key=password or self.password,
             verify=str(self.authority) if self.authority else None,
             config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": attempts, "mode": "standard"}),
         )
@@ -55,6 +58,18 @@ def find_minio() -> str:
     if not program:
         raise FileNotFoundError("minio is missing: `make test` sets it up")
     return str(program)
+
+
+@contextmanager
+def s3_server(folder: Path) -> Iterator[MinioServer]:
+    """Give the S3 that COUNTERSIGN_TEST_S3_ENDPOINT, _ACCESS_KEY, _SECRET_KEY and _REGION name, else run MinIO."""
+    names = ("ENDPOINT", "ACCESS_KEY", "SECRET_KEY", "REGION")
+    endpoint, user, password, region = (os.environ.get(f"COUNTERSIGN_TEST_S3_{name}", "") for name in names)
+    if endpoint:
+        yield MinioServer(endpoint, None, user, password, region or "us-east-1")
+        return
+    with minio_server(folder) as server:
+        yield server
 
 
 @contextmanager

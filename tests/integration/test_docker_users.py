@@ -164,5 +164,7 @@ def test_the_workers_user_adds_and_reads_evidence_and_deletes_none(minio: MinioS
         client.delete_object(Bucket="kept", Key="evidence/run_1.zip")
     with pytest.raises(ClientError, match="AccessDenied"):
         client.delete_object(Bucket="kept", Key="evidence/run_1.zip", VersionId=stored.version_id)
+    for on in (True, False):
+        archive.set_hold(stored.location, on=on)
     with pytest.raises(ClientError, match="AccessDenied"):
         client.delete_bucket(Bucket="kept")

@@ -48,6 +48,7 @@ FACTS = {
     "audit log",
     "evidence sealed",
     "evidence retention",
+    "legal holds",
     "signing key",
 }
 

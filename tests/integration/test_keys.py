@@ -14,7 +14,7 @@ from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
 from receipts.register import RegisterError
 from receipts.signing import KeyFileError, load_public, public_path
-from runtime.desk.evidence import EvidenceDesk
+from runtime.desk.evidence import BundleLease, EvidenceDesk
 from tests.bench import TENANT, Bench
 from tests.sealing import sealer_of
 
@@ -82,7 +82,8 @@ async def test_a_bundle_that_was_uploaded_before_a_rotation_is_no_conflict_after
     (row,) = await office.rows()
     key = office.ring.keys().current
     dossier = await office.sealer.dossier(row["run_id"])
-    await asyncio.to_thread(office.sealer._store, row["run_id"], dossier, key)
+    lease = BundleLease(row["run_id"], row["key_id"], tries=1, faults=0, retain_days=None, file_number=1)
+    await asyncio.to_thread(office.sealer._store, lease, dossier, key)
     await office.rotate()
     assert await office.sealer() == 1
     assert (await office.rows())[0]["stored_at"]

@@ -33,6 +33,8 @@ RECORDS = {
         "effects",
         "notifications",
         "evidence_bundles",
+        "evidence_held",
+        "evidence_holds",
         "tenants",
         "directories",
         "signing_keys",
@@ -49,6 +51,8 @@ WRITTEN_ONCE = [
     ("approvals", "requested_at = now()"),
     ("approvals", "expires_at = now()"),
     ("evidence_bundles", "sealed_seq = 0"),
+    ("evidence_bundles", "retain_days = 1"),
+    ("evidence_holds", "reason = 'x'"),
     ("runs", "requested_by = 'x'"),
     ("runs", "definition_name = 'x'"),
     ("runs", "created_at = now()"),
@@ -66,6 +70,9 @@ SET_ONCE = [
     ("approvals", "consumed_at = now()"),
     ("evidence_bundles", "sha256 = repeat('0', 64)"),
     ("evidence_bundles", "location = 'elsewhere'"),
+    ("evidence_bundles", "status = 'sealing'"),
+    ("evidence_bundles", "file_number = 2"),
+    ("evidence_holds", "lifted_by = 'x'"),
     ("runs", "finished_at = now()"),
     ("runs", "trigger_digest = 'x'"),
     ("waits", "resolved_at = now()"),
@@ -116,9 +123,15 @@ async def _a_finished_run(bench: Bench) -> None:
     await bench.settle()
     assert (await bench.rows("SELECT status FROM runs"))[0]["status"] == "succeeded"
     await bench.rows(
-        "INSERT INTO evidence_bundles (run_id, sealed_seq, created_at, next_try_at, stored_at, sha256, location)"
-        " SELECT run_id, 1, now(), now(), now(), repeat('a', 64), 'here' FROM runs RETURNING 1"
+        "INSERT INTO evidence_bundles"
+        " (run_id, sealed_seq, created_at, next_try_at, stored_at, status, sha256, location)"
+        " SELECT run_id, 1, now(), now(), now(), 'stored', repeat('a', 64), 'here' FROM runs RETURNING 1"
     )
+    await bench.rows(
+        "INSERT INTO evidence_holds SELECT 'hold_1', tenant, 'run', run_id, 'why', 'omar', now(), 'over', 'omar', now()"
+        " FROM runs RETURNING 1"
+    )
+    await bench.rows("INSERT INTO evidence_held (run_id, next_try_at) SELECT run_id, now() FROM runs RETURNING 1")
 
 
 @pytest.mark.parametrize("table", sorted(RECORDS))

@@ -1,8 +1,6 @@
 """Sealing that does not succeed at once: tried again soon and ever more slowly, never dropped, and seen by people."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -10,82 +8,29 @@ from typing import Any
 
 import pytest
 
-from countersign.checks.evidence import describe, evidence
+from countersign.checks.evidence import evidence
 from countersign.config.settings import Settings
-from evidence.archive.local import LocalArchive
 from evidence.archive.retention import Retention
 from evidence.archive.s3 import S3Archive
+from evidence.bundle.attestation import attestation_of
 from evidence.bundle.build import build
-from evidence.bundle.sealer import Sealer
 from evidence.verify.verify import verify
-from receipts.signing import SigningKey, load_or_create, public_path
+from receipts.signing import public_path
 from runtime.clock import utc_now
 from runtime.desk.evidence import PAUSES, BundleLease, EvidenceDesk
-from runtime.desk.inspection import open_bundles
 from runtime.desk.operator import OperatorDesk
 from runtime.handlers import Call, JsonObject, OutcomeUnknownError, RefusedError, TransientError
 from runtime.inbox import inbox
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
-from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server
+from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server, s3_server
 from tests.integration.program_stage import command, environment
-from tests.sealing import sealer_of
-
-FILE = {"company": "ACME", "text": "report"}
-NOTE = {"incident": "I1", "text": "a", "api_token": "t"}
-
-
-@dataclass
-class Office:
-    """A bench, a folder for evidence that can be put out of use, and the key."""
-
-    bench: Bench
-    folder: Path
-    key: SigningKey
-    settings: Settings
-
-    @property
-    def sealer(self) -> Sealer:
-        return sealer_of(self.bench.engine, LocalArchive(self.folder), self.settings.key_path)
-
-    @contextmanager
-    def away(self) -> Iterator[None]:
-        """Have a file where the archive's folder should be."""
-        self.folder.write_text("in the way")
-        yield
-        self.folder.unlink()
-
-    async def row(self, run_id: str) -> dict[str, Any]:
-        query = "SELECT *, next_try_at - clock_timestamp() AS pause FROM evidence_bundles WHERE run_id = %s"
-        return (await self.bench.rows(query, run_id))[0]
-
-    async def due(self) -> None:
-        """Let the pause be over."""
-        await self.bench.rows("UPDATE evidence_bundles SET next_try_at = clock_timestamp() RETURNING 1")
-
-    async def is_well(self) -> dict[str, bool]:
-        """Return what the doctor says of evidence."""
-        return {fact.name: fact.ok for fact in await evidence(self.settings, utc_now)}
-
-    async def listed(self) -> dict[str, str]:
-        """Return what is said of each run whose bundle is not stored."""
-        async with self.bench.engine.pool.connection() as conn:
-            waiting = await open_bundles(conn, TENANT)
-        return {bundle.run_id: describe(bundle) for bundle in waiting}
+from tests.integration.sealing_stage import FILE, NOTE, Office, noted, open_office
 
 
 @pytest.fixture
 def office(bench: Bench, tmp_path: Path, dsn: str) -> Office:
-    path = tmp_path / "keys" / "evidence.pem"
-    settings = Settings(database_url=dsn, home=tmp_path, tenant=TENANT)
-    return Office(bench, tmp_path / "evidence", load_or_create(path), settings)
-
-
-async def noted(bench: Bench) -> str:
-    """Return a run that has ended."""
-    run_id = (await bench.start("bench.note", NOTE)).run_id
-    await bench.settle()
-    return run_id
+    return open_office(bench, tmp_path, dsn)
 
 
 async def test_failed_seal_is_tried_again_after_a_second_then_ever_more_slowly_and_is_never_dropped(
@@ -206,7 +151,11 @@ async def test_what_is_not_sealed_or_not_stored_is_listed_with_its_reason_and_fo
     office: Office, targets: Targets
 ) -> None:
     bench = office.bench
-    assert await office.is_well() == {"evidence sealed": True, "evidence retention": True}
+    assert await office.is_well() == {
+        "evidence sealed": True,
+        "evidence retention": True,
+        "legal holds": True,
+    }
     targets.file.answers = [OutcomeUnknownError("reset")]
     doubtful = (await bench.start("bench.file", FILE)).run_id
     await bench.settle()
@@ -243,21 +192,6 @@ async def test_what_is_not_sealed_or_not_stored_is_listed_with_its_reason_and_fo
     assert said[said.index(f"{ended}  succeeded, sealed") + 3] == f"  sha256 {(await office.row(ended))['sha256']}"
 
 
-async def test_bundle_that_can_never_be_stored_is_shown_as_failing_with_its_last_error(office: Office) -> None:
-    run_id = await noted(office.bench)
-    office.folder.mkdir()
-    (office.folder / f"{run_id}.zip").write_bytes(b"another history")
-    for _ in range(3):
-        assert await office.sealer() == 0
-        await office.due()
-    await office.bench.meddle("UPDATE evidence_bundles SET created_at = created_at - interval '1 hour'")
-    assert (await office.listed())[run_id].startswith("failing: 3 tries, again at")
-    [fact, _] = await evidence(office.settings, utc_now)
-    assert (fact.ok, fact.remedy != "") == (False, True)
-    assert fact.detail.startswith(f"1 overdue: {run_id} (failing: 3 tries")
-    assert "already holds something else" in fact.detail
-
-
 async def test_doctor_lists_what_a_bucket_has_without_retention_until_it_has_one(
     office: Office, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -267,14 +201,32 @@ async def test_doctor_lists_what_a_bucket_has_without_retention_until_it_has_one
         settings = _with_bucket(office.settings, server, bucket)
         careless = S3Archive(server.client(), bucket, "evidence/", None, utc_now)
         assert await replace(office.sealer, archive=careless)() == 1
-        [_, fact] = await evidence(settings, utc_now)
+        [_, fact, _] = await evidence(settings, utc_now)
         assert (fact.ok, fact.detail) == (False, f"1 stored in a bucket without retention: {run_id}")
         sealed = await office.row(run_id)
         careful = S3Archive(server.client(), bucket, "evidence/", Retention("GOVERNANCE", 1), utc_now)
         data = careful.get(sealed["location"])
         careful.put(f"{run_id}.zip", data, sealed["sha256"])
-        [_, fact] = await evidence(settings, utc_now)
+        [_, fact, _] = await evidence(settings, utc_now)
         assert fact.ok
+
+
+async def test_definition_says_for_how_long_its_evidence_is_kept_in_the_row_and_in_the_bucket(
+    office: Office, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    kept, other = await noted(office.bench, "1", "bench.kept"), await noted(office.bench, "2")
+    with s3_server(tmp_path_factory.mktemp("s3")) as server:
+        bucket = server.make_bucket(f"kept-{office.key.public.key_id[:8]}")
+        archive = S3Archive(server.client(), bucket, "evidence/", Retention("GOVERNANCE", 7), utc_now)
+        sealer = replace(office.sealer, archive=archive)
+        assert [await sealer(), await sealer()] == [1, 1]
+        for run_id, days, wanted in ((kept, 3, 3), (other, 7, None)):
+            row = await office.row(run_id)
+            beside = archive.head(archive.locate(attestation_of(run_id)))
+            assert row["retain_days"] == wanted
+            for until in (row["retention_until"], beside.retention_until):
+                assert until
+                assert timedelta(days=days - 0.1) < until - utc_now() <= timedelta(days=days)
 
 
 def _with_bucket(settings: Settings, server: MinioServer, bucket: str) -> Settings:

@@ -25,6 +25,7 @@ from runtime.clock import utc_now
 from runtime.desk.operator import OperatorDesk
 from runtime.inbox import inbox
 from sandbox.client import SandboxUser
+from tests.integration.minio_server import PASSWORD, USER, minio_server
 from tests.integration.program_stage import (
     CASE,
     SECRETS,
@@ -125,6 +126,21 @@ async def test_a_start_is_refused_with_one_sentence(
     assert "pw-canary" not in said
 
 
+async def test_a_start_is_refused_where_evidence_has_to_be_locked_and_its_bucket_is_not(
+    dsn: str, opa: OpaChild, tmp_path: Path
+) -> None:
+    with minio_server(tmp_path) as minio:
+        minio.make_bucket("plain", locked=False)
+        s3 = {"s3_endpoint": minio.endpoint, "s3_access_key": USER, "s3_secret_key": PASSWORD, "s3_bucket": "plain"}
+        said = await refused(settings_of(dsn, opa.url, tmp_path, port=0, **s3))
+        assert said.startswith("countersign: the bucket plain has no Object Lock: whatever is in it can be deleted; ")
+        assert said.endswith("or set COUNTERSIGN_REQUIRE_LOCK=false\n")
+        settings = settings_of(dsn, opa.url, tmp_path, port=0, require_lock=False, **s3)
+        async with serving(settings, "worker") as (running, _):
+            running.process.terminate()
+            assert await running.ended() == 0
+
+
 async def test_a_start_without_a_part_names_its_setting(settings: Settings) -> None:
     env = {name: value for name, value in environment(settings).items() if name != "COUNTERSIGN_OPA_URL"}
     async with program("serve", env=env) as running:
@@ -213,10 +229,13 @@ async def a_canceled_run(settings: Settings) -> None:
 
 
 async def test_a_signal_ends_a_process_whose_archive_hangs(dsn: str, opa: OpaChild, tmp_path: Path) -> None:
-    asked = asyncio.Event()
+    asked, requests = asyncio.Event(), 0
 
     async def hangs(_: web.Request) -> web.Response:
-        asked.set()
+        nonlocal requests
+        requests += 1
+        if requests > 1:  # the first is the start's, which does not wait for long
+            asked.set()
         await asyncio.Event().wait()
         raise AssertionError
 

@@ -12,6 +12,7 @@ from runtime.model.messages import (
     DirectMessage,
     EffectEnded,
     EvidenceSealed,
+    EvidenceStuck,
     Held,
     Note,
     Plain,
@@ -75,6 +76,13 @@ SAID: list[tuple[Said, str]] = [
     (
         EvidenceSealed(run=RUN, status=RunStatus.FAILED_TERMINAL, sha256="ab" * 32),
         f"Corporate onboarding (case-7) has ended without success. Evidence sealed. SHA-256: {'ab' * 32}",
+    ),
+    (
+        EvidenceStuck(run=RUN, run_id="run_7", why="its name is taken"),
+        (
+            "The evidence of Corporate onboarding (case-7) cannot be stored: its name is taken."
+            " When that is mended: countersign evidence repair run_7"
+        ),
     ),
     (
         Unfulfillable(run=RUN, step="filing", why="nobody is in seniors"),

@@ -184,6 +184,15 @@ def test_the_rules_for_answers_stand_in_it_only_where_they_differ() -> None:
         from_canonical(dumps(document))
 
 
+def test_how_long_evidence_is_kept_stands_in_it_only_where_it_is_said() -> None:
+    assert "evidence" not in loads(load(minimal()).canonical), (
+        "what was made before there was such a key keeps its digest"
+    )
+    definition = load({**minimal(), "evidence": {"retain": "P52W"}})
+    assert loads(definition.canonical)["evidence"] == {"retain": "P364D"}
+    assert from_canonical(definition.canonical).retain_days == 364
+
+
 @given(st.data())
 def test_changed_bytes_are_refused_or_are_another_definition(data: st.DataObject) -> None:
     good = load(minimal()).canonical

@@ -177,3 +177,16 @@ def test_explanation_shows_every_setting_and_no_secret(monkeypatch: pytest.Monke
     assert rows["COUNTERSIGN_OPA_URL"] == "http://opa:8181"
     assert "gleif_url: https://gleif.test/v1" in rows["COUNTERSIGN_PACK"]
     assert all(meaning for _, _, _, meaning in explain(settings))
+
+
+def test_lock_is_required_of_a_bucket_and_not_of_a_folder_unless_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not read_settings().wants_lock
+    given(monkeypatch, S3_BUCKET="evidence")
+    assert read_settings().wants_lock
+    given(monkeypatch, REQUIRE_LOCK="false")
+    assert not read_settings().wants_lock
+
+
+def test_lock_cannot_be_required_of_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = refusal(monkeypatch, REQUIRE_LOCK="true")
+    assert said == "COUNTERSIGN_REQUIRE_LOCK: a local folder locks nothing, and there is no COUNTERSIGN_S3_BUCKET"

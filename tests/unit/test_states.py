@@ -29,6 +29,7 @@ TABLES = {
     "approval": "approvals",
     "wait": "waits",
     "notification": "notifications",
+    "bundle": "evidence_bundles",
 }
 
 

@@ -12,6 +12,7 @@ from runtime.definitions.checks.params import check_params, redacted_literals
 from runtime.definitions.checks.schema_faults import definition_faults, object_faults
 from runtime.definitions.checks.schemas import Schema, bundle, normalise
 from runtime.definitions.checks.scope import Scope, steps_in, steps_in_condition
+from runtime.definitions.durations import parse_days
 from runtime.definitions.model import Definition, Edge, StepDefinition, Verb
 from runtime.definitions.problems import Problem, hint
 from runtime.definitions.sources.shapes import RunbookFile, StepShape, shape
@@ -58,6 +59,7 @@ def _build(declared: RunbookFile, verbs: Verbs) -> tuple[Definition | None, list
     results = {step.id: verb.output_schema if (verb := known[step.verb]) else None for step in declared.steps}
     scope = Scope({"trigger": trigger, "run": RUN}, results)
     findings += _duplicate_steps(declared)
+    findings += _retain_findings(declared)
     for index, step in enumerate(declared.steps):
         findings += ((("steps", index, *path), code, message) for path, code, message in _step(step, verbs, scope))
     edges = _edges(declared)
@@ -88,6 +90,17 @@ def _duplicate_steps(declared: RunbookFile) -> Iterator[Finding]:
     for index, step in enumerate(declared.steps):
         if first.setdefault(step.id, index) != index:
             yield ("steps", index, "id"), "duplicate", f"the step '{step.id}' stands twice"
+
+
+def _retain_findings(declared: RunbookFile) -> Iterator[Finding]:
+    try:
+        _retain_days(declared)
+    except ValueError as error:
+        yield ("evidence", "retain"), "duration", str(error)
+
+
+def _retain_days(declared: RunbookFile) -> int | None:
+    return parse_days(declared.evidence.retain) if declared.evidence else None
 
 
 def _step(step: StepShape, verbs: Verbs, scope: Scope) -> Iterator[Finding]:
@@ -142,5 +155,6 @@ def _definition(
         canonical=b"",
         digest="",
         description=declared.description,
+        retain_days=_retain_days(declared),
     )
     return from_canonical(dumps(definition_document(draft)))

@@ -115,6 +115,12 @@ class StepShape(Shape):
     when: Text | None = None
 
 
+class EvidenceShape(Shape):
+    """``evidence`` of a runbook."""
+
+    retain: str
+
+
 class RunbookFile(Shape):
     """A file that holds one runbook."""
 
@@ -124,6 +130,7 @@ class RunbookFile(Shape):
     description: str = ""
     trigger: TriggerShape
     steps: list[StepShape] = Field(min_length=1)
+    evidence: EvidenceShape | None = None
     definitions: dict[str, Any] = {}
 
 
@@ -138,6 +145,7 @@ _PLACES: Mapping[str, type[Shape]] = {
     "a runbook": RunbookFile,
     "trigger": TriggerShape,
     "a step": StepShape,
+    "evidence": EvidenceShape,
 }
 _EXPECTED = {
     "bool": "true or false",

@@ -21,14 +21,18 @@ _SETTLED = [status for status in EffectStatus if is_final(EFFECT, status)]
 
 @dataclass(frozen=True)
 class BundleLease:
-    """A bundle that this process builds and stores; `tries` counts from 1 and includes this one.
+    """A bundle that this process builds and stores; `tries` counts from 1 and includes this one, `faults` does not.
 
-    `key_id` is the key that signs it, None where it was begun before there was a register.
+    `key_id` is the key that signs it, None where it was begun before there was a register. `retain_days` is for how
+    long its definition wants it kept, None where that says nothing. `file_number` is part of its name from 2 on.
     """
 
     run_id: str
     key_id: str | None
     tries: int
+    faults: int
+    retain_days: int | None
+    file_number: int
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class OpenBundle:
     definition_name: str
     status: str
     is_begun: bool
+    is_stuck: bool
     open_for: timedelta
     tries: int
     next_try_at: datetime | None
@@ -52,10 +57,10 @@ class OpenBundle:
     @property
     def is_overdue(self) -> bool:
         """Return whether somebody has to look at it."""
-        return self.open_for > (OVERDUE_EFFECT if self.waits_for else OVERDUE)
+        return self.is_stuck or self.open_for > (OVERDUE_EFFECT if self.waits_for else OVERDUE)
 
 
-async def next_over(conn: Conn, tenant: str) -> list[str]:
+async def next_over(conn: Conn, tenant: str, but: Sequence[str]) -> list[str]:
     """Return finished runs that nothing was begun for and whose steps' effects have settled, locked in the transaction.
 
     Messages that the chat has not taken hold up nothing; what becomes of them is about the chain after the seal.
@@ -64,32 +69,43 @@ async def next_over(conn: Conn, tenant: str) -> list[str]:
         await conn.execute(
             """
             SELECT run_id FROM runs r
-             WHERE tenant = %(tenant)s AND finished_at IS NOT NULL AND NOT sealed
+             WHERE tenant = %(tenant)s AND finished_at IS NOT NULL AND NOT sealed AND run_id <> ALL(%(but)s)
                AND NOT EXISTS (SELECT 1 FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
                                 AND e.status <> ALL(%(settled)s))
              ORDER BY finished_at LIMIT 10 FOR UPDATE SKIP LOCKED
             """,
-            {"settled": _SETTLED, "tenant": tenant},
+            {"settled": _SETTLED, "tenant": tenant, "but": list(but)},
         )
     ).fetchall()
     return [row["run_id"] for row in rows]
 
 
-async def open_bundles(conn: Conn, run_ids: Sequence[str], key_id: str) -> None:
-    """Begin the bundles of these runs: their chains as they end now are what is sealed, with this key."""
+async def lock_over(conn: Conn, run_id: str) -> list[str]:
+    """Return the run, locked in the transaction; nothing where others hold it, or have begun its bundle."""
+    query = "SELECT run_id FROM runs WHERE run_id = %s AND NOT sealed FOR UPDATE SKIP LOCKED"
+    return [row["run_id"] for row in await (await conn.execute(query, (run_id,))).fetchall()]
+
+
+async def open_bundles(conn: Conn, retained: Mapping[str, int | None], key_id: str) -> None:
+    """Begin the bundles of these runs: their chains as they end now are what is sealed, with this key.
+
+    `retained` has the run ids, and for how many days the definition of each wants its evidence kept.
+    """
     await conn.execute(
         """
-        WITH begun AS (
-            UPDATE runs SET sealed = true WHERE run_id = ANY(%s) RETURNING run_id, audit_seq
+        WITH wanted AS (SELECT * FROM unnest(%s::text[], %s::int[]) AS w (run_id, retain_days)),
+        begun AS (
+            UPDATE runs SET sealed = true FROM wanted WHERE runs.run_id = wanted.run_id
+            RETURNING runs.run_id, audit_seq, retain_days
         )
-        INSERT INTO evidence_bundles (run_id, key_id, sealed_seq, sealed_cards, created_at, next_try_at)
-        SELECT run_id, %s, audit_seq,
+        INSERT INTO evidence_bundles (run_id, key_id, retain_days, sealed_seq, sealed_cards, created_at, next_try_at)
+        SELECT run_id, %s, retain_days, audit_seq,
                coalesce((SELECT json_object_agg(approval_id, json_array_length(cards))
                            FROM approvals a WHERE a.run_id = begun.run_id), '{}'),
                clock_timestamp(), clock_timestamp()
           FROM begun
         """,
-        (list(run_ids), key_id),
+        (list(retained), list(retained.values()), key_id),
     )
 
 
@@ -103,10 +119,10 @@ async def lease_bundle(conn: Conn, tenant: str, lasts: timedelta, key_ids: Seque
             """
             UPDATE evidence_bundles SET next_try_at = clock_timestamp() + %s, tries = tries + 1
              WHERE run_id = (SELECT b.run_id FROM evidence_bundles b JOIN runs r USING (run_id)
-                              WHERE r.tenant = %s AND b.stored_at IS NULL AND b.next_try_at <= clock_timestamp()
+                              WHERE r.tenant = %s AND b.status = 'sealing' AND b.next_try_at <= clock_timestamp()
                                 AND (b.key_id IS NULL OR b.key_id = ANY(%s))
                               ORDER BY b.next_try_at LIMIT 1 FOR UPDATE OF b SKIP LOCKED)
-            RETURNING run_id, key_id, tries
+            RETURNING run_id, key_id, tries, faults, retain_days, file_number
             """,
             (lasts, tenant, list(key_ids)),
         )
@@ -136,24 +152,74 @@ async def fix_log_size(conn: Conn, run_id: str, size: int) -> int:
     return int(row["log_size"])
 
 
-async def mark_failed(conn: Conn, run_id: str, error: str, pause: timedelta) -> None:
-    """Keep why a try failed, and let the next one come after a pause."""
+async def mark_failed(conn: Conn, run_id: str, error: str, pause: timedelta, faults: int) -> None:
+    """Keep why a try failed, and let the next one come after a pause. `faults` are those of our own so far."""
     await conn.execute(
-        "UPDATE evidence_bundles SET error = %s, next_try_at = clock_timestamp() + %s"
-        " WHERE run_id = %s AND stored_at IS NULL",
-        (error, pause, run_id),
+        "UPDATE evidence_bundles SET error = %s, next_try_at = clock_timestamp() + %s, faults = %s"
+        " WHERE run_id = %s AND status = 'sealing'",
+        (error, pause, faults, run_id),
     )
+
+
+async def mark_stuck(conn: Conn, run_id: str, error: str, faults: int, in_the_way: str | None) -> bool:
+    """Let nobody try it again, unless somebody has ended it meanwhile; `in_the_way` is where its name is taken."""
+    done = await conn.execute(
+        "UPDATE evidence_bundles SET status = 'stuck', error = %s, faults = %s, in_the_way = %s"
+        " WHERE run_id = %s AND status = 'sealing'",
+        (error, faults, in_the_way, run_id),
+    )
+    return done.rowcount == 1
+
+
+async def try_anew(conn: Conn, run_id: str) -> dict[str, Any] | None:
+    """Have a stuck bundle tried again, under the next name where its own is taken; return {file_number, in_the_way}.
+
+    None where it is not stuck.
+    """
+    return await (
+        await conn.execute(
+            """
+            UPDATE evidence_bundles
+               SET status = 'sealing', tries = 0, faults = 0, next_try_at = clock_timestamp(),
+                   file_number = file_number + (in_the_way IS NOT NULL)::int
+             WHERE run_id = %s AND status = 'stuck' RETURNING file_number, in_the_way
+            """,
+            (run_id,),
+        )
+    ).fetchone()
 
 
 async def mark_stored(conn: Conn, run_id: str, facts: Mapping[str, Any]) -> bool:
     """Keep where the bundle is, once: facts sha256, size, location, version_id, retention_until."""
     done = await conn.execute(
-        "UPDATE evidence_bundles SET sha256 = %(sha256)s, size = %(size)s, location = %(location)s,"
+        "UPDATE evidence_bundles SET status = 'stored', sha256 = %(sha256)s, size = %(size)s, location = %(location)s,"
         " version_id = %(version_id)s, retention_until = %(retention_until)s, stored_at = clock_timestamp(), error = ''"
-        " WHERE run_id = %(run_id)s AND stored_at IS NULL",
+        " WHERE run_id = %(run_id)s AND status = 'sealing'",
         {**facts, "run_id": run_id},
     )
     return done.rowcount == 1
+
+
+@dataclass(frozen=True)
+class StoredBundle:
+    """A bundle in the archive: where, under which number of its name, and the SHA-256 of its bytes."""
+
+    run_id: str
+    location: str
+    file_number: int
+    sha256: str
+
+
+async def find_stored(conn: Conn, tenant: str, run_id: str) -> StoredBundle | None:
+    """Return the stored bundle of a run of the tenant, or None."""
+    row = await (
+        await conn.execute(
+            "SELECT b.run_id, b.location, b.file_number, b.sha256 FROM evidence_bundles b JOIN runs r USING (run_id)"
+            " WHERE r.tenant = %s AND r.run_id = %s AND b.status = 'stored'",
+            (tenant, run_id),
+        )
+    ).fetchone()
+    return StoredBundle(**row) if row else None
 
 
 async def list_open(conn: Conn, tenant: str) -> list[OpenBundle]:
@@ -162,6 +228,7 @@ async def list_open(conn: Conn, tenant: str) -> list[OpenBundle]:
         await conn.execute(
             """
             SELECT r.run_id, r.definition_name, r.status, b.run_id IS NOT NULL AS is_begun,
+                   coalesce(b.status = 'stuck', false) AS is_stuck,
                    clock_timestamp() - coalesce(b.created_at, r.finished_at) AS open_for,
                    coalesce(b.tries, 0) AS tries, b.next_try_at, coalesce(b.error, '') AS error,
                    ARRAY(SELECT e.step || ' is ' || e.status FROM effects e

@@ -12,7 +12,8 @@ _SETTLED = [status for status in EffectStatus if is_final(EFFECT, status)]
 
 _STATE = f"""
     CASE WHEN r.finished_at IS NULL THEN '{EvidenceState.OPEN}' WHEN b.run_id IS NULL THEN '{EvidenceState.UNSEALED}'
-         WHEN b.stored_at IS NULL THEN '{EvidenceState.SEALING}' ELSE '{EvidenceState.SEALED}' END
+         WHEN b.stored_at IS NOT NULL THEN '{EvidenceState.SEALED}'
+         WHEN b.status = 'stuck' THEN '{EvidenceState.STUCK}' ELSE '{EvidenceState.SEALING}' END
 """
 _FOUND = f"""
     SELECT r.run_id, r.trigger_ref AS reference, r.trigger_type, r.definition_name AS definition, r.definition_version,

@@ -9,6 +9,7 @@ from runtime.store.tables.breakers import breakers
 from runtime.store.tables.definitions import definitions, tenant_leaves, tenants
 from runtime.store.tables.directory import actors, directories, slack_accounts
 from runtime.store.tables.effects import effects
+from runtime.store.tables.holds import evidence_held, evidence_holds
 from runtime.store.tables.inbox import notifications, waits
 from runtime.store.tables.log import log_checkpoints, log_entries, log_heads, log_leases, log_pending, log_tiles
 from runtime.store.tables.records import (
@@ -32,6 +33,8 @@ __all__ = [
     "directories",
     "effects",
     "evidence_bundles",
+    "evidence_held",
+    "evidence_holds",
     "log_checkpoints",
     "log_entries",
     "log_heads",

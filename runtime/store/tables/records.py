@@ -7,6 +7,7 @@ from sqlalchemy import (
     Column,
     ForeignKey,
     ForeignKeyConstraint,
+    Integer,
     LargeBinary,
     PrimaryKeyConstraint,
     String,
@@ -16,7 +17,8 @@ from sqlalchemy import (
     text,
 )
 
-from runtime.store.tables.base import document, metadata, moment, number, partial, run_id, words
+from runtime.model.states import BundleStatus
+from runtime.store.tables.base import document, metadata, moment, number, one_of, partial, run_id, words
 
 policy_texts = Table(
     "policy_texts", metadata, words("digest", primary_key=True), document("files"), moment("first_seen")
@@ -92,6 +94,7 @@ evidence_bundles = Table(
     "evidence_bundles",
     metadata,
     Column("run_id", Text, ForeignKey("runs.run_id"), primary_key=True),
+    words("status", server_default="sealing"),
     number("sealed_seq"),  # the last leaf inside; what comes later is about the bundle itself
     Column("sha256", String(64), nullable=True),
     Column("size", BigInteger, nullable=True),
@@ -103,12 +106,20 @@ evidence_bundles = Table(
     moment("stored_at", nullable=True),
     words("key_id", nullable=True),  # of the key that seals it; None where it was begun before there was a register
     Column("log_size", BigInteger, nullable=True),  # of the log whose checkpoint proves its leaves, once that is signed
+    Column("retain_days", Integer, nullable=True),  # as the definition wants it; None for what the archive gives
+    number("file_number", 1),  # from the second on, part of its name in the archive
     number("tries", 0),  # to build and store it
+    number("faults", 0),  # of our own, among the tries
     words("error", server_default=""),  # of the last try
+    words("in_the_way", nullable=True),  # where the archive has what took its name, if that is why it is stuck
     # how many cards each approval had when the sealing began
     Column("sealed_cards", JSON, nullable=False, server_default=text("'{}'")),
-    CheckConstraint("(stored_at IS NULL) = (sha256 IS NULL)", name="stored"),
-    partial("ix_evidence_bundles_open", "next_try_at", where="stored_at IS NULL"),
+    one_of("status", BundleStatus),
+    CheckConstraint(
+        "(status = 'stored') = (stored_at IS NOT NULL) AND (stored_at IS NULL) = (sha256 IS NULL)", name="stored"
+    ),
+    CheckConstraint("retain_days >= 1", name="retain_days"),
+    partial("ix_evidence_bundles_open", "next_try_at", where="status = 'sealing'"),
 )
 
 

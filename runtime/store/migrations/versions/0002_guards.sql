@@ -66,8 +66,19 @@ CREATE TRIGGER write_once BEFORE UPDATE OF
     notification_id, tenant, kind, dedupe_key, correlation_key, actor, request_id, received_at
     ON notifications FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
-CREATE TRIGGER write_once BEFORE UPDATE OF run_id, sealed_seq, sealed_cards, key_id, created_at
+CREATE TRIGGER write_once BEFORE UPDATE OF run_id, sealed_seq, sealed_cards, key_id, retain_days, created_at
     ON evidence_bundles FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+
+-- a hold stays on record when it is lifted, and is lifted once
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON evidence_holds FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER no_delete BEFORE DELETE ON evidence_holds FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER write_once BEFORE UPDATE OF hold_id, tenant, kind, subject, reason, set_by, set_at
+    ON evidence_holds FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER set_once BEFORE UPDATE OF lifted_reason, lifted_by, lifted_at
+    ON evidence_holds FOR EACH ROW WHEN (OLD.lifted_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON evidence_held FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER no_delete BEFORE DELETE ON evidence_held FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER write_once BEFORE UPDATE OF run_id ON evidence_held FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, number, key_id
     ON signing_keys FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
@@ -127,5 +138,5 @@ CREATE TRIGGER set_once BEFORE UPDATE OF outcome, applied_at ON notifications FO
 CREATE TRIGGER set_once_of_log BEFORE UPDATE OF log_size ON evidence_bundles FOR EACH ROW
     WHEN (OLD.log_size IS NOT NULL AND NEW.log_size IS DISTINCT FROM OLD.log_size) EXECUTE FUNCTION refuse_rewrite();
 
-CREATE TRIGGER set_once BEFORE UPDATE OF sha256, size, location, version_id, retention_until, stored_at
+CREATE TRIGGER set_once BEFORE UPDATE OF status, file_number, sha256, size, location, version_id, retention_until, stored_at
     ON evidence_bundles FOR EACH ROW WHEN (OLD.stored_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();

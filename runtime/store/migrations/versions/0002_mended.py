@@ -24,6 +24,7 @@ PARTS = (
     "finding",
     "log",
     "tenant",
+    "holds",
     "guards",  # stays the last: it guards what the others made
 )
 

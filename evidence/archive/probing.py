@@ -1,0 +1,71 @@
+"""What a doctor wants to know about a bucket: it is tried out, and asked about versions and Object Lock."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from evidence.archive.archive import ArchiveConflictError, ArchiveError, ArchiveFact
+from evidence.archive.bucket import bucket_lock, errors
+from evidence.archive.retention import BucketLock, Retention
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+_PROBE = "countersign-probe"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Looks at a bucket. `retention` says what an upload gets under the bucket's lock."""
+
+    client: "S3Client"
+    bucket: str
+    prefix: str
+    retention: Callable[[BucketLock], Retention | None]
+
+    def __call__(self) -> list[ArchiveFact]:
+        """Return what was found, up to the first thing that cannot be found out."""
+        facts = []
+        looks = (("writable", self._writable), ("written once", self._written_once), ("versioned", self._versioned))
+        for name, look in (*looks, ("locked", self._locked)):
+            try:
+                facts.append(look())
+            except ArchiveError as error:
+                return [*facts, ArchiveFact(name, ok=False, text=str(error))]
+        return facts
+
+    def _writable(self) -> ArchiveFact:
+        with suppress(ArchiveConflictError):  # it stands there already, and only who may write is told so
+            self._put(b"")
+        return ArchiveFact("writable", ok=True, text=f"the bucket {self.bucket} can be written to")
+
+    def _written_once(self) -> ArchiveFact:
+        """Put another body under the name that is taken: a store that does not look at the condition takes it."""
+        try:
+            self._put(b"another")
+        except ArchiveConflictError:
+            text = f"the bucket {self.bucket} overwrites nothing that it holds"
+            return ArchiveFact("written once", ok=True, text=text)
+        text = f"the bucket {self.bucket} overwrites what it holds: it does not know If-None-Match"
+        return ArchiveFact("written once", ok=False, text=text)
+
+    def _put(self, body: bytes) -> None:
+        with errors(f"s3://{self.bucket}/{self.prefix}{_PROBE}"):
+            self.client.put_object(Bucket=self.bucket, Key=self.prefix + _PROBE, Body=body, IfNoneMatch="*")
+
+    def _versioned(self) -> ArchiveFact:
+        with errors(self.bucket):
+            on = self.client.get_bucket_versioning(Bucket=self.bucket).get("Status") == "Enabled"
+        return ArchiveFact(
+            "versioned", ok=on, text=f"the bucket {self.bucket} {'keeps' if on else 'keeps no'} versions"
+        )
+
+    def _locked(self) -> ArchiveFact:
+        lock = bucket_lock(self.client, self.bucket)
+        if not lock.is_on:
+            return ArchiveFact("locked", ok=False, text=f"the bucket {self.bucket} has no Object Lock")
+        retention = self.retention(lock)
+        own = "" if lock.default else ", and no default retention of its own"
+        stay = f"; bundles stay for {retention.days} days ({retention.mode})" if retention else ""
+        return ArchiveFact("locked", ok=True, text=f"the bucket {self.bucket} has Object Lock{own}{stay}")

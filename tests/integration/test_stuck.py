@@ -1,0 +1,182 @@
+"""Bundles that trying again cannot help: they are stuck, operators are told, and somebody has them tried anew."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.checks.evidence import evidence
+from evidence.verify.verify import verify
+from receipts.signing import public_path
+from runtime.clock import utc_now
+from runtime.desk.evidence import MOST_FAULTS
+from runtime.desk.operator import OperatorDesk, UnknownPersonError
+from runtime.inbox import inbox
+from tests.bench import TENANT, Bench
+from tests.integration.program_stage import command, environment
+from tests.integration.sealing_stage import Office, noted, open_office
+
+WAYS = ("post_message", "direct_message")
+ANOTHER = b"another history"
+
+
+@pytest.fixture
+def office(bench: Bench, tmp_path: Path, dsn: str) -> Office:
+    return open_office(bench, tmp_path, dsn)
+
+
+def taken(office: Office, run_id: str) -> Path:
+    """Put something else under the name of the run's bundle."""
+    office.folder.mkdir(exist_ok=True)
+    path = office.folder / f"{run_id}.zip"
+    path.write_bytes(ANOTHER)
+    return path
+
+
+async def repaired(office: Office, run_id: str, by: str = "omar") -> Mapping[str, Any]:
+    bench = office.bench
+    desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+    return await inbox.apply(bench.engine, await desk.repair(by, run_id, "the way is clear"))
+
+
+async def leaf(office: Office, run_id: str, event: str) -> dict[str, Any]:
+    query = "SELECT leaf FROM audit_leaves WHERE run_id = %s AND leaf->>'event' = %s"
+    (row,) = await office.bench.rows(query, run_id, event)
+    return dict(row["leaf"])
+
+
+async def test_bundle_whose_name_is_taken_is_stuck_at_once_and_everybody_who_looks_is_told(office: Office) -> None:
+    run_id = await noted(office.bench)
+    there = taken(office, run_id)
+    assert await office.sealer() == 0
+    await office.due()
+    assert await office.sealer() == 0, "it is not tried again"
+    row = await office.row(run_id)
+    assert (row["status"], row["tries"], row["in_the_way"]) == ("stuck", 1, str(there))
+    assert (await leaf(office, run_id, "evidence.stuck"))["data"]["in_the_way"] == str(there)
+    assert (await office.listed())[run_id].startswith(f"stuck: {there} already holds something else; once ")
+    [fact, *_] = await evidence(office.settings, utc_now)
+    assert (fact.ok, fact.remedy != "") == (False, True)
+    assert fact.detail.startswith(f"1 stuck or overdue: {run_id} (stuck: {there} already holds something else")
+
+
+async def test_operators_are_told_once_of_a_stuck_bundle_and_what_to_do(office: Office) -> None:
+    run_id = await noted(office.bench)
+    there = taken(office, run_id)
+    await office.sealer()
+    await office.bench.settle()
+    chat = office.bench.chat
+    told = [(one.get("channel") or one["user"], one["text"]) for name in WAYS for one in chat.said(name)]
+    said = f"The evidence of One note (1) cannot be stored: {there} already holds something else."
+    todo = f"When that is mended: countersign evidence repair {run_id}"
+    expected = [(who, f"{said} {todo}") for who in ("C0APPROVALS", "UOMAR")]
+    assert [one for one in told if "evidence" in one[1]] == expected
+
+
+async def test_after_a_conflict_the_bundle_is_stored_under_a_name_of_its_own_and_what_stood_there_is_kept_and_named(
+    office: Office,
+) -> None:
+    run_id = await noted(office.bench)
+    there = taken(office, run_id)
+    await office.sealer()
+    assert await repaired(office, run_id) == {
+        "status": "applied",
+        "run_id": run_id,
+        "file_number": 2,
+        "in_the_way": str(there),
+    }
+    assert await office.sealer() == 1
+    row = await office.row(run_id)
+    assert (row["status"], Path(row["location"]).name) == ("stored", f"{run_id}.2.zip")
+    assert verify(Path(row["location"]), public_path(office.settings.key_path)).run_id == run_id
+    assert (office.folder / f"{run_id}.2.sigstore.json").exists()
+    assert there.read_bytes() == ANOTHER
+    act = await leaf(office, run_id, "evidence.repaired")
+    assert act["actor"] == {"id": "omar", "kind": "person"}
+    assert act["data"] == {"reason": "the way is clear", "file_number": 2, "in_the_way": str(there)}
+
+
+async def test_records_that_make_no_bundle_are_stuck_at_once_and_sealed_when_they_are_mended(office: Office) -> None:
+    run_id = await noted(office.bench)
+    change = (
+        "UPDATE receipts SET document = jsonb_set(document::jsonb, '{receipt_id}', %s::jsonb)::json"
+        " WHERE seq = (SELECT min(seq) FROM receipts)"
+    )
+    (receipt, *_) = await office.bench.rows("SELECT receipt_id FROM receipts ORDER BY seq")
+    await office.bench.meddle(change, '"../x"')
+    assert await office.sealer() == 0
+    row = await office.row(run_id)
+    assert (row["status"], row["in_the_way"]) == ("stuck", None)
+    assert "'../x' is not an identifier" in row["error"]
+    await office.bench.meddle(change, f'"{receipt["receipt_id"]}"')
+    assert (await repaired(office, run_id))["file_number"] == 1
+    assert await office.sealer() == 1
+    assert Path((await office.row(run_id))["location"]).name == f"{run_id}.zip"
+
+
+async def test_fault_of_our_own_is_tried_so_often_and_then_stuck(office: Office) -> None:
+    run_id = await noted(office.bench)
+    broken: Any = object()
+    for faults in range(1, MOST_FAULTS + 1):
+        assert await replace(office.sealer, archive=broken)() == 0
+        assert ((await office.row(run_id))["status"] == "stuck") == (faults == MOST_FAULTS)
+        await office.due()
+    row = await office.row(run_id)
+    assert (row["status"], row["tries"], row["faults"]) == ("stuck", MOST_FAULTS, MOST_FAULTS)
+    assert "AttributeError" in row["error"]
+    await repaired(office, run_id)
+    row = await office.row(run_id)
+    assert (row["status"], row["tries"], row["faults"]) == ("sealing", 0, 0)
+    assert await office.sealer() == 1
+
+
+async def test_stuck_bundle_holds_up_no_other(office: Office) -> None:
+    stuck = await noted(office.bench)
+    taken(office, stuck)
+    await office.sealer()
+    other = await noted(office.bench, "2")
+    assert await office.sealer() == 1
+    assert (await office.row(other))["status"] == "stored"
+
+
+async def test_run_whose_bundle_cannot_even_begin_holds_up_no_other_and_is_tried_again(
+    office: Office, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench, sealer = office.bench, office.sealer
+    broken, sound = await noted(bench), await noted(bench, "2")
+    more = (
+        "INSERT INTO audit_leaves SELECT run_id, audit_seq + 1, hash, leaf FROM runs JOIN audit_leaves USING (run_id)"
+    )
+    await bench.meddle(f"{more} WHERE run_id = %s AND seq = audit_seq", broken)
+    assert await sealer() == 1
+    assert (await office.row(sound))["status"] == "stored"
+    assert f"the bundle of {broken} cannot begin" in caplog.text
+    assert (await office.listed())[broken] == "not sealed: no worker has taken it yet"
+    await bench.meddle("DELETE FROM audit_leaves a USING runs r WHERE r.run_id = a.run_id AND seq > audit_seq")
+    assert await sealer() == 0, "it is left alone for a while"
+    bench.clock.move(minutes=16)
+    assert await sealer() == 1
+    assert (await office.row(broken))["status"] == "stored"
+
+
+async def test_only_what_is_stuck_is_repaired_and_only_by_a_person_of_the_directory(office: Office) -> None:
+    run_id = await noted(office.bench)
+    assert await office.sealer() == 1
+    assert await repaired(office, run_id) == {"status": "stale", "reason": f"the bundle of {run_id} is not stuck"}
+    assert (await repaired(office, "run_0"))["reason"] == "there is no run run_0"
+    with pytest.raises(UnknownPersonError):
+        await repaired(office, run_id, by="mallory")
+
+
+async def test_repair_from_the_command_line_is_on_record_before_a_worker_does_it(office: Office) -> None:
+    run_id = await noted(office.bench)
+    taken(office, run_id)
+    await office.sealer()
+    words = ["evidence", "repair", run_id, "--by", "omar", "--reason", "moved"]
+    finished = await command(*words, env=environment(office.settings))
+    assert finished.out.startswith("on record as ntf_")
+    (letter,) = await office.bench.rows("SELECT notification_id FROM notifications WHERE kind = 'repair'")
+    await inbox.apply(office.bench.engine, letter["notification_id"])
+    assert (await office.row(run_id))["status"] == "sealing"
