@@ -222,7 +222,7 @@ async def test_hold_that_is_lifted_while_the_archive_is_told_of_it_is_released_a
 ) -> None:
     run_id = await sealed(office)
     await desk.hold("omar", REFERENCE, "court")
-    due = await desk.next_due(timedelta(minutes=2))
+    due = await desk.next_due(timedelta(minutes=2), keeper.archive.root)
     assert due
     assert due.is_wanted
     await desk.lift("omar", REFERENCE, "over")
@@ -236,7 +236,17 @@ async def test_hold_that_is_lifted_while_the_archive_is_told_of_it_is_released_a
 async def test_keeper_that_is_lost_leaves_the_bundle_to_others(office: Office, desk: HoldDesk, keeper: Keeper) -> None:
     run_id = await sealed(office)
     await desk.hold("omar", REFERENCE, "court")
-    assert await desk.next_due(timedelta(0))
+    assert await desk.next_due(timedelta(0), keeper.archive.root)
+    assert await carried_out(keeper) == 1
+    assert is_held(office, run_id)
+
+
+async def test_process_with_another_archive_leaves_the_bundle_to_others(
+    office: Office, desk: HoldDesk, keeper: Keeper, tmp_path: Path
+) -> None:
+    run_id = await sealed(office)
+    await desk.hold("omar", REFERENCE, "court")
+    assert await carried_out(Keeper(desk, LocalArchive(tmp_path / "evidence-2"))) == 0
     assert await carried_out(keeper) == 1
     assert is_held(office, run_id)
 
