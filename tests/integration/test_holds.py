@@ -281,17 +281,17 @@ async def test_holds_are_set_listed_and_released_from_the_command_line(office: O
         return await command("evidence", *words, env=environment(office.settings))
 
     done = await evidence_("hold", run_id, "--by", "omar", "--reason", "court")
-    assert done.out.endswith(": 1 bundles are held in the archive now; others will be when they are stored\n")
+    assert done.out.endswith("is set; bundles held in the archive now: 1; others will be when they are stored\n")
     assert is_held(office, run_id)
     waiting = await evidence_("hold", "--reference", "2", "--by", "omar", "--reason", "audit")
-    assert ": 0 bundles are held" in waiting.out
+    assert "held in the archive now: 0;" in waiting.out
     listed = await evidence_("holds")
     assert [line.split()[1:4] for line in listed.out.splitlines()[1:]] == [
         ["reference", "2", "omar"],
         ["run", run_id, "omar"],
     ]
     over = await evidence_("release", run_id, "--by", "omar", "--reason", "settled")
-    assert over.out.endswith("is lifted; the archive was told of 1 bundles\n")
+    assert over.out.endswith("is lifted; bundles that the archive was told of: 1\n")
     assert not is_held(office, run_id)
     assert run_id not in (await evidence_("holds")).out
     assert run_id in (await evidence_("holds", "--all")).out
