@@ -51,6 +51,11 @@ class ArchiveFact:
 class Archive(Protocol):
     """Keeps bundles for good. All calls block; asynchronous callers run them in a thread."""
 
+    @property
+    def root(self) -> str:
+        """Return what every location in this archive begins with, and no other archive's does."""
+        ...
+
     def put(self, name: str, data: bytes, sha256: str, retain_days: int | None = None) -> Stored:
         """Keep `data` under `name`. The same data again is the same object; other data raises ArchiveConflictError.
 

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 from evidence.archive.archive import Archive
 from evidence.errors import EvidenceError
-from runtime.desk.holds import HoldDesk
+from runtime.desk.holds import Due, HoldDesk
+from runtime.failpoints import Point, at
 
 LEASE = timedelta(minutes=2)
 """How long telling the archive may take."""
@@ -17,18 +18,21 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Keeper:
-    """A worker's job: one bundle at a time. What the archive does not take now, it is told again until it does."""
+    """A worker's job: one bundle at a time, of those in its archive.
+
+    What the archive does not take now, it is told again until it does.
+    """
 
     desk: HoldDesk
     archive: Archive
 
     async def __call__(self) -> int:
         """Tell the archive of what is due; return how many bundles it holds, or has released, now."""
-        due = await self.desk.next_due(LEASE)
+        due = await self.desk.next_due(LEASE, self.archive.root)
         if due is None:
             return 0
         try:
-            await asyncio.to_thread(self.archive.set_hold, due.location, on=due.is_wanted)
+            await asyncio.to_thread(self._tell, due)
         except Exception as error:
             foreseen = isinstance(error, EvidenceError)
             text = " ".join((str(error) if foreseen else repr(error)).split())
@@ -39,3 +43,8 @@ class Keeper:
             return 0
         await self.desk.mark_told(due)
         return 1
+
+    def _tell(self, due: Due) -> None:
+        at(Point.ARCHIVE_PUTTING)
+        self.archive.set_hold(due.location, on=due.is_wanted)
+        at(Point.ARCHIVE_PUT)

@@ -38,6 +38,11 @@ class LocalArchive:
     def __init__(self, folder: Path) -> None:
         self._folder = folder.absolute()
 
+    @property
+    def root(self) -> str:
+        """Return the folder's path, ended."""
+        return f"{self._folder}/"
+
     def put(self, name: str, data: bytes, sha256: str, retain_days: int | None = None) -> Stored:  # noqa: ARG002
         """Write the file, then its sidecar; a crash between the two is mended by putting the same data again."""
         check_put(name, data, sha256)

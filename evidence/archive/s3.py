@@ -56,6 +56,11 @@ class S3Archive:
         self._clock = clock
         self._must_lock = must_lock
 
+    @property
+    def root(self) -> str:
+        """Return the address of the bucket and the prefix in it."""
+        return self._location(self._prefix, None)
+
     def put(self, name: str, data: bytes, sha256: str, retain_days: int | None = None) -> Stored:
         """Upload with a checksum that the server checks, on condition that the name is free; then look at the lock."""
         check_put(name, data, sha256)

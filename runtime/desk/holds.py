@@ -76,10 +76,10 @@ class HoldDesk:
         async with self.pool.connection() as conn:
             return await holds.list_holds(conn, self.tenant, lifted=lifted)
 
-    async def next_due(self, lease: timedelta) -> Due | None:
-        """Return a bundle that the archive has to be told of within the lease, or None."""
+    async def next_due(self, lease: timedelta, root: str) -> Due | None:
+        """Return a bundle that the archive has to be told of within the lease, whose location begins so, or None."""
         async with self.pool.connection() as conn:
-            return await holds.lease_due(conn, self.tenant, lease)
+            return await holds.lease_due(conn, self.tenant, lease, root)
 
     async def mark_told(self, due: Due) -> None:
         """Keep that the archive does what is wanted."""

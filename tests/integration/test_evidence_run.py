@@ -27,7 +27,7 @@ from runtime.handlers import OutcomeUnknownError
 from runtime.worker.worker import Worker
 from tests.bench import Bench
 from tests.integration.conftest import Targets
-from tests.integration.minio_server import MinioServer, minio_server
+from tests.integration.minio_server import MinioServer, s3_server
 from tests.sealing import sealer_of
 
 FILE = {"company": "ACME", "text": "report"}
@@ -35,7 +35,7 @@ FILE = {"company": "ACME", "text": "report"}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MinioServer]:
-    with minio_server(tmp_path_factory.mktemp("minio")) as found:
+    with s3_server(tmp_path_factory.mktemp("s3")) as found:
         yield found
 
 

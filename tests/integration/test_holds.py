@@ -222,7 +222,7 @@ async def test_hold_that_is_lifted_while_the_archive_is_told_of_it_is_released_a
 ) -> None:
     run_id = await sealed(office)
     await desk.hold("omar", REFERENCE, "court")
-    due = await desk.next_due(timedelta(minutes=2))
+    due = await desk.next_due(timedelta(minutes=2), keeper.archive.root)
     assert due
     assert due.is_wanted
     await desk.lift("omar", REFERENCE, "over")
@@ -236,7 +236,17 @@ async def test_hold_that_is_lifted_while_the_archive_is_told_of_it_is_released_a
 async def test_keeper_that_is_lost_leaves_the_bundle_to_others(office: Office, desk: HoldDesk, keeper: Keeper) -> None:
     run_id = await sealed(office)
     await desk.hold("omar", REFERENCE, "court")
-    assert await desk.next_due(timedelta(0))
+    assert await desk.next_due(timedelta(0), keeper.archive.root)
+    assert await carried_out(keeper) == 1
+    assert is_held(office, run_id)
+
+
+async def test_process_with_another_archive_leaves_the_bundle_to_others(
+    office: Office, desk: HoldDesk, keeper: Keeper, tmp_path: Path
+) -> None:
+    run_id = await sealed(office)
+    await desk.hold("omar", REFERENCE, "court")
+    assert await carried_out(Keeper(desk, LocalArchive(tmp_path / "evidence-2"))) == 0
     assert await carried_out(keeper) == 1
     assert is_held(office, run_id)
 
@@ -271,17 +281,17 @@ async def test_holds_are_set_listed_and_released_from_the_command_line(office: O
         return await command("evidence", *words, env=environment(office.settings))
 
     done = await evidence_("hold", run_id, "--by", "omar", "--reason", "court")
-    assert done.out.endswith(": 1 bundles are held in the archive now; others will be when they are stored\n")
+    assert done.out.endswith("is set; bundles held in the archive now: 1; others will be when they are stored\n")
     assert is_held(office, run_id)
     waiting = await evidence_("hold", "--reference", "2", "--by", "omar", "--reason", "audit")
-    assert ": 0 bundles are held" in waiting.out
+    assert "held in the archive now: 0;" in waiting.out
     listed = await evidence_("holds")
     assert [line.split()[1:4] for line in listed.out.splitlines()[1:]] == [
         ["reference", "2", "omar"],
         ["run", run_id, "omar"],
     ]
     over = await evidence_("release", run_id, "--by", "omar", "--reason", "settled")
-    assert over.out.endswith("is lifted; the archive was told of 1 bundles\n")
+    assert over.out.endswith("is lifted; bundles that the archive was told of: 1\n")
     assert not is_held(office, run_id)
     assert run_id not in (await evidence_("holds")).out
     assert run_id in (await evidence_("holds", "--all")).out

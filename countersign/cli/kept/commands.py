@@ -51,7 +51,7 @@ def hold(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = N
     from countersign.cli.kept.holding import set_hold
 
     hold_id, done = run(set_hold(shared_settings("database_url"), _subject(run_id, reference), by, reason))
-    out.print(f"{hold_id}: {done} bundles are held in the archive now; others will be when they are stored")
+    out.print(f"{hold_id} is set; bundles held in the archive now: {done}; others will be when they are stored")
 
 
 def release(by: By, reason: Reason, run_id: OneRun = None, reference: Reference = None) -> None:
@@ -59,7 +59,7 @@ def release(by: By, reason: Reason, run_id: OneRun = None, reference: Reference 
     from countersign.cli.kept.holding import lift_hold
 
     hold_id, done = run(lift_hold(shared_settings("database_url"), _subject(run_id, reference), by, reason))
-    out.print(f"{hold_id} is lifted; the archive was told of {done} bundles")
+    out.print(f"{hold_id} is lifted; bundles that the archive was told of: {done}")
 
 
 def holds(

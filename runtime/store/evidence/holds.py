@@ -109,8 +109,8 @@ async def note_stored(conn: Conn, tenant: str, run_id: str) -> None:
     await conn.execute(query.encode(), (run_id,))
 
 
-async def lease_due(conn: Conn, tenant: str, lasts: timedelta) -> Due | None:
-    """Take one bundle that the archive has to be told of, or None.
+async def lease_due(conn: Conn, tenant: str, lasts: timedelta, root: str) -> Due | None:
+    """Take one bundle that the archive has to be told of, or None: of those whose location begins with its `root`.
 
     What is wanted is read after the acts were counted: an act that comes between is told twice, and none is missed.
     """
@@ -118,12 +118,14 @@ async def lease_due(conn: Conn, tenant: str, lasts: timedelta) -> Due | None:
         await conn.execute(
             """
             UPDATE evidence_held SET next_try_at = clock_timestamp() + %s, tries = tries + 1
-             WHERE run_id = (SELECT e.run_id FROM evidence_held e JOIN runs r USING (run_id)
-                              WHERE r.tenant = %s AND e.told < e.acts AND e.next_try_at <= clock_timestamp()
+             WHERE run_id = (SELECT e.run_id FROM evidence_held e JOIN evidence_bundles b USING (run_id)
+                                     JOIN runs r USING (run_id)
+                              WHERE r.tenant = %s AND starts_with(b.location, %s)
+                                AND e.told < e.acts AND e.next_try_at <= clock_timestamp()
                               ORDER BY e.next_try_at LIMIT 1 FOR UPDATE OF e SKIP LOCKED)
             RETURNING run_id, acts, tries
             """,
-            (lasts, tenant),
+            (lasts, tenant, root),
         )
     ).fetchone()
     if row is None:
