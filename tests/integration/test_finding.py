@@ -129,9 +129,14 @@ async def test_a_run_without_a_bundle_says_why(office: Office) -> None:
     await office.bench.meddle("UPDATE runs SET status = 'canceled', finished_at = now() WHERE trigger_ref = 'wait-1'")
     (ended,) = await office.all(states=[EvidenceState.UNSEALED])
     assert why(ended) == "not sealed: no worker has taken it yet"
-    await office.bench.meddle("UPDATE evidence_bundles SET stored_at = NULL, sha256 = NULL, tries = 2, error = 'away'")
+    await office.bench.meddle(
+        "UPDATE evidence_bundles SET status = 'sealing', stored_at = NULL, sha256 = NULL, tries = 2, error = 'away'"
+    )
     (begun,) = await office.all(states=[EvidenceState.SEALING])
     assert why(begun).endswith(": away")
+    await office.bench.meddle("UPDATE evidence_bundles SET status = 'stuck'")
+    (stuck,) = await office.all(states=[EvidenceState.STUCK])
+    assert why(stuck).startswith("stuck: away; once that is mended: countersign evidence repair run_")
 
 
 async def test_days_are_whole_and_their_ends_are_exact(office: Office) -> None:
