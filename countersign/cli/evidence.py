@@ -8,6 +8,13 @@ import typer
 from countersign.cli.command import out, run, shared_settings
 
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each file.")]
+KeysFile = Annotated[Path | None, typer.Option(help="The register of keys (keys.json), for what earlier keys signed.")]
+LogKeys = Annotated[
+    list[str] | None,
+    typer.Option(help="A key of the audit log (vkey): the bundle must stand in the log that it signed."),
+]
+WitnessKeys = Annotated[list[str] | None, typer.Option(help="The key of a witness of the log (vkey).")]
+WitnessCount = Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")]
 
 evidence = typer.Typer(no_args_is_help=True, help="List, fetch and verify evidence bundles.")
 
@@ -46,15 +53,10 @@ def get(
 def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The bundles.")],
     key: Annotated[Path, typer.Option(help="The public key, from a source that you trust.")],
-    keys: Annotated[
-        Path | None, typer.Option(help="The register of keys (keys.json), for what earlier keys signed.")
-    ] = None,
-    log_key: Annotated[
-        list[str] | None,
-        typer.Option(help="A key of the audit log (vkey): the bundle must stand in the log that it signed."),
-    ] = None,
-    witness: Annotated[list[str] | None, typer.Option(help="The key of a witness of the log (vkey).")] = None,
-    witnesses: Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")] = None,
+    keys: KeysFile = None,
+    log_key: LogKeys = None,
+    witness: WitnessKeys = None,
+    witnesses: WitnessCount = None,
     *,
     replay: Annotated[bool, typer.Option("--replay", help="Ask OPA again, with the bundle's own policies.")] = False,
     as_json: AsJsonLines = False,
@@ -69,6 +71,32 @@ def verify(
     known = witness or []
     given = Given(key, keys, log_key or [], known, len(known) if witnesses is None else witnesses)
     raise typer.Exit(verify_all(files, given, find_opa() if replay else None, as_json=as_json))
+
+
+@evidence.command()
+def report(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The bundle.")],
+    to: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The page to write: the bundle's name, with .html.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="The public key; without it nothing is verified.")] = None,
+    keys: KeysFile = None,
+    log_key: LogKeys = None,
+    witness: WitnessKeys = None,
+    witnesses: WitnessCount = None,
+) -> None:
+    """Write a page about a bundle, to look at and to print: what was asked, signed, done, and whether it holds.
+
+    It is made from the bundle alone, loads nothing and runs nothing. What is there already is not overwritten. Exits
+    as `verify` does; with 0 where no key is given, since then nothing is verified, as the page says at its top.
+    """
+    from countersign.cli.verify import Given, report_one
+
+    known = witness or []
+    given = Given(key, keys, log_key or [], known, len(known) if witnesses is None else witnesses) if key else None
+    if given is None and (keys or log_key or known or witnesses):
+        raise typer.BadParameter("--keys, --log-key and --witness count only beside --key")
+    raise typer.Exit(report_one(file, given, to or Path(f"{file.stem}.html")))
 
 
 @evidence.command()

@@ -13,6 +13,7 @@ from evidence.reading.material import Material, number, record, text
 from evidence.reading.refusals import Refusal, refusals_of
 from evidence.reading.requests import Request, requests_of
 from evidence.reading.words import STATUSES, counted
+from receipts.chain import RUN_ENDED, RUN_QUEUED
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,8 @@ def account_of(material: Material) -> Account:
         about=_about(material, requests, acts),
         status=STATUSES.get(text(run, "status"), text(run, "status")),
         error=text(run, "error"),
-        began_at=text(run, "created_at"),
-        ended_at=text(run, "finished_at"),
+        began_at=text(run, "created_at") or material.last_moment(RUN_QUEUED),
+        ended_at=text(run, "finished_at") or material.last_moment(*RUN_ENDED),
         requests=requests,
         refusals=refusals_of(material),
         acts=acts,

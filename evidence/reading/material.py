@@ -124,10 +124,11 @@ class Material:
 
     @cached_property
     def leaves_about(self) -> dict[str, list[Record]]:
-        """Return the leaves that name each approval in their data, in the chain's order."""
+        """Return the leaves about each approval, in the chain's order."""
         found: dict[str, list[Record]] = {}
         for leaf in self.leaves:
-            found.setdefault(text(leaf, "data", "approval_id"), []).append(leaf)
+            about = text(leaf, "data", "approval_id") or text(leaf, "correlation", "approval_id")
+            found.setdefault(about, []).append(leaf)
         return found
 
     @cached_property
@@ -146,6 +147,10 @@ class Material:
         approval = self.approvals.get(approval_id, {})
         title = text(self.effects.get(text(approval, "digest")), "fields", "title")
         return (text(approval, "kind") == "task" and title) or text(approval, "purpose") or plain(step)
+
+    def last_moment(self, *events: str) -> str:
+        """Return when the last of these events was; "" where there was none."""
+        return next((text(leaf, "at") for leaf in reversed(self.leaves_of(*events))), "")
 
     def leaves_of(self, *events: str) -> list[Record]:
         """Return the leaves of these events, in the chain's order."""

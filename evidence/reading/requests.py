@@ -31,6 +31,13 @@ class Field:
     before: Any = None
     is_change: bool = False
 
+    @property
+    def weight(self) -> int:
+        """Return its place for readers: changes first, then plain values, documents, and ids."""
+        if self.is_change:
+            return 0
+        return 3 if self.name.endswith("_id") else 1 + isinstance(self.after, dict | list)
+
 
 @dataclass(frozen=True)
 class Card:
@@ -128,7 +135,8 @@ def _what(kind: str, effect: Record, step: str) -> str:
 def _fields(kind: str, effect: Record, before: Record) -> list[Field]:
     fields = record(effect, "fields")
     shown = {name: value for name, value in fields.items() if kind != "task" or name not in _PLUMBING}
-    return [Field(name, value, before.get(name), name in before) for name, value in shown.items()]
+    found = [Field(name, value, before.get(name), name in before) for name, value in shown.items()]
+    return sorted(found, key=lambda field: field.weight)
 
 
 def _cards(approval: Record, about: Sequence[Record]) -> list[Card]:

@@ -87,7 +87,7 @@ def _request(request: Request) -> Iterable[str]:
     if request.kind != "task":
         undo = f"can be undone: {quoted(request.undone_by, _NAME)}" if request.undone_by else "cannot be undone"
         yield f"  - At stake: {prose(request.tier, _NAME)} tier, {undo}"
-    yield from _several(sorted(request.fields, key=_weight), "fields", _field, names.DECISIONS)
+    yield from _several(request.fields, "fields", _field, names.DECISIONS)
     yield from _several(request.votes, "votes", _vote, names.APPROVALS)
     ended = f" on {moment(request.ended_at)}" if request.ended_at else ""
     yield f"  - So it was {prose(request.ending, _NAME)}{ended}."
@@ -101,11 +101,6 @@ def _rules(request: Request) -> str:
 def _field(field: Field) -> Iterable[str]:
     before = f"{quoted(written(field.before), _VALUE)} → " if field.is_change else ""
     yield f"  - They saw {quoted(field.name, _NAME)}: {before}{quoted(written(field.after), _VALUE)}"
-
-
-def _weight(field: Field) -> int:
-    """Return what people want to read first: plain values, then documents, then ids."""
-    return 2 if field.name.endswith("_id") else int(isinstance(field.after, dict | list))
 
 
 def _vote(vote: Vote) -> Iterable[str]:
