@@ -17,7 +17,7 @@ from evidence.errors import EvidenceError
 from evidence.reading.first_timeline import first_timeline
 from evidence.reading.material import Material
 from evidence.reading.summary import summary
-from evidence.reading.timeline import timeline
+from evidence.reading.timeline.page import timeline
 from evidence.readme import readme
 from evidence.records import RunRecord
 from evidence.statement import PAYLOAD_TYPE, Predicate, count, make_statement, sha256

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import orjson
+
 from evidence import names
 from evidence.reading.words import plain
-from receipts import canonical
 
 Record = Mapping[str, Any]
 
@@ -135,7 +136,7 @@ class Material:
     def people(self) -> dict[str, str]:
         """Return the printed names of people, as far as votes tell them, by their ids."""
         votes = [vote for approval in self.approvals.values() for vote in records(approval, "votes")]
-        return {text(vote, "person"): name for vote in votes if (name := text(vote, "person_name").strip())}
+        return {text(vote, "person"): name for vote in votes if (name := text(vote, "person_name").strip(" "))}
 
     def name_of(self, person: str) -> str:
         """Return how a person, a program or an account is called, as far as the bundle tells."""
@@ -169,8 +170,8 @@ class Material:
 
 
 def _loads(data: bytes) -> Any:
-    """Return canonical JSON as a value; None where it is none."""
+    """Return JSON as a value; None where it is none. Whether it is canonical is for verification to say."""
     try:
-        return canonical.loads(data)
-    except canonical.CanonicalError:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
         return None

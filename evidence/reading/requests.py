@@ -5,18 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evidence.reading.material import Material, Record, number, record, records, text, texts
-from evidence.reading.words import (
-    DOUBT_ENDINGS,
-    DOUBT_VERDICTS,
-    ENDINGS,
-    MEANINGS,
-    VERDICTS,
-    counted,
-    duration,
-    listed,
-    plain,
-)
-from receipts import canonical
+from evidence.reading.words import MEANINGS, counted, duration, ending, listed, plain, verdict
 
 _PLUMBING = ("approval_id", "channel", "groups", "title")
 """Fields of a review that are about its card."""
@@ -102,7 +91,6 @@ def _request(material: Material, approval: Record) -> Request:
     about = material.leaves_about.get(approval_id, [])
     cards = _cards(approval, about)
     effect = material.effects.get(text(approval, "digest"), {})
-    endings = ENDINGS | DOUBT_ENDINGS if kind == "in_doubt" else ENDINGS
     verb = record(material.verbs.get(text(approval, "step")), "effect")
     return Request(
         id=approval_id,
@@ -120,7 +108,7 @@ def _request(material: Material, approval: Record) -> Request:
         fields=_fields(kind, effect, record(approval, "before")),
         cards=cards,
         votes=[_vote(kind, vote, about, cards) for vote in records(approval, "votes")],
-        ending=endings.get(status, status),
+        ending=ending(kind, status),
         ended_at=_moment_of(about, f"approval.{status}") if status != "requested" else "",
     )
 
@@ -140,9 +128,9 @@ def _fields(kind: str, effect: Record, before: Record) -> list[Field]:
 
 
 def _cards(approval: Record, about: Sequence[Record]) -> list[Card]:
-    """Return the cards that were shown, each at the moment that the chain names."""
-    shown = {text(leaf, "data", "digest"): text(leaf, "at") for leaf in about if text(leaf, "event") == "card.shown"}
-    return [Card(shown.get(canonical.digest(card), ""), card) for card in records(approval, "cards")]
+    """Return the cards that were shown, in their order, which is that of the leaves that tell when (format 2)."""
+    shown = (text(leaf, "at") for leaf in about if text(leaf, "event") == "card.shown")
+    return [Card(next(shown, ""), card) for card in records(approval, "cards")]
 
 
 def _moment_of(about: Sequence[Record], event: str, person: str = "") -> str:
@@ -152,18 +140,17 @@ def _moment_of(about: Sequence[Record], event: str, person: str = "") -> str:
 
 
 def _vote(kind: str, vote: Record, about: Sequence[Record], cards: Sequence[Card]) -> Vote:
-    person, verdict = text(vote, "person"), text(vote, "verdict")
+    person, code = text(vote, "person"), text(vote, "verdict")
     at = _moment_of(about, "vote.counted", person)
-    said = DOUBT_VERDICTS if kind == "in_doubt" else VERDICTS
     stood = [card for card in cards if card.at and card.at <= at]
     return Vote(
-        name=text(vote, "person_name").strip() or person,
+        name=text(vote, "person_name").strip(" ") or person,
         person=person,
         account=" ".join(filter(None, [text(vote, "slack", "team"), text(vote, "slack", "user")])),
         groups=texts(vote, "groups"),
         at=at,
-        said=said.get(verdict, verdict),
-        meaning=MEANINGS.get((kind, verdict), ""),
+        said=verdict(kind, code),
+        meaning=MEANINGS.get((kind, code), ""),
         reason=text(vote, "reason"),
         card=stood[-1] if stood else None,
     )

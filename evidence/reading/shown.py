@@ -47,7 +47,7 @@ def prose(text: str, limit: int) -> str:
     The quotation marks that we put around it do not occur in it.
     """
     cut = f" … ({len(text) - limit:,} more characters)" if len(text) > limit else ""
-    joined = _LINES.sub(" ↵ ", text[:limit].replace("\t", " ").strip())
+    joined = _LINES.sub(" ↵ ", text[:limit].replace("\t", " ").strip(" \r\n"))
     return _MARKUP.sub(r"\\\g<0>", _QUOTES.sub(_number, visible(joined))) + cut
 
 
@@ -59,12 +59,17 @@ def quoted(text: str, limit: int) -> str:
 def code(text: str) -> str:
     """Return data as a Markdown code span that it cannot leave, in a table neither."""
     shown = _ENDS.sub(_number, visible(text))
-    return f"`{shown}`" if shown.strip() else f'`"{shown}"`'
+    return f"`{shown}`" if shown.strip(" ") else f'`"{shown}"`'
 
 
 def written(value: Any) -> str:
     """Return a JSON value as text: a string as it is, anything else in its canonical form."""
-    return value if isinstance(value, str) else canonical.dumps(value).decode()
+    if isinstance(value, str):
+        return value
+    try:
+        return canonical.dumps(value).decode()
+    except canonical.CanonicalError as error:  # of a bundle that does not hold
+        return f"({error})"
 
 
 def _number(match: re.Match[str]) -> str:

@@ -74,6 +74,16 @@ REFUSALS = {
 """Why a vote did not count, for a sentence that begins with who sent it."""
 
 
+def ending(kind: str, status: str) -> str:
+    """Return how a request of a kind ended."""
+    return (DOUBT_ENDINGS.get(status) if kind == "in_doubt" else None) or ENDINGS.get(status, status)
+
+
+def verdict(kind: str, code: str) -> str:
+    """Return what a person answered, for a sentence that begins with the name."""
+    return (DOUBT_VERDICTS if kind == "in_doubt" else VERDICTS).get(code, code)
+
+
 def moment(text: str, *, seconds: bool = False) -> str:
     """Return a moment as `21 Nov 2026, 14:03 UTC`; "" where the text is none of ours."""
     found = _MOMENT.fullmatch(text)

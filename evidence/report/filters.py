@@ -10,12 +10,11 @@ from evidence.reading.requests import Card, Request
 from evidence.reading.shown import lines, visible, written
 from evidence.reading.words import KINDS, counted, listed, moment
 from evidence.report.cards import blocks_of
-from receipts import canonical
 
 _LONGEST = 4_000
 """Characters of one text."""
 _LARGEST = 20_000
-"""Bytes of a JSON value that is taken apart; what is larger is shown as text, and cut."""
+"""Characters of a JSON value that is taken apart; what is larger is shown as text, and cut."""
 _DEEPEST = 5
 """Levels that are taken apart."""
 _MOST = 200
@@ -47,7 +46,7 @@ def form(value: Any, depth: int) -> str:
     """Return how a JSON value is shown: as `hidden`, `entries`, `items` or `text`."""
     if isinstance(value, str) and _HIDDEN.fullmatch(value):
         return "hidden"
-    is_small = depth > 0 or len(canonical.dumps(value)) <= _LARGEST
+    is_small = depth > 0 or len(written(value)) <= _LARGEST
     if not value or depth >= _DEEPEST or not is_small:
         return "text"
     return "entries" if isinstance(value, dict) else "items" if isinstance(value, list) else "text"

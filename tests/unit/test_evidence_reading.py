@@ -1,5 +1,6 @@
 """What people read of a bundle: it follows from the records alone, tells who did what, and is text and nothing else."""
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable
@@ -11,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evidence.reading.material import Material
-from evidence.reading.shown import HIDDEN, code, lines, prose, quoted, visible
+from evidence.reading.shown import HIDDEN, code, lines, prose, quoted, visible, written
 from evidence.reading.summary import summary
-from evidence.reading.timeline import timeline
+from evidence.reading.timeline.page import timeline
 from evidence.reading.words import duration, listed, moment
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
@@ -194,7 +195,7 @@ def test_the_timeline_says_what_happened_to_whom_and_keeps_ids_apart(office: Off
         "| 1 | 09:00:00 | **ada** asked for “kyc”, version 3, about “case-1”, through “intake-agent” |"
     )
     told = [row.split(" | ")[2:] for row in rows]
-    assert told[13] == ["**Ben** approved “File a report”: “checked”", "`a-1` `e-write` |"]
+    assert told[13] == ["**Ben** approved, on “File a report”: “checked”", "`a-1` `e-write` |"]
     assert told[15] == ["“File a report” is approved, with 2 votes", "`a-1` `e-write` |"]
     assert told[18] == ["“file report” on “DE/123”: done", "`r-3` `a-1` `e-write` |"]
     assert told[20][0] == "The run succeeded, after 1 write"
@@ -320,3 +321,36 @@ def test_a_timeline_of_the_first_form_is_no_timeline_of_format_2(office: Office)
     with pytest.raises(VerificationError) as raised:
         verify(path, office.public)
     assert (raised.value.rule, raised.value.member) == ("texts.timeline", "timeline.md")
+
+
+def test_an_answer_about_an_attempt_in_doubt_is_told_as_a_fact(office: Office) -> None:
+    told = bound()
+    told.approvals["a-1"]["kind"] = "in_doubt"
+    members = members_of(office.seal(told.dossier()))
+    page, rows = members["summary.md"].decode(), members["timeline.md"].decode()
+    assert "- **Whether an attempt had happened**, of 31 Jan 2026, 09:02 UTC" in page
+    assert (
+        "Signed: **Ben** stated that it happened, 31 Jan 2026, 09:06 UTC: “checked”; it means: the attempt did" in page
+    )
+    assert "So it was settled: it happened on 31 Jan 2026, 09:07 UTC." in page
+    assert "| **Ben** stated that it happened, on “File a report”: “checked” |" in rows
+    assert "| “File a report” is settled: it happened, with 2 votes |" in rows
+
+
+def test_an_event_without_a_sentence_of_its_own_is_told_with_its_step_and_its_reason(office: Office) -> None:
+    told = bound()
+    event("effect.held", error="a *401*")(told)
+    event("run.retry_requested", step=None, actor="omar", reason="mended")(told)
+    rows = members_of(office.seal(told.dossier()))["timeline.md"].decode()
+    assert "| Effect held for “file”: “a \\*401\\*” |" in rows
+    assert "| Run retry requested, by **omar**: “mended” |" in rows
+
+
+@pytest.mark.parametrize("value", [[[]] * 3, 2**60, {"a": [2**60]}])
+def test_a_value_without_a_canonical_form_is_told_too(value: Any) -> None:
+    deep: Any = value
+    for _ in range(150):
+        deep = [deep]
+    assert written(deep).startswith("(")
+    members = {"approvals/a.json": json.dumps({"id": "a", "cards": [deep], "before": {"x": deep}}).encode()}
+    assert summary(Material(members))

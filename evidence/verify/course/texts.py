@@ -3,7 +3,7 @@
 from evidence import names
 from evidence.reading.first_timeline import first_timeline
 from evidence.reading.summary import summary
-from evidence.reading.timeline import timeline
+from evidence.reading.timeline.page import timeline
 from evidence.readme import readme
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
