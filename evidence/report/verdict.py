@@ -123,7 +123,7 @@ def verdict_of(error: VerificationError, standing: Standing) -> Verdict:
         standing="DOES NOT HOLD",
         sentences=(
             f"Step {error.step}, rule {error.rule}: {what}.",
-            f"The rule: {_SENTENCES.get(error.rule, error.rule)}",
+            f"The rule: {_SENTENCES.get(error.rule, error.rule).replace('`', '')}",
             rest,
         ),
         footer=_FOOTER,

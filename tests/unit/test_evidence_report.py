@@ -197,6 +197,15 @@ def test_what_a_bundle_says_is_text_and_nothing_else(office: Office) -> None:
     assert f"“because {visible(MARKUP)}”" in "".join(bent.words)
 
 
+def test_the_name_of_a_file_is_text_too(office: Office) -> None:
+    path = office.seal(bound().dossier()).rename(office.folder / "<b title=x>&amp;.zip")
+    for told in (report_on(path, None), report_on(path.rename(office.folder / "<i>.zip"), trust_of(office.public))):
+        assert not {"b", "i"} & {tag for tag, _ in parsed(told).tags}
+    broken = office.folder / "<script>.zip"
+    broken.write_bytes(b"no")
+    assert "script" not in {tag for tag, _ in parsed(report_on(broken, None)).tags}
+
+
 def test_the_pages_policy_allows_its_own_style_and_nothing_else(office: Office) -> None:
     page = parsed(report_of(office, bound()))
     (policy,) = [attributes["content"] for _, attributes in page.tags if "http-equiv" in attributes]
@@ -250,6 +259,9 @@ def test_large_and_deep_values_are_cut_and_that_is_said(office: Office) -> None:
     assert "… 46,000 more characters" in said
     assert "… 1,000 more characters" in said
     assert "… and 800 more, in the bundle" in said
+    told.receipts["r-3"]["response"] = {f"n{number:04}": number for number in range(5_000)}
+    said = words_of(report_of(office, told))
+    assert re.search(r'"n0000":0,"n0001":1,.* … [0-9,]+ more characters', said), "too large to be taken apart"
 
 
 def test_equal_bundles_and_keys_give_equal_pages(office: Office) -> None:
