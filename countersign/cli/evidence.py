@@ -8,13 +8,6 @@ import typer
 from countersign.cli.command import out, run, shared_settings
 
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each file.")]
-KeysFile = Annotated[Path | None, typer.Option(help="The register of keys (keys.json), for what earlier keys signed.")]
-LogKeys = Annotated[
-    list[str] | None,
-    typer.Option(help="A key of the audit log (vkey): the bundle must stand in the log that it signed."),
-]
-WitnessKeys = Annotated[list[str] | None, typer.Option(help="The key of a witness of the log (vkey).")]
-WitnessCount = Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")]
 
 evidence = typer.Typer(no_args_is_help=True, help="List, fetch and verify evidence bundles.")
 
@@ -53,10 +46,15 @@ def get(
 def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The bundles.")],
     key: Annotated[Path, typer.Option(help="The public key, from a source that you trust.")],
-    keys: KeysFile = None,
-    log_key: LogKeys = None,
-    witness: WitnessKeys = None,
-    witnesses: WitnessCount = None,
+    keys: Annotated[
+        Path | None, typer.Option(help="The register of keys (keys.json), for what earlier keys signed.")
+    ] = None,
+    log_key: Annotated[
+        list[str] | None,
+        typer.Option(help="A key of the audit log (vkey): the bundle must stand in the log that it signed."),
+    ] = None,
+    witness: Annotated[list[str] | None, typer.Option(help="The key of a witness of the log (vkey).")] = None,
+    witnesses: Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")] = None,
     *,
     replay: Annotated[bool, typer.Option("--replay", help="Ask OPA again, with the bundle's own policies.")] = False,
     as_json: AsJsonLines = False,
@@ -80,10 +78,10 @@ def report(
         Path | None, typer.Option("--output", "-o", help="The page to write: the bundle's name, with .html.")
     ] = None,
     key: Annotated[Path | None, typer.Option(help="The public key; without it nothing is verified.")] = None,
-    keys: KeysFile = None,
-    log_key: LogKeys = None,
-    witness: WitnessKeys = None,
-    witnesses: WitnessCount = None,
+    keys: Annotated[Path | None, typer.Option(help="The register of keys, as for `verify`.")] = None,
+    log_key: Annotated[list[str] | None, typer.Option(help="A key of the audit log, as for `verify`.")] = None,
+    witness: Annotated[list[str] | None, typer.Option(help="The key of a witness, as for `verify`.")] = None,
+    witnesses: Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")] = None,
 ) -> None:
     """Write a page about a bundle, to look at and to print: what was asked, signed, done, and whether it holds.
 

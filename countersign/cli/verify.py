@@ -12,7 +12,7 @@ from countersign.config.errors import CountersignError
 from evidence.replay.asking import Opa
 from evidence.replay.replay import replayed_by
 from evidence.verify.judgement import Judgement, Standing, judge, worst
-from evidence.verify.trust import Trust, TrustError, trust_of
+from evidence.verify.trust import TrustError, trust_of
 from evidence.verify.verify import VerificationReport
 from receipts.errors import ReceiptsError
 
@@ -26,10 +26,6 @@ class Given:
     log_keys: Sequence[str] = ()
     witnesses: Sequence[str] = ()
     needed: int = 0
-
-    def trust(self) -> Trust:
-        """Read it; raise TrustError or a ReceiptsError where it cannot be used."""
-        return trust_of(self.key, self.register, self.log_keys, self.witnesses, self.needed)
 
 
 class NoOpaError(CountersignError):
@@ -51,7 +47,7 @@ def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json:
     """Verify files, print what is found of each as it is found, and return the exit status."""
     standings, again = [], replayed_by(opa) if opa else None
     try:
-        trust = given.trust()
+        trust = trust_of(given.key, given.register, given.log_keys, given.witnesses, given.needed)
     except (ReceiptsError, TrustError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return Standing.UNREAD
@@ -67,20 +63,6 @@ def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json:
     return worst(standings)
 
 
-def report_one(file: Path, given: Given | None, to: Path) -> int:
-    """Write the report on a file, say what its verdict is, and return the exit status."""
-    from evidence.report.report import ReportError, report_on, write_report
-
-    try:
-        report = report_on(file, given.trust() if given else None)
-        write_report(report, to)
-    except (ReceiptsError, TrustError, ReportError) as error:
-        sys.stderr.write(f"countersign: {error}\n")
-        return Standing.UNREAD
-    out.print(f"{report.heading}\nreport: {to}")
-    return report.standing
-
-
 def _show(judged: Judgement, *, is_one: bool) -> None:
     """Print one for people; among several, each is headed by its name."""
     report = judged.found
@@ -93,3 +75,18 @@ def _show(judged: Judgement, *, is_one: bool) -> None:
         out.print(f"{passed.step:>2}. {passed.fact}")
     end = "" if is_one else "\n"
     out.print(f"sha256: {report.sha256}\nrun:    {report.run_id} of {report.tenant}\nEverything holds.{end}")
+
+
+def report_one(file: Path, given: Given | None, to: Path) -> int:
+    """Write the report on a file, say what its verdict is, and return the exit status."""
+    from evidence.report.report import ReportError, report_on, write_report
+
+    try:
+        trust = trust_of(given.key, given.register, given.log_keys, given.witnesses, given.needed) if given else None
+        report = report_on(file, trust)
+        write_report(report, to)
+    except (ReceiptsError, TrustError, ReportError) as error:
+        sys.stderr.write(f"countersign: {error}\n")
+        return Standing.UNREAD
+    out.print(f"{report.heading}\nreport: {to}")
+    return report.standing
