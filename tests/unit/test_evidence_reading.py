@@ -323,6 +323,13 @@ def test_a_timeline_of_the_first_form_is_no_timeline_of_format_2(office: Office)
     assert (raised.value.rule, raised.value.member) == ("texts.timeline", "timeline.md")
 
 
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
+@settings(deadline=None, max_examples=40)
+def test_whatever_people_say_the_texts_are_derived_again(tmp_path_factory: pytest.TempPathFactory, words: str) -> None:
+    office = Office.in_folder(tmp_path_factory.mktemp("office"))
+    assert verify(office.seal(spoken(words).dossier()), office.public).run_id == "run-1"
+
+
 def test_an_answer_about_an_attempt_in_doubt_is_told_as_a_fact(office: Office) -> None:
     told = bound()
     told.approvals["a-1"]["kind"] = "in_doubt"
