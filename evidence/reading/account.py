@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evidence.reading.acts import Act, acts_of
+from evidence.reading.acts import Act, acts_of, is_chat
 from evidence.reading.material import Material, number, record, text
 from evidence.reading.refusals import Refusal, refusals_of
 from evidence.reading.requests import Request, requests_of
@@ -75,7 +75,7 @@ def account_of(material: Material) -> Account:
     """Return the account of a bundle's run."""
     run, definition = material.run, material.definition
     requested_by = text(run, "requested_by")
-    requests, acts = requests_of(material), acts_of(material)
+    requests = requests_of(material)
     return Account(
         title=text(definition, "title") or text(run, "definition", "name"),
         name=text(run, "definition", "name"),
@@ -85,14 +85,14 @@ def account_of(material: Material) -> Account:
         requested_by=material.name_of(requested_by),
         submitted_by=text(run, "submitted_by"),
         trigger=text(run, "trigger", "type"),
-        about=_about(material, requests, acts),
+        about=_about(material, requests),
         status=STATUSES.get(text(run, "status"), text(run, "status")),
         error=text(run, "error"),
         began_at=text(run, "created_at") or material.last_moment(RUN_QUEUED),
         ended_at=text(run, "finished_at") or material.last_moment(*RUN_ENDED),
         requests=requests,
         refusals=refusals_of(material),
-        acts=acts,
+        acts=acts_of(material),
         looks=[_look(material, one) for one in material.reads.values()],
         costs=[_cost(one) for one in material.costs],
         skipped=_skipped(material),
@@ -101,9 +101,10 @@ def account_of(material: Material) -> Account:
     )
 
 
-def _about(material: Material, requests: Sequence[Request], acts: Sequence[Act]) -> list[str]:
+def _about(material: Material, requests: Sequence[Request]) -> list[str]:
     titles = [request.what for request in requests if request.kind == "task"]
-    targets = [act.target for act in acts if not act.is_chat]
+    proposed = [leaf for leaf in material.leaves_of("effect.proposed") if text(leaf, "correlation", "step")]
+    targets = [text(leaf, "data", "target") for leaf in proposed if not is_chat(text(leaf, "data", "action"))]
     return list(dict.fromkeys(filter(None, [*titles, *targets, text(material.run, "trigger", "ref")])))
 
 

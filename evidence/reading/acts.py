@@ -7,7 +7,10 @@ from typing import Any
 from evidence.reading.material import Material, Record, text
 from evidence.reading.words import OUTCOMES, plain
 
-_CHAT = "slack"
+
+def is_chat(action: str) -> bool:
+    """Return whether an action (`connector::operation`) is word in the chat."""
+    return action.startswith("slack::")
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ def _act(material: Material, receipt: Record, undoes: Sequence[str], replied: Se
         undoes=undoes,
         replied=replied,
         approval_id=text(receipt, "approval_id"),
-        is_chat=text(receipt, "connector") == _CHAT,
+        is_chat=is_chat(f"{text(receipt, 'connector')}::"),
     )
 
 

@@ -72,6 +72,7 @@ def test_the_summary_tells_who_asked_signed_and_did_what(office: Office) -> None
         "# kyc: succeeded\n",
         "- **Asked for by:** “ada”, through “intake-agent”\n",
         "- **Ended:** 31 Jan 2026, 09:09 UTC: succeeded\n",
+        "- **About:** “DE/123”; “case-1”\n",
         "- Asked 3 times, it allowed 2, wanted people's approval for 1, and denied 0.\n",
         "“file report on DE/123”",
         "2 people of compliance and legal, a person of its own for each group, never eve, within 8 hours, each with",
