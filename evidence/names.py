@@ -13,6 +13,7 @@ DEFINITION = "definition.json"
 AUDIT = "audit.jsonl"
 TIMELINE = "timeline.md"
 README = "README.md"
+SUMMARY = "summary.md"
 COSTS = "costs.json"
 CHECKPOINT = "log/checkpoint.txt"
 INCLUSION = "log/inclusion.json"
@@ -28,13 +29,21 @@ _IN_FORMAT_1 = (
     rf"{APPROVALS}/{_IDENTIFIER.pattern}\.json",
     rf"{POLICIES}/[0-9a-f]{{64}}/{_PATH.pattern}",
 )
-_SINCE_2 = (*map(re.escape, (COSTS, CHECKPOINT, INCLUSION)), rf"{READS}/[0-9]{{5,}}-{_IDENTIFIER.pattern}\.json")
+_SINCE_2 = (
+    *map(re.escape, (SUMMARY, COSTS, CHECKPOINT, INCLUSION)),
+    rf"{READS}/[0-9]{{5,}}-{_IDENTIFIER.pattern}\.json",
+)
 _MEMBERS = {1: re.compile("|".join(_IN_FORMAT_1)), 2: re.compile("|".join((*_IN_FORMAT_1, *_SINCE_2)))}
 
 
 def is_safe_path(name: str) -> bool:
     """Return whether `name` is a relative path of plain ASCII segments, none empty or starting with a dot."""
     return len(name) <= _LONGEST and _PATH.fullmatch(name) is not None
+
+
+def place(name: str) -> tuple[bool, str]:
+    """Return what members are ordered by: the page for people comes first, then each by its name."""
+    return name != SUMMARY, name
 
 
 def is_identifier(name: str) -> bool:

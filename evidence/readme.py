@@ -1,7 +1,8 @@
 """The text that tells an auditor what a bundle is and how to check it without any program of ours."""
 
+from evidence.reading.first_timeline import first_code
+from evidence.reading.shown import code
 from evidence.records import RunRecord
-from evidence.timeline import code
 
 _TEXT = """\
 # Evidence about one run
@@ -69,10 +70,20 @@ Unpack the archive into an empty folder, and there:
 
 
 _SINCE_2 = {
+    "## What is in it\n": """\
+## What is in it
+
+Begin with `summary.md`: one page that says who asked for what about whom, what people saw and said, and what was done.
+""",
     "- `audit.jsonl`: every": """\
 - `reads/`: what was read, with what it used and cost; of the question and the answer, the size and a commitment
 - `costs.json`: what the run used and cost, by provider and model, as the reads and the receipts tell
 - `audit.jsonl`: every""",
+    "- `timeline.md`: the same, to read\n": """\
+- `timeline.md`: the same, to read, with a sentence for each
+- `summary.md`: one page for people; like the timeline, it follows from the other files and proves nothing of its own
+- `log/`: that the lines of `audit.jsonl` stand in the audit log of all runs
+""",
     "Unpack the archive into an empty folder, and there:\n": """\
 Unpack the archive into an empty folder, lay the key beside that folder, and in it:
 """,
@@ -109,9 +120,10 @@ def readme(run: RunRecord, key_id: str, version: int) -> bytes:
     text = _TEXT
     for before, since in _SINCE_2.items() if version > 1 else ():
         text = text.replace(before, since)
+    shown = code if version > 1 else first_code
     facts = {
-        "RUN": code(run.run_id),
-        "TENANT": code(run.tenant),
+        "RUN": shown(run.run_id),
+        "TENANT": shown(run.tenant),
         "KEY": key_id,
         "SEQ": str(run.sealed_seq),
         "HEAD": run.audit_head,

@@ -1,9 +1,9 @@
 """The one form of ZIP that a bundle has. Its members decide every byte, so a reader can demand every byte.
 
-Members are stored, in ascending order of name, dated 1980-01-01, regular files of mode 0644; there are no extra
-fields, no comments, no data descriptors, no ZIP64, and nothing before, between or after. Whatever a hostile archive
-plays with (compression, encryption, links, repeated names, headers that disagree, hidden data) is a byte that
-differs.
+Members are stored, `summary.md` first and the others in ascending order of name, dated 1980-01-01, regular files of
+mode 0644; there are no extra fields, no comments, no data descriptors, no ZIP64, and nothing before, between or after.
+Whatever a hostile archive plays with (compression, encryption, links, repeated names, headers that disagree, hidden
+data) is a byte that differs.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import BinaryIO, NamedTuple
 
 from evidence.errors import EvidenceError
-from evidence.names import is_safe_path
+from evidence.names import is_safe_path, place
 
 MAX_MEMBERS = 65_535
 MAX_MEMBER_SIZE = 32 * 2**20
@@ -113,7 +113,8 @@ def pack(members: Mapping[str, bytes]) -> bytes:
     if len(members) > MAX_MEMBERS:
         raise ZipFormError("", f"more than {MAX_MEMBERS} members")
     body, directory = bytearray(), bytearray()
-    for name, data in sorted(members.items()):
+    for name in sorted(members, key=place):
+        data = members[name]
         if not is_safe_path(name):
             raise ZipFormError("", f"a member's name is not a plain relative path: {name!r}")
         if len(data) > MAX_MEMBER_SIZE:
@@ -188,7 +189,7 @@ def _read_member(reader: _Reader, last: str) -> tuple[str, bytes]:
     name = reader.take(header.name_length, "").decode("latin-1")
     if not is_safe_path(name):
         raise ZipFormError("", f"a member's name is not a plain relative path: {name!r}")
-    if name <= last:
+    if last and place(name) <= place(last):
         raise ZipFormError(name, "appears twice" if name == last else f"out of order: stands after {last}")
     if header.size > MAX_MEMBER_SIZE:
         raise ZipFormError(name, f"larger than {MAX_MEMBER_SIZE} bytes")

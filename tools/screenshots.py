@@ -1,7 +1,7 @@
 """Take the pictures of the documentation again: `python -m tools.screenshots`, from the root of the checkout.
 
 The KYC case is played in embedded mode, in a folder that is thrown away, and a Chromium without a screen looks at the
-sandbox, and at what the page that verifies bundles says of the case.
+sandbox, at what the page that verifies bundles says of the case, and at the report on it.
 """
 
 import asyncio
@@ -23,6 +23,8 @@ from countersign.embedded.children import Supervisor
 from countersign.embedded.packs import example_of
 from countersign.embedded.setup.work import SetUpError, to_stderr
 from countersign.embedded.system import Ports, embedded
+from evidence.report.report import report_on, write_report
+from evidence.verify.trust import trust_of
 from sandbox.client import SandboxUser, messages
 from tools import chromium
 from tools.debian import Program
@@ -69,6 +71,16 @@ class Scene:
         await page.get_by_label("Evidence bundle").set_input_files(self.home / f"evidence/{self.case.run_id}.zip")
         await page.get_by_label("Public key").set_input_files(self.home / "keys/evidence.pub.pem")
         await expect(page.locator("#verdict")).to_contain_text("Everything checked here holds")
+        await page.screenshot(path=_picture(name))
+        _weigh(_picture(name))
+
+    async def shoot_report(self, name: str, width: int, height: int) -> None:
+        """Write the picture of the report on this case's bundle, from its top."""
+        to = self.home / "report.html"
+        bundle, key = self.home / f"evidence/{self.case.run_id}.zip", self.home / "keys/evidence.pub.pem"
+        write_report(report_on(bundle, trust_of(key)), to)
+        page = await self.browser.new_page(viewport={"width": width, "height": height})
+        await page.goto(to.as_uri())
         await page.screenshot(path=_picture(name))
         _weigh(_picture(name))
 
@@ -130,6 +142,8 @@ async def _take(scene: Scene) -> None:
     await scene.shoot("card-finished", 1370, user="U0ANNA", thread=card["ts"])
     await scene.shoot_verified("verify-page", 1440, 1560)
     await scene.shoot_verified("verify-phone", 390, 844)
+    await scene.shoot_report("report-page", 1440, 1560)
+    await scene.shoot_report("report-phone", 390, 844)
 
 
 async def _main() -> None:

@@ -60,6 +60,32 @@ def verify(
 
 
 @evidence.command()
+def report(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The bundle.")],
+    to: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The page to write: the bundle's name, with .html.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="The public key; without it nothing is verified.")] = None,
+    keys: Annotated[Path | None, typer.Option(help="The register of keys, as for `verify`.")] = None,
+    log_key: Annotated[list[str] | None, typer.Option(help="A key of the audit log, as for `verify`.")] = None,
+    witness: Annotated[list[str] | None, typer.Option(help="The key of a witness, as for `verify`.")] = None,
+    witnesses: Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")] = None,
+) -> None:
+    """Write a page about a bundle, to look at and to print: what was asked, signed, done, and whether it holds.
+
+    It is made from the bundle alone, loads nothing and runs nothing. What is there already is not overwritten. Exits
+    as `verify` does; with 0 where no key is given, since then nothing is verified, as the page says at its top.
+    """
+    from countersign.cli.verify import Given, report_one
+
+    known = witness or []
+    given = Given(key, keys, log_key or [], known, len(known) if witnesses is None else witnesses) if key else None
+    if given is None and (keys or log_key or known or witnesses):
+        raise typer.BadParameter("--keys, --log-key and --witness count only beside --key")
+    raise typer.Exit(report_one(file, given, to or Path(f"{file.stem}.html")))
+
+
+@evidence.command()
 def page(
     to: Annotated[Path, typer.Option(help="The file to write, which must not be there yet.")] = Path("verify.html"),
 ) -> None:

@@ -1,4 +1,4 @@
-"""What `countersign evidence verify` prints. Imports nothing that needs a server or a network."""
+"""What `countersign evidence verify` and `report` print. Imports nothing that needs a server or a network."""
 
 import json
 import os
@@ -94,3 +94,18 @@ def _show(judged: Judgement, *, is_one: bool) -> None:
         out.print(f"{passed.step:>2}. {passed.fact}")
     end = "" if is_one else "\n"
     out.print(f"sha256: {report.sha256}\nrun:    {report.run_id} of {report.tenant}\nEverything holds.{end}")
+
+
+def report_one(file: Path, given: Given | None, to: Path) -> int:
+    """Write the report on a file, say what its verdict is, and return the exit status."""
+    from evidence.report.report import ReportError, report_on, write_report
+
+    try:
+        trust = trust_of(given.key, given.register, given.log_keys, given.witnesses, given.needed) if given else None
+        report = report_on(file, trust)
+        write_report(report, to)
+    except (ReceiptsError, TrustError, ReportError) as error:
+        sys.stderr.write(f"countersign: {error}\n")
+        return Standing.UNREAD
+    out.print(f"{report.heading}\nreport: {to}")
+    return report.standing

@@ -14,10 +14,13 @@ from evidence import names
 from evidence.bundle.dossier import Dossier, JsonObject
 from evidence.costs import costs_member
 from evidence.errors import EvidenceError
+from evidence.reading.first_timeline import first_timeline
+from evidence.reading.material import Material
+from evidence.reading.summary import summary
+from evidence.reading.timeline.page import timeline
 from evidence.readme import readme
 from evidence.records import RunRecord
 from evidence.statement import PAYLOAD_TYPE, Predicate, count, make_statement, sha256
-from evidence.timeline import timeline
 from evidence.told import format_of, run_as_told
 from evidence.zipform import ZipFormError, pack
 from receipts import canonical
@@ -52,7 +55,7 @@ def build(dossier: Dossier, key: SigningKey) -> Sealed:
         if version > 1:
             members[names.COSTS] = costs_member((*dossier.reads, *dossier.receipts))
         members |= dossier.log.members() if dossier.log else {}
-        members[names.TIMELINE] = timeline(run.run_id, leaves)
+        members |= _texts(members) if version > 1 else {names.TIMELINE: first_timeline(run.run_id, leaves)}
         members[names.README] = readme(run, key_id, version)
         statement = _statement(run, version, key_id, members)
         named = key_id if version == 1 else ""
@@ -61,6 +64,12 @@ def build(dossier: Dossier, key: SigningKey) -> Sealed:
     except (ReceiptsError, ZipFormError, ValidationError, UnicodeEncodeError) as error:
         raise DossierError(f"the dossier cannot be sealed: {error}") from error
     return Sealed(data, sha256(data))
+
+
+def _texts(members: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return what people read of the other members."""
+    material = Material(members)
+    return {names.SUMMARY: summary(material), names.TIMELINE: timeline(material)}
 
 
 def _members(dossier: Dossier, leaves: Sequence[Leaf]) -> dict[str, bytes]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evidence import names
 from evidence.verify.acts import attempts, decisions, effects, order, policies, reads, record
-from evidence.verify.course import chain, leaves, logged, outcome, runs, steps
+from evidence.verify.course import chain, leaves, logged, outcome, runs, steps, texts
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people import approvals, authority, requests, votes, waits
@@ -65,8 +65,8 @@ def _ending(contents: Contents) -> str:
 
 
 def _texts(contents: Contents) -> str:
-    costs = f", {names.COSTS}" if contents.version > 1 else ""
-    return f"{names.TIMELINE}{costs} and {names.README} tell what the records tell"
+    more = f"{names.SUMMARY}, {names.TIMELINE}, {names.COSTS}" if contents.version > 1 else names.TIMELINE
+    return f"{more} and {names.README} tell what the records tell"
 
 
 STEPS = (
@@ -97,5 +97,5 @@ STEPS = (
         (*runs.MOVES, *steps.RULES, *runs.OUTCOME, *effects.RULES, *reads.DONE),
         _ending,
     ),
-    Step(12, (outcome.timeline_follows, outcome.readme_follows), reads.COSTS, _texts),
+    Step(12, (texts.timeline_follows, texts.readme_follows), (*reads.COSTS, *texts.SUMMARY), _texts),
 )

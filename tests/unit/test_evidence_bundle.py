@@ -15,7 +15,7 @@ from securesystemslib.signer._key import SSlibKey
 
 from evidence.bundle.build import DossierError, build
 from evidence.bundle.dossier import Dossier
-from evidence.timeline import code
+from evidence.reading.first_timeline import first_code
 from evidence.verify.verify import verify
 from evidence.zipform import unpack
 from receipts import canonical
@@ -187,7 +187,7 @@ def test_data_cannot_write_lines_of_its_own_into_the_timeline(office: Office, te
 @given(st.text(max_size=700))
 @settings(deadline=None)
 def test_code_span_holds_nothing_but_itself(text: str) -> None:
-    span = code(text)
+    span = first_code(text)
     inner = span.split(" (the first ")[0]
     assert inner.startswith("`")
     assert inner.endswith("`")
@@ -196,7 +196,7 @@ def test_code_span_holds_nothing_but_itself(text: str) -> None:
 
 
 def test_long_value_is_cut_in_the_timeline_and_says_so() -> None:
-    assert code("x" * 501) == f"`{'x' * 500}` (the first 500 of 501 characters; all are in `audit.jsonl`)"
+    assert first_code("x" * 501) == f"`{'x' * 500}` (the first 500 of 501 characters; all are in `audit.jsonl`)"
 
 
 def test_readme_names_run_key_and_head_and_leaves_no_gap(office: Office) -> None:

@@ -1,8 +1,6 @@
-"""Steps 11 and 12 of the verifier's procedure: whether what the run is said to have come to follows from its chain."""
+"""Step 11 of the verifier's procedure: whether what the run is said to have come to follows from its chain."""
 
 from evidence import names
-from evidence.readme import readme
-from evidence.timeline import timeline
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.rules import counted, rule
 from receipts.chain import Leaf
@@ -46,25 +44,6 @@ def ended(contents: Contents) -> str:
 def writes_have_receipts(contents: Contents) -> str:
     """Look for the receipt of each write."""
     return counted(count_writes(contents), "write")
-
-
-@rule("texts.timeline", "`timeline.md` is, byte for byte, what the leaves give.")
-def timeline_follows(contents: Contents) -> str:
-    """Compare the timeline."""
-    return _check_text(contents, names.TIMELINE, timeline(contents.run.run_id, contents.leaves))
-
-
-@rule("texts.readme", "`README.md` is, byte for byte, what the run and the key's id give.")
-def readme_follows(contents: Contents) -> str:
-    """Compare README.md."""
-    version = int(contents.statement.predicate.builder_version)
-    return _check_text(contents, names.README, readme(contents.run, contents.key_id, version))
-
-
-def _check_text(contents: Contents, name: str, text: bytes) -> str:
-    if contents.member(name) != text:
-        raise BrokenError(name, "is not the text that follows from the records")
-    return name
 
 
 def _first(contents: Contents) -> Leaf:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from evidence import names
 from evidence.errors import EvidenceError
+from evidence.reading.material import Material
 from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, RequirementRecord, RunRecord
 from evidence.statement import Statement
 from evidence.verify.trust import Trust
@@ -126,6 +127,11 @@ class Contents:
             about = leaf.data.get("approval_id", leaf.correlation.approval_id)
             found.setdefault(str(about), []).append(leaf)
         return found
+
+    @cached_property
+    def material(self) -> Material:
+        """Return the members as a reader takes them."""
+        return Material(self.members)
 
     def leaves_of(self, event: str) -> list[Leaf]:
         """Return the leaves of an event, in the chain's order."""

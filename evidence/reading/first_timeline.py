@@ -1,4 +1,8 @@
-"""The run's story for a human reader, told from its audit leaves alone."""
+"""`timeline.md` of format 1, told from the audit leaves alone, as the first release wrote it.
+
+Which characters print was then for Python to say, whose answer changes with its version of Unicode; the rule that holds
+since is in `evidence.reading.shown`.
+"""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -11,9 +15,14 @@ _LONGEST_VALUE = 500
 _ABOUT = ("step", "effect_id", "approval_id", "request_id")
 
 
-def timeline(run_id: str, leaves: Iterable[Leaf]) -> bytes:
+def first_timeline(run_id: str, leaves: Iterable[Leaf]) -> bytes:
     """Return Markdown with one numbered entry for each leaf, under the day (UTC) on which it happened."""
-    lines = [f"# What happened in run {code(run_id)}", "", "Entry N is line N of `audit.jsonl`. Times are UTC.", ""]
+    lines = [
+        f"# What happened in run {first_code(run_id)}",
+        "",
+        "Entry N is line N of `audit.jsonl`. Times are UTC.",
+        "",
+    ]
     for day, of_day in groupby(leaves, key=lambda leaf: leaf.at[:10]):
         lines += [f"## {day}", ""]
         for leaf in of_day:
@@ -22,10 +31,10 @@ def timeline(run_id: str, leaves: Iterable[Leaf]) -> bytes:
     return "\n".join(lines).encode()
 
 
-def code(text: str) -> str:
+def first_code(text: str) -> str:
     """Return data as a Markdown code span that it cannot leave; what does not print is shown as an escape."""
     if len(text) > _LONGEST_VALUE:
-        shown = code(text[:_LONGEST_VALUE])
+        shown = first_code(text[:_LONGEST_VALUE])
         return f"{shown} (the first {_LONGEST_VALUE} of {len(text)} characters; all are in `audit.jsonl`)"
     shown = "".join(c if c.isprintable() and c not in "`\\" else _escape(c) for c in text)
     return f"`{shown}`" if shown.strip() else f'`"{shown}"`'
@@ -39,13 +48,13 @@ def _entry(leaf: Leaf) -> Iterator[str]:
     """Say what happened, who did it, and the facts."""
     what = leaf.event.replace(".", " ").replace("_", " ").capitalize()
     about = [
-        f"{name.removesuffix('_id')} {code(value)}"
+        f"{name.removesuffix('_id')} {first_code(value)}"
         for name in _ABOUT
         if (value := getattr(leaf.correlation, name)) is not None
     ]
     number = f"{leaf.seq}. "
-    yield f"{number}{leaf.at[11:23]} **{what}**, by {code(leaf.actor.id)} ({leaf.actor.kind})"
-    facts = [*about, *(f"{code(name)}: {code(_text(value))}" for name, value in sorted(leaf.data.items()))]
+    yield f"{number}{leaf.at[11:23]} **{what}**, by {first_code(leaf.actor.id)} ({leaf.actor.kind})"
+    facts = [*about, *(f"{first_code(name)}: {first_code(_text(value))}" for name, value in sorted(leaf.data.items()))]
     yield from (f"{' ' * len(number)}- {fact}" for fact in facts)
 
 

@@ -1,0 +1,138 @@
+"""An account of a run for people: who asked for what about whom, what was decided by whom, done, refused and undone.
+
+Texts are data, as they stand in the bundle, but for words of `evidence.reading.words`; whoever shows them escapes them.
+Moments are those of the records; "" stands for what is not told.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evidence.reading.acts import Act, acts_of, is_chat
+from evidence.reading.material import Material, number, record, text
+from evidence.reading.refusals import Refusal, refusals_of
+from evidence.reading.requests import Request, requests_of
+from evidence.reading.words import STATUSES, counted
+from receipts.chain import RUN_ENDED, RUN_QUEUED
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one model of a provider was used for: calls, units and amounts of money by currency, all in words."""
+
+    provider: str
+    model: str
+    calls: str
+    units: str
+    amounts: str
+
+
+@dataclass(frozen=True)
+class Look:
+    """One attempt at a read: of which step, what it is for, when it ended and how, and the size of the answer."""
+
+    step: str
+    purpose: str
+    at: str
+    outcome: str
+    size: int
+    error: str
+
+
+@dataclass(frozen=True)
+class Account:
+    """All of it. `about` are the names under which the matter is known: its reference, reviews' titles, targets."""
+
+    title: str
+    name: str
+    version: int
+    description: str
+    tenant: str
+    requested_by: str
+    submitted_by: str
+    trigger: str
+    about: Sequence[str]
+    status: str
+    error: str
+    began_at: str
+    ended_at: str
+    requests: Sequence[Request]
+    refusals: Sequence[Refusal]
+    acts: Sequence[Act]
+    looks: Sequence[Look]
+    costs: Sequence[Cost]
+    skipped: Sequence[tuple[str, str]]
+    answers: dict[str, int]
+    messages: int
+
+    @property
+    def undone(self) -> list[Act]:
+        """Return what undid something that had been done."""
+        return [act for act in self.acts if act.undoes]
+
+
+def account_of(material: Material) -> Account:
+    """Return the account of a bundle's run."""
+    run, definition = material.run, material.definition
+    requested_by = text(run, "requested_by")
+    requests = requests_of(material)
+    return Account(
+        title=text(definition, "title") or text(run, "definition", "name"),
+        name=text(run, "definition", "name"),
+        version=number(run, "definition", "version"),
+        description=text(definition, "description"),
+        tenant=text(run, "tenant"),
+        requested_by=material.name_of(requested_by),
+        submitted_by=text(run, "submitted_by"),
+        trigger=text(run, "trigger", "type"),
+        about=_about(material, requests),
+        status=STATUSES.get(text(run, "status"), text(run, "status")),
+        error=text(run, "error"),
+        began_at=text(run, "created_at") or material.last_moment(RUN_QUEUED),
+        ended_at=text(run, "finished_at") or material.last_moment(*RUN_ENDED),
+        requests=requests,
+        refusals=refusals_of(material),
+        acts=acts_of(material),
+        looks=[_look(material, one) for one in material.reads.values()],
+        costs=[_cost(one) for one in material.costs],
+        skipped=_skipped(material),
+        answers=_answers(material),
+        messages=sum(not text(receipt, "step") for receipt in material.receipts.values()),
+    )
+
+
+def _about(material: Material, requests: Sequence[Request]) -> list[str]:
+    titles = [request.what for request in requests if request.kind == "task"]
+    proposed = [leaf for leaf in material.leaves_of("effect.proposed") if text(leaf, "correlation", "step")]
+    targets = [text(leaf, "data", "target") for leaf in proposed if not is_chat(text(leaf, "data", "action"))]
+    return list(dict.fromkeys(filter(None, [*titles, *targets, text(material.run, "trigger", "ref")])))
+
+
+def _look(material: Material, read: Any) -> Look:
+    step, size = text(read, "step"), number(read, "response", "bytes")
+    purpose, done = text(material.verbs.get(step), "description"), text(read, "outcome") == "success"
+    return Look(step, purpose, text(read, "finished_at"), "answered" if done else "failed", size, text(read, "error"))
+
+
+def _cost(costs: Any) -> Cost:
+    calls, silent = number(costs, "calls"), number(costs, "calls_without_cost")
+    amounts = [f"{amount} {currency}" for currency, amount in record(costs, "amounts").items()]
+    untold = f"{counted(silent, 'call')} without a word of what it cost" if silent else ""
+    return Cost(
+        provider=text(costs, "provider"),
+        model=text(costs, "model"),
+        calls=counted(calls, "call"),
+        units=", ".join(f"{amount} {unit.replace('_', ' ')}" for unit, amount in record(costs, "units").items()),
+        amounts="; ".join([*amounts, *filter(None, [untold])]),
+    )
+
+
+def _skipped(material: Material) -> list[tuple[str, str]]:
+    leaves = material.leaves_of("step.skipped")
+    return [(text(leaf, "correlation", "step"), text(leaf, "data", "error")) for leaf in leaves]
+
+
+def _answers(material: Material) -> dict[str, int]:
+    """Return how often policy gave each answer."""
+    outcomes = [text(decision, "outcome") for decision in material.decisions.values()]
+    return {outcome: outcomes.count(outcome) for outcome in ("allow", "needs_approval", "deny")}

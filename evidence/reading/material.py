@@ -1,0 +1,177 @@
+"""The members of a bundle as a reader takes them: whatever has not the shape that it should have is not there.
+
+Bundles are sealed as they are and read before they are verified, so nothing here may fail on what a member holds.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from evidence import names
+from evidence.reading.words import plain
+
+Record = Mapping[str, Any]
+
+_ACCOUNT = re.compile(r"slack:([^:]*):(.*)", re.DOTALL)
+"""The actor of a click whose person is not known."""
+
+
+def text(value: Any, *path: str) -> str:
+    """Return the text at a path of members; "" where there is none."""
+    found = _at(value, path)
+    return found if isinstance(found, str) else ""
+
+
+def number(value: Any, *path: str) -> int:
+    """Return the whole number at a path of members; 0 where there is none."""
+    found = _at(value, path)
+    return found if isinstance(found, int) else 0
+
+
+def record(value: Any, *path: str) -> Record:
+    """Return the object at a path of members; an empty one where there is none."""
+    found = _at(value, path)
+    return found if isinstance(found, dict) else {}
+
+
+def records(value: Any, *path: str) -> list[Record]:
+    """Return the objects in the list at a path of members."""
+    found = _at(value, path)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def texts(value: Any, *path: str) -> list[str]:
+    """Return the texts in the list at a path of members."""
+    found = _at(value, path)
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+
+
+def _at(value: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+@dataclass(frozen=True)
+class Material:
+    """The members, by name."""
+
+    members: Mapping[str, bytes]
+
+    @cached_property
+    def run(self) -> Record:
+        """Return run.json."""
+        return record(self._json(names.RUN))
+
+    @cached_property
+    def definition(self) -> Record:
+        """Return the definition."""
+        return record(self._json(names.DEFINITION))
+
+    @cached_property
+    def leaves(self) -> list[Record]:
+        """Return the audit leaves, in the order of their lines."""
+        found = [_loads(line) for line in self.members.get(names.AUDIT, b"").splitlines()]
+        return [leaf for leaf in found if isinstance(leaf, dict)]
+
+    @cached_property
+    def decisions(self) -> dict[str, Record]:
+        """Return the decisions by their ids, in their order."""
+        return {text(one, "id"): one for one in self._folder(names.DECISIONS)}
+
+    @cached_property
+    def approvals(self) -> dict[str, Record]:
+        """Return the approvals by their ids, in the order in which they were asked for."""
+        asked = [text(leaf, "data", "approval_id") for leaf in self.leaves_of("approval.requested")]
+        place = {approval_id: number for number, approval_id in enumerate(asked)}
+        found = {text(one, "id"): one for one in self._folder(names.APPROVALS)}
+        return dict(sorted(found.items(), key=lambda item: place.get(item[0], len(place))))
+
+    @cached_property
+    def receipts(self) -> dict[str, Record]:
+        """Return the receipts by their ids, in their order."""
+        return {text(one, "receipt_id"): one for one in self._folder(names.RECEIPTS)}
+
+    @cached_property
+    def reads(self) -> dict[str, Record]:
+        """Return the read records by their ids, in their order."""
+        return {text(one, "read_id"): one for one in self._folder(names.READS)}
+
+    @cached_property
+    def costs(self) -> list[Record]:
+        """Return costs.json."""
+        return records({"costs": self._json(names.COSTS)}, "costs")
+
+    @cached_property
+    def verb_names(self) -> dict[str, str]:
+        """Return the name of each step's verb, by the step's path."""
+        return {text(step, "id"): text(step, "verb") for step in records(self.definition, "steps")}
+
+    @cached_property
+    def verbs(self) -> dict[str, Record]:
+        """Return the verb of each step, by the step's path."""
+        found = record(self.definition, "verbs")
+        return {step: record(found, verb) for step, verb in self.verb_names.items()}
+
+    @cached_property
+    def effects(self) -> dict[str, Record]:
+        """Return the effects of which policy was told, by their digests."""
+        told = (record(decision, "input", "effect") for decision in self.decisions.values())
+        return {text(effect, "digest"): effect for effect in told}
+
+    @cached_property
+    def leaves_about(self) -> dict[str, list[Record]]:
+        """Return the leaves about each approval, in the chain's order."""
+        found: dict[str, list[Record]] = {}
+        for leaf in self.leaves:
+            about = text(leaf, "data", "approval_id") or text(leaf, "correlation", "approval_id")
+            found.setdefault(about, []).append(leaf)
+        return found
+
+    @cached_property
+    def people(self) -> dict[str, str]:
+        """Return the printed names of people, as far as votes tell them, by their ids."""
+        votes = [vote for approval in self.approvals.values() for vote in records(approval, "votes")]
+        return {text(vote, "person"): name for vote in votes if (name := text(vote, "person_name").strip(" "))}
+
+    def name_of(self, person: str) -> str:
+        """Return how a person, a program or an account is called, as far as the bundle tells."""
+        account = _ACCOUNT.fullmatch(person)
+        return f"Slack account {account[2]} of team {account[1]}" if account else self.people.get(person, person)
+
+    def asked(self, approval_id: str, step: str) -> str:
+        """Return what people were asked: a review's own title, else what the verb is for, else the step."""
+        approval = self.approvals.get(approval_id, {})
+        title = text(self.effects.get(text(approval, "digest")), "fields", "title")
+        return (text(approval, "kind") == "task" and title) or text(approval, "purpose") or plain(step)
+
+    def last_moment(self, *events: str) -> str:
+        """Return when the last of these events was; "" where there was none."""
+        return next((text(leaf, "at") for leaf in reversed(self.leaves_of(*events))), "")
+
+    def leaves_of(self, *events: str) -> list[Record]:
+        """Return the leaves of these events, in the chain's order."""
+        return [leaf for leaf in self.leaves if leaf.get("event") in events]
+
+    def count(self, folder: str) -> int:
+        """Return how many files a folder has."""
+        return sum(name.startswith(f"{folder}/") for name in self.members)
+
+    def _json(self, name: str) -> Any:
+        return _loads(self.members[name]) if name in self.members else None
+
+    def _folder(self, folder: str) -> list[Record]:
+        found = [self._json(name) for name in sorted(self.members) if name.startswith(f"{folder}/")]
+        return [one for one in found if isinstance(one, dict)]
+
+
+def _loads(data: bytes) -> Any:
+    """Return JSON as a value; None where it is none. Whether it is canonical is for verification to say."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None

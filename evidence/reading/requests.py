@@ -1,0 +1,171 @@
+"""What people were asked, what they saw, and what they said."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evidence.reading.material import Material, Record, number, record, records, text, texts
+from evidence.reading.words import MEANINGS, counted, duration, ending, listed, plain, verdict
+
+_PLUMBING = ("approval_id", "channel", "groups", "title")
+"""Fields of a review that are about its card."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of what was asked about: a JSON value, and what was there before where that is known."""
+
+    name: str
+    after: Any
+    before: Any = None
+    is_change: bool = False
+
+    @property
+    def weight(self) -> int:
+        """Return its place for readers: changes first, then plain values, documents, and ids."""
+        if self.is_change:
+            return 0
+        return 3 if self.name.endswith("_id") else 1 + isinstance(self.after, dict | list)
+
+
+@dataclass(frozen=True)
+class Card:
+    """A card as it was posted or edited, and when."""
+
+    at: str
+    document: Record
+
+
+@dataclass(frozen=True)
+class Vote:
+    """What a person signed: printed name, time, words, and what the signature means. `card` is the one that stood."""
+
+    name: str
+    person: str
+    account: str
+    groups: Sequence[str]
+    at: str
+    said: str
+    meaning: str
+    reason: str
+    card: Card | None
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request to people, bound to a digest. `what` is the action on its target, or a review's own title."""
+
+    id: str
+    kind: str
+    step: str
+    tier: str
+    purpose: str
+    what: str
+    undone_by: str
+    rules: Sequence[tuple[str, str]]
+    needed: str
+    asked_at: str
+    expires_at: str
+    digest: str
+    fields: Sequence[Field]
+    cards: Sequence[Card]
+    votes: Sequence[Vote]
+    ending: str
+    ended_at: str
+
+    @property
+    def seen(self) -> list[Card]:
+        """Return the cards on which people signed; the first where nobody did."""
+        signed = [vote.card for vote in self.votes if vote.card is not None]
+        found = {id(card): card for card in signed or self.cards[:1]}
+        return list(found.values())
+
+
+def requests_of(material: Material) -> list[Request]:
+    """Return all requests, in the order in which people were asked."""
+    return [_request(material, approval) for approval in material.approvals.values()]
+
+
+def _request(material: Material, approval: Record) -> Request:
+    approval_id, kind, status = text(approval, "id"), text(approval, "kind"), text(approval, "status")
+    about = material.leaves_about.get(approval_id, [])
+    cards = _cards(approval, about)
+    effect = material.effects.get(text(approval, "digest"), {})
+    verb = record(material.verbs.get(text(approval, "step")), "effect")
+    return Request(
+        id=approval_id,
+        kind=kind,
+        step=text(approval, "step"),
+        tier=text(approval, "tier"),
+        purpose=text(approval, "purpose"),
+        what=_what(kind, effect, text(approval, "step")),
+        undone_by=text(verb, "reversible_by"),
+        rules=[(text(one, "code"), text(one, "msg")) for one in records(approval, "reasons")],
+        needed=needed(record(approval, "requirement")),
+        asked_at=_moment_of(about, "approval.requested"),
+        expires_at=text(approval, "expires_at"),
+        digest=text(approval, "digest"),
+        fields=_fields(kind, effect, record(approval, "before")),
+        cards=cards,
+        votes=[_vote(kind, vote, about, cards) for vote in records(approval, "votes")],
+        ending=ending(kind, status),
+        ended_at=_moment_of(about, f"approval.{status}") if status != "requested" else "",
+    )
+
+
+def _what(kind: str, effect: Record, step: str) -> str:
+    if kind == "task":
+        return text(effect, "fields", "title") or plain(step)
+    target = text(effect, "target")
+    return f"{plain(text(effect, 'operation'))} on {target}" if target else plain(text(effect, "operation"))
+
+
+def _fields(kind: str, effect: Record, before: Record) -> list[Field]:
+    fields = record(effect, "fields")
+    shown = {name: value for name, value in fields.items() if kind != "task" or name not in _PLUMBING}
+    found = [Field(name, value, before.get(name), name in before) for name, value in shown.items()]
+    return sorted(found, key=lambda field: field.weight)
+
+
+def _cards(approval: Record, about: Sequence[Record]) -> list[Card]:
+    """Return the cards that were shown, in their order, which is that of the leaves that tell when (format 2)."""
+    shown = (text(leaf, "at") for leaf in about if text(leaf, "event") == "card.shown")
+    return [Card(next(shown, ""), card) for card in records(approval, "cards")]
+
+
+def _moment_of(about: Sequence[Record], event: str, person: str = "") -> str:
+    """Return when something happened of which a leaf tells; where a person is named, to that person."""
+    found = (leaf for leaf in about if text(leaf, "event") == event and text(leaf, "data", "person") == person)
+    return text(next(found, {}), "at")
+
+
+def _vote(kind: str, vote: Record, about: Sequence[Record], cards: Sequence[Card]) -> Vote:
+    person, code = text(vote, "person"), text(vote, "verdict")
+    at = _moment_of(about, "vote.counted", person)
+    stood = [card for card in cards if card.at and card.at <= at]
+    return Vote(
+        name=text(vote, "person_name").strip(" ") or person,
+        person=person,
+        account=" ".join(filter(None, [text(vote, "slack", "team"), text(vote, "slack", "user")])),
+        groups=texts(vote, "groups"),
+        at=at,
+        said=verdict(kind, code),
+        meaning=MEANINGS.get((kind, code), ""),
+        reason=text(vote, "reason"),
+        card=stood[-1] if stood else None,
+    )
+
+
+def needed(requirement: Record) -> str:
+    """Return what policy required of people, as a sentence."""
+    groups, excluded, later = (texts(requirement, name) for name in ("groups", "exclude", "escalate_to"))
+    of_all = requirement.get("all_groups") is True and len(groups) > 1
+    parts = [
+        f"{counted(number(requirement, 'quorum'), 'person', 'people')} of {listed(groups, 'and' if of_all else 'or')}",
+        "a person of its own for each group" if of_all else "",
+        f"never {listed(excluded, 'or')}" if excluded else "",
+        f"within {duration(text(requirement, 'expires_in'))}" if text(requirement, "expires_in") else "",
+        "each with a reason" if requirement.get("reason_required") is True else "",
+        f"when time runs short {listed(later)} too" if later else "",
+    ]
+    return ", ".join(filter(None, parts))

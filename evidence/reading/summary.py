@@ -1,0 +1,172 @@
+"""`summary.md`: one page for people, which follows from the bundle's records alone and is bounded in length."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+from evidence import names
+from evidence.reading.account import Account, account_of
+from evidence.reading.acts import Act
+from evidence.reading.material import Material
+from evidence.reading.refusals import Refusal
+from evidence.reading.requests import Field, Request, Vote
+from evidence.reading.shown import prose, quoted, written
+from evidence.reading.words import KINDS, counted, listed, moment
+
+T = TypeVar("T")
+
+_NAME = 120
+"""Characters of a name, a target or a title."""
+_TEXT = 300
+"""Characters of a reason or another sentence."""
+_VALUE = 150
+"""Characters of a field of what was asked about."""
+_MOST = {"about": 6, "requests": 6, "fields": 6, "votes": 9, "refusals": 9, "acts": 12, "costs": 9, "skipped": 9}
+"""How many of a kind are told one by one."""
+
+_HEAD = """\
+What stands in “ ” is in the words of people, programs and policies; all else are the words of this format. Everything
+here follows from the other files of the bundle: it proves nothing of its own, and verification compares it with them.
+"""
+
+_REST = """\
+- `timeline.md`: every change of state in its order; `audit.jsonl`: the same, each bound to the one before
+- `approvals/`: requests, cards as they were shown, votes; `decisions/`: every question to policy, and its answer
+- `policies/`: the rules in full, as they stood then; `definition.json`: what was executed
+- `receipts/`: what was sent and what came back; `reads/`: what was looked up; `costs.json`: the sums
+- `run.json`: the run; `log/`: its place in the audit log; `statement.dsse.json`: the signature over all of this
+- `README.md`: how to check it, with a program or by hand
+"""
+
+
+def summary(material: Material) -> bytes:
+    """Return the page."""
+    account = account_of(material)
+    parts = [
+        f"# {prose(account.title, _NAME) or 'A run'}: {prose(account.status, _NAME) or 'not ended'}\n",
+        _HEAD,
+        *_lines("", _facts(account)),
+        *_part("What policy said", _policy(account)),
+        *_part("What people were asked, and what they said", _requests(account)),
+        *_part("What was refused", _several(account.refusals, "refusals", _refusal, names.AUDIT) or ["- Nothing."]),
+        *_part("What was done, and what came back", _done(account)),
+        *_part("What was undone", _several(account.undone, "acts", _undone, names.RECEIPTS) or ["- Nothing."]),
+        *_part("What it cost", _costs(account)),
+        *_part("Where the rest stands", [_REST.rstrip()]),
+    ]
+    return "\n".join(parts).encode()
+
+
+def _facts(account: Account) -> Iterable[str]:
+    through = f", through {quoted(account.submitted_by, _NAME)}"
+    by = quoted(account.requested_by, _NAME)
+    yield f"- **Asked for by:** {by}{through if account.submitted_by != account.requested_by else ''}"
+    yield f"- **What:** {quoted(account.name, _NAME)}, version {account.version}" + _also(account.description, ": ")
+    yield f"- **About:** {'; '.join(quoted(one, _NAME) for one in account.about[: _MOST['about']])}"
+    yield f"- **For:** {quoted(account.tenant, _NAME)}"
+    yield f"- **Began:** {moment(account.began_at)}"
+    yield f"- **Ended:** {moment(account.ended_at)}: {prose(account.status, _NAME)}{_also(account.error, ', ')}"
+
+
+def _policy(account: Account) -> Iterable[str]:
+    allow, ask, deny = (account.answers[outcome] for outcome in ("allow", "needs_approval", "deny"))
+    asked = counted(sum(account.answers.values()), "time")
+    yield f"- Asked {asked}, it allowed {allow:,}, wanted people's approval for {ask:,}, and denied {deny:,}."
+    rules = [(rule, request.needed) for request in account.requests for rule in request.rules]
+    for (code, words), needed in list(dict.fromkeys(rules))[: _MOST["requests"]]:
+        yield f"- {quoted(words or code, _TEXT)}: {prose(needed, _TEXT)}"
+
+
+def _requests(account: Account) -> Iterable[str]:
+    return _several(account.requests, "requests", _request, names.APPROVALS) or ["- Nobody was asked."]
+
+
+def _request(request: Request) -> Iterable[str]:
+    yield f"- **{KINDS.get(request.kind, 'A request')}**, of {moment(request.asked_at)}: {quoted(request.what, _NAME)}"
+    yield f"  - Why: {quoted(request.purpose, _TEXT)}" + _rules(request)
+    yield f"  - Needed: {prose(request.needed, _TEXT)}"
+    if request.kind != "task":
+        undo = f"can be undone: {quoted(request.undone_by, _NAME)}" if request.undone_by else "cannot be undone"
+        yield f"  - At stake: {prose(request.tier, _NAME)} tier, {undo}"
+    yield from _several(request.fields, "fields", _field, names.DECISIONS)
+    yield from _several(request.votes, "votes", _vote, names.APPROVALS)
+    ended = f" on {moment(request.ended_at)}" if request.ended_at else ""
+    yield f"  - So it was {prose(request.ending, _NAME)}{ended}."
+
+
+def _rules(request: Request) -> str:
+    told = [quoted(words or code, _TEXT) for code, words in request.rules]
+    return f"; by the rule {listed(told)}" if told else ""
+
+
+def _field(field: Field) -> Iterable[str]:
+    before = f"{quoted(written(field.before), _VALUE)} → " if field.is_change else ""
+    yield f"  - They saw {quoted(field.name, _NAME)}: {before}{quoted(written(field.after), _VALUE)}"
+
+
+def _vote(vote: Vote) -> Iterable[str]:
+    reason = f": {quoted(vote.reason, _TEXT)}" if vote.reason else ", without a reason"
+    meaning = f"; it means: {vote.meaning}" if vote.meaning else ""
+    yield f"  - Signed: **{prose(vote.name, _NAME)}** {prose(vote.said, _NAME)}, {moment(vote.at)}{reason}{meaning}"
+
+
+def _refusal(refusal: Refusal) -> Iterable[str]:
+    what = refusal.what.replace("{}", quoted(refusal.about, _NAME))
+    yield f"- {moment(refusal.at)}: **{prose(refusal.who, _NAME)}** {what}{_also(refusal.why, ': ')}"
+
+
+def _done(account: Account) -> Iterable[str]:
+    yield from _several([act for act in account.acts if not act.is_card], "acts", _act, names.RECEIPTS) or [
+        "- Nothing."
+    ]
+    if account.looks:
+        times, answers = len(account.looks), sum(not look.error for look in account.looks)
+        yield f"- Beside that, it looked something up {counted(times, 'time')}, with {counted(answers, 'answer')}."
+    if account.skipped:
+        steps = [prose(step, _NAME) for step, _ in account.skipped[: _MOST["skipped"]]]
+        yield f"- Left out, since their conditions were not met: {listed(steps)}."
+
+
+def _act(act: Act) -> Iterable[str]:
+    on = f" on {quoted(act.target, _NAME)}" if act.target else ""
+    yield f"- {moment(act.at)}: {prose(act.what, _NAME)}{on}: **{prose(act.outcome, _NAME)}**{_also(act.error, ', ')}"
+    if act.purpose:
+        yield f"  - What for: {quoted(act.purpose, _TEXT)}"
+    if act.answer is not None:
+        yield f"  - Came back: {quoted(written(act.answer), _VALUE)}"
+    for who, at in act.replied:
+        yield f"  - Answered by {quoted(who, _NAME)}, {moment(at)}"
+
+
+def _undone(act: Act) -> Iterable[str]:
+    undone = listed([quoted(step, _NAME) for step in act.undoes[: _MOST["acts"]]])
+    yield f"- {moment(act.at)}: {prose(act.what, _NAME)} undid {undone}"
+
+
+def _costs(account: Account) -> Iterable[str]:
+    def told(cost_number: int) -> Iterable[str]:
+        cost = account.costs[cost_number]
+        who = listed([quoted(part, _NAME) for part in (cost.provider, cost.model) if part]) or "somebody"
+        used = ", ".join(prose(part, _TEXT) for part in (cost.calls, cost.units) if part)
+        yield f"- {who}: {used}: {prose(cost.amounts, _TEXT) or 'nothing was told of money'}"
+
+    return _several(range(len(account.costs)), "costs", told, names.COSTS) or ["- Nothing was told."]
+
+
+def _also(text: str, before: str) -> str:
+    """Return words of others where there are any, with what stands before them."""
+    return f"{before}{quoted(text, _TEXT)}" if text else ""
+
+
+def _several(all_: Sequence[T], kind: str, tell: Callable[[T], Iterable[str]], where: str) -> list[str]:
+    """Return the lines about the first ones, and how many more there are, and where."""
+    shown = [line for one in all_[: _MOST[kind]] for line in tell(one)]
+    more = len(all_) - _MOST[kind]
+    return [*shown, f"- … and {more:,} more in `{where}`"] if more > 0 else shown
+
+
+def _part(title: str, told: Iterable[str]) -> list[str]:
+    return _lines(f"## {title}\n", told)
+
+
+def _lines(title: str, told: Iterable[str]) -> list[str]:
+    return [*filter(None, [title]), *told, ""]

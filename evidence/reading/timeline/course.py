@@ -1,0 +1,82 @@
+"""Sentences about the run, its steps, what was proposed, decided, done and read."""
+
+from collections.abc import Callable
+
+from evidence.reading.material import Material, Record, number, record, records, text
+from evidence.reading.shown import quoted
+from evidence.reading.timeline.naming import TEXT, action, actor, because, named, step, why
+from evidence.reading.words import ANSWERS, OUTCOMES, counted, listed, plain
+
+_STEPS = {
+    "step.succeeded": "is done",
+    "step.skipped": "was left out",
+    "step.failed_terminal": "failed",
+    "step.failed_retryable": "failed, and is tried again",
+    "step.canceled": "was canceled",
+    "step.parked": "waits for its answer",
+    "step.waiting_approval": "waits for people",
+}
+_CHAT = {
+    "slack::post_card": "A card",
+    "slack::update_card": "A card's new state",
+    "slack::post_message": "A message",
+    "slack::direct_message": "A message to one person",
+}
+
+
+def _queued(material: Material, leaf: Record) -> str:
+    run, through = material.run, text(leaf, "data", "submitted_by")
+    what = f"{named(text(run, 'definition', 'name'))}, version {number(run, 'definition', 'version')}"
+    by = f", through {named(through)}" if through != text(leaf, "actor", "id") else ""
+    about = f", about {named(text(leaf, 'data', 'trigger_ref'))}" if text(leaf, "data", "trigger_ref") else ""
+    return f"{actor(material, leaf)} asked for {what}{about}{by}"
+
+
+def _ended(_: Material, leaf: Record) -> str:
+    done = counted(number(leaf, "data", "writes"), "write")
+    how = "succeeded" if text(leaf, "event") == "run.succeeded" else "failed"
+    return f"The run {how}, after {done}{why(leaf, 'error')}"
+
+
+def _step(_: Material, leaf: Record) -> str:
+    return f"The step {step(leaf)} {_STEPS[text(leaf, 'event')]}{why(leaf, 'error')}"
+
+
+def _proposed(_: Material, leaf: Record) -> str:
+    what, target = text(leaf, "data", "action"), text(leaf, "data", "target")
+    if what in _CHAT:
+        return f"{_CHAT[what]} is to be sent to {named(target)}"
+    return f"{named(plain(what.rpartition('::')[2]))} on {named(target)} is to be done, for the step {step(leaf)}"
+
+
+def _decided(material: Material, leaf: Record) -> str:
+    decision = material.decisions.get(text(leaf, "data", "decision_id"), {})
+    outcome, effect = text(leaf, "data", "outcome"), record(decision, "input", "effect")
+    said = [text(one, "msg") or text(one, "code") for one in records(decision, "answer", "reasons")]
+    reasons = f": {listed([quoted(one, TEXT) for one in said])}" if said else ""
+    return f"Policy {ANSWERS.get(outcome) or named(outcome)} {action(effect)}{reasons}"
+
+
+def _received(material: Material, leaf: Record) -> str:
+    receipt = material.receipts.get(text(leaf, "data", "receipt_id"), {})
+    outcome = text(leaf, "data", "outcome")
+    return f"{action(receipt)}: {OUTCOMES.get(outcome) or named(outcome)}{because(text(receipt, 'error'))}"
+
+
+def _read(material: Material, leaf: Record) -> str:
+    read = material.reads.get(text(leaf, "data", "read_id"), {})
+    handler, size, error = text(read, "handler"), number(read, "response", "bytes"), text(read, "error")
+    came = f"failed{because(error)}" if error else f"answered, {counted(size, 'byte')}"
+    return f"{named(plain(handler.rpartition('::')[2]))} for the step {step(leaf)}: {came}"
+
+
+TELL: dict[str, Callable[[Material, Record], str]] = {
+    "run.queued": _queued,
+    "run.succeeded": _ended,
+    "run.failed_terminal": _ended,
+    **dict.fromkeys(_STEPS, _step),
+    "effect.proposed": _proposed,
+    "decision.recorded": _decided,
+    "receipt.written": _received,
+    "read.recorded": _read,
+}

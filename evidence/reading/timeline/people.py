@@ -1,0 +1,82 @@
+"""Sentences about what people were asked and said, and about what is waited for."""
+
+from collections.abc import Callable
+
+from evidence.reading.material import Material, Record, number, record, records, text, texts
+from evidence.reading.requests import needed
+from evidence.reading.shown import prose
+from evidence.reading.timeline.naming import NAME, TEXT, actor, asked, because, named, person, step
+from evidence.reading.words import ENDINGS, REFUSALS, counted, ending, listed, moment, verdict
+
+_WAITS = {"approval": "people's approval", "human_task": "a person", "external": "an answer", "timer": "its time"}
+_MOST = 9
+"""Groups that are named."""
+
+
+def _requested(material: Material, leaf: Record) -> str:
+    wanted = prose(needed(record(leaf, "data", "requirement")), TEXT)
+    return f"People are asked about {asked(material, leaf)}: {wanted}"
+
+
+def _shown(material: Material, leaf: Record) -> str:
+    return f"The card about {asked(material, leaf)} was shown"
+
+
+def _voted(material: Material, leaf: Record) -> str:
+    approval = material.approvals.get(text(leaf, "data", "approval_id"), {})
+    who, said = text(leaf, "data", "person"), verdict(text(approval, "kind"), text(leaf, "data", "verdict"))
+    vote = next((one for one in records(approval, "votes") if text(one, "person") == who), {})
+    reason = because(text(vote, "reason")) or ", without a reason"
+    return f"{person(material, who)} {prose(said, NAME)}, on {asked(material, leaf)}{reason}"
+
+
+def _uncounted(material: Material, leaf: Record) -> str:
+    code = text(leaf, "data", "code")
+    why = REFUSALS.get(code) or named(code)
+    return f"The vote of {actor(material, leaf)} on {asked(material, leaf)} did not count: {why}"
+
+
+def _unfit(material: Material, leaf: Record) -> str:
+    code, reason = text(leaf, "data", "code"), text(leaf, "data", "reason")
+    return f"The answer of {actor(material, leaf)} for the step {step(leaf)} did not count: {named(reason or code)}"
+
+
+def _settled(material: Material, leaf: Record) -> str:
+    approval = material.approvals.get(text(leaf, "data", "approval_id"), {})
+    how = ending(text(approval, "kind"), text(leaf, "event").removeprefix("approval."))
+    votes = f", with {counted(number(leaf, 'data', 'votes'), 'vote')}" if "votes" in record(leaf, "data") else ""
+    return f"{asked(material, leaf)} is {how}{votes}"
+
+
+def _opened(_: Material, leaf: Record) -> str:
+    kind, until = text(leaf, "data", "type"), moment(text(leaf, "data", "deadline"))
+    return f"The step {step(leaf)} waits for {_WAITS.get(kind) or named(kind)}{f', until {until}' if until else ''}"
+
+
+def _answered(material: Material, leaf: Record) -> str:
+    if text(leaf, "data", "type") == "timer":
+        return f"The time of the step {step(leaf)} is over"
+    return f"{actor(material, leaf)} answered for the step {step(leaf)}"
+
+
+def _late(_: Material, leaf: Record) -> str:
+    return f"Nobody answered in time for the step {step(leaf)}"
+
+
+def _escalated(_: Material, leaf: Record) -> str:
+    groups = listed([named(group) for group in texts(leaf, "data", "to")[:_MOST]])
+    return f"Time runs short for the step {step(leaf)}: {groups} may decide, too"
+
+
+TELL: dict[str, Callable[[Material, Record], str]] = {
+    "approval.requested": _requested,
+    "card.shown": _shown,
+    "vote.counted": _voted,
+    "vote.refused": _uncounted,
+    "notification.refused": _unfit,
+    **{f"approval.{end}": _settled for end in ENDINGS if end != "requested"},
+    "wait.opened": _opened,
+    "wait.completed": _answered,
+    "wait.timed_out": _late,
+    "wait.escalated": _escalated,
+}

@@ -1,0 +1,122 @@
+"""The words for codes, moments and lengths of time. Of a code that has no word here, the code itself is told."""
+
+import re
+from collections.abc import Sequence
+
+_MOMENT = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}:[0-9]{2})(:[0-9]{2})\.[0-9]{6}Z", re.ASCII)
+_DURATION = re.compile(
+    r"P(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?)?", re.ASCII
+)
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_UNITS = ("week", "day", "hour", "minute", "second")
+
+STATUSES = {
+    "succeeded": "succeeded",
+    "failed_terminal": "failed",
+    "canceled": "canceled",
+}
+ENDINGS = {
+    "approved": "approved",
+    "rejected": "rejected",
+    "expired": "not decided in time, which is no consent",
+    "canceled": "canceled",
+    "requested": "not decided",
+}
+DOUBT_ENDINGS = {"approved": "settled: it happened", "rejected": "settled: it did not happen"}
+VERDICTS = {"approve": "approved", "reject": "rejected"}
+DOUBT_VERDICTS = {"approve": "stated that it happened", "reject": "stated that it did not happen"}
+
+MEANINGS = {
+    ("effect", "approve"): "exactly this may be done, once",
+    ("effect", "reject"): "this may not be done",
+    ("task", "approve"): "the review is completed, with yes",
+    ("task", "reject"): "the review is completed, with no",
+    ("in_doubt", "approve"): "the attempt did happen",
+    ("in_doubt", "reject"): "the attempt did not happen",
+}
+"""What a signature means, by what was asked and what was answered (21 CFR 11.50)."""
+
+KINDS = {
+    "effect": "An action that needs approval",
+    "task": "A review",
+    "in_doubt": "Whether an attempt had happened",
+}
+OUTCOMES = {
+    "success": "done",
+    "failure": "failed",
+    "refusal": "not done",
+    "in_doubt": "without an answer: it may have been done",
+}
+ANSWERS = {"allow": "allowed", "deny": "denied", "needs_approval": "wants people's approval for"}
+
+REFUSALS = {
+    "vote.requester": "had asked for it, so somebody else has to decide",
+    "vote.excluded": "is excluded by policy",
+    "vote.not_in_group": "is in none of the groups that were asked",
+    "vote.repeated": "had voted already",
+    "vote.reason_missing": "gave no reason where one is wanted",
+    "vote.closed": "came when it was decided already",
+    "vote.expired": "came when the time had run out",
+    "vote.stale": "answered a card that had changed meanwhile",
+    "vote.other_action": "answered a card that showed another action",
+    "vote.unknown": "answered a request that is not known",
+    "identity.other_team": "belongs to another workspace",
+    "identity.deactivated": "has a deactivated account",
+    "identity.bot": "is a bot",
+    "identity.guest": "is a guest",
+    "identity.unclear": "may be no full member of the workspace",
+    "identity.unknown": "is not in the directory",
+    "identity.ambiguous": "has an account that two people of the directory name",
+    "identity.lookup_failed": "could not be identified at that moment",
+    "inbox.unusable": "sent what cannot be put on record",
+    "inbox.failing": "sent what could not be recorded at that moment",
+}
+"""Why a vote did not count, for a sentence that begins with who sent it."""
+
+
+def ending(kind: str, status: str) -> str:
+    """Return how a request of a kind ended."""
+    return (DOUBT_ENDINGS.get(status) if kind == "in_doubt" else None) or ENDINGS.get(status, status)
+
+
+def verdict(kind: str, code: str) -> str:
+    """Return what a person answered, for a sentence that begins with the name."""
+    return (DOUBT_VERDICTS if kind == "in_doubt" else VERDICTS).get(code, code)
+
+
+def moment(text: str, *, seconds: bool = False) -> str:
+    """Return a moment as `21 Nov 2026, 14:03 UTC`; "" where the text is none of ours."""
+    found = _MOMENT.fullmatch(text)
+    if found is None or not 1 <= int(found[2]) <= len(_MONTHS):
+        return ""
+    return f"{day(text)}, {found[4]}{found[5] if seconds else ''} UTC"
+
+
+def day(text: str) -> str:
+    """Return the day of a moment as `21 Nov 2026`; "" where the text is none of ours."""
+    found = _MOMENT.fullmatch(text)
+    if found is None or not 1 <= int(found[2]) <= len(_MONTHS):
+        return ""
+    return f"{int(found[3])} {_MONTHS[int(found[2]) - 1]} {found[1]}"
+
+
+def duration(text: str) -> str:
+    """Return an ISO 8601 duration as `8 hours`; the text itself where it is another one."""
+    found = _DURATION.fullmatch(text)
+    parts = [counted(int(n), unit) for n, unit in zip(found.groups(), _UNITS, strict=True) if n] if found else []
+    return " and ".join(parts) or text
+
+
+def counted(count: int, noun: str, nouns: str = "") -> str:
+    """Return a number with its noun."""
+    return f"{count:,} {noun if count == 1 else nouns or f'{noun}s'}"
+
+
+def listed(parts: Sequence[str], last: str = "and") -> str:
+    """Return `one, two and three`."""
+    return f" {last} ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+
+
+def plain(code: str) -> str:
+    """Return a code as words: `file_report` as `file report`."""
+    return code.replace("_", " ").replace(".", " ")

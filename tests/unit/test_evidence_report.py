@@ -1,0 +1,298 @@
+"""The report on a bundle: what it tells, whether it says verified, and what hostile bundles can do to it."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evidence.reading.shown import visible
+from evidence.report.cards import blocks_of
+from evidence.report.report import Report, ReportError, report_on, write_report
+from evidence.verify.judgement import Standing
+from evidence.verify.trust import trust_of
+from evidence.zipform import pack
+from receipts import canonical
+from tests.unit.evidence_bound import bound
+from tests.unit.evidence_reads import looked
+from tests.unit.evidence_resealed import members_of, resealed
+from tests.unit.evidence_sample import Office, Story, story
+from tests.unit.test_evidence_log import LOG, OTHER, logged, trusted
+from tests.unit.test_evidence_reading import spoken
+
+MARKUP = '<img src=x onerror="document.title=1"><script>document.title=2</script>&lt;b&gt;"\'` \u202edecived {{ 7*7 }}'
+
+
+@pytest.fixture
+def office(tmp_path: Path) -> Office:
+    return Office.in_folder(tmp_path)
+
+
+def report_of(office: Office, told: Story, *, key: bool = True) -> Report:
+    return report_on(office.seal(told.dossier()), trust_of(office.public) if key else None)
+
+
+class _Words(HTMLParser):
+    """The words of a page, and its elements."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+        self.style = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1][0] == "style" and not self.style:
+            self.style = data
+        else:
+            self.words.append(data)
+
+
+def parsed(report: Report) -> _Words:
+    parser = _Words()
+    parser.feed(report.page.decode())
+    return parser
+
+
+def words_of(report: Report) -> str:
+    said = " ".join(" ".join(parsed(report).words).split())
+    return re.sub(r"“ ", "“", re.sub(r" (?=[,:;.”])", "", said))
+
+
+def test_a_bundle_that_holds_is_called_verified(office: Office) -> None:
+    report = report_of(office, bound())
+    said = words_of(report)
+    assert (report.heading, report.standing) == ("Verified: everything holds", Standing.HOLDS)
+    assert "✓ Verified: everything holds" in said
+    assert f"Signed by the key {office.key.public.key_id}" in said
+    assert "12 summary.md, timeline.md, costs.json and README.md tell what the records tell" in said
+    assert '@top-right { content: "VERIFIED"' in parsed(report).style
+
+
+def test_it_says_what_was_demanded_of_the_log_and_its_witnesses(office: Office) -> None:
+    path = office.seal(logged())
+    said = words_of(report_on(path, trusted(office)))
+    assert "Audit log Not demanded: no key of the log was given (--log-key)" in said
+    assert "Register of keys Not given (--keys) " in said
+    said = words_of(report_on(path, trusted(office, LOG)))
+    assert "Audit log The run's records stand in the log, as its key has signed it: 28 leaves" in said
+    assert "Witnesses Not demanded: none was given (--witness)" in said
+    other = report_on(path, trusted(office, OTHER))
+    assert (other.standing, "rule log.signed" in words_of(other)) == (Standing.BROKEN, True)
+
+
+def test_the_report_tells_who_asked_signed_and_did_what(office: Office) -> None:
+    said = words_of(report_of(office, looked()))
+    for told in (
+        "kyc, version 3, for acme",
+        "Outcome Succeeded About DE/123 case-1 ",
+        "Asked for by ada, through intake-agent",
+        "Ended 31 Jan 2026, 09:09 UTC",
+        "File report on DE/123",
+        "An action that needs approval, asked 31 Jan 2026, 09:02 UTC, until 31 Jan 2026, 17:02 UTC",
+        "Ben approved T0ACME UBEN 31 Jan 2026, 09:06 UTC “checked” Exactly this may be done, once",
+        "Cat approved T0ACME UCAT 31 Jan 2026, 09:07 UTC “checked” Exactly this may be done, once",
+        "What Ben and Cat had before them, shown 31 Jan 2026, 09:05 UTC File the report?",
+        "owner share (hidden)",
+        "Came back id 42",
+        "To undo it register.withdraw",
+        "Asked 3 times, it allowed 2, wanted people's approval for 1, and denied 0.",
+        "look 31 Jan 2026, 09:01 UTC Look a company up Failed: too slow",
+        "openai gpt-5 3 calls, 2436 input tokens 0.00246 USD; 1 call without a word of what it cost",
+    ):
+        assert told in said
+
+
+def test_what_was_there_before_stands_beside_what_comes_after(office: Office) -> None:
+    told = bound()
+    told.approvals["a-1"]["before"] = {"owner": {"share": "50 %"}}
+    said = words_of(report_of(office, told))
+    assert "Before and after Field Before After owner share 50 % share (hidden)" in said
+
+
+def test_policys_rule_is_told_in_its_own_words(office: Office) -> None:
+    told = bound()
+    reasons = [{"code": "writes.high_tier", "msg": "A high-tier write needs people's signatures"}]
+    told.decisions["d-1"]["answer"]["reasons"] = told.approvals["a-1"]["reasons"] = reasons
+    said = words_of(report_of(office, told, key=False))
+    assert "By the rule A high-tier write needs people's signatures" in said
+    assert "What it wanted A high-tier write needs people's signatures 2 people of compliance and legal" in said
+
+
+def test_without_a_key_it_says_plainly_that_nothing_was_verified(office: Office) -> None:
+    report = report_of(office, bound(), key=False)
+    said = words_of(report)
+    assert (report.heading, report.standing) == ("Not verified: no key was given", Standing.HOLDS)
+    assert "! Not verified: no key was given" in said
+    assert '@top-right { content: "NOT VERIFIED"' in parsed(report).style
+    assert "Verified: everything" not in said
+    assert "Steps that hold" not in said
+    assert "Ben approved" in said, "it tells what the file says"
+
+
+def test_a_bundle_that_another_key_signed_is_told_nothing_of(office: Office, tmp_path_factory: Any) -> None:
+    other = Office.in_folder(tmp_path_factory.mktemp("other"))
+    report = report_on(office.seal(bound().dossier()), trust_of(other.public))
+    said = words_of(report)
+    assert (report.heading, report.standing) == ("Not signed by this key", Standing.UNSIGNED)
+    assert "Step 2, rule statement.signed" in said
+    assert '@top-right { content: "DOES NOT HOLD"' in parsed(report).style
+    assert "Ben" not in said
+
+
+def test_a_record_that_contradicts_the_chain_is_named_with_its_rule(office: Office) -> None:
+    told = bound()
+    told.receipts["r-3"]["target"] = "DE/999"
+    report = report_of(office, told)
+    said = words_of(report)
+    assert (report.heading, report.standing) == ("This bundle does not hold", Standing.BROKEN)
+    assert "receipts/00002-r-3.json: " in said
+    assert re.search(r"Step \d+, rule [a-z.-]+: .* The rule: [A-Z]", said)
+    assert "What follows is what the bundle says, signed as it is. Do not rely on it." in said
+    assert "Steps that hold" not in said
+
+
+def test_a_file_that_is_no_bundle_gets_a_report_with_a_key_and_without(office: Office) -> None:
+    path = office.write(b"PK\x03\x04 and nothing else")
+    for trust in (trust_of(office.public), None):
+        report = report_on(path, trust)
+        assert (report.heading, report.standing) == ("This bundle does not hold", Standing.BROKEN)
+        assert "Step 1, rule archive.form" in words_of(report)
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_a_file_that_cannot_be_read_is_one_clear_error(tmp_path: Path, *, is_folder: bool) -> None:
+    path = tmp_path / "none.zip"
+    if is_folder:
+        path.mkdir()
+    with pytest.raises(ReportError, match=r"none\.zip is not a file"):
+        report_on(path, None)
+
+
+def test_what_a_bundle_says_is_text_and_nothing_else(office: Office) -> None:
+    sound, bent = (parsed(report_of(office, spoken(words))) for words in ("plain", MARKUP))
+    assert [tag for tag, _ in bent.tags] == [tag for tag, _ in sound.tags]
+    allowed = {"article", "bdi", "body", "br", "dd", "div", "dl", "dt", "figcaption", "figure", "footer", "h1", "h2"}
+    allowed |= {"h3", "h4", "head", "header", "html", "li", "meta", "ol", "p", "section", "span", "strong", "style"}
+    allowed |= {"table", "tbody", "td", "th", "thead", "time", "title", "tr", "ul", "hr"}
+    assert {tag for tag, _ in bent.tags} <= allowed
+    names = {name for _, attributes in bent.tags for name in attributes}
+    assert names <= {
+        "class",
+        "content",
+        "name",
+        "charset",
+        "http-equiv",
+        "lang",
+        "datetime",
+        "scope",
+        "data-label",
+        "aria-label",
+    }
+    assert f"“because {visible(MARKUP)}”" in "".join(bent.words)
+
+
+def test_the_name_of_a_file_is_text_too(office: Office) -> None:
+    path = office.seal(bound().dossier()).rename(office.folder / "<b title=x>&amp;.zip")
+    for told in (report_on(path, None), report_on(path.rename(office.folder / "<i>.zip"), trust_of(office.public))):
+        assert not {"b", "i"} & {tag for tag, _ in parsed(told).tags}
+    broken = office.folder / "<script>.zip"
+    broken.write_bytes(b"no")
+    assert "script" not in {tag for tag, _ in parsed(report_on(broken, None)).tags}
+
+
+def test_the_pages_policy_allows_its_own_style_and_nothing_else(office: Office) -> None:
+    page = parsed(report_of(office, bound()))
+    (policy,) = [attributes["content"] for _, attributes in page.tags if "http-equiv" in attributes]
+    assert re.fullmatch(
+        r"default-src 'none'; style-src 'sha256-[\w+/=]{44}'; base-uri 'none'; form-action 'none'", str(policy)
+    )
+
+
+@pytest.mark.parametrize("member", ["run.json", "definition.json", "audit.jsonl", "approvals/a-1.json", "costs.json"])
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b"null", b"\xff", b"[" * 5000, None])
+def test_whatever_a_member_holds_there_is_a_report(office: Office, member: str, data: bytes | None) -> None:
+    path = resealed(office, office.seal(looked().dossier()), **{member: data})
+    for trust in (trust_of(office.public), None):
+        assert report_on(path, trust).page.startswith(b"<!DOCTYPE html>")
+
+
+CARDS: list[Any] = [
+    {"blocks": [{"type": "header"}, {"type": "section", "fields": [1, None, {}]}, {"type": 7}, "x"]},
+    {"blocks": {"type": "header"}, "text": 5},
+    {"blocks": [{"type": "actions", "elements": [{"text": "x"}]}, {"type": "context", "elements": 1}]},
+]
+
+
+@pytest.mark.parametrize("card", CARDS)
+def test_whatever_a_card_holds_there_is_a_report(office: Office, card: Any) -> None:
+    told = bound()
+    told.approvals["a-1"]["cards"] = [card]
+    assert b"Verified: everything holds" in report_of(office, told).page
+
+
+def test_a_card_is_told_in_the_words_that_people_saw() -> None:
+    mrkdwn = {"type": "mrkdwn", "text": "*Now* &lt;b&gt; &amp;amp; <@U0ANNA> <!date^1^{date}|2026-11-22 17:50 UTC>"}
+    bold, plain = {"type": "mrkdwn", "text": "*Operation*"}, {"type": "plain_text", "text": "*as it is* &lt;"}
+    blocks = [{"type": "section", "text": mrkdwn}, {"type": "section", "fields": [bold, plain]}, {"type": "divider"}]
+    assert blocks_of({"blocks": blocks}) == [
+        ("words", [(False, "*Now* <b> &amp; @U0ANNA 2026-11-22 17:50 UTC")]),
+        ("grid", [(True, "Operation"), (False, "*as it is* &lt;")]),
+        ("rule", []),
+    ]
+
+
+def test_large_and_deep_values_are_cut_and_that_is_said(office: Office) -> None:
+    deep: Any = "x"
+    for _ in range(40):
+        deep = {"a": [deep]}
+    told = bound()
+    told.approvals["a-1"]["before"] = {"owner": deep, "api_key": "y" * 50_000}
+    told.approvals["a-1"]["votes"][0]["reason"] = "z" * 5_000
+    told.receipts["r-3"]["response"] = {f"n{number:04}": number for number in range(1_000)}
+    said = words_of(report_of(office, told))
+    assert "… 46,000 more characters" in said
+    assert "… 1,000 more characters" in said
+    assert "… and 800 more, in the bundle" in said
+    told.receipts["r-3"]["response"] = {f"n{number:04}": number for number in range(5_000)}
+    said = words_of(report_of(office, told))
+    assert re.search(r'"n0000":0,"n0001":1,.* … [0-9,]+ more characters', said), "too large to be taken apart"
+
+
+def test_equal_bundles_and_keys_give_equal_pages(office: Office) -> None:
+    assert report_of(office, looked()) == report_of(office, looked())
+
+
+def test_a_bundle_of_the_first_format_has_a_report(office: Office) -> None:
+    said = words_of(report_of(office, story()))
+    assert "✓ Verified: everything holds" in said
+    assert "ben approved 31 Jan 2026, 09:05 UTC “checked”" in said
+
+
+def test_a_file_that_is_there_is_left_as_it_is_unless_it_is_the_same(office: Office, tmp_path: Path) -> None:
+    report, to = report_of(office, bound()), tmp_path / "report.html"
+    write_report(report, to)
+    assert to.read_bytes() == report.page
+    write_report(report, to)
+    to.write_bytes(b"mine")
+    with pytest.raises(ReportError, match=r"report\.html cannot be written: File exists"):
+        write_report(report, to)
+    assert to.read_bytes() == b"mine"
+
+
+def test_a_file_that_changes_while_it_is_read_gives_no_report(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = office.seal(bound().dossier())
+    members = members_of(path)
+
+    def swap(file: Path) -> Any:
+        path.write_bytes(pack({"x": canonical.dumps(len(members))}))
+        return file.open("rb")
+
+    monkeypatch.setattr("evidence.report.report.open_file", swap)
+    with pytest.raises(ReportError, match="was changed while it was read"):
+        report_on(path, trust_of(office.public))
