@@ -55,6 +55,15 @@ def verify(
     ] = None,
     witness: Annotated[list[str] | None, typer.Option(help="The key of a witness of the log (vkey).")] = None,
     witnesses: Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")] = None,
+    tsa: Annotated[
+        Path | None,
+        typer.Option(
+            help="Certificates (PEM) of a time stamping authority: its stamp must show since when all existed."
+        ),
+    ] = None,
+    stamp: Annotated[
+        list[Path] | None, typer.Option(help="A stamp that came after the bundle (`log stamp`); may be repeated.")
+    ] = None,
     *,
     replay: Annotated[bool, typer.Option("--replay", help="Ask OPA again, with the bundle's own policies.")] = False,
     as_json: AsJsonLines = False,
@@ -67,7 +76,8 @@ def verify(
     from countersign.cli.verify import Given, find_opa, verify_all
 
     known = witness or []
-    given = Given(key, keys, log_key or [], known, len(known) if witnesses is None else witnesses)
+    needed = len(known) if witnesses is None else witnesses
+    given = Given(key, keys, log_key or [], known, needed, tsa, stamp or [])
     raise typer.Exit(verify_all(files, given, find_opa() if replay else None, as_json=as_json))
 
 

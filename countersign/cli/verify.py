@@ -19,13 +19,18 @@ from receipts.errors import ReceiptsError
 
 @dataclass(frozen=True)
 class Given:
-    """What an auditor gives: the key, a register of earlier keys, keys of the log and of its witnesses (vkey)."""
+    """What an auditor gives: the key, a register of earlier keys, keys of the log and of its witnesses (vkey).
+
+    And the certificates of a time stamping authority, with stamps that came after the bundles.
+    """
 
     key: Path
     register: Path | None = None
     log_keys: Sequence[str] = ()
     witnesses: Sequence[str] = ()
     needed: int = 0
+    tsa: Path | None = None
+    stamps: Sequence[Path] = ()
 
 
 class NoOpaError(CountersignError):
@@ -47,7 +52,9 @@ def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json:
     """Verify files, print what is found of each as it is found, and return the exit status."""
     standings, again = [], replayed_by(opa) if opa else None
     try:
-        trust = trust_of(given.key, given.register, given.log_keys, given.witnesses, given.needed)
+        trust = trust_of(
+            given.key, given.register, given.log_keys, given.witnesses, given.needed, given.tsa, given.stamps
+        )
     except (ReceiptsError, TrustError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return Standing.UNREAD

@@ -6,10 +6,12 @@ from functools import cached_property
 from pathlib import Path
 
 from evidence.errors import EvidenceError
+from evidence.stamps.later import LaterStamp, read_later
 from receipts.log.checkpoint import LogKeys
 from receipts.log.keys import VerifierKey, parse_verifier_key
 from receipts.register import Entry, Register, believed, read_register
 from receipts.signing import PublicKey, load_public
+from receipts.stamps.stamp import Authority, load_authority
 
 
 class TrustError(EvidenceError):
@@ -20,7 +22,8 @@ class TrustError(EvidenceError):
 class Trust:
     """The key of evidence; the register, which says what of earlier keys; the keys of the log; its witnesses.
 
-    So many of the witnesses must have cosigned the checkpoint as `witnessed` says.
+    So many of the witnesses must have cosigned the checkpoint as `witnessed` says. And whose time stamps are believed,
+    with stamps that came later than bundles.
     """
 
     key: PublicKey
@@ -28,6 +31,8 @@ class Trust:
     log: LogKeys | None = None
     witnesses: tuple[VerifierKey, ...] = ()
     witnessed: int = 0
+    authority: Authority | None = None
+    later: tuple[LaterStamp, ...] = ()
 
     @cached_property
     def entries(self) -> Mapping[str, Entry]:
@@ -46,6 +51,8 @@ def trust_of(
     log_keys: Sequence[str] = (),
     witnesses: Sequence[str] = (),
     needed: int = 0,
+    authority: Path | None = None,
+    later: Sequence[Path] = (),
 ) -> Trust:
     """Read what is to be trusted; raise TrustError, or a ReceiptsError such as KeyFileError: what is wrong with it."""
     try:
@@ -56,6 +63,8 @@ def trust_of(
         raise TrustError(f"{needed} witnesses cannot have cosigned: {len(witnesses)} are given")
     if witnesses and not log_keys:
         raise TrustError("witnesses say something about a log whose key is given, and none is")
+    if later and authority is None:
+        raise TrustError("stamps are believed from somebody whose certificate is given, and none is")
     keys = tuple(map(parse_verifier_key, log_keys))
     trust = Trust(
         key=load_public(key),
@@ -63,6 +72,8 @@ def trust_of(
         log=LogKeys(keys) if keys else None,
         witnesses=tuple(map(parse_verifier_key, witnesses)),
         witnessed=needed,
+        authority=load_authority(authority) if authority else None,
+        later=tuple(map(read_later, later)),
     )
     _ = trust.entries  # what is wrong with the register is said before any file is looked at
     return trust

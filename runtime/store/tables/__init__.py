@@ -10,7 +10,15 @@ from runtime.store.tables.definitions import definitions, tenants
 from runtime.store.tables.directory import actors, directories, slack_accounts
 from runtime.store.tables.effects import effects
 from runtime.store.tables.inbox import notifications, waits
-from runtime.store.tables.log import log_checkpoints, log_entries, log_heads, log_leases, log_pending, log_tiles
+from runtime.store.tables.log import (
+    log_checkpoints,
+    log_entries,
+    log_heads,
+    log_leases,
+    log_pending,
+    log_stamps,
+    log_tiles,
+)
 from runtime.store.tables.records import (
     audit_leaves,
     evidence_bundles,
@@ -37,6 +45,7 @@ __all__ = [
     "log_heads",
     "log_leases",
     "log_pending",
+    "log_stamps",
     "log_tiles",
     "metadata",
     "notifications",

@@ -3,6 +3,7 @@
 from sqlalchemy import (
     JSON,
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     ForeignKey,
@@ -103,6 +104,9 @@ evidence_bundles = Table(
     moment("stored_at", nullable=True),
     words("key_id", nullable=True),  # of the key that seals it; None where it was begun before there was a register
     Column("log_size", BigInteger, nullable=True),  # of the log whose checkpoint proves its leaves, once that is signed
+    Column(
+        "log_stamped", Boolean, nullable=False, server_default=text("false")
+    ),  # that checkpoint's time stamp is inside
     number("tries", 0),  # to build and store it
     words("error", server_default=""),  # of the last try
     # how many cards each approval had when the sealing began
