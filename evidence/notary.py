@@ -67,14 +67,12 @@ class Notary:
         return LogProof(fixed.checkpoint, spans, await self.desk.prove(places, fixed.size), fixed.stamp)
 
     async def _covering(self, needed: int) -> int:
-        """Return the size of a log that was signed and has so many leaves, signed now (and stamped) where none was."""
+        """Return the size of a log that has so many leaves and was signed, or is now; and stamped, if that is due."""
         newest = await self.desk.newest()
-        if newest is not None and newest.head.size >= needed:
-            return newest.head.size
-        signed = await self._signed()
+        covering = newest if newest is not None and newest.head.size >= needed else await self._signed()
         if self.stamping is not None:
-            await self.stamping.stamp(signed)
-        return signed.head.size
+            await self.stamping.stamp(covering)
+        return covering.head.size
 
     async def _is_due(self) -> bool:
         head, newest = await self.desk.head(), await self.desk.newest()
