@@ -10,7 +10,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from fastapi import FastAPI
 
 from countersign.checks.readiness import Readiness
-from countersign.compose.archive import check_lock, make_keeper, make_notary, make_sealer
+from countersign.compose.archive import check_lock, make_jobs
 from countersign.compose.system import Role, System, compose, prepare
 from countersign.config.settings import START_HEADER, Settings
 from countersign.parts import Part, Patience, ServeError, end_soon, listen, run_parts
@@ -22,7 +22,7 @@ from runtime.engine import Engine
 from runtime.log.sequencer import Sequencer
 from runtime.model.json_limits import first_line
 from runtime.worker.sweeps import SWEEPS
-from runtime.worker.worker import Job, Worker
+from runtime.worker.worker import Worker
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ def _parts(system: System) -> Iterator[Part]:
     if Role.SWEEPS in wanted:
         yield Part("sweeps", lambda: _tick(system.engine, settings.sweep_seconds))
     if Role.WORKER in wanted:
-        jobs: list[Job] = [make(settings, system.engine) for make in (make_sealer, make_notary, make_keeper)]
+        jobs = make_jobs(settings, system.engine)
         worker = Worker(system.engine, concurrency=settings.concurrency, jobs=jobs)
         yield Part("worker", worker.run, worker.stop)
         sequencer = Sequencer(system.engine)

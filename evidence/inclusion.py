@@ -29,18 +29,24 @@ class _Inclusion(Closed):
 
 @dataclass(frozen=True)
 class LogProof:
-    """A checkpoint (a signed note), where the leaves stand in the order of their chain, and the proof's hashes."""
+    """A checkpoint (a signed note), where the leaves stand in the order of their chain, and the proof's hashes.
+
+    And, if there is one, the time stamp of the checkpoint (DER of a TimeStampResp, RFC 3161).
+    """
 
     checkpoint: str
     places: Sequence[Span]
     hashes: Sequence[bytes]
+    stamp: bytes | None = None
 
     def members(self) -> dict[str, bytes]:
         """Return the members of a bundle that hold it."""
         told = _Inclusion(places=list(self.places), proof=[one.hex() for one in self.hashes])
+        stamp = {} if self.stamp is None else {names.STAMP: self.stamp}
         return {
             names.CHECKPOINT: self.checkpoint.encode(),
             names.INCLUSION: canonical.dumps(told.model_dump()),
+            **stamp,
         }
 
 

@@ -12,6 +12,7 @@ from datetime import timedelta
 from evidence.archive.archive import Archive, ArchiveConflictError, ArchiveError
 from evidence.errors import EvidenceError
 from evidence.inclusion import LogProof, Span
+from evidence.stamps.stamping import Stamping
 from evidence.witnesses import Witnesses
 from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.errors import LogError
@@ -35,6 +36,7 @@ class Notary:
     folder: str
     every: timedelta = timedelta(minutes=1)
     witnesses: Witnesses = field(default_factory=lambda: Witnesses({}))
+    stamping: Stamping | None = None
 
     async def __call__(self) -> int:
         """Sign and publish what there is; return how many checkpoints were published."""
@@ -65,12 +67,18 @@ class Notary:
             raise EvidenceError(str(error)) from error
         if size is None:
             needed = max(one.first_index + one.count for one in places)
-            newest = await self.desk.newest()
-            covering = newest if newest is not None and newest.head.size >= needed else await self._signed()
-            size = covering.head.size
-        size, checkpoint = await self.desk.fix_log(run_id, size)
+            size = await self.desk.stamped_size(needed) or await self._covering(needed)
+        fixed = await self.desk.fix_log(run_id, size)
         spans = [Span(first_seq=one.first_seq, count=one.count, first_index=one.first_index) for one in places]
-        return LogProof(checkpoint, spans, await self.desk.prove(places, size))
+        return LogProof(fixed.checkpoint, spans, await self.desk.prove(places, fixed.size), fixed.stamp)
+
+    async def _covering(self, needed: int) -> int:
+        """Return the size of a log that has so many leaves and was signed, or is now; and stamped, if that is due."""
+        newest = await self.desk.newest()
+        covering = newest if newest is not None and newest.head.size >= needed else await self._signed()
+        if self.stamping is not None:
+            await self.stamping.stamp(covering)
+        return covering.head.size
 
     async def _is_due(self) -> bool:
         head, newest = await self.desk.head(), await self.desk.newest()

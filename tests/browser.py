@@ -2,7 +2,7 @@
 
 import base64
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from tools.chromium import find
 VERIFY_PAGE = Path(__file__).parents[1] / "evidence/browser/verify.html"
 
 _VERIFY = """
-async ([encoded, pem]) => {
-  const {failure, passed, sha256, key} = await verifyBundle(new Blob([fromBase64(encoded)]), pem);
+async ([encoded, pem, {register = null, ...given}]) => {
+  const trusted = {...given, register: register === null ? null : toUtf8(register)};
+  const {failure, passed, sha256, key} = await verifyBundle(new Blob([fromBase64(encoded)]), pem, () => {}, trusted);
   return {failure, passed, sha256, key};
 }
 """
@@ -44,9 +45,12 @@ async def verify_page() -> AsyncIterator[Page]:
         yield page
 
 
-async def report_of(page: Page, data: bytes, pem: str) -> dict[str, Any]:
-    """Return what the page finds of a bundle: `failure` or None, what `passed`, `sha256` and the id of the `key`."""
-    report: dict[str, Any] = await page.evaluate(_VERIFY, [base64.b64encode(data).decode(), pem])
+async def report_of(page: Page, data: bytes, pem: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return what the page finds of a bundle: `failure` or None, what `passed`, `sha256` and the id of the `key`.
+
+    What is given beside the key: `register` (the text of the file), `logKeys` and `witnesses` (vkey), `needed`.
+    """
+    report: dict[str, Any] = await page.evaluate(_VERIFY, [base64.b64encode(data).decode(), pem, {**(given or {})}])
     return report
 
 

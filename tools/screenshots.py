@@ -25,6 +25,8 @@ from countersign.embedded.setup.work import SetUpError, to_stderr
 from countersign.embedded.system import Ports, embedded
 from evidence.report.report import report_on, write_report
 from evidence.verify.trust import trust_of
+from receipts.log.keys import Algorithm, NoteSigner
+from receipts.signing import load_or_create
 from sandbox.client import SandboxUser, messages
 from tools import chromium
 from tools.debian import Program
@@ -64,12 +66,20 @@ class Scene:
         await page.screenshot(path=_picture(name))
         _weigh(_picture(name))
 
-    async def shoot_verified(self, name: str, width: int, height: int) -> None:
-        """Write the picture of the page that verifies bundles, from its top, with this case's bundle in it."""
+    async def shoot_verified(self, name: str, width: int, height: int, *, log_key: str = "") -> None:
+        """Write the picture of the page that verifies bundles, from its top, with this case's bundle in it.
+
+        Where a key of the log is given, the fields for it are open.
+        """
         page = await self.browser.new_page(viewport={"width": width, "height": height})
         await page.goto(VERIFY_PAGE.as_uri())
         await page.get_by_label("Evidence bundle").set_input_files(self.home / f"evidence/{self.case.run_id}.zip")
         await page.get_by_label("Public key").set_input_files(self.home / "keys/evidence.pub.pem")
+        if log_key:
+            await page.get_by_text("Check more").click()
+            await page.get_by_label("Keys of the audit log").fill(log_key)
+            await page.get_by_label("Keys of the audit log").blur()
+            await expect(page.locator("#summary")).to_contain_text("signed by its key")
         await expect(page.locator("#verdict")).to_contain_text("Everything checked here holds")
         await page.screenshot(path=_picture(name))
         _weigh(_picture(name))
@@ -140,7 +150,8 @@ async def _take(scene: Scene) -> None:
     run = await scene.case.until("its evidence", lambda run: bool(run["sha256"]))
     await scene.anna.wait_for(lambda state: any(run["sha256"] in message["text"] for message in messages(state)))
     await scene.shoot("card-finished", 1370, user="U0ANNA", thread=card["ts"])
-    await scene.shoot_verified("verify-page", 1440, 1560)
+    log = NoteSigner(f"countersign/{Settings().tenant}", load_or_create(scene.home / "keys/log.pem"))
+    await scene.shoot_verified("verify-page", 1440, 1900, log_key=str(log.verifier(Algorithm.ED25519)))
     await scene.shoot_verified("verify-phone", 390, 844)
     await scene.shoot_report("report-page", 1440, 1560)
     await scene.shoot_report("report-phone", 390, 844)

@@ -11,6 +11,7 @@ from bot.slack.doctor import Fact, check_slack
 from countersign.checks import directory, evidence
 from countersign.checks.held import held
 from countersign.checks.probe import examined
+from countersign.checks.stamps import time_stamps
 from countersign.compose.archive import make_archive
 from countersign.compose.engine import make_policy, validated_catalog
 from countersign.compose.slack import make_client
@@ -44,6 +45,7 @@ async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> l
         ("archive", partial(_archive, clock=clock), _WORK, "Check the settings that begin with COUNTERSIGN_S3_."),
         ("evidence", partial(evidence.evidence, clock=clock), _WORK, "Mend the database first."),
         ("audit log", evidence.audit_log, _WORK, "Mend the database first."),
+        ("time stamps", partial(time_stamps, clock=clock), _WORK, "Mend the database first."),
         ("signing key", _key, _WORK, "Let it be an Ed25519 key in PEM that its owner alone may read."),
     )
     wanted = ((name, check, remedy) for name, check, needed_by, remedy in checks if needed_by & roles)

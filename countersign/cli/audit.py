@@ -8,10 +8,12 @@ from countersign.cli.operate import OperateError
 from countersign.compose.connection import connected
 from countersign.compose.log_key import log_keys
 from countersign.config.settings import Settings, required
+from evidence.stamps.later import LaterStamp
 from receipts.log.checkpoint import open_checkpoint
 from receipts.log.hashes import TreeHead
 from receipts.log.note import parse_note
 from runtime.desk import inspection
+from runtime.desk.stamps import NoStampError, first_after
 
 if TYPE_CHECKING:
     from runtime.desk.inspection import Audit
@@ -24,6 +26,16 @@ async def newest_checkpoint(settings: Settings) -> str:
     if found is None:
         raise OperateError("nothing of the log was signed yet: it is signed once a minute while a worker runs")
     return found.note
+
+
+async def later_stamp(settings: Settings, run_id: str) -> LaterStamp:
+    """Return the first time stamp that is over a run's bundle; raise OperateError where there is none yet."""
+    async with connected(settings) as conn:
+        try:
+            stamped, growth = await first_after(conn, settings.tenant, run_id)
+        except NoStampError as error:
+            raise OperateError(str(error)) from error
+    return LaterStamp(stamped.note.encode(), stamped.stamp, growth)
 
 
 def audited(settings: Settings, kept: Sequence[Path]) -> "Audit":

@@ -1,7 +1,7 @@
 """The commands about evidence. `verify` imports nothing that needs a server or a network."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -9,6 +9,7 @@ from countersign.cli.command import out
 from countersign.cli.finding.export import export, verify_export
 from countersign.cli.finding.runs import list_evidence
 from countersign.cli.finding.votes import approvals
+from countersign.cli.given import Checkpoint, Given, Key, Keys, Log, LogKey, Stamp, Tsa, Witness, Witnesses
 from countersign.cli.kept.commands import get, hold, holds, release, repair
 
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each file.")]
@@ -24,23 +25,15 @@ for command in (approvals, export, verify_export, get, hold, release, holds, rep
 @evidence.command()
 def verify(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="The bundles.")],
-    key: Annotated[Path, typer.Option(help="The public key, from a source that you trust.")],
-    keys: Annotated[
-        Path | None, typer.Option(help="The register of keys (keys.json), for what earlier keys signed.")
-    ] = None,
-    log_key: Annotated[
-        list[str] | None,
-        typer.Option(help="A key of the audit log (vkey): the bundle must stand in the log that it signed."),
-    ] = None,
-    witness: Annotated[list[str] | None, typer.Option(help="The key of a witness of the log (vkey).")] = None,
-    witnesses: Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")] = None,
-    checkpoint: Annotated[
-        list[Path] | None,
-        typer.Option(help="A checkpoint that you have kept: the bundle's log must be the same; may be repeated."),
-    ] = None,
-    log: Annotated[
-        Path | None, typer.Option(help="The folder with the log as it is published, to compare checkpoints by.")
-    ] = None,
+    key: Key,
+    keys: Keys = None,
+    log_key: LogKey = None,
+    witness: Witness = None,
+    witnesses: Witnesses = None,
+    checkpoint: Checkpoint = None,
+    log: Log = None,
+    tsa: Tsa = None,
+    stamp: Stamp = None,
     *,
     replay: Annotated[bool, typer.Option("--replay", help="Ask OPA again, with the bundle's own policies.")] = False,
     as_json: AsJsonLines = False,
@@ -50,11 +43,18 @@ def verify(
     Exits with 0 where all hold; with 1 where one does not; else with 4 where the key did not sign one, or with 3 where
     one, or the key, could not be read, OPA not be asked, or checkpoints not be compared.
     """
-    from countersign.cli.verify import Given, find_opa, verify_all
+    from countersign.cli.verify import find_opa, verify_all
 
-    known = witness or []
     given = Given(
-        key, keys, log_key or [], known, len(known) if witnesses is None else witnesses, checkpoint or [], log
+        key=key,
+        register=keys,
+        log_keys=log_key or [],
+        witnesses=witness or [],
+        needed=witnesses,
+        checkpoints=checkpoint or [],
+        log=log,
+        tsa=tsa,
+        stamps=stamp or [],
     )
     raise typer.Exit(verify_all(files, given, find_opa() if replay else None, as_json=as_json))
 
@@ -66,22 +66,29 @@ def report(
         Path | None, typer.Option("--output", "-o", help="The page to write: the bundle's name, with .html.")
     ] = None,
     key: Annotated[Path | None, typer.Option(help="The public key; without it nothing is verified.")] = None,
-    keys: Annotated[Path | None, typer.Option(help="The register of keys, as for `verify`.")] = None,
-    log_key: Annotated[list[str] | None, typer.Option(help="A key of the audit log, as for `verify`.")] = None,
-    witness: Annotated[list[str] | None, typer.Option(help="The key of a witness, as for `verify`.")] = None,
-    witnesses: Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")] = None,
+    keys: Keys = None,
+    log_key: LogKey = None,
+    witness: Witness = None,
+    witnesses: Witnesses = None,
+    checkpoint: Checkpoint = None,
+    log: Log = None,
+    tsa: Tsa = None,
+    stamp: Stamp = None,
 ) -> None:
     """Write a page about a bundle, to look at and to print: what was asked, signed, done, and whether it holds.
 
     It is made from the bundle alone, loads nothing and runs nothing. What is there already is not overwritten. Exits
     as `verify` does; with 0 where no key is given, since then nothing is verified, as the page says at its top.
     """
-    from countersign.cli.verify import Given, report_one
+    from countersign.cli.verify import report_one
 
-    known = witness or []
-    given = Given(key, keys, log_key or [], known, len(known) if witnesses is None else witnesses) if key else None
-    if given is None and (keys or log_key or known or witnesses):
-        raise typer.BadParameter("--keys, --log-key and --witness count only beside --key")
+    beside: dict[str, Any] = {
+        "register": keys, "log_keys": log_key or [], "witnesses": witness or [], "needed": witnesses,
+        "checkpoints": checkpoint or [], "log": log, "tsa": tsa, "stamps": stamp or [],
+    }  # fmt: skip
+    if key is None and any(beside.values()):
+        raise typer.BadParameter("all other options count only beside --key")
+    given = None if key is None else Given(key=key, **beside)
     raise typer.Exit(report_one(file, given, to or Path(f"{file.stem}.html")))
 
 

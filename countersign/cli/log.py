@@ -44,6 +44,19 @@ def checkpoint() -> None:
 
 
 @log.command()
+def stamp(
+    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle it is to be over.")],
+    to: Annotated[Path | None, typer.Option(help="The file to write, which must not be there yet: RUN.stamp.")] = None,
+) -> None:
+    """Write the first time stamp that is over a run's bundle, for `evidence verify --stamp`."""
+    from countersign.cli.audit import later_stamp
+
+    file = to or Path(f"{run_id}.stamp")
+    run(later_stamp(shared_settings("database_url"), run_id)).write(file)
+    out.print(f"stamp: {file}")
+
+
+@log.command()
 def verify(
     kept: Annotated[
         list[Path] | None,

@@ -4,12 +4,12 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from countersign.cli.command import out
+from countersign.cli.given import Given
 from countersign.config.errors import CountersignError
-from evidence.errors import UndecidedError
+from evidence.errors import EvidenceError, UndecidedError
 from evidence.replay.asking import Opa
 from evidence.replay.replay import replayed_by
 from evidence.verify.course.kept import one_log_with
@@ -17,25 +17,9 @@ from evidence.verify.judgement import Judgement, Standing, judge, worst
 from evidence.verify.material.contents import Contents
 from evidence.verify.published import tiles_in
 from evidence.verify.rules import Rule
-from evidence.verify.trust import Trust, TrustError, open_kept, trust_of
+from evidence.verify.trust import Trust, TrustError, open_kept
 from evidence.verify.verify import VerificationReport
 from receipts.errors import ReceiptsError
-
-
-@dataclass(frozen=True)
-class Given:
-    """What an auditor gives: the key, a register of earlier keys, keys of the log and of its witnesses (vkey).
-
-    `checkpoints` are files of those that were kept, `log` is the folder in which the log is published.
-    """
-
-    key: Path
-    register: Path | None = None
-    log_keys: Sequence[str] = ()
-    witnesses: Sequence[str] = ()
-    needed: int = 0
-    checkpoints: Sequence[Path] = ()
-    log: Path | None = None
 
 
 class NoOpaError(CountersignError):
@@ -57,8 +41,8 @@ def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json:
     """Verify files, print what is found of each as it is found, and return the exit status."""
     standings = []
     try:
-        trust = trust_of(given.key, given.register, given.log_keys, given.witnesses, given.needed)
-        asked = [*_kept(given, trust), *([replayed_by(opa)] if opa else [])]
+        trust = given.trust()
+        asked = [*asked_of(given, trust), *([replayed_by(opa)] if opa else [])]
     except (ReceiptsError, TrustError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return Standing.UNREAD
@@ -74,7 +58,7 @@ def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json:
     return worst(standings)
 
 
-def _kept(given: Given, trust: Trust) -> Iterator[Rule[Contents]]:
+def asked_of(given: Given, trust: Trust) -> Iterator[Rule[Contents]]:
     """Yield the rule about the checkpoints that were kept, if there are any."""
     if given.checkpoints:
         heads = [open_kept(file, trust.log) for file in given.checkpoints]
@@ -98,13 +82,13 @@ def _show(judged: Judgement, *, is_one: bool) -> None:
 
 def report_one(file: Path, given: Given | None, to: Path) -> int:
     """Write the report on a file, say what its verdict is, and return the exit status."""
-    from evidence.report.report import ReportError, report_on, write_report
+    from evidence.report.report import report_on, write_report
 
     try:
-        trust = trust_of(given.key, given.register, given.log_keys, given.witnesses, given.needed) if given else None
-        report = report_on(file, trust)
+        trust = given.trust() if given else None
+        report = report_on(file, trust, *(asked_of(given, trust) if given and trust else ()))
         write_report(report, to)
-    except (ReceiptsError, TrustError, ReportError) as error:
+    except (ReceiptsError, EvidenceError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return Standing.UNREAD
     out.print(f"{report.heading}\nreport: {to}")

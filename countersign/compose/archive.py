@@ -14,13 +14,18 @@ from evidence.archive.retention import Retention
 from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
 from evidence.notary import Notary
+from evidence.stamps.stamper import Stamper
+from evidence.stamps.stamping import Stamping
 from evidence.witnesses import Witnesses
 from receipts.log.keys import parse_verifier_key
+from receipts.stamps.stamp import load_authority
 from runtime.clock import Clock
 from runtime.desk.evidence import EvidenceDesk
 from runtime.desk.holds import HoldDesk
 from runtime.desk.log import LogDesk
+from runtime.desk.stamps import StampDesk
 from runtime.engine import Engine
+from runtime.worker.worker import Job
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -79,11 +84,22 @@ def make_retention(settings: Settings) -> Retention:
     return Retention(settings.retention_mode, settings.retention_days)
 
 
-def make_sealer(settings: Settings, engine: Engine) -> Sealer:
-    """Return the worker's job that seals evidence; its key is made where there is none. Raise KeyFileError."""
+def make_jobs(settings: Settings, engine: Engine) -> list[Job]:
+    """Return the worker's jobs that seal and hold evidence, and that sign, publish and have stamped the audit log.
+
+    Raise KeyFileError, NoteError of a witness, or StampError.
+    """
+    stamping = make_stamping(settings, engine)
+    notary = make_notary(settings, engine, stamping)
+    keeper = make_keeper(settings, engine)
+    return [make_sealer(settings, engine, notary), notary, keeper, *([stamping] if stamping else [])]
+
+
+def make_sealer(settings: Settings, engine: Engine, notary: Notary) -> Sealer:
+    """Return the worker's job that seals evidence; its key is made where there is none."""
     ring = KeyRing(settings.key_path)
     ring.keys()  # what is wrong with the files is said at the start
-    return Sealer(EvidenceDesk(engine), make_archive(settings, engine.clock), ring, make_notary(settings, engine))
+    return Sealer(EvidenceDesk(engine), make_archive(settings, engine.clock), ring, notary)
 
 
 def make_keeper(settings: Settings, engine: Engine) -> Keeper:
@@ -92,8 +108,22 @@ def make_keeper(settings: Settings, engine: Engine) -> Keeper:
     return Keeper(desk, make_archive(settings, engine.clock))
 
 
-def make_notary(settings: Settings, engine: Engine) -> Notary:
-    """Return the worker's job that signs and publishes the audit log. Raise KeyFileError, or NoteError of a witness."""
+def make_stamping(settings: Settings, engine: Engine) -> Stamping | None:
+    """Return the worker's job that has checkpoints stamped, or None where no authority is named."""
+    if settings.tsa_url is None or settings.tsa_ca is None:
+        return None
+    every = timedelta(seconds=settings.stamp_seconds)
+    return Stamping(
+        desk=StampDesk(engine),
+        log=LogDesk(engine),
+        archive=make_archive(settings, engine.clock),
+        folder=f"log/{settings.tenant}/",
+        stamper=Stamper(settings.tsa_url, load_authority(settings.tsa_ca), every),
+    )
+
+
+def make_notary(settings: Settings, engine: Engine, stamping: Stamping | None) -> Notary:
+    """Return the worker's job that signs and publishes the audit log."""
     return Notary(
         desk=LogDesk(engine),
         archive=make_archive(settings, engine.clock),
@@ -103,6 +133,7 @@ def make_notary(settings: Settings, engine: Engine) -> Notary:
         witnesses=Witnesses(
             {parse_verifier_key(key): url for key, url in settings.witnesses.items()}, settings.witnesses_needed
         ),
+        stamping=stamping,
     )
 
 

@@ -162,6 +162,11 @@ class Settings(BaseSettings):
     )
     witnesses: dict[str, str] = Field({}, description="who cosigns the audit log: base URL by key (vkey)")
     witnesses_needed: int = Field(0, ge=0, le=100, description="how many of them must, or nothing is sealed")
+    tsa_url: Annotated[str, AfterValidator(_http)] | None = Field(
+        None, description="time stamping authority (RFC 3161) that stamps the audit log's checkpoints"
+    )
+    tsa_ca: Path | None = Field(None, description="PEM of its root, and of what stands between that and who stamps")
+    stamp_seconds: float = Field(60.0, ge=1, le=86_400, description="seconds between two stamps at least")
     log_origin: str | None = Field(
         None,
         pattern=r"^[^\s+]{1,200}$",
@@ -202,6 +207,12 @@ class Settings(BaseSettings):
     def _enough_witnesses(self) -> Self:
         if self.witnesses_needed > len(self.witnesses):
             raise ValueError("COUNTERSIGN_WITNESSES_NEEDED: there are fewer COUNTERSIGN_WITNESSES")
+        return self
+
+    @model_validator(mode="after")
+    def _whole_authority(self) -> Self:
+        if (self.tsa_url is None) != (self.tsa_ca is None):
+            raise ValueError("COUNTERSIGN_TSA_URL and COUNTERSIGN_TSA_CA: only one of them is set")
         return self
 
     @model_validator(mode="after")

@@ -15,8 +15,9 @@ from evidence.reading.material import Material, text
 from evidence.report.filters import FILTERS
 from evidence.report.verdict import NO_KEY, Verdict, verdict_of, verdict_on
 from evidence.verify.judgement import Standing, judge
-from evidence.verify.material.contents import BrokenError
+from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.opening import FORM, open_file, read_archive
+from evidence.verify.rules import Rule
 from evidence.verify.trust import Trust
 from evidence.verify.verify import VerificationError
 from evidence.zipform import Unpacked, ZipFormError
@@ -35,9 +36,12 @@ class Report:
     standing: Standing
 
 
-def report_on(file: Path, trust: Trust | None) -> Report:
-    """Return the report on a file; one that cannot be read, or changes meanwhile, raises ReportError."""
-    judged = judge(file, trust) if trust else None
+def report_on(file: Path, trust: Trust | None, *asked: Rule[Contents]) -> Report:
+    """Return the report on a file, held to further rules where some are `asked`.
+
+    One that cannot be read, or changes meanwhile, raises ReportError.
+    """
+    judged = judge(file, trust, *asked) if trust else None
     archive, digest, broken = _opened(file)
     if judged is not None and judged.sha256 != digest:
         raise ReportError(f"{file} was changed while it was read")

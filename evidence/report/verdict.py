@@ -72,7 +72,7 @@ def verdict_on(judged: Judgement, trust: Trust) -> Verdict:
         return _good(judged.found, trust)
     if isinstance(judged.found, VerificationError):
         return verdict_of(judged.found, judged.standing)
-    raise judged.found  # only where policy is asked again, which a report does not
+    raise judged.found  # what was asked for cannot be decided
 
 
 def _good(report: VerificationReport, trust: Trust) -> Verdict:
@@ -104,6 +104,8 @@ def _trusted(report: VerificationReport, trust: Trust) -> list[tuple[str, str]]:
         ("Register of keys", found["key.counted"] if trust.register else "not given (--keys)"),
         ("Audit log", log),
         ("Witnesses", cosigned if trust.witnesses else "not demanded: none was given (--witness)"),
+        ("Checkpoints kept", found.get("log.kept", "none was given (--checkpoint)")),
+        ("Time stamp", found["log.stamped"] if trust.authority else "not demanded: no authority was given (--tsa)"),
     ]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evidence import names
 from evidence.verify.acts import attempts, decisions, effects, order, policies, reads, record
-from evidence.verify.course import chain, leaves, logged, outcome, runs, steps, texts
+from evidence.verify.course import chain, leaves, logged, outcome, runs, stamped, steps, texts
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people import approvals, authority, requests, votes, waits
@@ -31,7 +31,8 @@ def _run(contents: Contents) -> str:
 
 
 def _chain(contents: Contents) -> str:
-    return f"{contents.run.sealed_seq} audit leaves, unbroken to {contents.run.audit_head}"
+    stamp = "" if contents.version == 1 else f"; {stamped.told(contents)}"
+    return f"{contents.run.sealed_seq} audit leaves, unbroken to {contents.run.audit_head}{stamp}"
 
 
 def _record(contents: Contents) -> str:
@@ -74,7 +75,7 @@ STEPS = (
     Step(
         6,
         (chain.unbroken, chain.of_format, logged.counted_then),
-        (chain.in_time, chain.ended, chain.run_as_leaves_tell, *leaves.RULES, *logged.RULES),
+        (chain.in_time, chain.ended, chain.run_as_leaves_tell, *leaves.RULES, *logged.RULES, stamped.stamped),
         _chain,
     ),
     Step(

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from evidence.errors import EvidenceError
+from evidence.stamps.later import LaterStamp, read_later
 from receipts.log.checkpoint import LogKeys, open_checkpoint
 from receipts.log.errors import LogError
 from receipts.log.hashes import TreeHead
@@ -13,6 +14,7 @@ from receipts.log.keys import VerifierKey, parse_verifier_key
 from receipts.log.note import parse_note
 from receipts.register import Entry, Register, believed, read_register
 from receipts.signing import PublicKey, load_public
+from receipts.stamps.stamp import Authority, load_authority
 
 
 class TrustError(EvidenceError):
@@ -23,7 +25,8 @@ class TrustError(EvidenceError):
 class Trust:
     """The key of evidence; the register, which says what of earlier keys; the keys of the log; its witnesses.
 
-    So many of the witnesses must have cosigned the checkpoint as `witnessed` says.
+    So many of the witnesses must have cosigned the checkpoint as `witnessed` says. And whose time stamps are believed,
+    with stamps that came later than bundles.
     """
 
     key: PublicKey
@@ -31,6 +34,8 @@ class Trust:
     log: LogKeys | None = None
     witnesses: tuple[VerifierKey, ...] = ()
     witnessed: int = 0
+    authority: Authority | None = None
+    later: tuple[LaterStamp, ...] = ()
 
     @cached_property
     def entries(self) -> Mapping[str, Entry]:
@@ -49,6 +54,8 @@ def trust_of(
     log_keys: Sequence[str] = (),
     witnesses: Sequence[str] = (),
     needed: int = 0,
+    authority: Path | None = None,
+    later: Sequence[Path] = (),
 ) -> Trust:
     """Read what is to be trusted; raise TrustError, or a ReceiptsError such as KeyFileError: what is wrong with it."""
     try:
@@ -59,6 +66,8 @@ def trust_of(
         raise TrustError(f"{needed} witnesses cannot have cosigned: {len(witnesses)} are given")
     if witnesses and not log_keys:
         raise TrustError("witnesses say something about a log whose key is given, and none is")
+    if later and authority is None:
+        raise TrustError("stamps are believed from somebody whose certificate is given, and none is")
     keys = tuple(map(parse_verifier_key, log_keys))
     trust = Trust(
         key=load_public(key),
@@ -66,6 +75,8 @@ def trust_of(
         log=LogKeys(keys) if keys else None,
         witnesses=tuple(map(parse_verifier_key, witnesses)),
         witnessed=needed,
+        authority=load_authority(authority) if authority else None,
+        later=tuple(map(read_later, later)),
     )
     _ = trust.entries  # what is wrong with the register is said before any file is looked at
     return trust

@@ -1,6 +1,6 @@
 """The counter at which the audit log is signed and published: its head, its tiles, its entries."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,8 +17,9 @@ from receipts.tenant.acts import LogKeySeen
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.log.sequencer import Sequencer
+from runtime.store.database.pool import Conn
 from runtime.store.evidence import bundles
-from runtime.store.log import checkpoints
+from runtime.store.log import checkpoints, stamps
 from runtime.store.log.checkpoints import Places, Signed
 from runtime.store.tenant.acts import put_act
 
@@ -41,6 +42,15 @@ class _NotReadError(Exception):
     def __init__(self, tile: Tile) -> None:
         super().__init__(tile.path)
         self.tile = tile
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """With what a bundle is proven: the log of a size, its checkpoint (a signed note), and that one's stamp, if any."""
+
+    size: int
+    checkpoint: str
+    stamp: bytes | None
 
 
 @dataclass(frozen=True)
@@ -118,11 +128,18 @@ class LogDesk:
             raise NotInLogError(f"not all of its {last} leaves have their places in the log yet")
         return places, size
 
-    async def fix_log(self, run_id: str, size: int) -> tuple[int, str]:
-        """Have a run's bundle be proven by the log of this size, unless it has one; return size and checkpoint."""
+    async def fix_log(self, run_id: str, size: int) -> Fixed:
+        """Have a run's bundle be proven by the log of this size, unless it has one; return with what it is proven."""
+        tenant = self.engine.tenant
         async with self.engine.pool.connection() as conn:
-            fixed = await bundles.fix_log_size(conn, run_id, size)
-            return fixed, await checkpoints.checkpoint_at(conn, self.engine.tenant, fixed)
+            fixed, stamp = await bundles.fix_log_size(conn, tenant, run_id, size)
+            return Fixed(fixed, await checkpoints.checkpoint_at(conn, tenant, fixed), stamp)
+
+    async def stamped_size(self, least: int) -> int | None:
+        """Return the size of the first log that has all of the first leaves, so many, and a time stamp."""
+        async with self.engine.pool.connection() as conn:
+            found = await stamps.first_stamped(conn, self.engine.tenant, least)
+        return found.size if found else None
 
     async def prove(self, places: Sequence[Places], size: int) -> list[bytes]:
         """Return the proof that these leaves stand in the log of this size."""
@@ -153,23 +170,32 @@ class LogDesk:
 
     async def _tile(self, tile: Tile) -> bytes:
         async with self.engine.pool.connection() as conn:
-            found = await checkpoints.tile_hashes(conn, self.engine.tenant, tile.level, tile.index)
-        data = found[: tile.width * HASH_BYTES]
-        if len(data) < tile.width * HASH_BYTES:
-            raise LogChangedError(f"{tile.path} is not as wide as the log says")
-        return data
+            return await read_tile(conn, self.engine.tenant, tile)
 
     async def _from_tiles(self, size: int, make: Callable[[NodeSource], T]) -> T:
-        """Return what is made of nodes of the log, each tile being read when it turns out to be needed."""
-        tiles: dict[Tile, bytes] = {}
+        return await from_tiles(self._tile, size, make)
 
-        def known(tile: Tile) -> bytes:
-            if tile not in tiles:
-                raise _NotReadError(tile)
-            return tiles[tile]
 
-        while True:
-            try:
-                return make(nodes_of(known, size))
-            except _NotReadError as missing:
-                tiles[missing.tile] = await self._tile(missing.tile)
+async def read_tile(conn: Conn, tenant: str, tile: Tile) -> bytes:
+    """Return the hashes of a tile; raise LogChangedError where there are fewer than it must have."""
+    found = await checkpoints.tile_hashes(conn, tenant, tile.level, tile.index)
+    data = found[: tile.width * HASH_BYTES]
+    if len(data) < tile.width * HASH_BYTES:
+        raise LogChangedError(f"{tile.path} is not as wide as the log says")
+    return data
+
+
+async def from_tiles(read: Callable[[Tile], Awaitable[bytes]], size: int, make: Callable[[NodeSource], T]) -> T:
+    """Return what is made of nodes of the log of this size, each tile being read when it turns out to be needed."""
+    tiles: dict[Tile, bytes] = {}
+
+    def known(tile: Tile) -> bytes:
+        if tile not in tiles:
+            raise _NotReadError(tile)
+        return tiles[tile]
+
+    while True:
+        try:
+            return make(nodes_of(known, size))
+        except _NotReadError as missing:
+            tiles[missing.tile] = await read(missing.tile)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from countersign.cli import acts, operate
-from countersign.compose.archive import make_sealer
+from countersign.compose.archive import make_jobs
 from countersign.compose.system import System
 from countersign.config.settings import ROOT, Settings
 from countersign.embedded.attach import announced
@@ -75,7 +75,7 @@ class Office:
         return await acting
 
     async def work(self) -> None:
-        await Worker(self.system.engine, jobs=[make_sealer(self.system.settings, self.system.engine)]).drain()
+        await Worker(self.system.engine, jobs=make_jobs(self.system.settings, self.system.engine)[:1]).drain()
 
 
 @pytest.fixture

@@ -67,14 +67,19 @@ async def choose(page: Page, bundle: Path, key: Path) -> None:
     await page.get_by_label("Public key").set_input_files(key)
 
 
-def spoken() -> Story:
-    """Return the sample in which people say something, and are called something, that a page could take for markup."""
-    told = bound()
-    told.approvals["a-1"] |= {"purpose": f"purpose {HOSTILE}", "step": f"step {HOSTILE}"}
+def worded(told: Story) -> Story:
+    """Return a sample in which people say something, and are called something, that a page could take for markup."""
     for vote in told.approvals["a-1"]["votes"]:
         vote |= {"reason": f"reason {HOSTILE}", "person_name": f"name {HOSTILE}"}
+    return told
+
+
+def spoken() -> Story:
+    """Return the sample of format 1, whose rules allow more, in which everything else says something like it, too."""
+    told = worded(story())
+    told.approvals["a-1"] |= {"purpose": f"purpose {HOSTILE}", "step": f"step {HOSTILE}"}
     told.receipts["r-3"] |= {"error": f"error {HOSTILE}"}
-    told.events[-2][1]["error"] = f"why {HOSTILE}"
+    dict(told.events)["run.succeeded"]["error"] = f"why {HOSTILE}"
     return told
 
 
@@ -95,7 +100,7 @@ async def test_who_asked_who_decided_in_which_words_and_what_was_done_are_shown(
     ):
         await expect(summary).to_contain_text(shown)
     checks = page.get_by_role("listitem").filter(has=page.get_by_role("img", name="holds", exact=True))
-    await expect(checks).to_have_count(11)
+    await expect(checks).to_have_count(12)
 
 
 async def test_a_run_of_the_first_format_is_shown_too(page: Page, office: Office) -> None:
@@ -104,13 +109,30 @@ async def test_a_run_of_the_first_format_is_shown_too(page: Page, office: Office
     await expect(page.locator("#summary")).to_contain_text("cat approved, 2026-01-31 09:06:00 UTC")
 
 
-async def test_texts_of_a_bundle_stay_texts(page: Page, office: Office) -> None:
-    await choose(page, office.seal(spoken().dossier()), office.public)
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        (worded(bound()), ("reason", "name")),
+        (spoken(), ("purpose", "step", "reason", "name", "error", "why")),
+    ],
+)
+async def test_texts_of_a_bundle_stay_texts(page: Page, office: Office, told: Story, words: tuple[str, ...]) -> None:
+    await choose(page, office.seal(told.dossier()), office.public)
     await expect(page.locator("#verdict")).to_contain_text(HOLDS)
-    for what in ("purpose", "step", "reason", "name", "error", "why"):
+    for what in words:
         await expect(page.locator("#summary")).to_contain_text(f"{what} {HOSTILE}")
     assert await page.locator("main :is(img, script, b, style, a, iframe)").count() == 0
     assert await page.title() == "Verify an evidence bundle"
+
+
+async def test_the_sealers_own_page_for_people_is_shown_as_text_and_said_to_be_unchecked(page: Page) -> None:
+    show = "(text) => at('summary').replaceChildren(...showWords({members: new Map([[SUMMARY, toUtf8(text)]])}))"
+    await page.evaluate(show, f"# Who asked\n\n{HOSTILE}\n{'x' * 99_000}")
+    await page.evaluate("at('summary').hidden = false")
+    await expect(page.locator("#summary")).to_contain_text(f"# Who asked\n\n{HOSTILE}")
+    await expect(page.locator("#summary")).to_contain_text("this page does not check")
+    assert await page.locator("main :is(img, script, b, style, a, iframe)").count() == 0
+    assert await page.evaluate("showWords({members: new Map()}).length") == 0
 
 
 async def test_what_does_not_hold_is_named_and_nothing_else_of_it_is_told(page: Page, office: Office) -> None:
@@ -118,12 +140,12 @@ async def test_what_does_not_hold_is_named_and_nothing_else_of_it_is_told(page: 
     told.approvals["a-1"]["votes"][0]["reason"] = "words that nobody shall read"
     told.receipts["r-3"]["target"] = "DE/999"
     await choose(page, office.seal(told.dossier()), office.public)
-    said = "Step 8: receipts/00002-r-3.json: its decision d-3 is about another effect"
+    said = "Step 7: receipts/00002-r-3.json: target is DE/999, and audit.jsonl line 3 says DE/123"
     await expect(page.get_by_role("status").filter(has_text=FAILS)).to_contain_text(said)
     await expect(page.locator("#summary")).to_be_hidden()
     assert "nobody shall read" not in await page.content()
     await expect(page.get_by_role("img", name="does not hold", exact=True)).to_have_count(1)
-    await expect(page.get_by_role("img", name="not looked at", exact=True)).to_have_count(3)
+    await expect(page.get_by_role("img", name="not looked at", exact=True)).to_have_count(5)
 
 
 async def test_both_files_may_be_dropped_anywhere(page: Page, office: Office) -> None:
@@ -193,13 +215,20 @@ async def test_nothing_is_wider_than_the_screen(page: Page, office: Office, widt
     await choose(page, office.seal(told.dossier()), office.public)
     await expect(page.locator("#verdict")).to_contain_text(HOLDS)
     await expect(page.locator("#summary")).to_contain_text("(1000 more characters)")
+    await page.get_by_text("Check more").click()
+    await page.get_by_label("Keys of the audit log").fill(f"log.example/{'x' * 300}")
     assert await page.evaluate("document.documentElement.scrollWidth") == width
     ground = await page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (ground == "rgb(17, 21, 28)") == (scheme == "dark")
 
 
-async def test_the_keyboard_reaches_both_files_in_their_order(page: Page) -> None:
+async def test_the_keyboard_reaches_files_and_fields_in_their_order(page: Page) -> None:
     for name in ("bundle", "key"):
+        await page.keyboard.press("Tab")
+        assert await page.evaluate("document.activeElement.id") == name
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("Enter")
+    for name in ("log-keys", "witness-keys", "needed", "register"):
         await page.keyboard.press("Tab")
         assert await page.evaluate("document.activeElement.id") == name
 

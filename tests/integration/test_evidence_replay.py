@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.verify import Given, verify_all
+from countersign.cli.given import Given
+from countersign.cli.verify import verify_all
 from countersign.embedded.opa import OpaChild
 from evidence.replay.asking import AskingError, Opa
 from evidence.replay.replay import replayed_by
@@ -187,7 +188,7 @@ def test_where_opa_cannot_be_asked_that_is_said_and_nothing_is_judged(
     opa = Opa(program, seconds=0.5)
     with pytest.raises(AskingError, match=said):
         verify(bundle, office.public, replayed_by(opa))
-    assert verify_all([bundle], Given(office.public), opa, as_json=True) == 3
+    assert verify_all([bundle], Given(key=office.public), opa, as_json=True) == 3
 
 
 def test_opa_gets_nothing_but_the_policy_and_the_questions(

@@ -32,7 +32,8 @@ class Office:
         number = len(await self.bench.rows("SELECT 1 FROM runs"))
         await self.bench.start("bench.note", {**NOTE, "incident": f"I{number}"}, ref=f"n{number}")
         await self.bench.settle()
-        assert await make_sealer(self.settings, self.bench.engine)() == 1
+        notary = make_notary(self.settings, self.bench.engine, None)
+        assert await make_sealer(self.settings, self.bench.engine, notary)() == 1
         (row,) = await self.bench.rows("SELECT location FROM evidence_bundles ORDER BY stored_at DESC LIMIT 1")
         return Path(row["location"])
 
@@ -78,7 +79,7 @@ async def test_each_key_that_signs_is_on_record_once(office: Office) -> None:
 
 
 async def test_a_process_that_runs_signs_with_the_old_key_to_its_end(office: Office) -> None:
-    running = make_notary(office.settings, office.bench.engine)
+    running = make_notary(office.settings, office.bench.engine, None)
     keys = rotate_log_key(office.settings)
     assert str(running.signer.verifier(keys.keys[0].algorithm)) == str(keys.keys[1])
 

@@ -39,6 +39,7 @@ RECORDS = {
         "directories",
         "signing_keys",
         "log_checkpoints",
+        "log_stamps",
         "log_heads",
         "log_tiles",
     ),

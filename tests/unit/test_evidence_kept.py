@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.verify import Given, verify_all
+from countersign.cli.given import Given
+from countersign.cli.verify import verify_all
 from evidence.errors import UndecidedError
 from evidence.verify.course.kept import one_log_with
 from evidence.verify.published import tiles_in
@@ -140,7 +141,9 @@ def test_the_exit_status_tells_a_fork_from_what_cannot_be_compared(
 ) -> None:
     file = kept.folder / "kept.txt"
     file.write_text(checkpoint(head or kept.heads[98]))
-    given = Given(kept.office.public, log_keys=[str(vkey(LOG))], checkpoints=[file], log=kept.folder.parent / folder)
+    given = Given(
+        key=kept.office.public, log_keys=[str(vkey(LOG))], checkpoints=[file], log=kept.folder.parent / folder
+    )
     assert verify_all([kept.path], given, None, as_json=True) == code
     told = json.loads(capsys.readouterr().out)
     assert (told["holds"], told["failed"] and told["failed"]["name"]) == (code == 0, name)

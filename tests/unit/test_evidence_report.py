@@ -15,10 +15,10 @@ from evidence.verify.trust import trust_of
 from evidence.zipform import pack
 from receipts import canonical
 from tests.unit.evidence_bound import bound
+from tests.unit.evidence_logged import LOG, OTHER, logged, trusted
 from tests.unit.evidence_reads import looked
 from tests.unit.evidence_resealed import members_of, resealed
 from tests.unit.evidence_sample import Office, Story, story
-from tests.unit.test_evidence_log import LOG, OTHER, logged, trusted
 from tests.unit.test_evidence_reading import spoken
 
 MARKUP = '<img src=x onerror="document.title=1"><script>document.title=2</script>&lt;b&gt;"\'` \u202edecived {{ 7*7 }}'

@@ -7,6 +7,7 @@ import typer
 
 from countersign.cli.command import out, run, shared_settings
 from countersign.cli.finding.options import From, To, days
+from countersign.cli.given import Given, Key, Keys, LogKey, Witness, Witnesses
 
 
 def export(
@@ -32,15 +33,11 @@ def export(
 
 def verify_export(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The export.")],
-    key: Annotated[Path, typer.Option(help="The public key, from a source that you trust.")],
-    keys: Annotated[
-        Path | None, typer.Option(help="The register of keys (keys.json), for what earlier keys signed.")
-    ] = None,
-    log_key: Annotated[
-        list[str] | None, typer.Option(help="A key of the audit log (vkey): its checkpoint must be signed by it.")
-    ] = None,
-    witness: Annotated[list[str] | None, typer.Option(help="The key of a witness of the log (vkey).")] = None,
-    witnesses: Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")] = None,
+    key: Key,
+    keys: Keys = None,
+    log_key: LogKey = None,
+    witness: Witness = None,
+    witnesses: Witnesses = None,
     log: Annotated[
         Path | None, typer.Option(metavar="LOG", help="The folder of the log as it is published: no run is left out.")
     ] = None,
@@ -53,8 +50,6 @@ def verify_export(
     the key did not sign it.
     """
     from countersign.cli.finding.verifying import verify_folder
-    from countersign.cli.verify import Given
 
-    known = witness or []
-    given = Given(key, keys, log_key or [], known, len(known) if witnesses is None else witnesses)
+    given = Given(key=key, register=keys, log_keys=log_key or [], witnesses=witness or [], needed=witnesses)
     raise typer.Exit(verify_folder(folder, given, log, as_json=as_json))

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from countersign.cli.command import out
-from countersign.cli.verify import Given
+from countersign.cli.given import Given
 from evidence.export.index import Index
 from evidence.export.verify import ExportFault, ExportReport, verify_export
 from evidence.verify.judgement import Standing
 from evidence.verify.rules import counted
-from evidence.verify.trust import TrustError, trust_of
+from evidence.verify.trust import TrustError
 from receipts.errors import ReceiptsError
 from receipts.fields import timestamp
 
@@ -41,7 +41,7 @@ def told(index: Index) -> str:
 def verify_folder(folder: Path, given: Given, log: Path | None, *, as_json: bool) -> int:
     """Verify an export, print what is found, and return the exit status."""
     try:
-        trust = trust_of(given.key, given.register, given.log_keys, given.witnesses, given.needed)
+        trust = given.trust()
     except (ReceiptsError, TrustError) as error:
         sys.stderr.write(f"countersign: {error}\n")
         return Standing.UNREAD

@@ -45,7 +45,7 @@ def begun_with(facts: Facts) -> str:
 )
 def signed(facts: Facts) -> str:
     """Read the checkpoint."""
-    checkpoint = _checkpoint(facts)
+    checkpoint = checkpoint_of(facts.contents)
     return f"{checkpoint.head.size} leaves" if checkpoint else "no log"
 
 
@@ -77,7 +77,7 @@ def witnessed(facts: Facts) -> str:
 )
 def included(facts: Facts) -> str:
     """Derive the root anew."""
-    checkpoint = _checkpoint(facts)
+    checkpoint = checkpoint_of(facts.contents)
     if checkpoint is None:
         if names.INCLUSION in facts.contents.members:
             raise BrokenError(names.CHECKPOINT, "is not in the bundle")
@@ -100,9 +100,8 @@ def read_checkpoint(contents: Contents) -> Checkpoint:
         raise BrokenError(names.CHECKPOINT, str(error)) from error
 
 
-def _checkpoint(facts: Facts) -> Checkpoint | None:
-    """Return the bundle's checkpoint, or None where it has none and need not."""
-    contents = facts.contents
+def checkpoint_of(contents: Contents) -> Checkpoint | None:
+    """Return the checkpoint of a bundle, or None where it has none and no key of a log is given."""
     if names.CHECKPOINT not in contents.members and contents.trust.log is None:
         return None
     return read_checkpoint(contents)

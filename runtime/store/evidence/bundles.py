@@ -139,17 +139,36 @@ async def sealed_seq(conn: Conn, run_id: str) -> tuple[int, int | None]:
     return row["sealed_seq"], row["log_size"]
 
 
-async def fix_log_size(conn: Conn, run_id: str, size: int) -> int:
-    """Have a bundle be proven by the log of this size, unless it has one already; return which it is."""
+async def log_size(conn: Conn, tenant: str, run_id: str) -> int | None:
+    """Return of which size the log is that proves a run's bundle; None where there is no bundle, or it is not known."""
+    query = "SELECT b.log_size FROM evidence_bundles b JOIN runs r USING (run_id) WHERE run_id = %s AND r.tenant = %s"
+    row = await (await conn.execute(query, (run_id, tenant))).fetchone()
+    return row["log_size"] if row else None
+
+
+async def fix_log_size(conn: Conn, tenant: str, run_id: str, size: int) -> tuple[int, bytes | None]:
+    """Have a bundle be proven by the log of this size, and with the stamp that this has by now, unless one is fixed.
+
+    Return the size, and the time stamp that goes into the bundle, if any.
+    """
     row = await (
         await conn.execute(
-            "UPDATE evidence_bundles SET log_size = coalesce(log_size, %s) WHERE run_id = %s RETURNING log_size",
-            (size, run_id),
+            """
+            UPDATE evidence_bundles b
+               SET log_size = coalesce(log_size, %(size)s),
+                   log_stamped = CASE WHEN log_size IS NOT NULL THEN log_stamped
+                                      ELSE EXISTS (SELECT FROM log_stamps WHERE tenant = %(tenant)s AND size = %(size)s)
+                                 END
+             WHERE run_id = %(run_id)s
+            RETURNING log_size, CASE WHEN log_stamped THEN
+                (SELECT stamp FROM log_stamps s WHERE s.tenant = %(tenant)s AND s.size = b.log_size) END AS stamp
+            """,
+            {"tenant": tenant, "run_id": run_id, "size": size},
         )
     ).fetchone()
     if row is None:
         raise LookupError(f"no bundle of {run_id} was begun")
-    return int(row["log_size"])
+    return int(row["log_size"]), row["stamp"]
 
 
 async def mark_failed(conn: Conn, run_id: str, error: str, pause: timedelta, faults: int) -> None:

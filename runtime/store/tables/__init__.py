@@ -11,7 +11,15 @@ from runtime.store.tables.directory import actors, directories, slack_accounts
 from runtime.store.tables.effects import effects
 from runtime.store.tables.holds import evidence_held, evidence_holds
 from runtime.store.tables.inbox import notifications, waits
-from runtime.store.tables.log import log_checkpoints, log_entries, log_heads, log_leases, log_pending, log_tiles
+from runtime.store.tables.log import (
+    log_checkpoints,
+    log_entries,
+    log_heads,
+    log_leases,
+    log_pending,
+    log_stamps,
+    log_tiles,
+)
 from runtime.store.tables.records import (
     audit_leaves,
     evidence_bundles,
@@ -40,6 +48,7 @@ __all__ = [
     "log_heads",
     "log_leases",
     "log_pending",
+    "log_stamps",
     "log_tiles",
     "metadata",
     "notifications",

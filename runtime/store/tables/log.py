@@ -5,6 +5,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
     LargeBinary,
     PrimaryKeyConstraint,
     Table,
@@ -78,6 +79,21 @@ log_checkpoints = Table(
     moment("published_at", nullable=True),
     PrimaryKeyConstraint("tenant", "size"),
     CheckConstraint("length(root) = 32", name="root"),
+)
+
+
+# what an authority said of a checkpoint: that it existed at a time
+log_stamps = Table(
+    "log_stamps",
+    metadata,
+    words("tenant"),
+    Column("size", BigInteger, nullable=False),
+    Column("stamp", LargeBinary, nullable=False),  # DER of a TimeStampResp (RFC 3161)
+    moment("asked_at"),  # by our clock; the authority's time stands in the stamp
+    moment("published_at", nullable=True),
+    PrimaryKeyConstraint("tenant", "size"),
+    ForeignKeyConstraint(["tenant", "size"], ["log_checkpoints.tenant", "log_checkpoints.size"]),
+    CheckConstraint("length(stamp) <= 65536", name="stamp"),
 )
 
 

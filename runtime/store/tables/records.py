@@ -18,7 +18,7 @@ from sqlalchemy import (
 )
 
 from runtime.model.states import BundleStatus
-from runtime.store.tables.base import document, metadata, moment, number, one_of, partial, run_id, words
+from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, run_id, words
 
 policy_texts = Table(
     "policy_texts", metadata, words("digest", primary_key=True), document("files"), moment("first_seen")
@@ -106,6 +106,7 @@ evidence_bundles = Table(
     moment("stored_at", nullable=True),
     words("key_id", nullable=True),  # of the key that seals it; None where it was begun before there was a register
     Column("log_size", BigInteger, nullable=True),  # of the log whose checkpoint proves its leaves, once that is signed
+    flag("log_stamped"),  # that checkpoint's time stamp is inside
     Column("retain_days", Integer, nullable=True),  # as the definition wants it; None for what the archive gives
     number("file_number", 1),  # from the second on, part of its name in the archive
     number("tries", 0),  # to build and store it

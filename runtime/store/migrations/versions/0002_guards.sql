@@ -25,13 +25,14 @@ DECLARE
 BEGIN
     FOREACH kept IN ARRAY ARRAY['audit_leaves', 'policy_decisions', 'policy_texts', 'receipts', 'reads', 'votes',
         'definitions', 'runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles', 'tenants',
-        'directories', 'signing_keys', 'tenant_leaves', 'log_checkpoints', 'log_entries', 'log_heads', 'log_tiles']
+        'directories', 'signing_keys', 'tenant_leaves', 'log_checkpoints', 'log_stamps', 'log_entries', 'log_heads',
+        'log_tiles']
     LOOP
         EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON %I
                         FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate()', kept);
     END LOOP;
     FOREACH kept IN ARRAY ARRAY['runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles',
-        'tenants', 'directories', 'signing_keys', 'log_checkpoints', 'log_heads', 'log_tiles']
+        'tenants', 'directories', 'signing_keys', 'log_checkpoints', 'log_stamps', 'log_heads', 'log_tiles']
     LOOP
         EXECUTE format('CREATE TRIGGER no_delete BEFORE DELETE ON %I
                         FOR EACH ROW EXECUTE FUNCTION refuse_delete()', kept);
@@ -86,6 +87,9 @@ CREATE TRIGGER write_once BEFORE UPDATE OF tenant, number, key_id
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, size, root, note, signed_at
     ON log_checkpoints FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
+CREATE TRIGGER write_once BEFORE UPDATE OF tenant, size, stamp, asked_at
+    ON log_stamps FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, salt
     ON tenants FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
@@ -135,8 +139,9 @@ CREATE TRIGGER set_once BEFORE UPDATE OF outcome, applied_at ON notifications FO
           AND (NEW.applied_at IS DISTINCT FROM OLD.applied_at OR NEW.outcome::text IS DISTINCT FROM OLD.outcome::text))
     EXECUTE FUNCTION refuse_rewrite();
 
-CREATE TRIGGER set_once_of_log BEFORE UPDATE OF log_size ON evidence_bundles FOR EACH ROW
-    WHEN (OLD.log_size IS NOT NULL AND NEW.log_size IS DISTINCT FROM OLD.log_size) EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER set_once_of_log BEFORE UPDATE OF log_size, log_stamped ON evidence_bundles FOR EACH ROW
+    WHEN (OLD.log_size IS NOT NULL AND (NEW.log_size, NEW.log_stamped) IS DISTINCT FROM (OLD.log_size, OLD.log_stamped))
+    EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER set_once BEFORE UPDATE OF status, file_number, sha256, size, location, version_id, retention_until, stored_at
     ON evidence_bundles FOR EACH ROW WHEN (OLD.stored_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();

@@ -59,8 +59,20 @@ CREATE TABLE log_checkpoints (
     CONSTRAINT ck_log_checkpoints_root CHECK (length(root) = 32)
 );
 
--- of which size the log was whose checkpoint proves a bundle's leaves
-ALTER TABLE evidence_bundles ADD COLUMN log_size BIGINT;
+-- what an authority said of a checkpoint: that it existed at a time
+CREATE TABLE log_stamps (
+    tenant TEXT NOT NULL,
+    size BIGINT NOT NULL,
+    stamp BYTEA NOT NULL,
+    asked_at TIMESTAMP WITH TIME ZONE NOT NULL,
+    published_at TIMESTAMP WITH TIME ZONE,
+    CONSTRAINT pk_log_stamps PRIMARY KEY (tenant, size),
+    CONSTRAINT fk_log_stamps_tenant_size FOREIGN KEY (tenant, size) REFERENCES log_checkpoints (tenant, size),
+    CONSTRAINT ck_log_stamps_stamp CHECK (length(stamp) <= 65536)
+);
+
+-- of which size the log was whose checkpoint proves a bundle's leaves, and whether that one's time stamp is inside
+ALTER TABLE evidence_bundles ADD COLUMN log_size BIGINT, ADD COLUMN log_stamped BOOLEAN NOT NULL DEFAULT false;
 
 -- who signs and publishes now
 CREATE TABLE log_leases (

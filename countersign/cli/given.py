@@ -1,0 +1,57 @@
+"""What auditors give to a verifier: the keys, checkpoints and certificates that they trust."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from evidence.verify.trust import Trust
+
+Key = Annotated[Path, typer.Option(help="The public key, from a source that you trust.")]
+Keys = Annotated[Path | None, typer.Option(help="The register of keys (keys.json), for what earlier keys signed.")]
+LogKey = Annotated[
+    list[str] | None, typer.Option(help="A key of the audit log (vkey): what is verified must stand in its log.")
+]
+Witness = Annotated[list[str] | None, typer.Option(help="The key of a witness of the log (vkey).")]
+Witnesses = Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")]
+Checkpoint = Annotated[
+    list[Path] | None,
+    typer.Option(help="A checkpoint that you have kept: the bundle's log must be the same; may be repeated."),
+]
+Log = Annotated[Path | None, typer.Option(help="The folder with the log as it is published, to compare with.")]
+Tsa = Annotated[
+    Path | None,
+    typer.Option(help="Certificates (PEM) of a time stamping authority: its stamp must show since when all existed."),
+]
+Stamp = Annotated[
+    list[Path] | None, typer.Option(help="A stamp that came after the bundle (`log stamp`); may be repeated.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """The key; a register of earlier keys; keys of the log and of its witnesses (vkey), of whom `needed` must cosign.
+
+    Then checkpoints that were kept, and the folder in which the log is published; and the certificates of a time
+    stamping authority, with stamps that came after the bundles.
+    """
+
+    key: Path
+    register: Path | None = None
+    log_keys: Sequence[str] = ()
+    witnesses: Sequence[str] = ()
+    needed: int | None = None
+    checkpoints: Sequence[Path] = ()
+    log: Path | None = None
+    tsa: Path | None = None
+    stamps: Sequence[Path] = ()
+
+    def trust(self) -> "Trust":
+        """Return what the verifier believes; raise ReceiptsError or TrustError where it can't be read."""
+        from evidence.verify.trust import trust_of
+
+        needed = len(self.witnesses) if self.needed is None else self.needed
+        return trust_of(self.key, self.register, self.log_keys, self.witnesses, needed, self.tsa, self.stamps)

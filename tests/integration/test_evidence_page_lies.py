@@ -1,0 +1,56 @@
+"""The second verifier finds each lie that the first one finds, about genuine runs of every ending, and takes these."""
+
+from collections.abc import AsyncIterator, Mapping
+
+import pytest
+from playwright.async_api import Page
+
+from countersign.embedded.opa import OpaChild
+from evidence.verify.verify import VerificationError, verify
+from runtime.desk.evidence import Story
+from tests.browser import failure_of, verify_page
+from tests.integration.forger import Forged
+from tests.integration.played import play
+from tests.integration.test_evidence_lies import LIES, RUNS
+from tests.integration.test_evidence_page import PROGRAMS_OWN
+from tests.unit.evidence_sample import Office
+
+
+@pytest.fixture(scope="module")
+async def page() -> AsyncIterator[Page]:
+    async with verify_page() as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
+    return Office.in_folder(tmp_path_factory.mktemp("office"))
+
+
+@pytest.fixture(scope="module")
+async def stories(postgres: str, opa: OpaChild, office: Office) -> Mapping[str, Story]:
+    return await play(postgres, opa.url, office.key)
+
+
+@pytest.mark.parametrize("name", RUNS)
+async def test_a_genuine_run_holds(page: Page, office: Office, stories: Mapping[str, Story], name: str) -> None:
+    data = Forged.of(stories[name]).seal(office.key)
+    assert await failure_of(page, data, office.public.read_text()) is None
+
+
+@pytest.mark.parametrize("name", LIES)
+async def test_a_lie_is_found_at_its_step_and_member(
+    page: Page, office: Office, stories: Mapping[str, Story], name: str
+) -> None:
+    rule, run, bend = LIES[name]
+    forged = Forged.of(stories[run])
+    bend(forged)
+    data = forged.seal(office.key)
+    with pytest.raises(VerificationError) as caught:
+        verify(office.write(data), office.public)
+    found = await failure_of(page, data, office.public.read_text())
+    if rule in PROGRAMS_OWN:
+        assert found is None
+    else:
+        assert found is not None, caught.value
+        assert found[:2] == (caught.value.step, caught.value.member), (found, caught.value)
