@@ -37,7 +37,7 @@ class Office:
     runs: dict[str, str]
 
     async def export(self, *words: str, by: str = "omar") -> Finished:
-        given = ("evidence", "export", *DAYS, "--by", by, "-o", str(self.folder), *words)
+        given = ("evidence", "export", *DAYS, "--as", by, "-o", str(self.folder), *words)
         return await command(*given, env=environment(self.settings))
 
     async def verify(self, *words: str, key: Path | None = None) -> Finished:

@@ -13,7 +13,9 @@ from countersign.cli.given import Given, Key, Keys, LogKey, Witness, Witnesses
 def export(
     first: From,
     last: To,
-    by: Annotated[str, typer.Option("--by", metavar="PERSON", help="You, as the directory names you; on record.")],
+    by: Annotated[
+        str, typer.Option("--by", "--as", metavar="PERSON", help="You, as the directory names you; on record.")
+    ],
     to: Annotated[Path, typer.Option("-o", "--out", metavar="FOLDER", help="The folder, which must not be there yet.")],
     *,
     bundles: Annotated[bool, typer.Option("--bundles", help="Copy the bundles into it, too.")] = False,
