@@ -1,5 +1,6 @@
 """Bundles that trying again cannot help: they are stuck, operators are told, and somebody has them tried anew."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from runtime.inbox import inbox
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
 from tests.integration.sealing_stage import Office, noted, open_office
+from tests.patience import until
 
 WAYS = ("post_message", "direct_message")
 ANOTHER = b"another history"
@@ -170,13 +172,15 @@ async def test_only_what_is_stuck_is_repaired_and_only_by_a_person_of_the_direct
         await repaired(office, run_id, by="mallory")
 
 
-async def test_repair_from_the_command_line_is_on_record_before_a_worker_does_it(office: Office) -> None:
+async def test_repair_from_the_command_line_is_on_record_and_done_by_a_worker(office: Office) -> None:
     run_id = await noted(office.bench)
     taken(office, run_id)
     await office.sealer()
     words = ["evidence", "repair", run_id, "--by", "omar", "--reason", "moved"]
-    finished = await command(*words, env=environment(office.settings))
-    assert finished.out.startswith("on record as ntf_")
-    (letter,) = await office.bench.rows("SELECT notification_id FROM notifications WHERE kind = 'repair'")
+    acting = asyncio.create_task(command(*words, env=environment(office.settings)))
+    recorded = "SELECT notification_id FROM notifications WHERE kind = 'repair'"
+    await until(lambda: office.bench.rows(recorded))
+    (letter,) = await office.bench.rows(recorded)
     await inbox.apply(office.bench.engine, letter["notification_id"])
+    assert (await acting).out == f"the bundle of {run_id} is tried anew\n"
     assert (await office.row(run_id))["status"] == "sealing"

@@ -13,8 +13,17 @@ from runtime.store.database.pool import Conn
 Kind = Literal["run", "reference"]
 
 _LOCK = "hashtextextended('evidence_holds:' || %s, 0)"
-_NAMES = "(h.kind = 'run' AND h.subject = r.run_id OR h.kind = 'reference' AND h.subject = r.trigger_ref)"
-_IS_HELD = f"EXISTS (SELECT FROM evidence_holds h WHERE h.tenant = r.tenant AND h.lifted_at IS NULL AND {_NAMES})"
+_IS_HELD = """
+    EXISTS (SELECT FROM evidence_holds h WHERE h.tenant = r.tenant AND h.lifted_at IS NULL
+               AND (h.kind, h.subject) IN (('run', r.run_id), ('reference', r.trigger_ref)))
+"""
+_GIVEN = "(SELECT %s AS tenant, %s AS kind, %s AS subject)"
+_NAMED = """
+    SELECT n.run_id FROM runs n WHERE h.kind = 'run' AND n.run_id = h.subject AND n.tenant = h.tenant
+     UNION ALL
+    SELECT n.run_id FROM runs n WHERE h.kind = 'reference' AND n.trigger_ref = h.subject AND n.tenant = h.tenant
+"""
+"""The runs that `h` names: apart, since no index serves both."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +63,8 @@ async def lock_holds(conn: Conn, tenant: str) -> None:
 
 async def runs_named(conn: Conn, tenant: str, subject: Subject) -> int:
     """Return how many runs of the tenant the subject names."""
-    query = (
-        f"SELECT count(*) AS found FROM runs r, (SELECT %s AS kind, %s AS subject) h"  # noqa: S608 - our own text
-        f" WHERE r.tenant = %s AND {_NAMES}"
-    )
-    row = await (await conn.execute(query.encode(), (subject.kind, subject.name, tenant))).fetchone()
+    query = f"SELECT count(*) AS found FROM {_GIVEN} h, LATERAL ({_NAMED}) named"  # noqa: S608 - our own text
+    row = await (await conn.execute(query.encode(), (tenant, subject.kind, subject.name))).fetchone()
     return int(row["found"]) if row else 0
 
 
@@ -88,15 +94,14 @@ async def note_act(conn: Conn, tenant: str, subject: Subject) -> None:
     """Have the archive told of an act on what is stored. Whoever is telling it just now comes to its end first."""
     query = f"""
         INSERT INTO evidence_held (run_id, next_try_at)
-        SELECT b.run_id, clock_timestamp() FROM evidence_bundles b JOIN runs r USING (run_id),
-               (SELECT %s AS kind, %s AS subject) h
-         WHERE r.tenant = %s AND b.status = 'stored' AND {_NAMES}
+        SELECT b.run_id, clock_timestamp()
+          FROM {_GIVEN} h, LATERAL ({_NAMED}) named JOIN evidence_bundles b USING (run_id) WHERE b.status = 'stored'
         ON CONFLICT (run_id) DO UPDATE
            SET acts = evidence_held.acts + 1, tries = 0,
                next_try_at = CASE WHEN evidence_held.told < evidence_held.acts THEN evidence_held.next_try_at
                                   ELSE excluded.next_try_at END
     """  # noqa: S608
-    await conn.execute(query.encode(), (subject.kind, subject.name, tenant))
+    await conn.execute(query.encode(), (tenant, subject.kind, subject.name))
 
 
 async def note_stored(conn: Conn, tenant: str, run_id: str) -> None:
@@ -165,8 +170,9 @@ async def list_holds(conn: Conn, tenant: str, *, lifted: bool) -> list[dict[str,
           FROM evidence_holds h LEFT JOIN LATERAL (
                SELECT count(*) AS runs, count(*) FILTER (WHERE e.is_held AND e.told = e.acts) AS held,
                       count(*) FILTER (WHERE b.status = 'stored' AND (NOT e.is_held OR e.told < e.acts)) AS to_be_held
-                 FROM runs r LEFT JOIN evidence_bundles b USING (run_id) LEFT JOIN evidence_held e USING (run_id)
-                WHERE r.tenant = h.tenant AND {_NAMES}) s ON h.lifted_at IS NULL
+                 FROM ({_NAMED}) named
+                 LEFT JOIN evidence_bundles b USING (run_id) LEFT JOIN evidence_held e USING (run_id)
+               ) s ON h.lifted_at IS NULL
          WHERE h.tenant = %s AND (%s OR h.lifted_at IS NULL) ORDER BY h.set_at DESC, h.hold_id
     """  # noqa: S608
     return await (await conn.execute(query.encode(), (tenant, lifted))).fetchall()
