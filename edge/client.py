@@ -34,7 +34,7 @@ async def _send(edge: str, method: str, path: str, data: bytes, caller: str, sec
         ):
             answer = await response.json(content_type=None)
     except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-        raise EdgeError(f"{edge}: {error or type(error).__name__}") from error
+        raise EdgeError(f"{edge}: {str(error) or type(error).__name__}") from error
     if not response.ok:
         detail = answer.get("detail") if isinstance(answer, dict) else None
         raise EdgeError(f"{edge} answered {response.status}: {detail or answer}")

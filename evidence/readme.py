@@ -82,7 +82,8 @@ Begin with `summary.md`: one page that says who asked for what about whom, what 
     "- `timeline.md`: the same, to read\n": """\
 - `timeline.md`: the same, to read, with a sentence for each
 - `summary.md`: one page for people; like the timeline, it follows from the other files and proves nothing of its own
-- `log/`: that the lines of `audit.jsonl` stand in the audit log of all runs
+- `log/`: that the lines of `audit.jsonl` stand in the audit log of all runs, and by when, where an authority
+  said so
 """,
     "Unpack the archive into an empty folder, and there:\n": """\
 Unpack the archive into an empty folder, lay the key beside that folder, and in it:

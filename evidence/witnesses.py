@@ -41,7 +41,7 @@ class Witnesses:
                 try:
                     note = await _cosigned_by(http, key, url, note, size, old, growth)
                 except (aiohttp.ClientError, TimeoutError, LogError, EvidenceError) as error:
-                    log.warning("the witness %s did not cosign: %s", key.name, error or type(error).__name__)
+                    log.warning("the witness %s did not cosign: %s", key.name, str(error) or type(error).__name__)
         count = len(cosignatures(note, list(self.at)))
         if count < self.needed:
             raise EvidenceError(f"{count} witnesses cosigned the log, and {self.needed} must")

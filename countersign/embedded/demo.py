@@ -63,7 +63,7 @@ async def demo(settings: Settings) -> None:
         if await supervisor.until_told(work) is None:
             raise DemoError("stopped before its end")
     except (SandboxError, aiohttp.ClientError, TimeoutError) as error:
-        raise DemoError(f"{error or type(error).__name__}; the logs are in {home / 'logs'}") from error
+        raise DemoError(f"{str(error) or type(error).__name__}; the logs are in {home / 'logs'}") from error
 
 
 async def _play(settings: Settings, supervisor: Supervisor) -> Path:

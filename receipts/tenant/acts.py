@@ -46,6 +46,11 @@ def directory_record(said: Mapping[str, Any]) -> dict[str, str]:
     return {"directory": canonical.digest(dict(said))}
 
 
+def hold_record(event: str, said: Mapping[str, Any], by: str) -> dict[str, str]:
+    """Return name and digest of the setting, or the lifting, of a hold; `said` has the members of the act."""
+    return {f"{event} {said['hold_id']}": canonical.digest({**said, "by": by})}
+
+
 class Act(Closed):
     """Something that was done. `event` is its name in the log."""
 
@@ -240,3 +245,9 @@ def act_of(leaf: Leaf) -> Act:
         return form.model_validate(leaf.data)
     except ValidationError as error:
         raise ActError(f"leaf {leaf.seq}: {leaf.event} is not in its form: {' '.join(str(error).split())}") from error
+
+
+def record_of(leaf: Leaf) -> dict[str, str]:
+    """Return what a leaf's act is about by its name, with the digest that it has from now on; or raise ActError."""
+    act = act_of(leaf)
+    return hold_record(act.event, act.model_dump(), leaf.actor.id) if isinstance(act, _HoldAct) else act.record

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from receipts.errors import ReceiptsError
-from receipts.tenant.acts import act_of
+from receipts.tenant.acts import record_of
 from runtime.log.chains import check_spans, leaves_of
 from runtime.log.findings import Finding
 from runtime.store.log.tenant import TenantRows
@@ -19,7 +19,7 @@ def check_tenant(rows: TenantRows) -> Iterator[Finding]:
     told: dict[str, str] = {}
     for leaf in leaves:
         try:
-            told |= act_of(leaf).record
+            told |= record_of(leaf)
         except ReceiptsError as error:
             yield Finding("act.form", f"{rows.chain} leaf {leaf.seq}", str(error))
     if leaves:  # where nothing was ever done, as after an upgrade, nothing can have been told

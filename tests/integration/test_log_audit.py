@@ -10,6 +10,7 @@ import pytest
 from receipts.chain import GENESIS, PROGRAM, Correlation, next_leaf
 from receipts.log.hashes import TreeHead
 from receipts.signing import load_or_create
+from runtime.desk.holds import HoldDesk, Subject
 from runtime.desk.keys import register_key
 from runtime.log.audit import Audit, audit
 from runtime.log.sequencer import Sequencer
@@ -52,6 +53,10 @@ async def office(bench: Bench, targets: Targets, tmp_path: Path) -> Office:
     await bench.start("bench.wait", WAIT, ref="w")
     await bench.start("bench.branches", {}, ref="b")
     await bench.settle()
+    desk = HoldDesk(bench.engine.pool, bench.clock, TENANT, bench.engine.privacy)
+    for reference in ("n", "w"):
+        await desk.hold("ann", Subject("reference", reference), "asked for by the regulator")
+    await desk.lift("ben", Subject("reference", "w"), "answered")
     while await Sequencer(bench.engine)():
         pass
     async with bench.engine.pool.connection() as conn:
@@ -172,6 +177,24 @@ CHANGED: dict[str, tuple[str, set[str]]] = {
         {"record.changed"},
     ),
     "a key is gone": ("DELETE FROM signing_keys", {"record.missing"}),
+    "a hold was put in": (
+        (
+            "INSERT INTO evidence_holds SELECT 'hold_other', tenant, 'run', 'x', reason, set_by, set_at"
+            " FROM evidence_holds LIMIT 1"
+        ),
+        {"record.unnamed"},
+    ),
+    "a hold is said to be another's": ("UPDATE evidence_holds SET set_by = 'rita'", {"record.changed"}),
+    "a hold has another reason": ("UPDATE evidence_holds SET reason = 'other'", {"record.changed"}),
+    "a hold is gone": ("DELETE FROM evidence_holds", {"record.missing"}),
+    "a hold is said to be lifted": (
+        "UPDATE evidence_holds SET lifted_at = set_at, lifted_by = 'ben', lifted_reason = 'x' WHERE subject = 'n'",
+        {"record.unnamed"},
+    ),
+    "a hold is said never to have been lifted": (
+        "UPDATE evidence_holds SET lifted_at = NULL, lifted_by = NULL, lifted_reason = NULL",
+        {"record.missing"},
+    ),
     "an act of the tenant is gone": ("DELETE FROM tenant_leaves WHERE seq = 2", {"leaf.missing", "chain.broken"}),
     "an act of the tenant says something else": (
         'UPDATE tenant_leaves SET leaf = (leaf::jsonb || \'{"event": "key.other"}\')::json WHERE seq = 2',

@@ -14,6 +14,7 @@ from countersign.cli.audit import later_stamp
 from countersign.cli.operate import OperateError
 from countersign.compose.archive import make_jobs
 from countersign.config.settings import Settings
+from evidence.archive.keeper import Keeper
 from evidence.archive.local import LocalArchive
 from evidence.bundle.sealer import Sealer
 from evidence.notary import Notary
@@ -351,8 +352,8 @@ async def test_doctor_finds_an_authority_that_stamps_no_more(office: Office, dsn
 
 async def test_a_worker_has_its_log_stamped_where_an_authority_is_named(office: Office, dsn: str) -> None:
     jobs = make_jobs(office.settings(dsn), office.bench.engine)
-    assert [type(job) for job in jobs] == [Sealer, Notary, Stamping]
-    sealer, notary, stamping = jobs
+    assert [type(job) for job in jobs] == [Sealer, Notary, Keeper, Stamping]
+    sealer, notary, _, stamping = jobs
     assert isinstance(sealer, Sealer)
     assert isinstance(notary, Notary)
     assert sealer.notary is notary

@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 
 from receipts import canonical
 from receipts.chain import GENESIS
-from receipts.tenant.acts import chain_of, definition_name, directory_record, key_name, policy_name
+from receipts.tenant.acts import (
+    HoldLifted,
+    HoldSet,
+    chain_of,
+    definition_name,
+    directory_record,
+    hold_record,
+    key_name,
+    policy_name,
+)
 from runtime.store.log.audit import ChainRows, View, all_rows, pending
 from runtime.store.tenant.existing import ACCOUNTS, ACTORS, rows_digest
 
@@ -47,6 +56,12 @@ def _records(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
     for row in all_rows(conn, "SELECT version, digest FROM directories WHERE tenant = %s", tenant):
         rows = rows_digest(all_rows(conn, ACTORS, tenant), all_rows(conn, ACCOUNTS, tenant))
         yield from directory_record({**row, "rows": rows}).items()
+    for row in all_rows(conn, "SELECT * FROM evidence_holds WHERE tenant = %s", tenant):
+        said = {name: row[name] for name in ("hold_id", "kind", "subject")}
+        yield from hold_record(HoldSet.event, {**said, "reason": row["reason"]}, row["set_by"]).items()
+        if row["lifted_at"] is not None:
+            lifted = {**said, "reason": row["lifted_reason"]}
+            yield from hold_record(HoldLifted.event, lifted, row["lifted_by"]).items()
 
 
 def _of_others(conn: View, tenant: str) -> list[str]:
