@@ -358,7 +358,7 @@ async def test_a_worker_has_its_log_stamped_where_an_authority_is_named(office: 
     assert isinstance(notary, Notary)
     assert sealer.notary is notary
     assert notary.stamping is stamping
-    assert len(make_jobs(Settings(database_url=dsn, home=office.folder), office.bench.engine)) == 2
+    assert len(make_jobs(Settings(database_url=dsn, home=office.folder), office.bench.engine)) == 3
 
 
 def test_an_authority_is_named_with_its_certificates() -> None:
