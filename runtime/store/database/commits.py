@@ -4,10 +4,12 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from contextlib import asynccontextmanager
 from typing import Any
 
+import orjson
 from psycopg import AsyncConnection, AsyncCursor, AsyncTransaction, ProgrammingError
 from psycopg.errors import UniqueViolation
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow
+from psycopg.types.json import set_json_loads
 
 from runtime.store.database.gathered import Gathered, Kind
 
@@ -21,6 +23,7 @@ class TellingConnection(AsyncConnection[DictRow]):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        set_json_loads(orjson.loads, self)
         self._waiting: list[Callable[[], None]] = []
         self._gathered = Gathered()
 
