@@ -3,6 +3,7 @@
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints
@@ -16,6 +17,7 @@ class Closed(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+@lru_cache(maxsize=256)  # what is written in one transaction has one moment
 def timestamp(moment: datetime) -> str:
     """Return an aware moment as RFC 3339 in UTC with microseconds, so that order of text is order of time."""
     if moment.tzinfo is None:
@@ -23,6 +25,7 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
+@lru_cache(maxsize=256)
 def _must_be_timestamp(text: str) -> str:
     """Return `text` if `timestamp` could have written it."""
     with suppress(ValueError):

@@ -132,3 +132,17 @@ async def test_json_is_kept_as_it_was_written(conn: Conn) -> None:
     row = await (await conn.execute("SELECT document::text AS text FROM things")).fetchone()
     assert row
     assert row["text"] == text
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": [1, 2.5, "ü", null, true]}', {"a": [1, 2.5, "ü", None, True]}),
+        ('"\\ud800"', "\ud800"),
+        (str(2**53 - 1), 2**53 - 1),
+    ],
+    ids=["what anybody writes", "half a character", "the largest number"],
+)
+async def test_json_is_read_as_it_was_written_even_what_is_rare(conn: Conn, text: str, value: object) -> None:
+    row = await (await conn.execute("SELECT %s::json AS said", (text,))).fetchone()
+    assert row == {"said": value}
