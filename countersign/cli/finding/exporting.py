@@ -74,11 +74,13 @@ def _by_somebody() -> Iterator[None]:
 
 async def _prepared(settings: Settings, by: str) -> tuple[SigningKey, str | None]:
     """Return the key that signs now, and the newest checkpoint; raise OperateError."""
+    if not settings.key_path.exists():  # it is not made here: workers have it
+        raise OperateError(f"there is no key at {settings.key_path}: an export is signed with that of the workers")
     key = KeyRing(settings.key_path).keys().current
     async with connected(settings) as conn:
         await exports.person_of(conn, settings.tenant, by)
-        if not await keys.signs(conn, settings.tenant, key, utc_now()):
-            raise OperateError(f"{settings.key_path} is not the key that signs now: another has followed it")
+        if not await keys.signs_by_now(conn, settings.tenant, key, utc_now()):
+            raise OperateError(f"{settings.key_path} is not the key that signs now: that is another")
         newest = await inspection.newest_checkpoint(conn, settings.tenant)
     return key, newest.note if newest else None
 
