@@ -13,6 +13,7 @@ from receipts.log.checkpoint import open_checkpoint
 from receipts.log.hashes import TreeHead
 from receipts.log.note import parse_note
 from runtime.desk import inspection
+from runtime.desk.log import LogChangedError
 from runtime.desk.stamps import NoStampError, first_after
 
 if TYPE_CHECKING:
@@ -29,11 +30,11 @@ async def newest_checkpoint(settings: Settings) -> str:
 
 
 async def later_stamp(settings: Settings, run_id: str) -> LaterStamp:
-    """Return the first time stamp that is over a run's bundle; raise OperateError where there is none yet."""
+    """Return the first time stamp that is over a run's bundle; raise OperateError where none can be had."""
     async with connected(settings) as conn:
         try:
             stamped, growth = await first_after(conn, settings.tenant, run_id)
-        except NoStampError as error:
+        except (NoStampError, LogChangedError) as error:
             raise OperateError(str(error)) from error
     return LaterStamp(stamped.note.encode(), stamped.stamp, growth)
 

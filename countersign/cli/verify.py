@@ -59,7 +59,9 @@ def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json:
 
 
 def asked_of(given: Given, trust: Trust) -> Iterator[Rule[Contents]]:
-    """Yield the rule about the checkpoints that were kept, if there are any."""
+    """Yield the rule about the checkpoints that were kept, if there are any; raise TrustError."""
+    if given.log and not given.checkpoints:
+        raise TrustError("the log is what kept checkpoints are compared by (--checkpoint), and none is given")
     if given.checkpoints:
         heads = [open_kept(file, trust.log) for file in given.checkpoints]
         yield one_log_with(heads, tiles_in(given.log) if given.log else None)

@@ -1,9 +1,11 @@
 """Opens an export: nothing but its statement is read before the statement's signature holds."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from io import BufferedReader
 from pathlib import Path
 
 from evidence.export.index import APPROVALS, BUNDLES, CHECKPOINT, INDEX, RUNS, STATEMENT, ExportStatement, Index
@@ -60,12 +62,9 @@ class Contents:
         return _read(self.folder, name)
 
     def digest(self, name: str) -> str:
-        """Return a file's SHA-256, however large it is."""
-        try:
-            with (self.folder / name).open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise UnreadError(name, f"cannot be read: {error.strerror}") from error
+        """Return a regular file's SHA-256, however large it is."""
+        with _opened(self.folder, name) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def open_export(folder: Path, trust: Trust, log: Path | None) -> Contents:
@@ -94,11 +93,18 @@ def _verified(data: bytes, trust: Trust) -> tuple[Opened, PublicKey]:
 
 def _read(folder: Path, name: str, most: int = -1) -> bytes:
     """Return a regular file's bytes, no more than `most` and one."""
+    with _opened(folder, name) as file:
+        return file.read(most if most < 0 else most + 1)
+
+
+@contextmanager
+def _opened(folder: Path, name: str) -> Iterator[BufferedReader]:
+    """Open a regular file; raise UnreadError. Others, such as a device, may have no end."""
     path = folder / name
     try:
         if not path.is_file():
-            raise UnreadError(name, "is not there")
+            raise UnreadError(name, "is no file" if path.exists() else "is not there")
         with path.open("rb") as file:
-            return file.read(most if most < 0 else most + 1)
+            yield file
     except OSError as error:
         raise UnreadError(name, f"cannot be read: {error.strerror}") from error

@@ -180,10 +180,11 @@ def _witnessed(contents: Contents) -> str:
 
 @rule(
     "export.complete",
-    "Where the log is given as it is published, its entries give the root of `checkpoint.txt`. Each run that they queue"
-    " on one of the days (but for the first minute, as it may have been triggered before) stands in `index.json`, with"
-    " its place, reference and definition, and with the digest of the bundle that they tell of. Each run of the index"
-    " that has a place under the checkpoint is one of them.",
+    "Where the log is given as it is published, its entries give the root of `checkpoint.txt`, and of the log's own"
+    " `checkpoint`, signed by its key where that is given. Each run that they queue on one of the days (but for the"
+    " first minute, as it may have been triggered before, and for the hour before the export was made) stands in"
+    " `index.json`; each under `checkpoint.txt` with its place, reference and definition, and with the digest of the"
+    " bundle that they tell of. Each run of the index that has a place under that is one of them.",
 )
 def _complete(contents: Contents) -> str:
     if contents.log is None:
@@ -191,9 +192,7 @@ def _complete(contents: Contents) -> str:
     found = _checkpoint(contents)
     if found is None:
         raise BrokenError(CHECKPOINT, "is not there, and the log is given")
-    size = found[1].head.size
-    runs = check_complete(contents.index, found[1].head, contents.log)
-    return f"{counted(runs, 'run')} of {counted(size, 'leaf', 'leaves')}, and no other of the period"
+    return check_complete(contents.index, found[1].head, contents.trust.log, contents.log)
 
 
 def _checkpoint(contents: Contents) -> tuple[Note, Checkpoint] | None:

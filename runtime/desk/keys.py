@@ -13,7 +13,7 @@ from runtime.store.evidence import keys
 from runtime.store.evidence.keys import needed_by, newest_key, register_of
 from runtime.store.tenant.acts import put_act
 
-__all__ = ["Entry", "RegisterError", "needed_by", "register_key", "register_of", "revoke_key", "signs"]
+__all__ = ["Entry", "RegisterError", "needed_by", "register_key", "register_of", "revoke_key", "signs", "signs_by_now"]
 
 
 async def signs(conn: Conn, tenant: str, key: SigningKey, now: datetime) -> bool:
@@ -24,6 +24,11 @@ async def signs(conn: Conn, tenant: str, key: SigningKey, now: datetime) -> bool
     if await newest_key(conn, tenant) == key.public.key_id:
         return True
     return (await register_key(conn, tenant, key, now))[-1].id == key.public.key_id
+
+
+async def signs_by_now(conn: Conn, tenant: str, key: SigningKey, now: datetime) -> bool:
+    """Return whether this is the key that seals; none takes the place of another by being asked about."""
+    return await newest_key(conn, tenant) in (None, key.public.key_id) and await signs(conn, tenant, key, now)
 
 
 async def register_key(conn: Conn, tenant: str, key: SigningKey, now: datetime) -> Sequence[Entry]:

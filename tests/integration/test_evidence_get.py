@@ -75,6 +75,14 @@ async def test_no_other_file_is_overwritten(office: Office, tmp_path: Path) -> N
     assert await handed_out(office) == []
 
 
+async def test_bundle_and_statement_are_not_written_into_one_file(office: Office, tmp_path: Path) -> None:
+    run_id, to = await sealed(office), tmp_path / "bundle.zip"
+    refused = await got(office, run_id, to, "--sigstore", str(to))
+    assert says(refused, f"{to} cannot hold both the bundle and the statement about it")
+    assert not to.exists()
+    assert await handed_out(office) == []
+
+
 async def test_what_is_not_the_bundle_that_was_stored_or_the_statement_about_it_is_not_written(
     office: Office, tmp_path: Path
 ) -> None:

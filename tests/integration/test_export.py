@@ -208,7 +208,21 @@ async def test_a_key_that_another_has_followed_signs_no_export(office: Office, t
     assert (await command("keys", "rotate", env=environment(office.settings))).code == 0
     office.settings = behind
     refused = await office.export()
-    assert "is not the key that signs now: another has followed it" in refused.err
+    assert "is not the key that signs now: that is another" in refused.err
+
+
+@pytest.mark.parametrize("has_key", [True, False], ids=["of its own", "none"])
+async def test_an_export_where_the_workers_key_is_not_brings_no_key_into_the_register(
+    office: Office, tmp_path: Path, *, has_key: bool
+) -> None:
+    office.settings = office.settings.model_copy(update={"home": tmp_path / "elsewhere"})
+    if has_key:
+        load_or_create(office.settings.key_path)
+    refused = await office.export()
+    assert (refused.code, refused.err.count("\n")) == (1, 1)
+    assert str(office.settings.key_path) in refused.err
+    assert office.settings.key_path.exists() == has_key
+    assert await office.bench.rows("SELECT number FROM signing_keys") == [{"number": 1}]
 
 
 async def test_it_verifies_with_the_register_after_a_rotation(office: Office, tmp_path: Path) -> None:

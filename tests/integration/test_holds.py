@@ -241,6 +241,27 @@ async def test_keeper_that_is_lost_leaves_the_bundle_to_others(office: Office, d
     assert is_held(office, run_id)
 
 
+@pytest.mark.parametrize("is_heard", [True, False], ids=["heard", "not heard"])
+async def test_keeper_that_is_late_with_a_release_does_not_end_a_hold_that_came_meanwhile(
+    office: Office, desk: HoldDesk, keeper: Keeper, *, is_heard: bool
+) -> None:
+    run_id = await sealed(office)
+    for act in (desk.hold, desk.lift):
+        await act("omar", REFERENCE, "court")
+    late = await desk.next_due(timedelta(0), keeper.archive.root)
+    assert late
+    assert not late.is_wanted
+    await desk.hold("omar", REFERENCE, "court again")
+    assert await carried_out(keeper) == 1
+    keeper.archive.set_hold(late.location, on=False)
+    await (desk.mark_told(late) if is_heard else desk.mark_untold(late, "no answer"))
+    (hold,) = await desk.listed(lifted=False)
+    assert (hold["held"], hold["to_be_held"]) == (0, 1)
+    await office.bench.meddle("UPDATE evidence_held SET next_try_at = clock_timestamp()")
+    assert await carried_out(keeper) == 1
+    assert is_held(office, run_id)
+
+
 async def test_process_with_another_archive_leaves_the_bundle_to_others(
     office: Office, desk: HoldDesk, keeper: Keeper, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from bot.slack.doctor import Fact
+from countersign.checks.evidence import audit_log
 from countersign.checks.stamps import time_stamps
 from countersign.cli.audit import later_stamp
 from countersign.cli.operate import OperateError
@@ -129,6 +130,20 @@ async def test_what_is_stamped_is_published_beside_the_log_and_openssl_takes_it(
     assert not office.tsa.finds(stamped / "checkpoint.tsr", office.tsa.ca)
     assert await office.stamping() == 0, "it is stamped, and published"
     assert office.tsa.asked == 1
+
+
+async def test_what_is_in_the_way_of_publishing_the_log_stays_said_when_a_stamp_is_asked_for(
+    office: Office, dsn: str
+) -> None:
+    await office.finish()
+    assert await office.notary() == 1
+    await office.notary.desk.note_fault("the log is not published: somebody is in the way")
+    assert await office.stamping() == 1
+    (fact,) = await audit_log(office.settings(dsn))
+    assert (fact.ok, "somebody is in the way" in fact.detail) == (False, True)
+    await office.finish()
+    assert await office.notary() == 1
+    assert (await audit_log(office.settings(dsn)))[0].ok
 
 
 async def test_a_bundle_whose_checkpoint_is_signed_for_it_has_its_stamp(office: Office) -> None:
@@ -320,6 +335,12 @@ async def test_an_auditor_shows_with_a_later_stamp_since_when_a_run_is_on_record
     await office.notary()
     await office.stamping()
     file = office.folder / "a.stamp"
+    tiles = await office.bench.meddle("DELETE FROM log_tiles RETURNING *")
+    changed = await command("log", "stamp", run_id, "--to", str(file), env=environment(settings))
+    assert (changed.code, changed.err.count("\n"), "is not as wide as the log says" in changed.err) == (1, 1, True)
+    for tile in tiles:
+        query = "INSERT INTO log_tiles (tenant, level, number, hashes) VALUES (%s, %s, %s, %s)"
+        await office.bench.meddle(query, *(tile[name] for name in ("tenant", "level", "number", "hashes")))
     wrote = await command("log", "stamp", run_id, "--to", str(file), env=environment(settings))
     assert (wrote.code, wrote.out) == (0, f"stamp: {file}\n")
     words = ("evidence", "verify", row["location"], "--key", str(public_path(office.key)), "--tsa", str(office.tsa.ca))

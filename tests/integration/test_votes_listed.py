@@ -13,6 +13,8 @@ from countersign.cli.finding.votes import vote_rows
 from countersign.cli.finding.words import VOTE_COLUMNS
 from countersign.config.settings import Settings
 from evidence.export.period import period
+from evidence.reading.words import MEANINGS
+from runtime.model.approval import AskKind, VoteVerdict
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.program_stage import command, environment
@@ -54,12 +56,23 @@ async def test_each_vote_says_who_what_why_and_by_which_rule(office: Office) -> 
     first, _, last = await office.rows()
     assert set(first) == set(VOTE_COLUMNS)
     assert (first["name"], first["person"], first["decision"]) == ("Ann", "ann", "approved")
-    assert first["meaning"] == "authorizes exactly this action, once"
+    assert first["meaning"] == "exactly this may be done, once"
     assert (first["reason"], first["reference"], first["requested_by"]) == ("=seen, and checked", "case-1", "rita")
     assert "text: report of two lines" in first["change"]
     assert first["rule"].startswith("writes.")
     assert first["required"] == "2 of compliance"
-    assert (last["decision"], last["reason"], last["meaning"]) == ("rejected", "wrong company", "forbids this action")
+    assert (last["decision"], last["reason"], last["meaning"]) == ("rejected", "wrong company", "this may not be done")
+
+
+async def test_who_says_whether_an_attempt_had_happened_approves_nothing(office: Office) -> None:
+    await office.bench.meddle("UPDATE approvals SET kind = 'in_doubt'")
+    first, _, last = await office.rows()
+    assert (first["decision"], first["meaning"]) == ("stated that it happened", "the attempt did happen")
+    assert (last["decision"], last["meaning"]) == ("stated that it did not happen", "the attempt did not happen")
+
+
+def test_every_vote_has_its_meaning() -> None:
+    assert set(MEANINGS) == {(kind, verdict) for kind in AskKind for verdict in VoteVerdict}
 
 
 async def test_what_was_there_before_stands_before_what_comes(office: Office) -> None:
@@ -90,12 +103,12 @@ async def test_the_command_prints_for_people_json_or_csv(office: Office) -> None
     words = ("evidence", "approvals", "--from", DAY, "--to", DAY)
     env = environment(office.settings)
     first, *more = (await command(*words, env=env)).out.splitlines()
-    assert first == "2026-01-05 09:00:00 UTC  Ann approved file"
-    assert more[:1] == ["  which means: Ann authorizes exactly this action, once"]
+    assert first == "2026-01-05 09:00:00 UTC  Ann approved: file"
+    assert more[:1] == ["  which means: exactly this may be done, once"]
     assert "  why:     “=seen, and checked”" in more
     assert more[-1] == "2 votes"
     rows = json.loads((await command(*words, "--json", env=env)).out)
-    assert [row["meaning"] for row in rows] == ["authorizes exactly this action, once"] * 2
+    assert [row["meaning"] for row in rows] == ["exactly this may be done, once"] * 2
     lines = csv.DictReader(io.StringIO((await command(*words, "--csv", env=env)).out, newline=""), strict=True)
     assert {line["reason"] for line in lines} == {"'=seen, and checked"}, "a spreadsheet takes it for no formula"
 

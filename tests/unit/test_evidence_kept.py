@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from countersign.cli.given import Given
-from countersign.cli.verify import verify_all
+from countersign.cli.verify import report_one, verify_all
 from evidence.errors import UndecidedError
 from evidence.verify.course.kept import one_log_with
+from evidence.verify.judgement import Standing
 from evidence.verify.published import tiles_in
 from evidence.verify.trust import Trust, TrustError, open_kept
 from evidence.verify.verify import VerificationError, verify
@@ -125,6 +126,17 @@ def test_a_checkpoint_counts_only_where_the_logs_key_signed_it(kept: Kept, tmp_p
         open_kept(file, None)
     file.write_text(checkpoint(kept.heads[98]))
     assert open_kept(file, kept.trust.log) == kept.heads[98]
+
+
+def test_a_log_without_a_checkpoint_to_compare_with_it_is_not_taken_for_one_that_was_compared(
+    kept: Kept, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = Given(key=kept.office.public, log_keys=[str(vkey(LOG))], log=kept.folder)
+    assert verify_all([kept.path], given, None, as_json=False) == Standing.UNREAD
+    assert report_one(kept.path, given, kept.folder / "report.html") == Standing.UNREAD
+    said = "countersign: the log is what kept checkpoints are compared by (--checkpoint), and none is given\n"
+    assert capsys.readouterr().err == said * 2
+    assert not (kept.folder / "report.html").exists()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -12,8 +13,8 @@ from receipts import canonical
 from receipts.log.checkpoint import LogKeys, sign_checkpoint
 from receipts.log.tile_data import bundle_data
 from receipts.log.tiles import EntryBundle, tiles_between
-from tests.unit.export_sample import LOG, OPEN, Sample, key_of, run
-from tests.unit.log_sample import MemoryLog, vkey
+from tests.unit.export_sample import LOG, MADE_AT, OPEN, Sample, key_of, run
+from tests.unit.log_sample import MemoryLog, signer, vkey
 
 TRUST = Trust(key_of(1).public, log=LogKeys((vkey(LOG),)))
 
@@ -58,11 +59,16 @@ class Office:
                 file = self.folder / one.path
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(bundle_data(entries[one.index * 256 : one.index * 256 + one.width]))
+        head = MemoryLog().append(*entries).head(size)
+        (self.folder / "checkpoint").write_bytes(bytes(sign_checkpoint(LOG, head)))
 
-    def verify(self, runs: list[dict[str, Any]] | None = None, signed: int = 300) -> ExportReport | ExportFault:
+    def verify(
+        self, runs: list[dict[str, Any]] | None = None, signed: int = 300, made_at: str = MADE_AT
+    ) -> ExportReport | ExportFault:
         """Verify an export with a checkpoint over so many leaves against what is published."""
         head = MemoryLog().append(*self.entries).head(signed)
-        sample = Sample(self.runs if runs is None else runs, log={"size": 300})
+        made = {"made_at": made_at}
+        sample = Sample(self.runs if runs is None else runs, index=made, predicate=made, log={"size": 300})
         sample.checkpoint = bytes(sign_checkpoint(LOG, head)).decode()
         folder = self.folder.with_name("export")
         sample.write(folder)
@@ -134,6 +140,50 @@ def test_a_run_that_was_queued_in_the_first_minute_may_be_of_the_day_before(offi
 def test_what_came_after_the_checkpoint_is_not_held_against_it(office: Office) -> None:
     office.publish(size=28)
     assert isinstance(office.verify(signed=28), ExportReport)
+
+
+def test_a_run_that_was_left_out_is_named_although_an_older_checkpoint_was_put_into_the_export(office: Office) -> None:
+    office.publish()
+    assert broken(office.verify(office.runs[:1], signed=15)).startswith("run_2, queued at 2026-01-02T09")
+
+
+def test_what_was_told_after_the_checkpoint_of_runs_under_it_is_not_held_against_the_export(office: Office) -> None:
+    office.said[250] = leaf("run_3", "evidence.sealed", MOMENT, sha256="e" * 64)
+    office.publish()
+    report = office.verify(signed=200)
+    assert isinstance(report, ExportReport)
+    assert report.rules[-1].found == "3 runs of 300 leaves, and no other of the period"
+
+
+def test_a_run_that_was_triggered_while_the_export_was_made_may_be_missing(office: Office) -> None:
+    office.said[250] = leaf("run_late", "run.queued", "2026-01-06T11:30:00.000000Z")
+    office.publish()
+    assert isinstance(office.verify(signed=200, made_at="2026-01-06T12:00:00.000000Z"), ExportReport)
+    rmtree(office.folder.with_name("export"))
+    later = office.verify(signed=200, made_at="2026-01-06T12:30:00.000001Z")
+    assert broken(later).startswith("run_late, queued at")
+    rmtree(office.folder.with_name("export"))
+    assert isinstance(office.verify(signed=200, made_at="0001-01-01T00:00:00.000000Z"), ExportReport)
+
+
+def test_a_published_checkpoint_is_believed_where_the_logs_key_signed_it(office: Office) -> None:
+    office.publish()
+    head = MemoryLog().append(*office.entries).head(300)
+    (office.folder / "checkpoint").write_bytes(bytes(sign_checkpoint(signer(LOG.name, 8), head)))
+    assert broken(office.verify()).startswith(f"{office.folder / 'checkpoint'}: ")
+    rmtree(office.folder.with_name("export"))
+    (office.folder / "checkpoint").unlink()
+    assert broken(office.verify()) == f"{office.folder / 'checkpoint'} cannot be read: No such file or directory"
+
+
+def test_a_published_log_that_forks_behind_the_checkpoint_is_said(office: Office) -> None:
+    forked = office.entries
+    forked[250] = canonical.dumps(leaf("run_x", "run.moved", MOMENT))
+    office.publish(entries=forked)
+    (office.folder / "checkpoint").write_bytes(
+        bytes(sign_checkpoint(LOG, MemoryLog().append(*office.entries).head(300)))
+    )
+    assert broken(office.verify(signed=200)).endswith("are not those that the checkpoint was signed over")
 
 
 def test_entries_of_another_log_are_not_believed(office: Office) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from os import mkfifo
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -69,6 +70,14 @@ def swap_for_folder(folder: Path) -> None:
     (folder / "statement.dsse.json").mkdir()
 
 
+def swap_for_pipe(name: str) -> Callable[[Path], object]:
+    def swap(folder: Path) -> None:
+        remove(name)(folder)
+        mkfifo(folder / name)
+
+    return swap
+
+
 CHANGED: dict[str, tuple[Callable[[Path], object], str, str, Standing]] = {
     "no statement": (remove("statement.dsse.json"), "export.read", "statement.dsse.json", Standing.UNREAD),
     "a statement that is a folder": (swap_for_folder, "export.read", "statement.dsse.json", Standing.UNREAD),
@@ -87,6 +96,13 @@ CHANGED: dict[str, tuple[Callable[[Path], object], str, str, Standing]] = {
     "a changed index": (write("index.json", b"{}"), "export.files", "index.json", Standing.BROKEN),
     "a changed table": (write("approvals.csv", b"at\r\n"), "export.files", "approvals.csv", Standing.BROKEN),
     "no table": (remove("runs.csv"), "export.files", "runs.csv", Standing.BROKEN),
+    "a table without an end": (swap_for_pipe("runs.csv"), "export.read", "runs.csv", Standing.UNREAD),
+    "a bundle without an end": (
+        swap_for_pipe("bundles/run_1.zip"),
+        "export.read",
+        "bundles/run_1.zip",
+        Standing.UNREAD,
+    ),
     "a file too many": (write("notes.txt", b""), "export.files", "notes.txt", Standing.BROKEN),
     "a missing bundle": (remove("bundles/run_2.zip"), "export.bundles", "bundles/run_2.zip", Standing.BROKEN),
     "another bundle": (write("bundles/run_1.zip", b"x"), "export.bundles", "bundles/run_1.zip", Standing.BROKEN),

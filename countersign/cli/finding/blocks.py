@@ -25,8 +25,8 @@ def vote_block(row: Row) -> str:
     """Return a vote: who said what when, on what, why, by which rule, and what it changed."""
     reason = f"“{' '.join(row['reason'].split())}”" if row["reason"] else "no reason given"
     lines = (
-        f"{_moment(row['at'])}  {row['name']} {row['decision']} {row['verb']}",
-        f"which means: {row['name']} {row['meaning']}",
+        f"{_moment(row['at'])}  {row['name']} {row['decision']}: {row['verb']}",
+        f"which means: {row['meaning']}",
         f"on:      {row['reference']}, {row['run_id']}",
         f"why:     {reason}",
         f"rule:    {row['rule']} ({row['required']})",

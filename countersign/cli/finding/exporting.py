@@ -1,7 +1,8 @@
 """Makes an export of a period's evidence: looks the log through, signs the index, and puts it on record."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from countersign.checks.evidence import why
@@ -31,7 +32,7 @@ async def export_period(settings: Settings, period: Period, by: str, folder: Pat
 
     Raise OperateError, ExportError or ArchiveError; then nothing is left of it.
     """
-    with new_folder(folder):
+    with new_folder(folder), _by_somebody():
         key, checkpoint = await _prepared(settings, by)  # the checkpoint first: the log only grows from there
         found = await asyncio.to_thread(audited, settings, [])
         log = LogWord(
@@ -62,16 +63,24 @@ async def export_period(settings: Settings, period: Period, by: str, folder: Pat
     return export
 
 
+@contextmanager
+def _by_somebody() -> Iterator[None]:
+    """Turn it into an OperateError where the directory does not have the person, or no more."""
+    try:
+        yield
+    except UnknownPersonError as error:
+        raise OperateError(str(error)) from error
+
+
 async def _prepared(settings: Settings, by: str) -> tuple[SigningKey, str | None]:
     """Return the key that signs now, and the newest checkpoint; raise OperateError."""
+    if not settings.key_path.exists():  # it is not made here: workers have it
+        raise OperateError(f"there is no key at {settings.key_path}: an export is signed with that of the workers")
     key = KeyRing(settings.key_path).keys().current
     async with connected(settings) as conn:
-        try:
-            await exports.expect_person(conn, settings.tenant, by)
-        except UnknownPersonError as error:
-            raise OperateError(str(error)) from error
-        if not await keys.signs(conn, settings.tenant, key, utc_now()):
-            raise OperateError(f"{settings.key_path} is not the key that signs now: another has followed it")
+        await exports.person_of(conn, settings.tenant, by)
+        if not await keys.signs_by_now(conn, settings.tenant, key, utc_now()):
+            raise OperateError(f"{settings.key_path} is not the key that signs now: that is another")
         newest = await inspection.newest_checkpoint(conn, settings.tenant)
     return key, newest.note if newest else None
 

@@ -35,6 +35,8 @@ async def fetch(settings: Settings, wanted: Wanted) -> str:
     What is not the bundle that was stored is not written; a file that holds something else is not overwritten. One
     that holds the same already is left as it is.
     """
+    if wanted.sigstore is not None and wanted.sigstore.absolute() == wanted.to.absolute():
+        raise OperateError(f"{wanted.to} cannot hold both the bundle and the statement about it")
     async with connected(settings) as conn:
         bundle = await handing.find_bundle(conn, settings.tenant, wanted.run_id)
         if bundle is None:

@@ -144,18 +144,30 @@ async def lease_due(conn: Conn, tenant: str, lasts: timedelta, root: str) -> Due
 
 
 async def mark_told(conn: Conn, due: Due) -> None:
-    """Keep what the archive has been told and seen to do; what came meanwhile is due at once."""
+    """Keep what the archive has been told and seen to do; what came meanwhile is due at once.
+
+    An act that came meanwhile may have been told by somebody else before this was, whatever is on record: the archive
+    is told once more.
+    """
     await conn.execute(
-        "UPDATE evidence_held SET told = %s, is_held = %s, error = '', next_try_at = clock_timestamp()"
-        " WHERE run_id = %s AND told < %s",
-        (due.acts, due.is_wanted, due.run_id, due.acts),
+        "UPDATE evidence_held SET told = greatest(told, %(acts)s), is_held = %(is_wanted)s, error = '',"
+        " acts = acts + (acts > %(acts)s)::int, next_try_at = clock_timestamp()"
+        " WHERE run_id = %(run_id)s AND (told < %(acts)s OR acts > %(acts)s)",
+        vars(due),
     )
 
 
 async def mark_untold(conn: Conn, due: Due, error: str, pause: timedelta) -> None:
-    """Keep why the archive could not be told, and let the next try come after a pause."""
-    query = "UPDATE evidence_held SET error = %s, next_try_at = clock_timestamp() + %s WHERE run_id = %s AND told < %s"
-    await conn.execute(query, (error, pause, due.run_id, due.acts))
+    """Keep why the archive could not be told, and let the next try come after a pause.
+
+    It may have taken it all the same, later than an act that came meanwhile: then it is told once more.
+    """
+    await conn.execute(
+        "UPDATE evidence_held SET error = %(error)s, next_try_at = clock_timestamp() + %(pause)s,"
+        " acts = acts + (acts > %(acts)s)::int"
+        " WHERE run_id = %(run_id)s AND (told < %(acts)s OR acts > %(acts)s)",
+        {**vars(due), "error": error, "pause": pause},
+    )
 
 
 async def list_holds(conn: Conn, tenant: str, *, lifted: bool) -> list[dict[str, Any]]:

@@ -87,8 +87,8 @@ async def take_lease(conn: Conn, tenant: str, lasts: timedelta) -> bool:
 
 
 async def give_lease_back(conn: Conn, tenant: str) -> None:
-    """Let the next one sign and publish: nothing was in the way."""
-    await conn.execute("UPDATE log_leases SET until = clock_timestamp(), fault = '' WHERE tenant = %s", (tenant,))
+    """Let the next one sign and publish."""
+    await conn.execute("UPDATE log_leases SET until = clock_timestamp() WHERE tenant = %s", (tenant,))
 
 
 async def note_fault(conn: Conn, tenant: str, fault: str) -> None:
@@ -120,9 +120,11 @@ async def keep_checkpoint(conn: Conn, tenant: str, signed: Signed) -> None:
 
 
 async def mark_published(conn: Conn, tenant: str, size: int, now: datetime) -> None:
-    """Note that a checkpoint stands in the archive, behind all that it is over."""
+    """Note that a checkpoint stands in the archive, behind all that it is over: nothing is in the way any more."""
     await conn.execute(
-        "UPDATE log_checkpoints SET published_at = %s WHERE tenant = %s AND size = %s", (now, tenant, size)
+        "WITH mended AS (UPDATE log_leases SET fault = '' WHERE tenant = %(tenant)s AND fault <> '')"
+        " UPDATE log_checkpoints SET published_at = %(now)s WHERE tenant = %(tenant)s AND size = %(size)s",
+        {"tenant": tenant, "now": now, "size": size},
     )
 
 
