@@ -16,7 +16,7 @@ LogKey = Annotated[
     list[str] | None, typer.Option(help="A key of the audit log (vkey): what is verified must stand in its log.")
 ]
 Witness = Annotated[list[str] | None, typer.Option(help="The key of a witness of the log (vkey).")]
-Witnesses = Annotated[int | None, typer.Option(help="How many of them must have cosigned; else all.")]
+Witnesses = Annotated[int | None, typer.Option(min=0, help="How many of them must have cosigned; else all.")]
 Checkpoint = Annotated[
     list[Path] | None,
     typer.Option(help="A checkpoint that you have kept: the bundle's log must be the same; may be repeated."),
