@@ -3,9 +3,10 @@
 import json
 from typing import Any
 
+from evidence.reading.words import MEANINGS
 from runtime.desk.finding import CountedVote
 from runtime.desk.model import FieldView
-from runtime.model.approval import AskKind, VoteVerdict
+from runtime.model.approval import VoteVerdict
 
 VOTE_COLUMNS = (
     *("at", "person", "name", "decision", "meaning", "reason", "verb", "target", "reference", "change", "rule"),
@@ -13,16 +14,6 @@ VOTE_COLUMNS = (
 )
 
 _DECISIONS = {VoteVerdict.APPROVE: "approved", VoteVerdict.REJECT: "rejected"}
-_MEANINGS = {
-    (AskKind.EFFECT, VoteVerdict.APPROVE): "authorizes exactly this action, once",
-    (AskKind.EFFECT, VoteVerdict.REJECT): "forbids this action",
-    (AskKind.TASK, VoteVerdict.APPROVE): "has reviewed it, and accepts it",
-    (AskKind.TASK, VoteVerdict.REJECT): "has reviewed it, and does not accept it",
-    (AskKind.IN_DOUBT, VoteVerdict.APPROVE): "states that it happened",
-    (AskKind.IN_DOUBT, VoteVerdict.REJECT): "states that it did not happen",
-}
-"""What each signature means (21 CFR 11.50): what the card says that a click on it does."""
-
 _LONGEST = 120
 """Characters of a value in one line; the bundle has all of it."""
 
@@ -34,7 +25,7 @@ def vote_row(vote: CountedVote) -> dict[str, Any]:
         "person": vote.person,
         "name": vote.name,
         "decision": _DECISIONS[vote.verdict],
-        "meaning": _MEANINGS[vote.kind, vote.verdict],
+        "meaning": MEANINGS[vote.kind, vote.verdict],
         "reason": vote.reason,
         "verb": vote.verb,
         "target": vote.target,
