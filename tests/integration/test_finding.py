@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from countersign.checks.evidence import why
+from countersign.checks.unsealed import why
 from countersign.config.settings import Settings
 from evidence.archive.local import LocalArchive
 from receipts.signing import load_or_create

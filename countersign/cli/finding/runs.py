@@ -73,7 +73,7 @@ def list_evidence(
 
 
 async def _rows(settings: "Settings", sought: Sought) -> Sequence[dict[str, Any]]:
-    from countersign.checks.evidence import why
+    from countersign.checks.unsealed import why
     from countersign.cli.operate import OperateError, looked_up
     from runtime.desk.finding import find_runs
 
