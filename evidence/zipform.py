@@ -141,6 +141,8 @@ def unpack(stream: BinaryIO) -> Unpacked:
         directory[name] = _central(name, data, offset)
         if len(members) > MAX_MEMBERS:
             raise ZipFormError("", f"more than {MAX_MEMBERS} members")
+    if not members and not reader.is_next(_End().signature):
+        raise ZipFormError("", "this is no ZIP archive")
     directory_offset = reader.position
     for name, wanted in directory.items():
         _demand(reader.take(len(wanted), name), wanted, _Central, name)

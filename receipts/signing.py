@@ -99,9 +99,15 @@ def replace(path: Path) -> SigningKey:
 def load_public(path: Path) -> PublicKey:
     """Return the Ed25519 public key in a PEM file."""
     try:
-        key = serialization.load_pem_public_key(path.read_bytes())
-    except (OSError, ValueError, UnsupportedAlgorithm) as error:
-        raise KeyFileError(f"{path} cannot be read as a public key in PEM: {error}") from error
+        pem = path.read_bytes()
+    except OSError as error:
+        raise KeyFileError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        key = serialization.load_pem_public_key(pem)
+    except (ValueError, UnsupportedAlgorithm) as error:
+        is_private = b"PRIVATE KEY-----" in pem
+        what = "is a private key, and the public one is needed" if is_private else "is no public key in PEM"
+        raise KeyFileError(f"{path} {what}") from error
     if not isinstance(key, Ed25519PublicKey):
         raise KeyFileError(f"{path} is not an Ed25519 public key")
     return PublicKey(key)

@@ -212,11 +212,11 @@ class Example:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a person of the demo's workspace says on a card: `step` is the one that asks."""
+    """What a person of the demo's workspace says on a card: `step` is the one that asks, for a reason or for none."""
 
     step: str
     person: str
-    reason: str
+    reason: str = ""
 
 
 @dataclass(frozen=True)

@@ -246,11 +246,11 @@ async def _found(user: SandboxUser, what: str, fits: Callable[[dict[str, Any]], 
 async def _decide(stage: Stage, signature: Signature, card: dict[str, Any], verdict: str) -> None:
     person, user = signature.person, stage.people[signature.person]
     result = await user.click(card, f"countersign_{verdict}")
-    if verdict == "reject" or "Approval needed" in card["text"]:  # what cannot be undone is signed with a reason
+    if signature.reason:  # what cannot be undone is signed with one, and so is a no
         await user.find_modal(PATIENCE)
         result = await user.submit({"reason": signature.reason})
     must(not result.get("timed_out"), f"Slack's three seconds were kept for {person}")
-    stage.told.say(person.title(), f"{verdict}s: {signature.reason}")
+    stage.told.say(person.title(), f"{verdict}s: {signature.reason or 'no reason is asked for'}")
 
 
 async def _refused(stage: Stage, person: str, card: dict[str, Any], why: str) -> None:

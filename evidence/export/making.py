@@ -64,6 +64,8 @@ def new_folder(folder: Path) -> Iterator[Path]:
     """Make a folder that must not be there yet; raise ExportError. Where the block fails, nothing is left of it."""
     try:
         folder.mkdir(mode=0o755)
+    except FileExistsError as error:
+        raise ExportError(f"{folder} is there already, and an export goes into a new folder") from error
     except OSError as error:
         raise ExportError(f"{folder} cannot be made: {error.strerror}") from error
     try:

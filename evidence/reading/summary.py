@@ -105,7 +105,7 @@ def _field(field: Field) -> Iterable[str]:
 
 def _vote(vote: Vote) -> Iterable[str]:
     reason = f": {quoted(vote.reason, _TEXT)}" if vote.reason else ", without a reason"
-    meaning = f"; it means: {vote.meaning}" if vote.meaning else ""
+    meaning = f"; it means: {prose(vote.name, _NAME)} {vote.meaning}" if vote.meaning else ""
     yield f"  - Signed: **{prose(vote.name, _NAME)}** {prose(vote.said, _NAME)}, {moment(vote.at)}{reason}{meaning}"
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-_MOMENT = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}:[0-9]{2})(:[0-9]{2})\.[0-9]{6}Z", re.ASCII)
+_MOMENT = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}:[0-9]{2}:[0-9]{2})\.[0-9]{6}Z", re.ASCII)
 _DURATION = re.compile(
     r"P(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?)?", re.ASCII
 )
@@ -27,14 +27,14 @@ VERDICTS = {"approve": "approved", "reject": "rejected"}
 DOUBT_VERDICTS = {"approve": "stated that it happened", "reject": "stated that it did not happen"}
 
 MEANINGS = {
-    ("effect", "approve"): "exactly this may be done, once",
-    ("effect", "reject"): "this may not be done",
-    ("task", "approve"): "the review is completed, with yes",
-    ("task", "reject"): "the review is completed, with no",
-    ("in_doubt", "approve"): "the attempt did happen",
-    ("in_doubt", "reject"): "the attempt did not happen",
+    ("effect", "approve"): "authorizes exactly this action, once",
+    ("effect", "reject"): "forbids this action",
+    ("task", "approve"): "has reviewed it, and accepts it",
+    ("task", "reject"): "has reviewed it, and does not accept it",
+    ("in_doubt", "approve"): "states that it happened",
+    ("in_doubt", "reject"): "states that it did not happen",
 }
-"""What a signature means, by what was asked and what was answered (21 CFR 11.50)."""
+"""What a signature means, by what was asked and what was answered (21 CFR 11.50), after the name of who signed."""
 
 KINDS = {
     "effect": "An action that needs approval",
@@ -84,12 +84,12 @@ def verdict(kind: str, code: str) -> str:
     return (DOUBT_VERDICTS if kind == "in_doubt" else VERDICTS).get(code, code)
 
 
-def moment(text: str, *, seconds: bool = False) -> str:
-    """Return a moment as `21 Nov 2026, 14:03 UTC`; "" where the text is none of ours."""
+def moment(text: str) -> str:
+    """Return a moment as `21 Nov 2026, 14:03:07 UTC`; "" where the text is none of ours."""
     found = _MOMENT.fullmatch(text)
     if found is None or not 1 <= int(found[2]) <= len(_MONTHS):
         return ""
-    return f"{day(text)}, {found[4]}{found[5] if seconds else ''} UTC"
+    return f"{day(text)}, {found[4]} UTC"
 
 
 def day(text: str) -> str:

@@ -31,8 +31,8 @@ def _run(contents: Contents) -> str:
 
 
 def _chain(contents: Contents) -> str:
-    stamp = "" if contents.version == 1 else f"; {stamped.told(contents)}"
-    return f"{contents.run.sealed_seq} audit leaves, unbroken to {contents.run.audit_head}{stamp}"
+    log = "" if contents.version == 1 else f"; {logged.told(contents)}; {stamped.told(contents)}"
+    return f"{contents.run.sealed_seq} audit leaves, unbroken to {contents.run.audit_head}{log}"
 
 
 def _record(contents: Contents) -> str:

@@ -65,9 +65,9 @@ def trust_of(
     if needed > len(witnesses):
         raise TrustError(f"{needed} witnesses cannot have cosigned: {len(witnesses)} are given")
     if witnesses and not log_keys:
-        raise TrustError("witnesses say something about a log whose key is given, and none is")
+        raise TrustError("witnesses say something about a log whose key is given, and none is: --log-key")
     if later and authority is None:
-        raise TrustError("stamps are believed from somebody whose certificate is given, and none is")
+        raise TrustError("stamps are believed from somebody whose certificate is given, and none is: --tsa")
     keys = tuple(map(parse_verifier_key, log_keys))
     trust = Trust(
         key=load_public(key),
@@ -85,7 +85,7 @@ def trust_of(
 def open_kept(file: Path, log: LogKeys | None) -> TreeHead:
     """Return size and root of the log in a checkpoint that was kept; raise TrustError where it is none."""
     if log is None:
-        raise TrustError("a checkpoint says something about a log whose key is given, and none is")
+        raise TrustError("a checkpoint says something about a log whose key is given, and none is: --log-key")
     try:
         data = file.read_bytes()
     except OSError as error:

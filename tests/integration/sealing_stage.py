@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from countersign.checks.evidence import describe, evidence
+from countersign.checks.evidence import evidence
+from countersign.checks.unsealed import describe
 from countersign.config.settings import Settings
 from evidence.archive.local import LocalArchive
 from evidence.bundle.sealer import Sealer

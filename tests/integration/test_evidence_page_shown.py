@@ -94,7 +94,7 @@ async def test_who_asked_who_decided_in_which_words_and_what_was_done_are_shown(
         *(
             "Approved: 2 of compliance and legal had to approve",
             "Ben (ben) approved, 2026-01-31 09:06:00 UTC",
-            "“checked”",
+            *("“checked”", "It means: Ben authorizes exactly this action, once"),
         ),
         *("Done: file_report on DE/123", "to undo it: register.withdraw", "1 receipt of cards and messages"),
     ):
@@ -154,8 +154,10 @@ async def test_both_files_may_be_dropped_anywhere(page: Page, office: Office) ->
     await page.evaluate(_DROP, files)
     await expect(page.locator("#verdict")).to_contain_text(HOLDS)
     await expect(page.locator("#key-note")).to_contain_text(office.key.public.key_id)
+    for field, file in (("Evidence bundle", bundle), ("Public key", office.public)):
+        assert await page.get_by_label(field).evaluate("field => field.files[0].name") == file.name
     await page.evaluate(_DROP, [("other.zip", base64.b64encode(b"PK").decode())])
-    await expect(page.locator("#verdict")).to_contain_text("Step 1: the file ends too early")
+    await expect(page.locator("#verdict")).to_contain_text("Step 1: this is no ZIP archive")
 
 
 async def test_without_a_key_that_can_be_used_nothing_is_verified(page: Page, office: Office, tmp_path: Path) -> None:

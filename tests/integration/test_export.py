@@ -123,7 +123,10 @@ async def test_it_verifies_offline_by_rules_that_are_named(office: Office) -> No
     assert sha256((office.folder / f"bundles/{office.runs['file']}.zip").read_bytes()) == office.index.runs[0].sha256
     held = await office.verify()
     assert (held.code, held.err) == (0, "")
-    assert held.out.endswith("Everything holds.\n")
+    assert held.out.endswith(
+        "\nnot looked at: whether a run was left out; for that, give --log and --log-key\nEverything holds.\n"
+    )
+    assert ": 2 runs; 1 open, 1 sealed; " in held.out
     assert "export.bundles: 1 bundle" in held.out
     log_key = (await command("log", "key", env=environment(office.settings))).out.strip()
     told = json.loads((await office.verify("--json", "--log-key", log_key)).out)
@@ -168,7 +171,10 @@ async def test_nothing_is_overwritten(office: Office) -> None:
     office.folder.mkdir()
     (office.folder / "mine").write_text("mine")
     refused = await office.export()
-    assert (refused.code, refused.err) == (1, f"countersign: {office.folder} cannot be made: File exists\n")
+    assert (refused.code, refused.err) == (
+        1,
+        f"countersign: {office.folder} is there already, and an export goes into a new folder\n",
+    )
     assert [file.name for file in office.folder.iterdir()] == ["mine"]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from countersign.checks.evidence import why
+from countersign.checks.unsealed import why
 from countersign.config.settings import Settings
 from evidence.archive.local import LocalArchive
 from receipts.signing import load_or_create
@@ -187,7 +187,8 @@ async def test_the_list_is_for_people_json_or_csv(office: Office) -> None:
     told = await office.listed("--from", "2026-01-06", "--to", "2026-01-06", "--csv")
     (line,) = csv.DictReader(io.StringIO(told.out, newline=""), strict=True)
     assert (line["reference"], line["sha256"]) == ("note-7", row["sha256"])
-    assert "more" not in (await office.listed("--limit", "3")).out
+    assert (await office.listed("--limit", "3")).out.endswith("\n3 runs\n")
+    assert (await office.listed("--customer", "nobody")).out == "0 runs\n"
 
 
 @pytest.mark.parametrize(

@@ -56,19 +56,19 @@ async def test_each_vote_says_who_what_why_and_by_which_rule(office: Office) -> 
     first, _, last = await office.rows()
     assert set(first) == set(VOTE_COLUMNS)
     assert (first["name"], first["person"], first["decision"]) == ("Ann", "ann", "approved")
-    assert first["meaning"] == "exactly this may be done, once"
+    assert first["meaning"] == "authorizes exactly this action, once"
     assert (first["reason"], first["reference"], first["requested_by"]) == ("=seen, and checked", "case-1", "rita")
     assert "text: report of two lines" in first["change"]
     assert first["rule"].startswith("writes.")
     assert first["required"] == "2 of compliance"
-    assert (last["decision"], last["reason"], last["meaning"]) == ("rejected", "wrong company", "this may not be done")
+    assert (last["decision"], last["reason"], last["meaning"]) == ("rejected", "wrong company", "forbids this action")
 
 
 async def test_who_says_whether_an_attempt_had_happened_approves_nothing(office: Office) -> None:
     await office.bench.meddle("UPDATE approvals SET kind = 'in_doubt'")
     first, _, last = await office.rows()
-    assert (first["decision"], first["meaning"]) == ("stated that it happened", "the attempt did happen")
-    assert (last["decision"], last["meaning"]) == ("stated that it did not happen", "the attempt did not happen")
+    assert (first["decision"], first["meaning"]) == ("stated that it happened", "states that it happened")
+    assert (last["decision"], last["meaning"]) == ("stated that it did not happen", "states that it did not happen")
 
 
 def test_every_vote_has_its_meaning() -> None:
@@ -104,7 +104,7 @@ async def test_the_command_prints_for_people_json_or_csv(office: Office) -> None
     env = environment(office.settings)
     first, *more = (await command(*words, env=env)).out.splitlines()
     assert first == "2026-01-05 09:00:00 UTC  Ann approved: file"
-    assert more[:1] == ["  which means: exactly this may be done, once"]
+    assert more[:1] == ["  which means: Ann authorizes exactly this action, once"]
     assert "  why:     “=seen, and checked”" in more
     assert more[-1] == "2 votes"
     rows = json.loads((await command(*words, "--json", env=env)).out)

@@ -1,5 +1,7 @@
 """The command line helps: each command, argument and option says in a sentence what it is for."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
@@ -41,3 +43,11 @@ def test_every_argument_and_option_says_in_a_sentence_what_it_is_for() -> None:
 def test_it_says_its_version() -> None:
     told = CliRunner().invoke(app, ["--version"])
     assert (told.exit_code, told.output) == (0, f"countersign {version('countersign')}\n")
+
+
+def test_runs_are_listed_without_what_carries_them_out_or_keeps_their_evidence() -> None:
+    parts = ("countersign.cli.finding.runs", "countersign.cli.operate", "countersign.checks.unsealed")
+    heavy = ("runtime.worker", "runtime.planning", "evidence.bundle", "cel", "slack_sdk")
+    script = f"import sys, {', '.join(parts)}; print([name for name in {heavy!r} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"

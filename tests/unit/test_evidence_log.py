@@ -1,5 +1,6 @@
 """A bundle's leaves stand in the log that was signed, and its key counted when it was sealed; no less is believed."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -45,6 +46,14 @@ def test_leaves_that_stand_in_the_log_hold(office: Office) -> None:
 def test_where_the_logs_key_is_given_the_bundle_must_stand_in_it(office: Office) -> None:
     assert broken(office, bound().dossier(), trusted(office, LOG)) == ("log.signed", CHECKPOINT)
     assert broken(office, logged(), trusted(office, OTHER)) == ("log.signed", CHECKPOINT)
+
+
+def test_the_sixth_step_says_which_log_and_whether_its_key_was_given(office: Office) -> None:
+    file = office.seal(logged())
+    known, unknown = (verify(file, trust).steps[5].fact for trust in (trusted(office, LOG), trusted(office)))
+    assert re.search(r"; they stand among the [0-9]+ leaves of the log \S+; no time stamp$", known)
+    assert re.search(r" leaves of the log \S+, whose key was not given; no time stamp$", unknown)
+    assert "; they stand in no log;" in verify(office.seal(bound().dossier()), trusted(office)).steps[5].fact
 
 
 def test_a_checkpoint_of_another_log_does_not_count(office: Office) -> None:

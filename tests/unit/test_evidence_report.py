@@ -92,17 +92,17 @@ def test_the_report_tells_who_asked_signed_and_did_what(office: Office) -> None:
         "kyc, version 3, for acme",
         "Outcome Succeeded About DE/123 case-1 ",
         "Asked for by ada, through intake-agent",
-        "Ended 31 Jan 2026, 09:09 UTC",
+        "Ended 31 Jan 2026, 09:09:00 UTC",
         "File report on DE/123",
-        "An action that needs approval, asked 31 Jan 2026, 09:02 UTC, until 31 Jan 2026, 17:02 UTC",
-        "Ben approved T0ACME UBEN 31 Jan 2026, 09:06 UTC “checked” Exactly this may be done, once",
-        "Cat approved T0ACME UCAT 31 Jan 2026, 09:07 UTC “checked” Exactly this may be done, once",
-        "What Ben and Cat had before them, shown 31 Jan 2026, 09:05 UTC File the report?",
+        "An action that needs approval, asked 31 Jan 2026, 09:02:00 UTC, until 31 Jan 2026, 17:02:00 UTC",
+        "Ben approved account T0ACME UBEN 31 Jan 2026, 09:06:00 UTC “checked” Authorizes exactly this action, once",
+        "Cat approved account T0ACME UCAT 31 Jan 2026, 09:07:00 UTC “checked” Authorizes exactly this action, once",
+        "What Ben and Cat had before them, shown 31 Jan 2026, 09:05:00 UTC File the report?",
         "owner share (hidden)",
         "Came back id 42",
         "To undo it register.withdraw",
         "Asked 3 times, it allowed 2, wanted people's approval for 1, and denied 0.",
-        "look 31 Jan 2026, 09:01 UTC Look a company up Failed: too slow",
+        "look 31 Jan 2026, 09:01:00 UTC Look a company up Failed: too slow",
         "openai gpt-5 3 calls, 2436 input tokens 0.00246 USD; 1 call without a word of what it cost",
     ):
         assert told in said
@@ -271,7 +271,7 @@ def test_equal_bundles_and_keys_give_equal_pages(office: Office) -> None:
 def test_a_bundle_of_the_first_format_has_a_report(office: Office) -> None:
     said = words_of(report_of(office, story()))
     assert "✓ Verified: everything holds" in said
-    assert "ben approved 31 Jan 2026, 09:05 UTC “checked”" in said
+    assert "ben approved 31 Jan 2026, 09:05:00 UTC “checked”" in said
 
 
 def test_a_file_that_is_there_is_left_as_it_is_unless_it_is_the_same(office: Office, tmp_path: Path) -> None:

@@ -199,6 +199,12 @@ def test_member_that_the_directory_leaves_out_is_refused() -> None:
         reading(hidden + short)
 
 
+@pytest.mark.parametrize("data", [b"", b"PK", b"hello, I am a text\n", b"\x7fELF" + bytes(99)])
+def test_what_is_no_archive_at_all_is_said_to_be_none(data: bytes) -> None:
+    with pytest.raises(ZipFormError, match=r"^this is no ZIP archive$"):
+        reading(data)
+
+
 def header(size: int, name: bytes = b"a") -> bytes:
     return struct.pack("<4s5H3L2H", b"PK\x03\x04", 20, 0, 0, 0, 33, zlib.crc32(b""), size, size, len(name), 0) + name
 

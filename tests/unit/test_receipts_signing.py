@@ -96,12 +96,15 @@ def test_key_of_another_kind_is_refused(path: Path) -> None:
         load_public(public_path(path))
 
 
-def test_private_key_is_no_public_key(path: Path) -> None:
+def test_what_is_no_public_key_is_said_in_words_of_ours(path: Path) -> None:
     load_or_create(path)
-    with pytest.raises(KeyFileError, match="cannot be read as a public key"):
+    with pytest.raises(KeyFileError, match=r"signing\.pem is a private key, and the public one is needed$"):
         load_public(path)
-    with pytest.raises(KeyFileError, match="cannot be read as a public key"):
+    with pytest.raises(KeyFileError, match=r"absent\.pem cannot be read: No such file or directory$"):
         load_public(path.with_name("absent.pem"))
+    path.write_text("hello")
+    with pytest.raises(KeyFileError, match=r"signing\.pem is no public key in PEM$"):
+        load_public(path)
 
 
 def test_encoding_to_be_signed_is_that_of_the_dsse_protocol() -> None:

@@ -26,7 +26,7 @@ def vote_block(row: Row) -> str:
     reason = f"“{' '.join(row['reason'].split())}”" if row["reason"] else "no reason given"
     lines = (
         f"{_moment(row['at'])}  {row['name']} {row['decision']}: {row['verb']}",
-        f"which means: {row['meaning']}",
+        f"which means: {row['name']} {row['meaning']}",
         f"on:      {row['reference']}, {row['run_id']}",
         f"why:     {reason}",
         f"rule:    {row['rule']} ({row['required']})",

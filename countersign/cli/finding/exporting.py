@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from countersign.checks.evidence import why
+from countersign.checks.unsealed import why
 from countersign.cli.audit import audited
 from countersign.cli.finding.votes import vote_rows
 from countersign.cli.finding.words import VOTE_COLUMNS

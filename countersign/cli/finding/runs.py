@@ -11,6 +11,7 @@ from countersign.cli.finding.blocks import run_block
 from countersign.cli.finding.options import AsCsv, Since, Until, a_day, show
 from countersign.cli.tables import AsJson
 from evidence.export.period import end_of
+from evidence.reading.words import counted
 from runtime.model.finding import EvidenceState, Sought
 from runtime.model.states import RunStatus
 
@@ -22,6 +23,9 @@ _CSV = (
     *("created_at", "finished_at", "sha256", "size", "location", "stored_at", "why"),
 )
 
+_OUTCOMES = f"How the run stands: {', '.join(RunStatus)}."
+_STATES = f"How its evidence stands: {', '.join(EvidenceState)}; may be repeated."
+
 
 def list_evidence(
     customer: Annotated[
@@ -30,9 +34,9 @@ def list_evidence(
     person: Annotated[
         str | None, typer.Option(metavar="PERSON", help="Who asked, or voted: an id of the directory, or a name.")
     ] = None,
-    definition: Annotated[str | None, typer.Option(help="Name of the runbook.")] = None,
-    outcome: Annotated[RunStatus | None, typer.Option(help="The run's status.")] = None,
-    state: Annotated[list[EvidenceState] | None, typer.Option(help="Of the evidence; may be repeated.")] = None,
+    definition: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the runbook.")] = None,
+    outcome: Annotated[RunStatus | None, typer.Option(metavar="STATUS", help=_OUTCOMES)] = None,
+    state: Annotated[list[EvidenceState] | None, typer.Option(metavar="STATE", help=_STATES)] = None,
     since: Since = None,
     until: Until = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 50,
@@ -64,10 +68,12 @@ def list_evidence(
         out.print(run_block(row))
     if len(found) > limit:
         out.print(f"There are more: --after {rows[-1]['run_id']}")
+    else:
+        out.print(counted(len(rows), "run"))
 
 
 async def _rows(settings: "Settings", sought: Sought) -> Sequence[dict[str, Any]]:
-    from countersign.checks.evidence import why
+    from countersign.checks.unsealed import why
     from countersign.cli.operate import OperateError, looked_up
     from runtime.desk.finding import find_runs
 

@@ -19,21 +19,24 @@ from receipts.fields import timestamp
 _SHOWN = 20
 """Runs without a bundle that are listed; all of them stand in the index."""
 
+_UNSEEN = "\nnot looked at: whether a run was left out; for that, give --log and --log-key"
+
 
 def told(index: Index) -> str:
     """Return what an index says, in lines: its days and counts, runs without a bundle, and what the log was."""
     counts, log = index.counts, index.log
-    runs = f"{counted(counts.runs, 'run')}{_numbers(counts.by_state)}{_numbers(counts.by_outcome)}"
+    parts = (counted(counts.runs, "run"), *map(_numbers, (counts.by_state, counts.by_outcome) if counts.runs else ()))
     without = [f"no bundle: {run.run_id}: {run.why}" for run in index.runs if run.sha256 is None]
     more = [f"no bundle: {len(without) - _SHOWN} more, in index.json and runs.csv"] if len(without) > _SHOWN else []
+    until = _moment(log.until) if log.until else "the first of them"
     is_over = index.made_at >= timestamp(index.period.until)
     lines = [
-        f"{index.first_day} to {index.last_day}: {runs}, {counted(counts.votes, 'vote')}",
-        *([] if is_over else [f"the period was not over at {index.made_at}, when this was made"]),
+        f"{index.first_day} to {index.last_day}: {'; '.join((*parts, counted(counts.votes, 'vote')))}",
+        *([] if is_over else [f"the period was not over at {_moment(index.made_at)}, when this was made"]),
         *without[:_SHOWN],
         *more,
         *(f"the log does not hold: {finding}" for finding in log.findings[:_SHOWN]),
-        f"log:    {log.size:,} leaves; everything before {log.until or 'the first of them'} is accounted for",
+        f"log:    {log.size:,} leaves; everything before {until} is accounted for",
     ]
     return "\n".join(lines)
 
@@ -53,7 +56,7 @@ def verify_folder(folder: Path, given: Given, log: Path | None, *, as_json: bool
     else:
         for number, passed in enumerate(found.rules, 1):
             out.print(f"{number:>2}. {passed.rule}: {passed.found}")
-        out.print(f"{told(found.index)}\nsha256: {found.sha256}\nEverything holds.")
+        out.print(f"{told(found.index)}\nsha256: {found.sha256}{'' if log else _UNSEEN}\nEverything holds.")
     return found.standing if isinstance(found, ExportFault) else Standing.HOLDS
 
 
@@ -67,4 +70,8 @@ def _document(folder: Path, found: ExportReport | ExportFault) -> dict[str, Any]
 
 
 def _numbers(counts: Mapping[str, int]) -> str:
-    return f" ({', '.join(f'{number} {name}' for name, number in sorted(counts.items()))})" if counts else ""
+    return ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
+
+
+def _moment(at: str) -> str:
+    return f"{at[:19].replace('T', ' ')} UTC"

@@ -107,4 +107,13 @@ def checkpoint_of(contents: Contents) -> Checkpoint | None:
     return read_checkpoint(contents)
 
 
+def told(contents: Contents) -> str:
+    """Say in which log the leaves stand, and whether anybody is known to have signed that."""
+    checkpoint = checkpoint_of(contents)
+    if checkpoint is None:
+        return "they stand in no log"
+    unsigned = "" if contents.trust.log else ", whose key was not given"
+    return f"they stand among the {checkpoint.head.size} leaves of the log {checkpoint.origin}{unsigned}"
+
+
 RULES = (begun_with, signed, witnessed, included)

@@ -75,7 +75,7 @@ INCOMPLETE = Example(
 
 STORY = Story(
     example=ONBOARDING.name,
-    reviews=(Signature("review", "boris", "The ownership chain is complete."),),
+    reviews=(Signature("review", "boris"),),
     step="filing",
     operation="register::file_report",
     rule="a filing with the register is high tier: two people of compliance have to sign",
