@@ -108,7 +108,7 @@ async def test_the_command_prints_for_people_json_or_csv(office: Office) -> None
     assert "  why:     “=seen, and checked”" in more
     assert more[-1] == "2 votes"
     rows = json.loads((await command(*words, "--json", env=env)).out)
-    assert [row["meaning"] for row in rows] == ["exactly this may be done, once"] * 2
+    assert [row["meaning"] for row in rows] == ["authorizes exactly this action, once"] * 2
     lines = csv.DictReader(io.StringIO((await command(*words, "--csv", env=env)).out, newline=""), strict=True)
     assert {line["reason"] for line in lines} == {"'=seen, and checked"}, "a spreadsheet takes it for no formula"
 
