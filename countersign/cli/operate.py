@@ -78,11 +78,19 @@ async def register_of_keys(settings: Settings) -> tuple[Sequence[Entry], dict[st
 
 
 async def rotate_key(settings: Settings) -> Sequence[Entry]:
-    """Have a new key seal what is begun from now on; return the register."""
+    """Have a new key seal what is begun from now on; return the register.
+
+    Raise OperateError where the key that seals now is not: workers would not have the one that follows it.
+    """
     from evidence.bundle.ring import KeyRing
 
     async with connected(settings) as conn:
+        register = await keys.register_of(conn, settings.tenant)
         ring = KeyRing(settings.key_path)
+        if register and not (settings.key_path.exists() and register[-1].id in ring.keys().ids):
+            raise OperateError(
+                f"{settings.key_path} is not the key that seals now, {register[-1].id}: rotate where it is"
+            )
         await keys.register_key(conn, settings.tenant, ring.keys().current, utc_now())
         return await keys.register_key(conn, settings.tenant, ring.rotate(), utc_now())
 

@@ -13,7 +13,7 @@ from evidence.archive.local import LocalArchive
 from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
 from receipts.register import RegisterError
-from receipts.signing import KeyFileError, load_public, public_path
+from receipts.signing import KeyFileError, load_or_create, load_public, public_path
 from runtime.desk.evidence import BundleLease, EvidenceDesk
 from tests.bench import TENANT, Bench
 from tests.sealing import sealer_of
@@ -143,6 +143,21 @@ async def test_a_rotation_that_was_cut_off_after_the_files_is_made_good_by_the_n
     await office.noted()
     assert await office.sealer() == 1
     assert (await office.rows())[1]["key_id"] == new.public.key_id
+
+
+async def test_a_key_is_rotated_only_where_it_is(office: Office, tmp_path: Path) -> None:
+    await office.noted()
+    assert await office.sealer() == 1
+    elsewhere = office.settings.model_copy(update={"home": tmp_path / "elsewhere"})
+    for _ in range(2):
+        with pytest.raises(operate.OperateError, match="is not the key that seals now"):
+            await operate.rotate_key(elsewhere)
+        assert not elsewhere.key_path.exists()
+    load_or_create(elsewhere.key_path)
+    with pytest.raises(operate.OperateError, match="rotate where it is"):
+        await operate.rotate_key(elsewhere)
+    await office.noted()
+    assert await office.sealer() == 1, "the workers' key still seals"
 
 
 async def test_rotations_at_one_moment_follow_each_other(office: Office) -> None:
