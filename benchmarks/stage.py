@@ -55,7 +55,7 @@ class Stage:
         try:
             yield
         except (PeerError, aiohttp.ClientError, TimeoutError, OSError) as error:
-            self.figures.remarks.append(f"{peer} did not do all of its part: {error or type(error).__name__}")
+            self.figures.remarks.append(f"{peer} did not do all of its part: {str(error) or type(error).__name__}")
             say(f"  {self.figures.remarks[-1]}")
 
     def put(self, measure: Measure, party: Party, value: float) -> None:
