@@ -9,11 +9,12 @@ from functools import partial
 
 from runtime.failpoints import Point, at
 from runtime.gate import settlement
-from runtime.gate.crossing import Crossing, describe, recordable
+from runtime.gate.crossing import Crossing, recordable
 from runtime.handlers import Call, Changed, Done, HeldError, JsonObject, OutcomeUnknownError, Reconciled, Untouched
 from runtime.model.effect import OnDoubt
 from runtime.model.states import StepStatus
 from runtime.outbox import retry
+from runtime.planning.errors import describe
 from runtime.planning.passage import Passage
 
 ReadBack = Callable[[Call], Awaitable[Reconciled]]

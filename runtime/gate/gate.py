@@ -28,7 +28,7 @@ from runtime.approvals import requests
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.gate import breakers, settlement
-from runtime.gate.crossing import Crossing, Void, describe, recordable
+from runtime.gate.crossing import Crossing, Void, recordable
 from runtime.gate.doubts import clear_doubt
 from runtime.handlers import Answer, HandlerError, HeldError, JsonObject, NotTakenError, RefusedError
 from runtime.model.action import Tier
@@ -36,6 +36,7 @@ from runtime.model.effect import Effect, KeyInUseError, LeaseLostError
 from runtime.model.json_limits import fault
 from runtime.model.states import STEP, EffectStatus, StepStatus, is_final
 from runtime.outbox.attempt import make_attempt, make_question
+from runtime.planning.errors import describe
 from runtime.planning.passage import Passage
 from runtime.store import approvals, effects, records
 from runtime.store.leasing.passages import count_writes

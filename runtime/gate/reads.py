@@ -22,12 +22,13 @@ from runtime.handlers import (
     RefusedError,
     TransientError,
 )
+from runtime.model.errors import ParamsError, ResultError
 from runtime.model.json_limits import error_text, fault
 from runtime.model.run import ReadLease
 from runtime.model.states import StepStatus
 from runtime.outbox import retry
 from runtime.planning.advance import advance
-from runtime.planning.planner import ParamsError, StepMoved, fits
+from runtime.planning.planner import StepMoved, fits
 from runtime.store import steps
 from runtime.store.transactions.run_tx import RunTx
 
@@ -108,8 +109,11 @@ def _handler(engine: Engine, verb: Verb) -> Handler:
 
 def _checked(verb: Verb, result: JsonObject) -> JsonObject:
     if wrong := fault(result):
-        raise ParamsError(f"result: {wrong}")
-    fits(verb.output_schema, result, "result")
+        raise ResultError(f"result: {wrong}")
+    try:
+        fits(verb.output_schema, result, "result")
+    except ParamsError as error:
+        raise ResultError(str(error)) from None
     return result
 
 

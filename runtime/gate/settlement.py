@@ -10,11 +10,12 @@ from runtime.engine import Engine
 from runtime.handlers import JsonObject
 from runtime.model.approval import Result, ResultCode
 from runtime.model.effect import AttemptOutcome, OnDoubt
+from runtime.model.errors import ParamsError
 from runtime.model.messages import Held
 from runtime.model.states import STEP, EffectStatus, StepStatus, WaitStatus, is_final
 from runtime.outbox import messages, retry
 from runtime.planning.passage import Passage
-from runtime.planning.planner import ParamsError, fits
+from runtime.planning.planner import fits
 from runtime.store import approvals, steps, waits
 from runtime.store.transactions.run_tx import RunTx
 

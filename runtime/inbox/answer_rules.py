@@ -10,11 +10,12 @@ import hmac
 from dataclasses import dataclass
 
 from runtime.definitions.model import Verb
+from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
 from runtime.model.notification import Answer, AnswerCode, CompletionPayload
 from runtime.model.states import WaitType
 from runtime.model.wait import Correlate, NamedWait, OnInvalid, Wait
-from runtime.planning.planner import ParamsError, fits
+from runtime.planning.planner import fits
 
 _BY_PEOPLE = (WaitType.HUMAN_TASK, WaitType.APPROVAL)
 _BY_CALLERS = (WaitType.EXTERNAL, WaitType.SIGNAL)

@@ -21,6 +21,7 @@ from receipts.redaction import hidden_values
 from runtime.definitions.cel.expressions import ExpressionError, evaluate_condition, render, render_text
 from runtime.definitions.checks.schemas import violations
 from runtime.definitions.model import Definition, EffectClass, Kind, Verb
+from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
 from runtime.model.run import StepState
 from runtime.model.states import RUN, STEP, RunStatus, StepStatus, check, check_run, is_final
@@ -310,10 +311,6 @@ class _Planning:
         needed = {need: self.steps[need] for need in self.definition.needs(path)}
         steps = {need: {"status": str(state.status), "result": state.result} for need, state in needed.items()}
         return {"trigger": self.snapshot.trigger, "steps": steps, "run": self._run()}
-
-
-class ParamsError(Exception):
-    """A step's resolved params, or a verb's result, do not fit the declared schema."""
 
 
 def resolve_params(verb: Verb, params: Mapping[str, Json], context: Mapping[str, Json]) -> dict[str, Json]:

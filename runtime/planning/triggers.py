@@ -10,11 +10,12 @@ from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.model.action import commitment
+from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
 from runtime.model.run import NewRun
 from runtime.model.states import RunStatus
 from runtime.planning.advance import advance
-from runtime.planning.planner import ParamsError, Started, fits
+from runtime.planning.planner import Started, fits
 from runtime.store import directory, runs
 from runtime.store.database.pool import Conn
 from runtime.store.tenant.rows import salt_of
