@@ -22,7 +22,7 @@ from runtime.handlers import (
 from runtime.model.effect import Effect, NewEffect, Slot
 from runtime.model.json_limits import error_text, fault
 from runtime.outbox.attempt import Attempt
-from runtime.planning.errors import describe
+from runtime.planning.errors import describe, step_error
 from runtime.planning.passage import Passage
 from runtime.store.database.pool import AWAY
 from runtime.store.transactions.run_tx import RunTx
@@ -140,7 +140,7 @@ async def _settle(passage: Passage, result: JsonObject | Exception) -> None:
         case HeldError():
             await settlement.hold(passage, reason)
         case RefusedError():
-            await settlement.fail(passage, reason)
+            await settlement.fail(passage, reason, step_error(result).code)
         case NotTakenError():
             await settlement.wait_until_taken(passage, reason, result.retry_after)
         case TransientError():

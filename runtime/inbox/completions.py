@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from runtime.inbox.answer_rules import content_fault, refuse_answer
 from runtime.inbox.early import EARLY_LASTS
 from runtime.inbox.matter import Matter
+from runtime.model.errors import ErrorCode
 from runtime.model.json_limits import error_text
 from runtime.model.notification import Answer, AnswerCode, Applied, CompletionPayload
 from runtime.model.states import NotificationStatus, StepStatus, WaitStatus
@@ -90,13 +91,13 @@ async def _complete(matter: Matter, tx: RunTx, answer: CompletionPayload, wait: 
 
 
 async def _moved(tx: RunTx, wait: Wait, answer: CompletionPayload) -> StepMoved:
-    error = ""
+    error, code = "", ErrorCode.FAILED
     if answer.outcome == "failed":
         error = error_text((await tx.privacy()).text(answer.error)) or "the other side failed"
     elif wrong := content_fault((await tx.definition()).verb_of(wait.step), answer):
-        error = wrong
+        error, code = wrong, ErrorCode.RESULT
     if error:
-        return StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error=error)
+        return StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error=error, error_code=code)
     return StepMoved(wait.step, StepStatus.SUCCEEDED, answer.result)
 
 

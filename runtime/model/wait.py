@@ -40,6 +40,11 @@ class Wait:
     approval_id: str | None
 
 
+def signal_key(run_id: str, name: str) -> str:
+    """Return the correlation key of a wait for a signal to a run."""
+    return f"signal:{run_id}:{name}"
+
+
 @dataclass(frozen=True)
 class NamedWait:
     """An open wait that a notification names, as far as it is known before its run is locked."""

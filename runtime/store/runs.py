@@ -100,7 +100,10 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
     if run is None:
         return None
     steps = await (
-        await conn.execute("SELECT path, verb, status, error FROM steps WHERE run_id = %s ORDER BY position", (run_id,))
+        await conn.execute(
+            "SELECT path, verb, status, error FROM steps WHERE run_id = %s ORDER BY position, length(path), path",
+            (run_id,),
+        )
     ).fetchall()
     held = await (
         await conn.execute(

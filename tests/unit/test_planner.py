@@ -172,6 +172,7 @@ def without(snapshot: Snapshot, paths: frozenset[str] | None) -> Snapshot:
         snapshot,
         steps={path: state for path, state in snapshot.steps.items() if path in paths},
         others=frozenset(status for status in others if not is_final(STEP, status)),
+        whole=False,
     )
 
 

@@ -17,7 +17,17 @@ Finding = tuple[Path, str, str]
 
 TIMER = "timer::wait"
 DEFAULT_TIMEOUT = "PT30S"
-RUN: Schema = {"type": "object", "properties": {"id": TEXT, "tenant": TEXT, "definition": TEXT}}
+RUN: Schema = {
+    "type": "object",
+    "properties": {
+        "id": TEXT,
+        "tenant": TEXT,
+        "definition": TEXT,
+        "version": {"type": "integer"},
+        "reference": TEXT,
+        "started_at": TEXT,
+    },
+}
 
 _OF_WRITES = ("tier", "reversible", "target", "idempotency_key", "in_doubt")
 _OF_ANSWERS = ("correlate", "on_invalid")
