@@ -68,7 +68,7 @@ def definition_document(definition: Definition) -> dict[str, Any]:
 
 
 def _says_more(definition: Definition) -> bool:
-    more = any(step.spec or step.branch or step.result_key for step in definition.steps.values())
+    more = any(step.spec or step.branch or step.result_key or step.timeout for step in definition.steps.values())
     return more or definition.state is not None or definition.output is not None
 
 
@@ -77,7 +77,11 @@ def _step_document(step: StepDefinition) -> dict[str, Any]:
         said: dict[str, Any] = {"verb": step.verb, "params": step.params}
     else:
         said = {step.kind.value: spec_document(step.spec)}
-    more = {"in": step.branch, "result_key": step.result_key}
+    more = {
+        "in": step.branch,
+        "result_key": step.result_key,
+        "timeout": format_duration(step.timeout) if step.timeout else "",
+    }
     return {"id": step.path, "when": step.when, **said, **{name: value for name, value in more.items() if value}}
 
 
@@ -92,6 +96,7 @@ def _step(document: Document) -> StepDefinition:
         spec=read_spec(kind, document[kind.value]) if kind in SPECS else None,
         branch=document.get("in", ""),
         result_key=document.get("result_key", ""),
+        timeout=parse_duration(document["timeout"]) if "timeout" in document else None,
     )
 
 

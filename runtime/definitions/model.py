@@ -1,7 +1,7 @@
 """What executes: verbs and definitions as immutable values, made by the loader and read by the planner."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
@@ -107,7 +107,8 @@ class StepDefinition:
     """One node. `params` may hold `${...}` CEL expressions, `when` is a CEL condition or None.
 
     `path` is its address. A node inside another belongs to one of that one's branches. A call has a verb and params,
-    any other kind its `spec`. The result of a call goes into the business state under `result_key`, where there is one.
+    any other kind its `spec`. The result of a call goes into the business state under `result_key`, where
+    there is one. `timeout` is that of the verb where the step does not say its own.
     """
 
     path: str
@@ -118,6 +119,7 @@ class StepDefinition:
     spec: Spec | None = None
     branch: str = ""
     result_key: str = ""
+    timeout: timedelta | None = None
 
 
 @dataclass(frozen=True)
@@ -166,11 +168,11 @@ class Definition:
 
     def verb_of(self, path: str) -> Verb:
         """Return the verb of the step at `path`; raise KeyError where that is no call."""
-        return self.verbs[self.node(path).verb]
+        return self._verbs[address_of(path)]
 
     def calls(self, path: str) -> Verb | None:
         """Return the verb of the step at `path`, None where it calls none."""
-        return self.verbs.get(self.node(path).verb)
+        return self._verbs.get(address_of(path))
 
     def needs(self, path: str) -> tuple[str, ...]:
         """Return the paths that the step at `path` waits for, in order, each once."""
@@ -220,6 +222,12 @@ class Definition:
     @cached_property
     def _needs(self) -> Mapping[str, tuple[str, ...]]:
         return _grouped((edge.target, edge.source) for edge in self.edges)
+
+    @cached_property
+    def _verbs(self) -> Mapping[str, Verb]:
+        """Return the verb of each call, as the step has it."""
+        calls = ((node, self.verbs[node.verb]) for node in self.steps.values() if node.kind is NodeKind.CALL)
+        return {node.path: replace(verb, timeout=node.timeout) if node.timeout else verb for node, verb in calls}
 
     @cached_property
     def _skips_with(self) -> Mapping[str, tuple[str, ...]]:

@@ -33,6 +33,8 @@ def refuse_answer(wait: Wait, verb: Verb, answer: Answer) -> AnswerRefusal | Non
     """Return why the answer does not count, or None."""
     if wait.type in _BY_PEOPLE:  # 1
         return AnswerRefusal(AnswerCode.BY_PEOPLE, f"step {wait.step} is answered by people in Slack, not by callers")
+    if wait.type == WaitType.CHILD_RUN:
+        return AnswerRefusal(AnswerCode.BY_CLOCK, f"step {wait.step} waits for a run to end, not for an answer")
     if wait.type not in _BY_CALLERS:
         return AnswerRefusal(AnswerCode.BY_CLOCK, f"step {wait.step} waits for time to pass, not for an answer")
     if verb.name not in answer.verbs:  # 2

@@ -103,6 +103,17 @@ class EscalationPayload(_WaitPayload):
     kind: Literal["escalation"] = "escalation"
 
 
+class ChildEndedPayload(_WaitPayload):
+    """A run that a step waits for has ended: `status` is its status, `error` why it did not succeed."""
+
+    kind: Literal["child_ended"] = "child_ended"
+    child: str
+    status: str
+    outcome: str
+    output: Any
+    error: str
+
+
 class CancelPayload(_Payload):
     """Somebody wants a run to stop. `version` is that of the run as they saw it, None where they did not look."""
 
@@ -149,7 +160,8 @@ class DropPayload(_LetterPayload):
 
 Answer = CompletionPayload | ProgressPayload
 Command = CancelPayload | RetryPayload | RepairPayload | RequeuePayload | DropPayload
-Payload = VotePayload | Answer | DeadlinePayload | EscalationPayload | Command
+Signal = DeadlinePayload | EscalationPayload | ChildEndedPayload
+Payload = VotePayload | Answer | Signal | Command
 
 _PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discriminator="kind")])
 

@@ -25,6 +25,7 @@ class NewRun:
     request_id: str
     salt: str
     genesis_hash: str
+    parent: Mapping[str, Any] | None = None  # run_id and step that started it, how deep, and the token that waits
 
 
 @dataclass(frozen=True)

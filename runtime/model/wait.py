@@ -45,6 +45,11 @@ def signal_key(run_id: str, name: str) -> str:
     return f"signal:{run_id}:{name}"
 
 
+def wait_of_token(token: str) -> str:
+    """Return the id of the wait whose token this is."""
+    return token.partition(".")[0]
+
+
 @dataclass(frozen=True)
 class NamedWait:
     """An open wait that a notification names, as far as it is known before its run is locked."""

@@ -20,6 +20,7 @@ from runtime.model.states import RUN, STEP, StepStatus, WaitStatus, WaitType, is
 from runtime.model.wait import signal_key
 from runtime.outbox import messages, retry
 from runtime.outbox.propose import propose
+from runtime.planning.children import cancel_children, tell_parent
 from runtime.planning.ending import Ending, StepNote, ending_of
 from runtime.planning.planner import Event, NotLoadedError, Proposal, Snapshot, Timer, Transition, plan
 from runtime.planning.reach import reach, reach_on
@@ -217,6 +218,8 @@ async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transitio
         ending = ending_of(definition, tx.status, steps)
         tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else transition.output_error
         await _clear_up(engine, tx, ending)
+        await tell_parent(engine, tx)
+        await cancel_children(engine, tx, definition)
     facts: dict[str, Any] = {"from": str(was)}
     if tx.is_over:
         facts |= {"error": tx.error, "writes": tx.writes, **_result_facts(tx, transition)}

@@ -38,7 +38,10 @@ class TriggerConflictError(TriggerError):
 
 @dataclass(frozen=True)
 class Trigger:
-    """A wish to start a run. `requested_by` is the actor behind it, `submitted_by` the verified caller that sent it."""
+    """A wish to start a run. `requested_by` is the actor behind it, `submitted_by` the verified caller that sent it.
+
+    `parent` is the step of another run that starts this one (`NewRun.parent`).
+    """
 
     tenant: str
     type: str
@@ -47,6 +50,7 @@ class Trigger:
     requested_by: Actor
     submitted_by: str
     request_id: str
+    parent: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,7 @@ async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
         request_id=trigger.request_id,
         salt=salt,
         genesis_hash=GENESIS.hash,
+        parent=trigger.parent,
     )
 
 
@@ -113,6 +118,7 @@ def _facts(definition: Definition, trigger: Trigger) -> dict[str, Any]:
         "definition_version": definition.version,
         "definition_digest": definition.digest,
         "submitted_by": trigger.submitted_by,
+        **({"parent": {name: trigger.parent[name] for name in ("run_id", "step")}} if trigger.parent else {}),
     }
 
 

@@ -25,11 +25,11 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
             INSERT INTO runs (run_id, tenant, trigger_type, trigger_ref, trigger, definition_name,
                 definition_version, status, requested_by, requester_kind, submitted_by,
                 requester_accounts, request_id, salt, trigger_digest, evidence_format, audit_hash,
-                created_at, updated_at)
+                parent, created_at, updated_at)
             VALUES (%(run_id)s, %(tenant)s, %(trigger_type)s, %(trigger_ref)s, %(trigger)s, %(name)s, %(version)s,
                 'queued', %(requested_by)s, %(requester_kind)s, %(submitted_by)s,
                 %(requester_accounts)s, %(request_id)s, %(salt)s, %(trigger_digest)s, %(format)s, %(genesis)s,
-                %(now)s, %(now)s)
+                %(parent)s, %(now)s, %(now)s)
             ON CONFLICT (tenant, trigger_type, trigger_ref) DO NOTHING RETURNING run_id
             """,
             {
@@ -49,6 +49,7 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
                 "trigger_digest": new.trigger_digest,
                 "format": EVIDENCE_FORMAT,
                 "genesis": new.genesis_hash,
+                "parent": None if new.parent is None else Json(dict(new.parent)),
                 "now": now,
             },
         )
@@ -71,6 +72,32 @@ async def run_of_trigger(conn: Conn, tenant: str, trigger_type: str, ref: str) -
     if row is None:
         raise LookupError(f"no run for {trigger_type} {ref}")
     return row
+
+
+async def starter(conn: Conn, tenant: str, run_id: str) -> dict[str, Any]:
+    """Return who is behind a run that starts another, and what started it itself."""
+    row = await (
+        await conn.execute(
+            "SELECT requested_by, requester_kind, submitted_by, request_id, parent FROM runs"
+            " WHERE tenant = %s AND run_id = %s",
+            (tenant, run_id),
+        )
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"no run {run_id}")
+    return row
+
+
+async def children_under_way(conn: Conn, run_id: str) -> list[str]:
+    """Return the runs that have not ended and for whose end a step of this one waits."""
+    rows = await (
+        await conn.execute(
+            "SELECT run_id FROM runs WHERE parent ->> 'run_id' = %s AND parent -> 'token' IS NOT NULL"
+            " AND finished_at IS NULL ORDER BY run_id",
+            (run_id,),
+        )
+    ).fetchall()
+    return [row["run_id"] for row in rows]
 
 
 async def next_queued(conn: Conn, tenant: str, but: Collection[str], limit: int) -> list[str]:

@@ -50,7 +50,7 @@ def _one_of(kinds: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _of_calls_alone(shape: StepShape, kind: str) -> Iterator[Finding]:
-    for key in ("params", "result_key"):
+    for key in ("params", "result_key", "timeout"):
         if kind != "verb" and key in shape.model_fields_set:
             yield (key,), "rule", f"'{key}' goes with 'verb'"
     if shape.on is not None and kind not in MAY_BRANCH:
@@ -66,6 +66,7 @@ def _call(shape: StepShape, verbs: Verbs, scope: Scope) -> Iterator[Finding]:
     verb = verbs.get(name)
     static, schema = (verb.static_params, verb.input_schema) if verb else ({}, {})
     yield from _at(("params",), check_params(shape.params, static, schema, scope))
+    yield from _duration(("timeout",), shape.timeout)
     redacted = [pointer_path(pointer) for pointer in verb.redact] if isinstance(verb, Verb) else []
     yield from _at(("params",), redacted_literals(redacted, shape.params))
 

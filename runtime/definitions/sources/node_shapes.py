@@ -61,6 +61,7 @@ class StepShape(Spec):
     verb: str | None = None
     params: dict[str, Any] = Field(default_factory=dict)
     result_key: Name | None = None
+    timeout: Text | None = None
     set: dict[Name, Any] | None = Field(None, min_length=1)
     reference: Text | None = None
     switch: SwitchShape | None = None

@@ -54,7 +54,7 @@ class ExecutionShape(Shape):
     correlation_field: Text | None = None
     correlate: Literal["by_token", "by_key"] | None = None
     on_invalid: Literal["refuse", "fail"] | None = None
-    wait: Literal["external", "human_task", "timer"] | None = None
+    wait: Literal["external", "human_task", "timer", "child_run"] | None = None
 
 
 class ReversalShape(Shape):

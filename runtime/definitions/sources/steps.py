@@ -7,6 +7,7 @@ from typing import Any
 from runtime.definitions.checks.schemas import Schema, normalise
 from runtime.definitions.checks.scope import TEXT, Scope
 from runtime.definitions.checks.state import EVERY, Touched, clashes
+from runtime.definitions.durations import parse_duration
 from runtime.definitions.model import Edge, StepDefinition
 from runtime.definitions.nodes import (
     BranchName,
@@ -174,8 +175,16 @@ def node_of(one: Placed) -> StepDefinition:
         return StepDefinition(one.address, "", {}, None, NodeKind.BRANCH, BranchSpec(), one.branch)
     verb, params = _called(shape)
     if verb is not None:
-        key = shape.result_key or ""
-        return StepDefinition(one.address, verb, params, shape.when, branch=one.branch, result_key=key)
+        timeout = shape.run.timeout if shape.run else shape.timeout
+        return StepDefinition(
+            one.address,
+            verb,
+            params,
+            shape.when,
+            branch=one.branch,
+            result_key=shape.result_key or "",
+            timeout=parse_duration(timeout) if timeout and _is_duration(timeout) else None,
+        )
     kind, spec = _spec(shape)
     return StepDefinition(one.address, "", {}, shape.when, kind, spec, one.branch)
 
@@ -204,6 +213,14 @@ def _spec(shape: StepShape) -> tuple[NodeKind, Spec]:
         said = shape.wait.model_dump(by_alias=True, exclude_unset=True)
         return NodeKind.WAIT, WaitSpec.model_validate({**said, **_normalised(said)})
     return NodeKind.END, shape.end or EndSpec(outcome="ended")
+
+
+def _is_duration(text: str) -> bool:
+    """Return whether it can be read; where not, that is a problem which is found elsewhere."""
+    try:
+        return bool(parse_duration(text))
+    except ValueError:
+        return False
 
 
 def _normalised(said: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 from runtime.model.states import RunStatus, StepStatus
@@ -59,6 +60,7 @@ runs = Table(
     ),
     # the newest first, for whoever looks for runs
     Index("ix_runs_listed", "tenant", "created_at", "run_id"),
+    partial("ix_runs_children", text("(parent ->> 'run_id')"), where="parent IS NOT NULL AND finished_at IS NULL"),
     partial("ix_runs_referred", "tenant", "reference", "run_id", where="reference <> ''"),
     partial("ix_runs_queued", "tenant", "created_at", where="status = 'queued'"),
     partial("ix_runs_unsealed", "finished_at", where="finished_at IS NOT NULL AND NOT sealed"),

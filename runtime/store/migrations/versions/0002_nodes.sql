@@ -7,4 +7,5 @@ ALTER TABLE steps DROP CONSTRAINT ck_steps_status, ADD CONSTRAINT ck_steps_statu
 -- what a run keeps of its business, by what people know it, what it came to, and the step that started it
 ALTER TABLE runs ADD COLUMN state JSON, ADD COLUMN reference TEXT NOT NULL DEFAULT '',
     ADD COLUMN outcome TEXT NOT NULL DEFAULT '', ADD COLUMN output JSON, ADD COLUMN parent JSON;
+CREATE INDEX ix_runs_children ON runs ((parent ->> 'run_id')) WHERE parent IS NOT NULL AND finished_at IS NULL;
 CREATE INDEX ix_runs_referred ON runs (tenant, reference, run_id) WHERE reference <> '';
