@@ -62,8 +62,13 @@ class Claim:
 
 
 async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Claim:
-    """Start a queued run of `definition`, or return the run that this trigger started before; raise TriggerError."""
-    _expect_payload(definition, trigger)
+    """Start a queued run of `definition`, or return the run that this trigger started before."""
+    if wrong := fault(dict(trigger.payload)):
+        raise TriggerError(f"payload: {wrong}")
+    try:
+        fits(definition.trigger_schema, dict(trigger.payload), "payload")
+    except ParamsError as error:
+        raise TriggerError(str(error)) from error
     async with engine.pool.connection() as conn, conn.transaction():
         claimed = await claim_in(engine, conn, definition, trigger)
     if claimed.is_new:
@@ -73,7 +78,7 @@ async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Cla
 
 
 async def claim_in(engine: Engine, conn: Conn, definition: Definition, trigger: Trigger) -> Claim:
-    """Do the same in the caller's transaction, with a payload that fits; the caller wakes workers after its commit."""
+    """Claim a trigger, whose payload fits, in the caller's transaction."""
     new = await _new_run(engine, conn, trigger)
     run_id = await runs.claim_trigger(conn, new, definition, engine.clock())
     if run_id is None:
@@ -85,21 +90,9 @@ async def claim_in(engine: Engine, conn: Conn, definition: Definition, trigger: 
     return Claim(run_id, is_new=True)
 
 
-def _expect_payload(definition: Definition, trigger: Trigger) -> None:
-    if wrong := fault(dict(trigger.payload)):
-        raise TriggerError(f"payload: {wrong}")
-    try:
-        fits(definition.trigger_schema, dict(trigger.payload), "payload")
-    except ParamsError as error:
-        raise TriggerError(str(error)) from error
-
-
 async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
-    accounts = [
-        account
-        for actor in dict.fromkeys((trigger.requested_by.id, trigger.submitted_by))
-        for account in await directory.accounts_of(conn, trigger.tenant, actor)
-    ]
+    behind = dict.fromkeys((trigger.requested_by.id, trigger.submitted_by))
+    accounts = await directory.accounts_of(conn, trigger.tenant, *behind)
     salt = await salt_of(conn, trigger.tenant)
     return NewRun(
         requester_accounts=accounts,

@@ -7,16 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from evidence.archive.local import LocalArchive
+from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from receipts.chain import PROGRAM
+from receipts.signing import public_path
 from runtime.desk.callers import NoRunbookError, NotActiveError, TriggerConflictError, Wish
 from runtime.desk.definitions.showing import compare
-from runtime.handlers import Call
+from runtime.handlers import Call, RefusedError
 from runtime.model.life import Activation
-from tests.bench import TENANT
+from tests.bench import BENCH_SECRET, TENANT
 from tests.integration.lives_stage import RITA, TYPE, Lives, life, on, probe, started
 from tests.opa_server import copy_policies, start_opa
 from tests.patience import MINUTE
+from tests.sealing import sealer_of
 
 __all__ = ["life"]
 
@@ -252,6 +256,36 @@ async def test_what_cannot_come_active_is_refused_at_once(life: Lives, name: str
     facts = await life.ask(await life.operator.activate("rita", name, version, "now", beside=False))
     assert (facts["status"], facts["reason"]) == ("refused", reason)
     assert len(await life.moves()) == 1
+
+
+async def test_a_digest_that_is_not_the_versions_own_is_refused(life: Lives) -> None:
+    await life.begin(probe(1))
+    run_id = await life.retire(1)
+    await life.begin(probe(1), probe(2))
+    fields = {"name": "probe", "version": 2, "digest": "f" * 64, "reason": "x"}
+    with pytest.raises(RefusedError, match="there is no probe version 2 with the digest ffff"):
+        await life.handlers["definition::retire"].run(Call(TENANT, run_id, "retirement", "retire", fields))
+    assert await life.statuses() == {1: "retired", 2: "draft"}
+
+
+async def test_a_secret_in_the_reason_is_on_no_record(life: Lives) -> None:
+    await life.begin(probe(1))
+    await life.ask(await life.operator.retire("rita", "probe", 1, f"see {BENCH_SECRET}"))
+    (row,) = await life.bench.rows("SELECT fields ->> 'reason' AS reason FROM effects WHERE connector = 'definition'")
+    assert BENCH_SECRET not in row["reason"]
+    assert row["reason"].startswith("see ")
+
+
+async def test_the_run_of_an_activation_leaves_a_bundle_that_verifies(life: Lives, tmp_path: Path) -> None:
+    await life.begin(probe(1))
+    await life.begin(probe(2))
+    run_id = await life.activate(2)
+    await life.sign()
+    key = tmp_path / "keys/evidence.pem"
+    sealer = sealer_of(life.bench.engine, LocalArchive(tmp_path / "evidence"), key)
+    while await sealer():
+        pass
+    assert verify(tmp_path / f"evidence/{run_id}.zip", public_path(key)).run_id == run_id
 
 
 # What is to be seen

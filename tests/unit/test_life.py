@@ -5,6 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from countersign.compose.engine import unmoving_handlers
+from countersign.config.settings import Settings
+from countersign.embedded.system import activation_of
 from runtime.definitions.sources.catalog import OWN, load_catalog
 from runtime.inbox.lives import ACTIVATE, RETIRE
 from runtime.model.life import Activation, Life, NotActiveError, starting, starts_by_itself
@@ -78,6 +80,13 @@ def test_what_a_start_activates(known: list[Life], arrived: set[int], *, first: 
 def test_a_start_with_older_files_activates_nothing() -> None:
     known = lives(DRAFT, RETIRED, ACTIVE)
     assert not starts_by_itself(Activation.NEWEST, 1, known, {1})
+
+
+def test_at_a_desk_the_newest_version_starts_unless_somebody_says_otherwise() -> None:
+    assert activation_of(Settings()) == "newest"
+    for rule in Activation:
+        assert activation_of(Settings(activation=rule)) == rule
+    assert Settings().activation is Activation.FIRST
 
 
 def test_the_programs_own_definitions_are_sound_and_stay_what_they_are() -> None:
