@@ -66,7 +66,7 @@ class Lives:
 
     async def begin(self, *files: str, rule: Activation = Activation.FIRST) -> CallerDesk:
         """Start a process with packs that hold these files; return its callers' desk."""
-        catalog = await asyncio.to_thread(self.catalog, *files)
+        catalog = self.catalog(*files)
         await keep_definitions(self.bench.engine, catalog, rule)
         return CallerDesk(self.bench.engine, TENANT, catalog)
 

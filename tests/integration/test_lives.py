@@ -7,19 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from countersign.compose.engine import keep_definitions
 from evidence.archive.local import LocalArchive
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from receipts.chain import PROGRAM
 from receipts.signing import public_path
 from runtime.desk.callers import NoRunbookError, NotActiveError, TriggerConflictError, Wish
+from runtime.desk.definitions.moves import Mover
 from runtime.desk.definitions.showing import compare
 from runtime.handlers import Call, RefusedError
 from runtime.model.life import Activation
+from runtime.store.tenant.lives import find_life, lock_lives
 from tests.bench import BENCH_SECRET, TENANT
 from tests.integration.lives_stage import RITA, TYPE, Lives, life, on, probe, started
 from tests.opa_server import copy_policies, start_opa
-from tests.patience import MINUTE
+from tests.patience import MINUTE, until
 from tests.sealing import sealer_of
 
 __all__ = ["life"]
@@ -73,8 +76,24 @@ async def test_what_is_retired_is_revived_by_no_start(life: Lives) -> None:
 
 
 async def test_processes_that_start_at_once_activate_once(life: Lives) -> None:
-    await asyncio.gather(*(life.begin(probe(1)) for _ in range(4)))
+    catalog = life.catalog(probe(1))
+    await asyncio.gather(*(keep_definitions(life.bench.engine, catalog, Activation.FIRST) for _ in range(4)))
     assert await life.moves() == [(ACTIVATED, 1, PROGRAM.id, None)]
+
+
+async def test_a_start_waits_for_a_move_that_is_under_way_and_goes_by_what_came_of_it(life: Lives) -> None:
+    await life.begin(probe(1))
+    catalog = life.catalog(probe(1), probe(2))
+    engine = life.bench.engine
+    async with engine.pool.connection() as conn, conn.transaction():
+        await lock_lives(conn, TENANT)
+        starting = asyncio.create_task(keep_definitions(engine, catalog, Activation.NEWEST))
+        await until(lambda: life.bench.rows("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"))
+        one = await find_life(conn, TENANT, "probe", 1)
+        assert one is not None
+        await Mover(conn, TENANT, RITA, None, life.bench.clock()).retire(one)
+    await starting
+    assert await life.statuses() == {1: "retired", 2: "draft"}
 
 
 async def test_a_start_takes_no_trigger_from_another_runbook(life: Lives) -> None:
