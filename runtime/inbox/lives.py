@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.definitions.diff import changes, summary
+from runtime.definitions.model import Definition
 from runtime.inbox.matter import Matter
 from runtime.model.life import Life
 from runtime.model.notification import ActivatePayload, Applied, RetirePayload
@@ -27,26 +28,28 @@ async def apply_to_life(matter: Matter, payload: ActivatePayload | RetirePayload
     to = DefinitionStatus.ACTIVE if isinstance(payload, ActivatePayload) else DefinitionStatus.RETIRED
     if to not in DEFINITION[life.status]:
         return _refused(f"{life} is {life.status}")
+    active = [one for one in lives if one.is_active and one != life]
     asked = {
         "name": life.name,
         "version": life.version,
         "digest": life.digest,
+        "active": [one.version for one in active],
         "reason": matter.engine.privacy.text(payload.reason),
     }
     if isinstance(payload, ActivatePayload):
-        return await _claim(matter, ACTIVATE, {**asked, **await _coming(matter, payload, life, lives)})
+        return await _claim(matter, ACTIVATE, {**asked, **await _coming(matter, payload, life, active)})
     return await _claim(matter, RETIRE, asked)
 
 
-async def _coming(matter: Matter, payload: ActivatePayload, life: Life, lives: Sequence[Life]) -> dict[str, Any]:
-    """Return what people who sign have to know: which versions are active, and what changes against the newest."""
-    active = [one for one in lives if one.is_active]
-    both = [await matter.engine.definitions.get(matter.conn, one.name, one.version) for one in (*active[-1:], life)]
-    found = changes(both[0] if active else None, both[-1])
+async def _coming(matter: Matter, payload: ActivatePayload, life: Life, active: Sequence[Life]) -> dict[str, Any]:
+    """Return what people who sign have to know: which versions are active then, and what changes against the newest."""
+    versions = [one.version for one in active]
+    old = await _definition(matter, active[-1]) if active else None
+    found = changes(old, await _definition(matter, life))
     return {
-        "active": [one.version for one in active],
-        "beside": payload.beside,
-        "changes": summary(found, _MOST_CHANGES),
+        "active": sorted([life.version, *(versions if payload.beside else ())]),
+        "in_place_of": [] if payload.beside else versions,
+        "changes": "\n".join(summary(found, _MOST_CHANGES)),
     }
 
 
@@ -65,6 +68,10 @@ async def _claim(matter: Matter, own: tuple[str, int], asked: dict[str, Any]) ->
     claim = await claim_in(engine, matter.conn, definition, trigger)
     matter.conn.on_commit(engine.wakeup.poke)
     return Applied(NotificationStatus.APPLIED, {"run_id": claim.run_id})
+
+
+async def _definition(matter: Matter, life: Life) -> Definition:
+    return await matter.engine.definitions.get(matter.conn, life.name, life.version)
 
 
 def _refused(reason: str) -> Applied:

@@ -7,7 +7,12 @@ from typing import Any
 
 import pytest
 
+from countersign.compose.engine import keep_definitions
 from countersign.embedded.opa import OpaChild
+from receipts.canonical import dumps
+from runtime.definitions.canonical import definition_document, from_canonical
+from runtime.definitions.sources.catalog import Catalog
+from runtime.model.life import Activation
 from tests.integration.program_stage import command, composed, edge_of, environment, rows, settings_of
 from tests.integration.test_cli import Office, is_one_sentence
 from tests.integration.test_lives import ACTIVATED, RETIRED
@@ -61,6 +66,20 @@ async def test_a_first_version_differs_from_nothing(office: Office) -> None:
     assert text.out.splitlines()[1].startswith("+++ incident-triage version 1  active  ")
     found = await _json(office, "diff", "incident-triage", "1", "--against", "1")
     assert found == {"name": "incident-triage", "from": 1, "to": 1, "changes": []}
+
+
+async def test_a_draft_is_compared_with_the_version_that_is_active(office: Office) -> None:
+    engine = office.system.engine
+    async with engine.pool.connection() as conn:
+        known = definition_document(await engine.definitions.get(conn, "kyc-onboarding", 2))
+    newer = from_canonical(dumps({**known, "version": 3, "title": "Newer"}))
+    await keep_definitions(engine, Catalog({(newer.name, 3): newer}, (), (), frozenset()), Activation.NEWEST)
+    await keep_definitions(engine, office.system.catalog, Activation.NEWEST)
+    found = await _json(office, "diff", "kyc-onboarding")
+    change = {"path": "title", "kind": "changed", "before": known["title"], "after": "Newer"}
+    assert found == {"name": "kyc-onboarding", "from": 2, "to": 3, "changes": [change]}
+    text = await command("definitions", "diff", "kyc-onboarding", env=office.env)
+    assert text.out.splitlines()[2:] == [f'- title: "{known["title"]}"', '+ title: "Newer"', "1 change"]
 
 
 @pytest.mark.parametrize("words", [("show", "nobody"), ("diff", "nobody")])

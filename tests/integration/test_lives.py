@@ -17,6 +17,7 @@ from runtime.desk.callers import NoRunbookError, NotActiveError, TriggerConflict
 from runtime.desk.definitions.moves import Mover
 from runtime.desk.definitions.showing import compare
 from runtime.handlers import Call, RefusedError
+from runtime.inbox import inbox
 from runtime.model.life import Activation
 from runtime.store.tenant.lives import find_life, lock_lives
 from tests.bench import BENCH_SECRET, TENANT
@@ -142,8 +143,10 @@ async def test_a_card_tells_what_changes_and_what_is_active(life: Lives) -> None
     await life.begin(probe(2))
     await life.activate(2)
     (row,) = await life.bench.rows("SELECT fields, target FROM effects WHERE connector = 'definition'")
-    assert row["fields"]["changes"] == ['- steps.only.params.what: "it 1"', '+ steps.only.params.what: "it 2"']
-    assert (row["fields"]["active"], row["target"]) == ([1], "definition:probe")
+    assert row["fields"]["changes"] == '- steps.only.params.what: "it 1"\n+ steps.only.params.what: "it 2"'
+    assert (row["fields"]["in_place_of"], row["fields"]["active"], row["target"]) == ([1], [2], "definition:probe")
+    (asked,) = await life.bench.rows("SELECT before FROM approvals")
+    assert asked["before"] == {"active": [1]}
 
 
 async def test_a_rejected_activation_changes_nothing(life: Lives) -> None:
@@ -238,6 +241,20 @@ async def test_what_people_signed_is_void_if_another_version_came_active_meanwhi
     assert await life.statuses() == {1: "retired", 2: "draft", 3: "active"}
 
 
+async def test_a_retirement_is_refused_if_another_version_came_active_meanwhile(life: Lives) -> None:
+    await life.begin(probe(1))
+    await life.begin(probe(1), probe(2))
+    facts = await inbox.apply(life.bench.engine, await life.operator.retire("rita", "probe", 1, "wrong"))
+    async with life.bench.engine.pool.connection() as conn, conn.transaction():
+        two = await find_life(conn, TENANT, "probe", 2)
+        assert two is not None
+        await Mover(conn, TENANT, RITA, None, life.bench.clock()).activate(two, beside=True)
+    await life.bench.settle()
+    run = await life.bench.run(facts["run_id"])
+    assert "probe has moved on: active were [1], and are [1, 2]; ask again" in run["error"]
+    assert await life.statuses() == {1: "active", 2: "active"}
+
+
 async def test_a_trigger_that_another_runbook_claims_is_not_taken_from_it(life: Lives) -> None:
     await life.begin(probe(1))
     await life.begin(probe(1, name="other"))
@@ -281,7 +298,7 @@ async def test_a_digest_that_is_not_the_versions_own_is_refused(life: Lives) -> 
     await life.begin(probe(1))
     run_id = await life.retire(1)
     await life.begin(probe(1), probe(2))
-    fields = {"name": "probe", "version": 2, "digest": "f" * 64, "reason": "x"}
+    fields = {"name": "probe", "version": 2, "digest": "f" * 64, "active": [], "reason": "x"}
     with pytest.raises(RefusedError, match="there is no probe version 2 with the digest ffff"):
         await life.handlers["definition::retire"].run(Call(TENANT, run_id, "retirement", "retire", fields))
     assert await life.statuses() == {1: "retired", 2: "draft"}

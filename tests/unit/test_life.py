@@ -15,8 +15,8 @@ from runtime.model.states import DefinitionStatus
 DRAFT, ACTIVE, RETIRED = DefinitionStatus.DRAFT, DefinitionStatus.ACTIVE, DefinitionStatus.RETIRED
 STATUSES = st.lists(st.sampled_from(DefinitionStatus), min_size=1, max_size=5)
 DIGESTS = {
-    ACTIVATE: "c6f81868682a4914c6e2fc9bf1e2042a8ff7a3def63663f23acee5bbc272d53d",
-    RETIRE: "d814e49fa0d1a3e7b6cf2cd7e4500e607a659370f95abbcf0448d97562c4f075",
+    ACTIVATE: "bd4ba365187ae9fb7972a9e317af263403d51b133b43ceacc7ee35e213f028fc",
+    RETIRE: "9095156227ae07b79aef209fa911938fd9a9b21a2f95e259f8d7048072466463",
 }
 """Of the program's own definitions. What is stored never changes: another content needs another version."""
 

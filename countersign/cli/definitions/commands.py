@@ -1,6 +1,7 @@
 """The group `definitions`: what the packs declare, which versions there are, what changes, and what starts."""
 
-from typing import Annotated
+import json
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,6 +10,9 @@ from countersign.cli.command import out, run, shared_settings
 from countersign.cli.definitions.listing import list_, show
 from countersign.cli.tables import AsJson, show_json
 from evidence.reading.words import counted
+
+if TYPE_CHECKING:
+    from runtime.definitions.diff import Change
 
 definitions = typer.Typer(
     invoke_without_command=True, help="Check, list and compare runbooks; say which versions start."
@@ -59,8 +63,7 @@ def diff(
     found = run(looked_up(shared_settings("database_url"), compare, name, version, against))
     if as_json:
         sides = {"name": name, "from": found.before and found.before.version, "to": found.after.version}
-        changed = [{"path": c.path, "kind": c.kind, "before": c.before, "after": c.after} for c in found.changes]
-        show_json({**sides, "changes": changed})
+        show_json({**sides, "changes": [_plain(change) for change in found.changes]})
         return
     for sign, life in (("---", found.before), ("+++", found.after)):
         out.print(f"{sign} {life}  {life.status}  {life.digest}" if life else f"{sign} nothing")
@@ -96,3 +99,8 @@ def retire(name: Name, version: Version, by: By, reason: Reason, *, as_json: AsJ
 
     told = f"{name} version {version} is retired"
     move(lambda desk: desk.retire(by, name, version, reason), told, as_json=as_json)
+
+
+def _plain(change: "Change") -> dict[str, Any]:
+    before, after = (None if side is None else json.loads(side) for side in (change.before, change.after))
+    return {"path": change.path, "kind": change.kind, "before": before, "after": after}

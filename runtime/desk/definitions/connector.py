@@ -1,6 +1,6 @@
 """The connector `definition`: it moves versions, as an effect that has passed the gate like any other."""
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -19,18 +19,20 @@ from runtime.store.tenant.lives import find_life, lives_of_name, lock_lives, req
 
 
 class _Params(BaseModel):
+    """What people sign. `active` are the versions that are to be active then."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     name: str
     version: int
     digest: str
+    active: list[int]
     reason: str
 
 
 class _ActivateParams(_Params):
-    active: list[int]  # the versions that were, when it was asked for
-    beside: bool
-    changes: list[str]  # for those who sign
+    in_place_of: list[int]
+    changes: str
 
 
 @dataclass(frozen=True)
@@ -49,22 +51,22 @@ class DefinitionConnector:
             if _is_done(call, life):
                 return {"retired": await _retired_before(mover.conn, call, life)}
             self._expect_handlers(await self.definitions.get(mover.conn, life.name, life.version))
-            await _expect_active(mover.conn, call.tenant, params)
-            return {"retired": await mover.activate(life, beside=params.beside)}
+            await _expect_active(mover, params, {*params.active, *params.in_place_of} - {life.version})
+            return {"retired": await mover.activate(life, beside=not params.in_place_of)}
 
     async def retire(self, call: Call) -> JsonObject:
         """Let no new run start with a version."""
-        async with self._moving(call, _Params.model_validate(call.params)) as (mover, life):
+        params = _Params.model_validate(call.params)
+        async with self._moving(call, params) as (mover, life):
             if not _is_done(call, life):
+                await _expect_active(mover, params, {*params.active, *([life.version] if life.is_active else ())})
                 await mover.retire(life)
         return {}
 
     async def before(self, call: Call) -> JsonObject:
-        """Return where the version stands, and which versions are active."""
+        """Return which versions are active."""
         async with self.pool.connection() as conn:
-            lives = await lives_of_name(conn, call.tenant, call.params["name"])
-        status = next((str(one.status) for one in lives if one.version == call.params["version"]), None)
-        return {"status": status, "active": [one.version for one in lives if one.is_active]}
+            return {"active": await _active(conn, call.tenant, call.params["name"])}
 
     @asynccontextmanager
     async def _moving(self, call: Call, params: _Params) -> AsyncIterator[tuple[Mover, Life]]:
@@ -109,9 +111,12 @@ async def _retired_before(conn: Conn, call: Call, life: Life) -> list[int]:
     return [one.version for one in lives if one.run_id == call.run_id and not one.is_active]
 
 
-async def _expect_active(conn: Conn, tenant: str, params: _ActivateParams) -> None:
+async def _active(conn: Conn, tenant: str, name: str) -> list[int]:
+    return [one.version for one in await lives_of_name(conn, tenant, name) if one.is_active]
+
+
+async def _expect_active(mover: Mover, params: _Params, expected: set[int]) -> None:
     """Raise RefusedError where other versions are active than those whom people were told of (design, D4)."""
-    lives = await lives_of_name(conn, tenant, params.name)
-    active: Collection[int] = [one.version for one in lives if one.is_active]
-    if active != params.active:
-        raise RefusedError(f"{params.name} has moved on: active were {params.active}, and are {active}; ask again")
+    active = await _active(mover.conn, mover.tenant, params.name)
+    if active != sorted(expected):
+        raise RefusedError(f"{params.name} has moved on: active were {sorted(expected)}, and are {active}; ask again")
