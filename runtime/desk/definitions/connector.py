@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from runtime.clock import Clock
 from runtime.definitions.model import Definition
-from runtime.definitions.sources.verb_rules import TIMER
+from runtime.definitions.registry import RESERVED_NAMESPACES
 from runtime.desk.definitions.moves import Mover, TriggerTakenError
 from runtime.handlers import Call, Handler, JsonObject, RefusedError
 from runtime.model.life import Life
@@ -84,8 +84,9 @@ class DefinitionConnector:
                 raise RefusedError(str(error)) from error
 
     def _expect_handlers(self, definition: Definition) -> None:
-        needed = {verb.handler for verb in definition.verbs.values()} - {TIMER}
-        if missing := sorted(needed - self.handlers.keys()):
+        needed = {verb.handler for verb in definition.verbs.values()}
+        of_packs = {handler for handler in needed if handler.partition("::")[0] not in RESERVED_NAMESPACES}
+        if missing := sorted(of_packs - self.handlers.keys()):
             raise RefusedError(f"the packs that run here have no {', '.join(missing)}, which the version needs")
 
 
