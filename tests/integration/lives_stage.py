@@ -26,7 +26,8 @@ from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import PACK
 
-MOVES = [DefinitionActivated.event, DefinitionRetired.event]
+ACTIVATED, RETIRED = DefinitionActivated.event, DefinitionRetired.event
+MOVES = [ACTIVATED, RETIRED]
 TYPE = "bench.probe"
 RITA = Actor(id="rita", kind="person")
 

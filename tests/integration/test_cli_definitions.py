@@ -13,9 +13,9 @@ from receipts.canonical import dumps
 from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.sources.catalog import Catalog
 from runtime.model.life import Activation
+from tests.integration.lives_stage import ACTIVATED, RETIRED
 from tests.integration.program_stage import command, composed, edge_of, environment, rows, settings_of
 from tests.integration.test_cli import Office, is_one_sentence
-from tests.integration.test_lives import ACTIVATED, RETIRED
 
 NAMED = ("--as", "omar", "--reason", "CHG-1201")
 

@@ -1,118 +1,28 @@
 """A version of a runbook starts nothing before it is active, and nothing new once retired: each move on record."""
 
-import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from countersign.compose.engine import keep_definitions
 from evidence.archive.local import LocalArchive
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
-from receipts.chain import PROGRAM
 from receipts.signing import public_path
-from runtime.desk.callers import NoRunbookError, NotActiveError, TriggerConflictError, Wish
+from runtime.desk.callers import NotActiveError, TriggerConflictError, Wish
 from runtime.desk.definitions.moves import Mover
-from runtime.desk.definitions.showing import compare
 from runtime.handlers import Call, RefusedError
 from runtime.inbox import inbox
 from runtime.model.life import Activation
-from runtime.store.tenant.lives import find_life, lock_lives
+from runtime.store.tenant.lives import find_life
 from tests.bench import BENCH_SECRET, TENANT
-from tests.integration.lives_stage import RITA, TYPE, Lives, life, on, probe, started
+from tests.integration.lives_stage import ACTIVATED, RETIRED, RITA, TYPE, Lives, life, on, probe, started
 from tests.opa_server import copy_policies, start_opa
-from tests.patience import MINUTE, until
+from tests.patience import MINUTE
 from tests.sealing import sealer_of
 
 __all__ = ["life"]
-
-ACTIVATED, RETIRED = "definition.activated", "definition.retired"
-
-
-# What a start brings
-
-
-async def test_the_first_version_is_active_at_once_and_on_record_as_the_programs(life: Lives) -> None:
-    desk = await life.begin(probe(1))
-    assert await started(desk, "a") == 1
-    assert await life.moves() == [(ACTIVATED, 1, PROGRAM.id, None)]
-
-
-async def test_a_newer_version_is_a_draft_and_starts_nothing(life: Lives) -> None:
-    await life.begin(probe(1))
-    desk = await life.begin(probe(1), probe(2))
-    assert await life.statuses() == {1: "active", 2: "draft"}
-    assert await started(desk, "a") == 1
-    with pytest.raises(NotActiveError, match=r"^probe version 2 is not active but draft: nothing new starts with it$"):
-        await started(desk, "b", version=2)
-
-
-async def test_by_the_rule_newest_a_newer_version_takes_the_place_of_the_one_before(life: Lives) -> None:
-    await life.begin(probe(1), rule=Activation.NEWEST)
-    desk = await life.begin(probe(2), rule=Activation.NEWEST)
-    assert await life.statuses() == {1: "retired", 2: "active"}
-    assert await started(desk, "a") == 2
-
-
-async def test_a_start_with_older_files_moves_nothing(life: Lives) -> None:
-    for files in ([probe(1)], [probe(2)], [probe(1)]):
-        await life.begin(*files, rule=Activation.NEWEST)
-    assert await life.statuses() == {1: "retired", 2: "active"}
-
-
-async def test_by_the_rule_manual_nothing_comes_active_by_itself(life: Lives) -> None:
-    desk = await life.begin(probe(1), rule=Activation.MANUAL)
-    assert await life.statuses() == {1: "draft"}
-    with pytest.raises(NotActiveError, match="probe version 1 is not active but draft"):
-        await started(desk, "a")
-
-
-async def test_what_is_retired_is_revived_by_no_start(life: Lives) -> None:
-    await life.begin(probe(1))
-    await life.retire(1)
-    await life.begin(probe(1), probe(2), rule=Activation.NEWEST)
-    assert await life.statuses() == {1: "retired", 2: "draft"}
-
-
-async def test_processes_that_start_at_once_activate_once(life: Lives) -> None:
-    catalog = life.catalog(probe(1))
-    await asyncio.gather(*(keep_definitions(life.bench.engine, catalog, Activation.FIRST) for _ in range(4)))
-    assert await life.moves() == [(ACTIVATED, 1, PROGRAM.id, None)]
-
-
-async def test_a_start_waits_for_a_move_that_is_under_way_and_goes_by_what_came_of_it(life: Lives) -> None:
-    await life.begin(probe(1))
-    catalog = life.catalog(probe(1), probe(2))
-    engine = life.bench.engine
-    async with engine.pool.connection() as conn, conn.transaction():
-        await lock_lives(conn, TENANT)
-        starting = asyncio.create_task(keep_definitions(engine, catalog, Activation.NEWEST))
-        await until(lambda: life.bench.rows("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"))
-        one = await find_life(conn, TENANT, "probe", 1)
-        assert one is not None
-        await Mover(conn, TENANT, RITA, None, life.bench.clock()).retire(one)
-    await starting
-    assert await life.statuses() == {1: "retired", 2: "draft"}
-
-
-async def test_a_start_takes_no_trigger_from_another_runbook(life: Lives) -> None:
-    await life.begin(probe(1))
-    desk = await life.begin(probe(1, name="other"))
-    assert await life.statuses("other") == {1: "draft"}
-    assert await started(desk, "a") == 1
-    assert await life.moves("other") == []
-
-
-async def test_nothing_starts_in_a_process_whose_files_have_a_problem_with_the_runbook(life: Lives) -> None:
-    await life.begin(probe(1))
-    desk = await life.begin(probe(1), probe(2, verb="nope"))
-    with pytest.raises(NoRunbookError, match=r"^probe, which takes triggers of type bench.probe, has a problem"):
-        await started(desk, "a")
-
-
-# What people do
 
 
 async def test_an_activation_waits_for_the_signatures_that_policy_wants(life: Lives) -> None:
@@ -322,56 +232,3 @@ async def test_the_run_of_an_activation_leaves_a_bundle_that_verifies(life: Live
     while await sealer():
         pass
     assert verify(tmp_path / f"evidence/{run_id}.zip", public_path(key)).run_id == run_id
-
-
-# What is to be seen
-
-
-@pytest.mark.parametrize(
-    ("version", "against", "compared"),
-    [(None, None, (1, 3)), (2, None, (1, 2)), (3, 2, (2, 3)), (1, None, (None, 1)), (1, 3, (3, 1))],
-)
-async def test_a_version_is_compared_with_the_active_one_unless_another_is_named(
-    life: Lives, version: int | None, against: int | None, compared: tuple[int | None, int]
-) -> None:
-    await life.begin(probe(1))
-    await life.begin(probe(1), probe(2), probe(3))
-    async with life.bench.engine.pool.connection() as conn:
-        found = await compare(conn, TENANT, "probe", version, against)
-    assert (found.before and found.before.version, found.after.version) == compared
-    assert ("steps.only.params.what" in {change.path for change in found.changes}) == (compared[0] is not None)
-
-
-async def test_a_version_is_compared_with_the_one_before_it_where_none_is_active(life: Lives) -> None:
-    await life.begin(probe(1), probe(2), rule=Activation.MANUAL)
-    async with life.bench.engine.pool.connection() as conn:
-        found = await compare(conn, TENANT, "probe", None, None)
-    assert (found.before and found.before.version, found.after.version) == (1, 2)
-
-
-# What is on record
-
-
-async def test_an_audit_finds_a_version_that_was_moved_past_the_record(life: Lives) -> None:
-    await life.begin(probe(1))
-    await life.begin(probe(2))
-    assert (await life.audit()).findings == []
-    await life.bench.meddle("UPDATE definition_lives SET status = 'active', changed_by = 'rita' WHERE version = 2")
-    await life.bench.meddle("UPDATE definition_lives SET status = 'retired' WHERE version = 1 AND name = 'probe'")
-    found = [(one.rule, one.where) for one in (await life.audit()).findings]
-    assert found == [
-        ("record.changed", "life of definition probe version 1"),
-        ("record.unnamed", "life of definition probe version 2"),
-    ]
-
-
-async def test_an_attempt_that_is_made_again_moves_nothing_twice(life: Lives) -> None:
-    await life.begin(probe(1))
-    await life.begin(probe(2))
-    await life.activate(2)
-    await life.sign()
-    moves = await life.moves()
-    (effect,) = await life.bench.rows("SELECT run_id, step, fields FROM effects WHERE connector = 'definition'")
-    call = Call(TENANT, effect["run_id"], effect["step"], "activate", effect["fields"])
-    assert await life.handlers["definition::activate"].run(call) == {"retired": [1]}
-    assert await life.moves() == moves
