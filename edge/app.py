@@ -22,8 +22,11 @@ from runtime.desk.callers import (
     AnswerConflictError,
     CallerDesk,
     Grants,
+    NoRunbookError,
+    NotActiveError,
     TriggerConflictError,
     TriggerError,
+    Wish,
 )
 from runtime.model.notification import AnswerCode
 from runtime.model.states import NotificationStatus
@@ -97,13 +100,13 @@ class _Routes:
         if type_ not in caller.grants.triggers:
             raise Problem(403, f"{caller.id} may not send triggers of type {type_}")
         trigger = parse(TriggerIn, body)
-        runbook = self.desk.runbook_for(type_)
-        if runbook is None:
-            raise Problem(404, f"no available runbook takes triggers of type {type_}")
         requester = await self._requester(caller, trigger.on_behalf_of)
         try:
-            claim = await self.desk.trigger(runbook, trigger.ref, trigger.payload, requester, caller.id)
-        except TriggerConflictError as error:
+            wish = Wish(type_, trigger.version, trigger.ref, trigger.payload)
+            claim = await self.desk.trigger(wish, requester, caller.id)
+        except NoRunbookError as error:
+            raise Problem(404, str(error)) from error
+        except (NotActiveError, TriggerConflictError) as error:
             raise Problem(409, str(error)) from error
         except TriggerError as error:
             raise Problem(422, str(error)) from error

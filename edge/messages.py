@@ -18,11 +18,15 @@ class Message(BaseModel):
 
 
 class TriggerIn(Message):
-    """A wish to start a run. `ref` names the event at its source: the same ref never starts a second run."""
+    """A wish to start a run. `ref` names the event at its source: the same ref never starts a second run.
+
+    `version` names one of the active versions of the runbook; without it the newest of them starts.
+    """
 
     ref: Word
     payload: dict[str, Any]
     on_behalf_of: Word | None = None
+    version: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
 
 
 class TriggerOut(Message):

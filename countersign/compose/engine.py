@@ -1,9 +1,11 @@
 """The engine as the settings describe it: handlers, definitions and routing over the store and policy."""
 
+import logging
 import os
 import socket
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 from countersign.compose.privacy import make_privacy
 from countersign.compose.slack import unconnected_handlers
@@ -12,11 +14,16 @@ from countersign.config.settings import ConfigError, Settings, required, variabl
 from policy.access import Access
 from policy.client import OpaEngine
 from runtime.definitions.registry import discover
-from runtime.definitions.sources.catalog import Catalog, load_catalog
+from runtime.definitions.sources.catalog import OWN, Catalog, load_catalog
+from runtime.desk.definitions.arrivals import keep_own, take_in
+from runtime.desk.definitions.connector import definition_handlers
 from runtime.engine import Engine, Routing, Timing, new_id
 from runtime.handlers import Handler
 from runtime.model.json_limits import first_line
-from runtime.store.definitions import DefinitionChangedError, keep_definition
+from runtime.model.life import Activation
+from runtime.store.definitions import DefinitionChangedError
+
+log = logging.getLogger(__name__)
 
 
 def make_policy(settings: Settings) -> OpaEngine:
@@ -66,11 +73,24 @@ def offered_handlers(settings: Settings) -> dict[str, Handler]:
     return discover(settings.pack, [folder.name for folder in settings.packs])
 
 
-async def keep_definitions(engine: Engine, catalog: Catalog) -> None:
-    """Store the definitions that may execute, or raise ConfigError where one changed under its version."""
+async def keep_definitions(engine: Engine, catalog: Catalog, rule: Activation) -> None:
+    """Store the definitions that may execute, and let come active what the rule says.
+
+    Raise ConfigError where one changed under its version.
+    """
+    own = load_catalog([OWN], unmoving_handlers())
+    own.require("strict")
+    now = engine.clock()
     async with engine.pool.connection() as conn:
-        for definition in catalog.definitions.values():
-            try:
-                await keep_definition(conn, engine.tenant, definition, engine.clock())
-            except DefinitionChangedError as error:
-                raise ConfigError(str(error)) from error
+        try:
+            await keep_own(conn, engine.tenant, own.definitions.values(), now)
+            for told in await take_in(conn, engine.tenant, catalog, rule, now):
+                log.info("%s is active from now on", told)
+        except DefinitionChangedError as error:
+            raise ConfigError(str(error)) from error
+
+
+def unmoving_handlers() -> dict[str, Handler]:
+    """Return the handlers of the program's own definitions where none is called: only their names are looked at."""
+    nothing: Any = None
+    return definition_handlers(nothing, nothing, nothing, {})

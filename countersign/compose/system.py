@@ -16,6 +16,7 @@ from countersign.compose.storage import await_database, open_storage
 from countersign.config.settings import Settings
 from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.desk.children.connector import child_handlers
+from runtime.desk.definitions.connector import definition_handlers
 from runtime.desk.desk import EngineDesk, StoredCards
 from runtime.engine import Engine
 from runtime.store.database.signals import announcing
@@ -61,6 +62,7 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
         if Role.WORKER in roles:  # these handlers work with the engine, so they join its mapping now
             handlers.update(slack_handlers(make_client(settings), desk, cards, engine.clock))
             handlers.update(child_handlers(engine))
+            handlers.update(definition_handlers(engine.pool, engine.clock, engine.definitions, handlers))
         async with announcing(storage.pool, engine.worker, engine.wakeup.announce):
             yield System(settings, roles, engine, catalog, bot)
 
@@ -70,7 +72,7 @@ async def prepare(system: System) -> None:
     settings, engine = system.settings, system.engine
     for problem in system.catalog.problems:
         log.warning("not available: %s", problem)
-    await keep_definitions(engine, system.catalog)
+    await keep_definitions(engine, system.catalog, settings.activation)
     if Role.EDGE in system.roles and settings.directory is not None:
         async with engine.pool.connection() as conn:
             await load_directory(conn, settings.tenant, settings.directory)

@@ -11,13 +11,29 @@ from runtime.definitions.sources.catalog import Catalog
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.finding import FoundRun, Sought
+from runtime.model.life import NotActiveError, starting
 from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
 from runtime.store import runs
 from runtime.store.evidence.found import find_runs
+from runtime.store.tenant.lives import lives_of_trigger
 
-__all__ = ["Answer", "AnswerConflictError", "CallerDesk", "Grants", "TriggerConflictError", "TriggerError"]
+__all__ = [
+    "Answer",
+    "AnswerConflictError",
+    "CallerDesk",
+    "Grants",
+    "NoRunbookError",
+    "NotActiveError",
+    "TriggerConflictError",
+    "TriggerError",
+    "Wish",
+]
+
+
+class NoRunbookError(Exception):
+    """No runbook takes triggers of the type, or this process may not start the one that does."""
 
 
 class AnswerConflictError(Exception):
@@ -51,6 +67,16 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Wish:
+    """A wish to start a run: with the version that is named, or the newest active one where it is None."""
+
+    type: str
+    version: int | None
+    ref: str
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class CallerDesk:
     """The desk of one tenant."""
 
@@ -71,22 +97,47 @@ class CallerDesk:
         """Return whether the directory has that person."""
         return await self._actor(name, "person") is not None
 
-    def runbook_for(self, trigger_type: str) -> Definition | None:
-        """Return the runbook that takes triggers of this type."""
-        return self.catalog.for_trigger(trigger_type)
+    async def trigger(self, wish: Wish, by: Actor, caller: str) -> Claim:
+        """Start a run on behalf of `by`, or return the one that this wish started before.
 
-    async def trigger(self, runbook: Definition, ref: str, payload: Mapping[str, Any], by: Actor, caller: str) -> Claim:
-        """Start a run on behalf of `by`; raise TriggerError."""
+        Raise NoRunbookError, NotActiveError or TriggerError.
+        """
         trigger = Trigger(
             tenant=self.tenant,
-            type=runbook.trigger_type,
-            ref=ref,
-            payload=payload,
+            type=wish.type,
+            ref=wish.ref,
+            payload=wish.payload,
             requested_by=by,
             submitted_by=caller,
             request_id=self.engine.new_id("req"),
         )
+        try:
+            runbook = await self._runbook_for(wish)
+        except NotActiveError:
+            if claimed := await self._claimed_before(trigger):
+                return claimed
+            raise
         return await triggers.claim(self.engine, runbook, trigger)
+
+    async def _runbook_for(self, wish: Wish) -> Definition:
+        async with self.engine.pool.connection() as conn:
+            lives = await lives_of_trigger(conn, self.tenant, wish.type)
+            if not lives:
+                raise NoRunbookError(f"no runbook takes triggers of type {wish.type}")
+            life = starting(lives, wish.version)
+            if life.name in self.catalog.unavailable:
+                raise NoRunbookError(
+                    f"{life.name}, which takes triggers of type {wish.type}, has a problem in its files"
+                )
+            return await self.engine.definitions.get(conn, life.name, life.version)
+
+    async def _claimed_before(self, trigger: Trigger) -> Claim | None:
+        """Return the run that the same wish has started, None where none has; raise TriggerConflictError."""
+        async with self.engine.pool.connection() as conn:
+            try:
+                return await triggers.find_claim(conn, trigger)
+            except LookupError:
+                return None
 
     async def notify(self, caller: str, grants: Grants, answer: Answer) -> tuple[str, Mapping[str, Any]]:
         """Record an answer and apply it; return the notification's id and the facts of its outcome.

@@ -10,12 +10,14 @@ from receipts.chain import Actor
 from runtime.clock import Clock
 from runtime.engine import new_id
 from runtime.model.notification import (
+    ActivatePayload,
     CancelPayload,
     Command,
     DropPayload,
     Notification,
     RepairPayload,
     RequeuePayload,
+    RetirePayload,
     RetryPayload,
 )
 from runtime.store import directory, effects, notifications
@@ -78,6 +80,14 @@ class OperatorDesk:
     async def drop(self, by: str, letter_id: str, reason: str) -> str:
         """Put a dead letter away."""
         return await self._record(by, letter_id, DropPayload(letter_id=letter_id, reason=reason))
+
+    async def activate(self, by: str, name: str, version: int, reason: str, *, beside: bool) -> str:
+        """Ask for new runs to start with a version of a runbook."""
+        return await self._record(by, name, ActivatePayload(name=name, version=version, reason=reason, beside=beside))
+
+    async def retire(self, by: str, name: str, version: int, reason: str) -> str:
+        """Ask for no new run to start with a version of a runbook."""
+        return await self._record(by, name, RetirePayload(name=name, version=version, reason=reason))
 
     async def outcome(self, notification_id: str, patience: float) -> Mapping[str, Any] | None:
         """Return the facts of what became of it, or None if no worker has applied it within `patience` seconds."""

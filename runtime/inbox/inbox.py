@@ -19,11 +19,13 @@ from runtime.inbox.children import apply_child_ended
 from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
 from runtime.inbox.letters import apply_to_letter
+from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
 from runtime.inbox.retries import apply_repair, apply_retry
 from runtime.model.approval import RefusalCode
 from runtime.model.json_limits import error_text, first_line
 from runtime.model.notification import (
+    ActivatePayload,
     Addressed,
     Applied,
     CancelPayload,
@@ -38,6 +40,7 @@ from runtime.model.notification import (
     ProgressPayload,
     RepairPayload,
     RequeuePayload,
+    RetirePayload,
     RetryPayload,
     VotePayload,
 )
@@ -210,3 +213,5 @@ async def _obey(matter: Matter, command: Command) -> Applied:
             return await apply_repair(matter, payload)
         case RequeuePayload() | DropPayload() as payload:
             return await apply_to_letter(matter, payload)
+        case ActivatePayload() | RetirePayload() as payload:
+            return await apply_to_life(matter, payload)

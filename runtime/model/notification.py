@@ -158,8 +158,27 @@ class DropPayload(_LetterPayload):
     kind: Literal["drop"] = "drop"
 
 
+class _LifePayload(_Payload):
+    name: str
+    version: int
+    reason: str
+
+
+class ActivatePayload(_LifePayload):
+    """Somebody wants new runs to start with a version, `beside` those that are active or in their place."""
+
+    kind: Literal["activate"] = "activate"
+    beside: bool
+
+
+class RetirePayload(_LifePayload):
+    """Somebody wants no new run to start with a version of a runbook."""
+
+    kind: Literal["retire"] = "retire"
+
+
 Answer = CompletionPayload | ProgressPayload
-Command = CancelPayload | RetryPayload | RepairPayload | RequeuePayload | DropPayload
+Command = CancelPayload | RetryPayload | RepairPayload | RequeuePayload | DropPayload | ActivatePayload | RetirePayload
 Signal = DeadlinePayload | EscalationPayload | ChildEndedPayload
 Payload = VotePayload | Answer | Signal | Command
 

@@ -95,6 +95,14 @@ class BundleStatus(StrEnum):
     STUCK = "stuck"
 
 
+class DefinitionStatus(StrEnum):
+    """Where a version of a runbook stands in a tenant: active, new runs may start with it."""
+
+    DRAFT = "draft"
+    ACTIVE = "active"
+    RETIRED = "retired"
+
+
 Table = Mapping[StrEnum, frozenset[StrEnum]]
 
 
@@ -170,6 +178,12 @@ BUNDLE: Table = {
     **_ends(BundleStatus.STORED),
 }
 
+DEFINITION: Table = {
+    DefinitionStatus.DRAFT: frozenset({DefinitionStatus.ACTIVE, DefinitionStatus.RETIRED}),
+    DefinitionStatus.ACTIVE: frozenset({DefinitionStatus.RETIRED}),
+    DefinitionStatus.RETIRED: frozenset({DefinitionStatus.ACTIVE}),
+}
+
 MACHINES: Mapping[str, Table] = {
     "run": RUN,
     "step": STEP,
@@ -178,6 +192,7 @@ MACHINES: Mapping[str, Table] = {
     "wait": WAIT,
     "notification": NOTIFICATION,
     "bundle": BUNDLE,
+    "definition": DEFINITION,
 }
 
 

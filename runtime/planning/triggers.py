@@ -70,25 +70,29 @@ async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Cla
     except ParamsError as error:
         raise TriggerError(str(error)) from error
     async with engine.pool.connection() as conn, conn.transaction():
-        new = await _new_run(engine, conn, trigger)
-        run_id = await runs.claim_trigger(conn, new, definition, engine.clock())
-        if run_id is None:
-            return await _claimed_before(conn, trigger)
-        tx = await engine.lock_run(conn, run_id, trigger.request_id)
-        tx.leaf(RUN_QUEUED, _facts(definition, trigger), actor=trigger.requested_by)
-        await tx.flush()
-        at(Point.TRIGGER_CLAIMING)
-    at(Point.TRIGGER_CLAIMED)
-    engine.wakeup.poke()
+        claimed = await claim_in(engine, conn, definition, trigger)
+    if claimed.is_new:
+        at(Point.TRIGGER_CLAIMED)
+        engine.wakeup.poke()
+    return claimed
+
+
+async def claim_in(engine: Engine, conn: Conn, definition: Definition, trigger: Trigger) -> Claim:
+    """Claim a trigger, whose payload fits, in the caller's transaction."""
+    new = await _new_run(engine, conn, trigger)
+    run_id = await runs.claim_trigger(conn, new, definition, engine.clock())
+    if run_id is None:
+        return await find_claim(conn, trigger)
+    tx = await engine.lock_run(conn, run_id, trigger.request_id)
+    tx.leaf(RUN_QUEUED, _facts(definition, trigger), actor=trigger.requested_by)
+    await tx.flush()
+    at(Point.TRIGGER_CLAIMING)
     return Claim(run_id, is_new=True)
 
 
 async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
-    accounts = [
-        account
-        for actor in dict.fromkeys((trigger.requested_by.id, trigger.submitted_by))
-        for account in await directory.accounts_of(conn, trigger.tenant, actor)
-    ]
+    behind = dict.fromkeys((trigger.requested_by.id, trigger.submitted_by))
+    accounts = await directory.accounts_of(conn, trigger.tenant, *behind)
     salt = await salt_of(conn, trigger.tenant)
     return NewRun(
         requester_accounts=accounts,
@@ -122,7 +126,8 @@ def _facts(definition: Definition, trigger: Trigger) -> dict[str, Any]:
     }
 
 
-async def _claimed_before(conn: Conn, trigger: Trigger) -> Claim:
+async def find_claim(conn: Conn, trigger: Trigger) -> Claim:
+    """Return the run that this trigger started before; raise TriggerConflictError, or LookupError if there is none."""
     first = await runs.run_of_trigger(conn, trigger.tenant, trigger.type, trigger.ref)
     if not _is_same(first, trigger.payload) or first["requested_by"] != trigger.requested_by.id:
         raise TriggerConflictError(f"ref {trigger.ref!r} was claimed before, with another payload or requester")

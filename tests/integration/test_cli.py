@@ -5,7 +5,7 @@ import base64
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -61,8 +61,8 @@ class Office:
         """Cancel a run; what the command puts on record is applied here, as a worker would."""
         return await self.act("cancel", run_id, "--reason", "not needed", "--as", "omar")
 
-    async def act(self, *words: str) -> Finished:
-        """Run a command that puts an act on record, and apply it here, as a worker would."""
+    async def act(self, *words: str, after: Callable[[], Awaitable[None]] | None = None) -> Finished:
+        """Run a command that puts an act on record, and apply it here, as a worker would; do what comes `after`."""
         acting = asyncio.create_task(command(*words, env=self.env))
         received: list[str] = []
         now = self.system.engine.clock() + timedelta(minutes=1)
@@ -72,6 +72,8 @@ class Office:
                 received = await notifications.claim(conn, "acme", now, now + timedelta(minutes=1), 1)
         for notification_id in received:
             await inbox.apply(self.system.engine, notification_id)
+        if after is not None:
+            await after()
         return await acting
 
     async def work(self) -> None:

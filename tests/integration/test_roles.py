@@ -28,6 +28,7 @@ RECORDS = {
     *(
         "runs",
         "steps",
+        "definition_lives",
         "waits",
         "approvals",
         "effects",
@@ -54,6 +55,7 @@ WRITTEN_ONCE = [
     ("evidence_bundles", "sealed_seq = 0"),
     ("evidence_bundles", "retain_days = 1"),
     ("evidence_holds", "reason = 'x'"),
+    ("definition_lives", "trigger_type = 'x'"),
     ("runs", "requested_by = 'x'"),
     ("runs", "definition_name = 'x'"),
     ("runs", "created_at = now()"),
@@ -131,6 +133,10 @@ async def _a_finished_run(bench: Bench) -> None:
     await bench.rows(
         "INSERT INTO evidence_holds SELECT 'hold_1', tenant, 'run', run_id, 'why', 'omar', now(), 'over', 'omar', now()"
         " FROM runs RETURNING 1"
+    )
+    await bench.rows(
+        "INSERT INTO definition_lives (tenant, name, version, trigger_type, status, arrived_at, changed_at)"
+        " SELECT tenant, definition_name, definition_version, trigger_type, 'draft', now(), now() FROM runs RETURNING 1"
     )
     await bench.rows("INSERT INTO evidence_held (run_id, next_try_at) SELECT run_id, now() FROM runs RETURNING 1")
 

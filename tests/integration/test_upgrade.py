@@ -9,14 +9,17 @@ import psycopg
 import pytest
 
 from bot.cards.wording import result_words
+from countersign.compose.engine import keep_definitions
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from receipts.signing import public_path
+from runtime.definitions.sources.catalog import Catalog
 from runtime.handlers import Answer, Usage
 from runtime.log.audit import audit
 from runtime.log.sequencer import Sequencer
+from runtime.model.life import Activation
 from runtime.store.database.migrate import migrate
 from tests.bench import TENANT, Bench, open_bench
 from tests.browser import report_of, verify_page
@@ -110,6 +113,26 @@ async def test_what_was_there_before_there_was_a_log_stands_in_it_and_is_no_find
         }
         found = await asyncio.to_thread(audit, bench.superuser, TENANT, [])
         assert (found.findings, found.waiting, found.size) == ([], 0, found.leaves)
+
+
+async def test_the_first_start_after_the_upgrade_activates_what_is_newest_in_the_files(
+    upgraded: str, opa: OpaChild, targets: Targets
+) -> None:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(upgraded, policy, [], targets.handlers()) as bench,
+    ):
+        known = await bench.rows("SELECT name, status FROM definition_lives ORDER BY name")
+        assert known, "what has run is known"
+        assert {row["status"] for row in known} == {"draft"}
+        async with bench.engine.pool.connection() as conn:
+            ran = await bench.engine.definitions.get(conn, known[0]["name"], 1)
+        catalog = Catalog({(ran.name, ran.version): ran}, (), (), frozenset())
+        await keep_definitions(bench.engine, catalog, Activation.FIRST)
+        after = await bench.rows("SELECT name FROM definition_lives WHERE status = 'active'")
+        assert after == [{"name": known[0]["name"]}]
+        found = await asyncio.to_thread(audit, bench.superuser, TENANT, [])
+        assert found.findings == []
 
 
 @pytest.mark.parametrize("said", ["performed, as a person confirmed", 'not performed: it said "no"', ""])

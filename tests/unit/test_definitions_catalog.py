@@ -68,7 +68,7 @@ def test_small_mistake_gives_exactly_the_message_that_its_file_expects(path: Pat
 def test_sound_pack_has_no_problems_and_keeps_its_edges() -> None:
     catalog = load(GOOD)
     assert catalog.problems == ()
-    definition = catalog.for_trigger("desk.onboard")
+    definition = catalog.latest("onboard")
     assert definition is not None
     assert list(definition.steps) == ["look", "pause", "ask"]
     assert {(edge.source, edge.target): edge.kind for edge in definition.edges} == {
@@ -104,7 +104,6 @@ def test_warn_start_marks_the_invalid_one_unavailable_and_the_rest_runs(tmp_path
     catalog.require("warn")
     assert catalog.unavailable == {"probe"}
     assert catalog.latest("probe") is None
-    assert catalog.for_trigger("desk.probe") is None
     assert catalog.latest("onboard") is not None
 
 
@@ -122,17 +121,22 @@ def test_runbook_whose_verb_has_a_problem_is_unavailable_without_a_problem_of_it
 
 def test_latest_version_is_the_one_that_starts_and_older_ones_stay(tmp_path: Path) -> None:
     catalog = load(GOOD, pack(tmp_path, runbooks_one=runbook(version=9), runbooks_two=runbook(version=10)))
-    started = catalog.for_trigger("desk.probe")
+    started = catalog.latest("probe")
     assert started is not None
     assert started.version == 10
     assert {("probe", 9), ("probe", 10)} < catalog.definitions.keys()
 
 
-def test_trigger_of_an_older_version_starts_nothing(tmp_path: Path) -> None:
-    pack(tmp_path, runbooks_one=runbook(trigger="old.type"), runbooks_two=runbook(version=2, trigger="new.type"))
-    catalog = load(GOOD, tmp_path)
-    assert catalog.for_trigger("old.type") is None
-    assert catalog.for_trigger("new.type") is not None
+def test_names_and_triggers_of_the_program_are_not_for_packs(tmp_path: Path) -> None:
+    named = runbook(name="countersign-activate")
+    claiming = runbook(name="probe", trigger="countersign.retire")
+    catalog = load(GOOD, pack(tmp_path, runbooks_one=named, runbooks_two=claiming))
+    assert [(problem.code, problem.path) for problem in catalog.problems] == [
+        ("reserved", "name"),
+        ("reserved", "trigger.type"),
+    ]
+    assert catalog.unavailable == {"countersign-activate", "probe"}
+    assert ("countersign-activate", 1) not in catalog.definitions
 
 
 def test_nothing_starts_while_the_newest_version_is_invalid(tmp_path: Path) -> None:

@@ -16,12 +16,16 @@ from runtime.handlers import Handler
 
 Mode = Literal["strict", "warn"]
 
+OWN = FilePath(__file__).parent / "program"
+"""The program's own definitions, in the form of a pack: runbooks named `countersign-…`, triggers `countersign.…`."""
+
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
+_RESERVED = re.compile(r"countersign[.-].*")
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """Definitions by (name, version). Nothing new starts under an `unavailable` name; older versions still execute.
+    """Definitions by (name, version). Nothing new starts under an `unavailable` name; what is stored still executes.
 
     `warnings` are for authors: what is probably not meant, and keeps nothing from starting.
     """
@@ -32,17 +36,9 @@ class Catalog:
     unavailable: frozenset[str]
 
     def latest(self, name: str) -> Definition | None:
-        """Return the newest version of the runbook, or None where there is none that may start."""
+        """Return the newest version of the runbook in the files, or None where there is none that may start."""
         versions = [version for known, version in self.definitions if known == name]
         return self.definitions[name, max(versions)] if versions and name not in self.unavailable else None
-
-    def for_trigger(self, type_: str) -> Definition | None:
-        """Return the definition that a trigger of this type starts, or None."""
-        for name in {name for name, _ in self.definitions}:
-            definition = self.latest(name)
-            if definition and definition.trigger_type == type_:
-                return definition
-        return None
 
     def require(self, mode: Mode) -> None:
         """Raise InvalidDefinitionsError over any problem if `mode` is strict; warn lets the rest run."""
@@ -67,12 +63,13 @@ def load_catalog(folders: Sequence[FilePath], handlers: Mapping[str, Handler]) -
     problems += (problem for runbook in runbooks for problem in runbook.problems)
     warnings += (warning for runbook in runbooks for warning in runbook.warnings)
     repeated = _repeated(runbooks, problems)
+    reserved = set() if OWN in folders else _reserved(runbooks, problems)
     unavailable = unreadable | {_name(runbook) for runbook in runbooks if runbook.definition is None}
-    unavailable |= {name for name, _ in repeated} | _contested(runbooks, problems)
+    unavailable |= {name for name, _ in repeated} | reserved | _contested(runbooks, problems)
     definitions = {
         (runbook.name, runbook.version): runbook.definition
         for runbook in runbooks
-        if runbook.definition and (runbook.name, runbook.version) not in repeated
+        if runbook.definition and (runbook.name, runbook.version) not in repeated and runbook.name not in reserved
     }
     return Catalog(definitions, tuple(sorted(set(problems))), tuple(sorted(set(warnings))), frozenset(unavailable))
 
@@ -152,6 +149,17 @@ def _repeated(runbooks: Iterable[LoadedRunbook], problems: list[Problem]) -> set
             problems.append(runbook.source.problem(("version",), "duplicate", message))
             repeated.add(key)
     return repeated
+
+
+def _reserved(runbooks: Iterable[LoadedRunbook], problems: list[Problem]) -> set[str]:
+    """Return the runbooks whose name or trigger type is the program's own, after reporting them."""
+    reserved = set()
+    for each in runbooks:
+        for path, word in ((("name",), each.name), (("trigger", "type"), each.trigger_type)):
+            if _RESERVED.fullmatch(word):
+                problems.append(each.source.problem(path, "reserved", f"'{word}': what begins so is the program's own"))
+                reserved.add(each.name)
+    return reserved
 
 
 def _contested(runbooks: Iterable[LoadedRunbook], problems: list[Problem]) -> set[str]:
