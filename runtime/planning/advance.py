@@ -109,7 +109,7 @@ async def _write_steps(tx: RunTx, definition: Definition, transition: Transition
     await step_rows.keep_steps(tx.conn, tx.run_id, transition.held)
     for path, state in transition.steps.items():
         if state.status in _SAID:
-            tx.leaf(f"step.{state.status}", _step_facts(state, tx.row["salt"]), step=path)
+            tx.leaf(f"step.{state.status}", _step_facts(definition, path, state, tx.row["salt"]), step=path)
     _tell_run(tx, transition)
 
 
@@ -124,14 +124,14 @@ def _tell_run(tx: RunTx, transition: Transition) -> None:
         tx.tell(output=transition.output)
 
 
-def _step_facts(state: StepState, salt: str) -> dict[str, Any]:
+def _step_facts(definition: Definition, path: str, state: StepState, salt: str) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     if state.error:
         facts["error"] = state.error
     if state.error_code:
         facts["code"] = state.error_code
-    if state.held and "branch" in state.held:
-        facts["branch"] = state.held["branch"]
+    if definition.node(path).kind is NodeKind.SWITCH and (taken := state.held or state.result):
+        facts["branch"] = taken["branch"]
     if state.result is not None:
         facts["result"] = commitment(state.result, salt)  # bound, and not to be guessed
     return facts
