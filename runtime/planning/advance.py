@@ -32,7 +32,7 @@ from runtime.store.transactions.run_tx import RunTx
 
 POST_TASK = "slack::post_task"
 
-_SAID = {
+SAID = {
     StepStatus.SUCCEEDED,
     StepStatus.FAILED_HANDLED,
     StepStatus.FAILED_TERMINAL,
@@ -108,8 +108,8 @@ async def _write_steps(tx: RunTx, definition: Definition, transition: Transition
     await step_rows.write_steps(tx.conn, tx.run_id, moved, params, tx.now)
     await step_rows.keep_steps(tx.conn, tx.run_id, transition.held)
     for path, state in transition.steps.items():
-        if state.status in _SAID:
-            tx.leaf(f"step.{state.status}", _step_facts(definition, path, state, tx.row["salt"]), step=path)
+        if state.status in SAID:
+            tx.leaf(f"step.{state.status}", step_facts(definition, path, state, tx.row["salt"]), step=path)
     _tell_run(tx, transition)
 
 
@@ -124,7 +124,8 @@ def _tell_run(tx: RunTx, transition: Transition) -> None:
         tx.tell(output=transition.output)
 
 
-def _step_facts(definition: Definition, path: str, state: StepState, salt: str) -> dict[str, Any]:
+def step_facts(definition: Definition, path: str, state: StepState, salt: str) -> dict[str, Any]:
+    """Return what the leaf about a step's new status says: why, with which code, the case of a switch, the result."""
     facts: dict[str, Any] = {}
     if state.error:
         facts["error"] = state.error
