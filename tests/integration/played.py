@@ -15,7 +15,7 @@ from receipts.signing import SigningKey
 from runtime.desk.desk import StoredCards
 from runtime.desk.evidence import EvidenceDesk, Story
 from runtime.desk.operator import OperatorDesk
-from runtime.handlers import OutcomeUnknownError
+from runtime.handlers import OutcomeUnknownError, RefusedError
 from tests.bench import Bench, open_bench
 from tests.conftest import fresh_database
 from tests.integration.conftest import PACK, Targets
@@ -25,6 +25,7 @@ from tests.integration.test_kyc_run import PACK as KYC
 from tests.integration.test_kyc_run import Case
 from tests.patience import MINUTE
 
+NODES = PACK.parent / "nodes"
 FILE = {"company": "ACME", "text": "report"}
 
 
@@ -35,6 +36,7 @@ async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Sto
             **await _play_bench(postgres, policy, key),
             **await _play_onboarding(postgres, policy, key),
             **await _play_incident(postgres, policy, key),
+            **await _play_nodes(postgres, policy, key),
         }
 
 
@@ -42,7 +44,7 @@ async def _play_bench(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
     targets = Targets.fresh()
     with fresh_database(postgres) as dsn:
         async with open_bench(dsn, policy, [PACK], targets.handlers()) as bench:
-            return await _stories(key, bench, {**await _filings(bench, targets), **await _others(bench)})
+            return await stories_of(key, bench, {**await _filings(bench, targets), **await _others(bench)})
 
 
 async def _play_onboarding(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
@@ -51,7 +53,7 @@ async def _play_onboarding(postgres: str, policy: OpaEngine, key: SigningKey) ->
             url = str(server.make_url("")).rstrip("/")
             offered = handlers({**settings(url), "callback_url": f"{url}/v1/notifications"})
             async with open_bench(dsn, policy, [KYC], offered) as bench:
-                return await _stories(key, bench, {"kyc": await _onboarded(Case(bench, url))})
+                return await stories_of(key, bench, {"kyc": await _onboarded(Case(bench, url))})
 
 
 async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
@@ -62,10 +64,17 @@ async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> d
             async with open_bench(dsn, policy, [INCIDENTS], offered) as bench:
                 run_id = await Desk(bench, url).start(VPN_INCIDENT, "1")
                 await bench.settle()
-                return await _stories(key, bench, {"incident": run_id})
+                return await stories_of(key, bench, {"incident": run_id})
 
 
-async def _stories(key: SigningKey, bench: Bench, run_ids: Mapping[str, str]) -> dict[str, Story]:
+async def _play_nodes(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
+    targets = Targets.fresh()
+    with fresh_database(postgres) as dsn:
+        async with open_bench(dsn, policy, [PACK, NODES], targets.handlers()) as bench:
+            return await stories_of(key, bench, await play_nodes(bench, targets))
+
+
+async def stories_of(key: SigningKey, bench: Bench, run_ids: Mapping[str, str]) -> dict[str, Story]:
     desk = EvidenceDesk(bench.engine)
     while await desk.next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None:
         pass
@@ -110,6 +119,23 @@ async def _others(bench: Bench) -> dict[str, str]:
     await bench.later(hours=1)
     await bench.later(days=15)
     return {"timer": timer, "branches": branches, "late": late}
+
+
+async def play_nodes(bench: Bench, targets: Targets) -> dict[str, str]:
+    """Play every kind of node, what people said no to twice, and a repeat that failed."""
+    targets.note.answers = [RefusedError("no such incident")]
+    nodes = (await bench.start("bench.nodes", {})).run_id
+    await bench.settle()
+    await bench.later(days=1)
+    asked = (await bench.start("bench.asked", FILE)).run_id
+    await bench.settle()
+    for kind in ("effect", "task"):
+        assert (await bench.click("ann", await bench.approval_id(kind), "reject", "not like this")).counted
+        await bench.settle()
+    targets.note.answers = [{"ok": True}, RefusedError("closed")]
+    letters = (await bench.start("bench.letters", {})).run_id
+    await bench.settle()
+    return {"nodes": nodes, "asked": asked, "letters": letters}
 
 
 async def _onboarded(case: Case) -> str:
