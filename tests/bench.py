@@ -12,6 +12,7 @@ from psycopg.rows import dict_row
 from pydantic import TypeAdapter
 
 from bot.cards.messages import words
+from countersign.compose.engine import keep_definitions
 from policy.model import PolicyEngine
 from receipts.chain import Actor, Leaf, in_place
 from receipts.privacy import Privacy, Secret
@@ -26,13 +27,13 @@ from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
 from runtime.model.approval import VoteVerdict
 from runtime.model.effect import Effect, Purpose
+from runtime.model.life import Activation
 from runtime.model.messages import Said
 from runtime.model.notification import CompletionPayload, Notification
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger
 from runtime.store import directory, runs
 from runtime.store.database.pool import make_pool
-from runtime.store.definitions import keep_definition
 from runtime.store.leasing import leases
 from runtime.store.leasing.leases import Lessee
 from runtime.worker import sweeps
@@ -290,11 +291,9 @@ async def open_bench(
             jitter=lambda: 0.0,
         )
         every.update(child_handlers(engine))
-        definitions = {}
+        await keep_definitions(engine, catalog, Activation.FIRST)
+        definitions = {definition.trigger_type: definition for definition in catalog.definitions.values()}
         async with pool.connection() as conn:
-            for definition in catalog.definitions.values():
-                await keep_definition(conn, TENANT, definition, clock())
-                definitions[definition.trigger_type] = definition
             people = [
                 {"id": i, "kind": "person", "name": i.title(), "groups": g, "grants": {}} for i, g in PEOPLE.items()
             ]

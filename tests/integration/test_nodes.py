@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from countersign.compose.engine import keep_definitions
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.definitions.sources.catalog import Catalog
 from runtime.handlers import RefusedError
-from runtime.model.life import Activation
 from tests.bench import Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.patience import MINUTE
@@ -33,8 +30,6 @@ def opened(dsn: str, opa: OpaChild, targets: Targets, tmp_path: Path) -> Opener:
             OpaEngine(opa.url, timeout=MINUTE) as policy,
             open_bench(dsn, policy, [PACK, tmp_path], targets.handlers()) as found,
         ):
-            known = {(one.name, one.version): one for one in found.definitions.values()}
-            await keep_definitions(found.engine, Catalog(known, (), (), frozenset()), Activation.FIRST)
             yield found
 
     return with_runbook
