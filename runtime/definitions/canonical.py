@@ -14,11 +14,11 @@ from runtime.definitions.model import (
     EffectClass,
     Escalation,
     Kind,
-    Retry,
     StepDefinition,
     Verb,
 )
 from runtime.definitions.problems import DefinitionError
+from runtime.definitions.waiting import retry_document, retry_of
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
 from runtime.model.wait import Correlate, OnInvalid
@@ -62,6 +62,7 @@ def definition_document(definition: Definition) -> dict[str, Any]:
         "verbs": {name: _verb_document(verb) for name, verb in definition.verbs.items()},
         # only where it is given, as with `settles_within` below
         **({"evidence": {"retain": _retain(definition.retain_days)}} if definition.retain_days else {}),
+        **({"sla": format_duration(definition.sla)} if definition.sla else {}),
     }
 
 
@@ -79,12 +80,7 @@ def _verb_document(verb: Verb) -> dict[str, Any]:
             "handler": verb.handler,
             "params": verb.static_params,
             "timeout": format_duration(verb.timeout),
-            "retry": {
-                "max_attempts": verb.retry.max_attempts,
-                "backoff": verb.retry.backoff,
-                "base_delay": format_duration(verb.retry.base_delay),
-                "max_delay": format_duration(verb.retry.max_delay),
-            },
+            "retry": retry_document(verb.retry),
             "escalation": _escalation_document(verb.escalation),
             "correlation_field": verb.correlation_field,
             "wait": verb.wait_type,
@@ -139,11 +135,12 @@ def _definition(document: Document, data: bytes) -> Definition:
         digest=digest(document),
         description=document["description"],
         retain_days=parse_days(document["evidence"]["retain"]) if "evidence" in document else None,
+        sla=parse_duration(document["sla"]) if "sla" in document else None,
     )
 
 
 def _verb(document: Document) -> Verb:
-    execution, effect, retry = document["execution"], document["effect"], document["execution"]["retry"]
+    execution, effect = document["execution"], document["effect"]
     return Verb(
         name=document["name"],
         domain=document["domain"],
@@ -154,12 +151,7 @@ def _verb(document: Document) -> Verb:
         input_schema=document["input_schema"],
         output_schema=document["output_schema"],
         timeout=parse_duration(execution["timeout"]),
-        retry=Retry(
-            retry["max_attempts"],
-            retry["backoff"],
-            parse_duration(retry["base_delay"]),
-            parse_duration(retry["max_delay"]),
-        ),
+        retry=retry_of(execution["retry"]),
         escalation=_escalation(execution["escalation"]),
         effect_class=EffectClass(effect["class"]),
         tier=Tier(effect["tier"]),

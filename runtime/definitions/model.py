@@ -35,12 +35,19 @@ class EdgeKind(StrEnum):
 
 @dataclass(frozen=True)
 class Retry:
-    """When to try again: `max_attempts` counts the first; delays double from `base_delay` up to `max_delay`."""
+    """When to try again: `max_attempts` counts the first, and chance takes off at most the share `jitter` of a pause.
+
+    By `backoff`, pauses double from `base_delay` up to `max_delay` (`exponential`), stay as they are (`fixed`), grow by
+    `factor`, or are those of the `ladder`, whose last one repeats; `max_delay` is then the longest of them.
+    """
 
     max_attempts: int
     backoff: str
     base_delay: timedelta
     max_delay: timedelta
+    factor: float | None = None
+    ladder: tuple[timedelta, ...] = ()
+    jitter: float | None = None  # 0 to 1; a half where it is not given
 
 
 @dataclass(frozen=True)
@@ -118,6 +125,7 @@ class Definition:
     """A runbook made canonical. `canonical` is the RFC 8785 text whose SHA-256 (hex) is `digest`.
 
     `retain_days` is for how many days the evidence of a run is kept, None where the installation's setting says it.
+    After `sla`, counted from when a run was asked for, nothing of it is tried again.
     """
 
     name: str
@@ -132,6 +140,7 @@ class Definition:
     digest: str
     description: str = ""
     retain_days: int | None = None
+    sla: timedelta | None = None
 
     def verb_of(self, path: str) -> Verb:
         """Return the verb of the step at `path`."""

@@ -2,6 +2,7 @@
 
 import json
 import random
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -191,6 +192,34 @@ def test_how_long_evidence_is_kept_stands_in_it_only_where_it_is_said() -> None:
     definition = load({**minimal(), "evidence": {"retain": "P52W"}})
     assert loads(definition.canonical)["evidence"] == {"retain": "P364D"}
     assert from_canonical(definition.canonical).retain_days == 364
+
+
+def test_the_time_of_a_run_stands_in_it_only_where_it_is_said() -> None:
+    assert "sla" not in loads(load(minimal()).canonical), "what was made before there was such a key keeps its digest"
+    definition = load({**minimal(), "sla": "P2W"})
+    assert loads(definition.canonical)["sla"] == "P14D"
+    assert from_canonical(definition.canonical).sla == timedelta(days=14)
+
+
+@pytest.mark.parametrize(
+    "retry",
+    [
+        {"ladder": ["PT5S", "PT120S"], "jitter": 0},
+        {"max_attempts": 7, "factor": 1.5, "base_delay": "PT2S", "max_delay": "PT1M", "jitter": 0.25},
+    ],
+)
+def test_pauses_that_an_author_chose_are_in_it_and_read_as_they_were(retry: dict[str, Any]) -> None:
+    verbs = _verbs_with(retry=retry)
+    found = load_runbook(parse_source(json.dumps(minimal()).encode(), "r.yaml"), verbs).definition
+    assert found is not None
+    assert from_canonical(found.canonical).verbs == found.verbs == verbs
+
+
+def _verbs_with(**execution: Any) -> dict[str, Verb | None]:
+    told: Any = {**VERB, "execution": {**VERB["execution"], **execution}}  # type: ignore[dict-item]
+    loaded, problems = load_verbs(parse_source(json.dumps({"verbs": [told]}).encode(), "verbs.yaml"), {})
+    assert (problems, loaded[0].problems) == ([], ())
+    return {"link": loaded[0].verb}
 
 
 @given(st.data())

@@ -12,12 +12,13 @@ from runtime.definitions.checks.params import check_params, redacted_literals
 from runtime.definitions.checks.schema_faults import definition_faults, object_faults
 from runtime.definitions.checks.schemas import Schema, bundle, normalise
 from runtime.definitions.checks.scope import Scope, steps_in, steps_in_condition
-from runtime.definitions.durations import parse_days
+from runtime.definitions.durations import parse_days, parse_duration
 from runtime.definitions.model import Definition, Edge, StepDefinition, Verb
-from runtime.definitions.problems import Problem, hint
+from runtime.definitions.problems import Finding, Problem, hint
 from runtime.definitions.sources.shapes import RunbookFile, StepShape, shape
-from runtime.definitions.sources.verb_rules import RUN, Finding, pointer_path
+from runtime.definitions.sources.verb_rules import RUN, pointer_path
 from runtime.definitions.sources.verbs import Interface
+from runtime.definitions.sources.waiting import duration_fault
 from runtime.definitions.sources.yaml_source import Source
 
 Verbs = Mapping[str, Verb | Interface | None]
@@ -60,6 +61,7 @@ def _build(declared: RunbookFile, verbs: Verbs) -> tuple[Definition | None, list
     scope = Scope({"trigger": trigger, "run": RUN}, results)
     findings += _duplicate_steps(declared)
     findings += _retain_findings(declared)
+    findings += duration_fault(("sla",), declared.sla) if declared.sla is not None else ()
     for index, step in enumerate(declared.steps):
         findings += ((("steps", index, *path), code, message) for path, code, message in _step(step, verbs, scope))
     edges = _edges(declared)
@@ -156,5 +158,6 @@ def _definition(
         digest="",
         description=declared.description,
         retain_days=_retain_days(declared),
+        sla=parse_duration(declared.sla) if declared.sla else None,
     )
     return from_canonical(dumps(definition_document(draft)))

@@ -20,12 +20,15 @@ class Shape(BaseModel):
 
 
 class RetryShape(Shape):
-    """``execution.retry``."""
+    """``execution.retry``: by `backoff`, by `factor` or by a `ladder`."""
 
-    max_attempts: int = Field(ge=1, le=100)
-    backoff: Literal["exponential", "fixed"]
-    base_delay: str
-    max_delay: str
+    max_attempts: int | None = Field(default=None, ge=1, le=100)
+    backoff: Literal["exponential", "fixed"] | None = None
+    factor: float | None = Field(default=None, ge=1, le=100)
+    base_delay: str | None = None
+    max_delay: str | None = None
+    ladder: list[str] | None = Field(default=None, min_length=1, max_length=99)
+    jitter: float | None = Field(default=None, ge=0, le=1)
 
 
 class EscalationShape(Shape):
@@ -131,6 +134,7 @@ class RunbookFile(Shape):
     trigger: TriggerShape
     steps: list[StepShape] = Field(min_length=1)
     evidence: EvidenceShape | None = None
+    sla: str | None = None
     definitions: dict[str, Any] = {}
 
 

@@ -9,11 +9,10 @@ from runtime.definitions.checks.params import check_static, check_text, redacted
 from runtime.definitions.checks.schemas import DanglingError, Schema, resolve
 from runtime.definitions.checks.scope import TEXT, Scope
 from runtime.definitions.durations import parse_duration
-from runtime.definitions.problems import Path, hint
+from runtime.definitions.problems import Finding, Path, hint
 from runtime.definitions.sources.shapes import EffectShape, ExecutionShape, VerbShape
+from runtime.definitions.sources.waiting import duration_fault, retry_rules
 from runtime.handlers import Handler
-
-Finding = tuple[Path, str, str]
 
 TIMER = "timer::wait"
 DEFAULT_TIMEOUT = "PT30S"
@@ -29,6 +28,8 @@ def verb_rules(verb: VerbShape, handlers: Mapping[str, Handler]) -> Iterator[Fin
     """Yield what is wrong with a verb, apart from its schemas."""
     yield from _kind_rules(verb.execution)
     yield from _duration_rules(verb.execution)
+    for path, code, message in retry_rules(verb.execution.retry) if verb.execution.retry else ():
+        yield ("execution", "retry", *path), code, message
     yield from _effect_rules(verb.execution, verb.effect)
     yield from _handler_rules(verb.execution, verb.effect, handlers)
 
@@ -75,9 +76,6 @@ def _kind_rules(execution: ExecutionShape) -> Iterator[Finding]:
 
 def _duration_rules(execution: ExecutionShape) -> Iterator[Finding]:
     texts: dict[Path, str] = {("timeout",): execution.timeout or DEFAULT_TIMEOUT}
-    if execution.retry:
-        texts["retry", "base_delay"] = execution.retry.base_delay
-        texts["retry", "max_delay"] = execution.retry.max_delay
     if execution.escalation:
         texts["escalation", "after"] = execution.escalation.after
     parsed: dict[Path, timedelta] = {}
@@ -86,21 +84,11 @@ def _duration_rules(execution: ExecutionShape) -> Iterator[Finding]:
             parsed[path] = parse_duration(text)
         except ValueError as error:
             yield ("execution", *path), "duration", str(error)
-    ordered: tuple[tuple[Path, Path], ...] = (
-        (("retry", "base_delay"), ("retry", "max_delay")),
-        (("escalation", "after"), ("timeout",)),
-    )
+    ordered: tuple[tuple[Path, Path], ...] = ((("escalation", "after"), ("timeout",)),)
     for shorter, longer in ordered:
         if {shorter, longer} <= parsed.keys() and parsed[shorter] > parsed[longer]:
             message = f"{texts[shorter]} is longer than {longer[-1]} {texts[longer]}"
             yield ("execution", *shorter), "duration", message
-
-
-def _duration_fault(path: Path, text: str) -> Iterator[Finding]:
-    try:
-        parse_duration(text)
-    except ValueError as error:
-        yield path, "duration", str(error)
 
 
 def _effect_rules(execution: ExecutionShape, effect: EffectShape) -> Iterator[Finding]:
@@ -112,7 +100,7 @@ def _effect_rules(execution: ExecutionShape, effect: EffectShape) -> Iterator[Fi
         if not write and key in effect.model_fields_set:
             yield ("effect", key), "rule", f"'{key}' is for writes"
     if effect.settles_within is not None:
-        yield from _duration_fault(("effect", "settles_within"), effect.settles_within)
+        yield from duration_fault(("effect", "settles_within"), effect.settles_within)
     if execution.kind == "durable" and write == (execution.wait == "timer"):
         message = "starting a process is an effect: a durable verb is a write, and a read only if it waits for a timer"
         yield ("effect", "class"), "rule", message
