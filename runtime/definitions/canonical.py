@@ -12,13 +12,12 @@ from runtime.definitions.model import (
     Edge,
     EdgeKind,
     EffectClass,
-    Escalation,
     Kind,
     StepDefinition,
     Verb,
 )
 from runtime.definitions.problems import DefinitionError
-from runtime.definitions.waiting import retry_document, retry_of
+from runtime.definitions.waiting import escalation_document, escalation_of, retry_document, retry_of
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
 from runtime.model.wait import Correlate, OnInvalid
@@ -81,7 +80,8 @@ def _verb_document(verb: Verb) -> dict[str, Any]:
             "params": verb.static_params,
             "timeout": format_duration(verb.timeout),
             "retry": retry_document(verb.retry),
-            "escalation": _escalation_document(verb.escalation),
+            "escalation": escalation_document(verb.escalation),
+            **({"remind": [format_duration(pause) for pause in verb.remind]} if verb.remind else {}),
             "correlation_field": verb.correlation_field,
             "wait": verb.wait_type,
             **_answer_document(verb),
@@ -110,10 +110,6 @@ def _answer_document(verb: Verb) -> dict[str, str]:
     if verb.on_invalid is not OnInvalid.REFUSE:
         differs["on_invalid"] = verb.on_invalid.value
     return differs
-
-
-def _escalation_document(escalation: Escalation | None) -> dict[str, Any] | None:
-    return {"after": format_duration(escalation.after), "to": list(escalation.to)} if escalation else None
 
 
 def _definition(document: Document, data: bytes) -> Definition:
@@ -152,7 +148,7 @@ def _verb(document: Document) -> Verb:
         output_schema=document["output_schema"],
         timeout=parse_duration(execution["timeout"]),
         retry=retry_of(execution["retry"]),
-        escalation=_escalation(execution["escalation"]),
+        escalation=escalation_of(execution["escalation"]),
         effect_class=EffectClass(effect["class"]),
         tier=Tier(effect["tier"]),
         reversible_by=effect["reversible_by"],
@@ -165,8 +161,5 @@ def _verb(document: Document) -> Verb:
         on_invalid=OnInvalid(execution.get("on_invalid", OnInvalid.REFUSE)),
         wait_type=execution["wait"],
         redact=tuple(document["redact"]),
+        remind=tuple(parse_duration(pause) for pause in execution.get("remind", ())),
     )
-
-
-def _escalation(document: Document | None) -> Escalation | None:
-    return Escalation(parse_duration(document["after"]), tuple(document["to"])) if document else None

@@ -52,10 +52,15 @@ class Retry:
 
 @dataclass(frozen=True)
 class Escalation:
-    """Whom to ask when `after` has passed without an answer."""
+    """What happens when `after` has passed without an answer: the groups `to` are told, and may answer from then on.
+
+    `extend` is how much longer there is from then. `start` names the runbook of which a run is started.
+    """
 
     after: timedelta
-    to: tuple[str, ...]
+    to: tuple[str, ...] = ()
+    extend: timedelta | None = None
+    start: str | None = None
 
 
 SETTLES, SETTLES_FINALLY = timedelta(minutes=1), timedelta(minutes=5)
@@ -79,7 +84,7 @@ class Verb:
     output_schema: Mapping[str, Any]
     timeout: timedelta
     retry: Retry
-    escalation: Escalation | None
+    escalation: tuple[Escalation, ...]  # in the order of their time
     effect_class: EffectClass
     tier: Tier
     reversible_by: str | None
@@ -92,6 +97,12 @@ class Verb:
     on_invalid: OnInvalid
     wait_type: str | None
     redact: tuple[str, ...]
+    remind: tuple[timedelta, ...] = ()  # pauses between reminders of those who are asked
+
+    @property
+    def next_in_line(self) -> tuple[str, ...]:
+        """Return the groups that may answer once time has run short, each once."""
+        return tuple(dict.fromkeys(group for entry in self.escalation for group in entry.to))
 
     @property
     def settles(self) -> timedelta:

@@ -187,10 +187,10 @@ async def _dispatch(matter: Matter) -> Applied:
             return await votes.apply_vote(matter, payload)
         case CompletionPayload() | ProgressPayload() as payload:
             return await apply_answer(matter, payload)
-        case DeadlinePayload():
-            return await apply_deadline(matter)
-        case EscalationPayload():
-            return await apply_escalation(matter)
+        case DeadlinePayload() as payload:
+            return await apply_deadline(matter, payload)
+        case EscalationPayload() as payload:
+            return await apply_escalation(matter, payload)
         case CancelPayload() as payload:
             return await apply_cancel(matter, payload)
         case RetryPayload() as payload:

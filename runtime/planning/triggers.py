@@ -59,23 +59,29 @@ class Claim:
 
 async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Claim:
     """Start a queued run of `definition`, or return the run that this trigger started before."""
+    async with engine.pool.connection() as conn, conn.transaction():
+        claimed = await claim_within(engine, conn, definition, trigger)
+        at(Point.TRIGGER_CLAIMING)
+    at(Point.TRIGGER_CLAIMED)
+    return claimed
+
+
+async def claim_within(engine: Engine, conn: Conn, definition: Definition, trigger: Trigger) -> Claim:
+    """Do that in the caller's transaction; raise TriggerError before anything is written."""
     if wrong := fault(dict(trigger.payload)):
         raise TriggerError(f"payload: {wrong}")
     try:
         fits(definition.trigger_schema, dict(trigger.payload), "payload")
     except ParamsError as error:
         raise TriggerError(str(error)) from error
-    async with engine.pool.connection() as conn, conn.transaction():
-        new = await _new_run(engine, conn, trigger)
-        run_id = await runs.claim_trigger(conn, new, definition, engine.clock())
-        if run_id is None:
-            return await _claimed_before(conn, trigger)
-        tx = await engine.lock_run(conn, run_id, trigger.request_id)
-        tx.leaf(RUN_QUEUED, _facts(definition, trigger), actor=trigger.requested_by)
-        await tx.flush()
-        at(Point.TRIGGER_CLAIMING)
-    at(Point.TRIGGER_CLAIMED)
-    engine.wakeup.poke()
+    new = await _new_run(engine, conn, trigger)
+    run_id = await runs.claim_trigger(conn, new, definition, engine.clock())
+    if run_id is None:
+        return await _claimed_before(conn, trigger)
+    tx = await engine.lock_run(conn, run_id, trigger.request_id)
+    tx.leaf(RUN_QUEUED, _facts(definition, trigger), actor=trigger.requested_by)
+    await tx.flush()
+    conn.on_commit(engine.wakeup.poke)
     return Claim(run_id, is_new=True)
 
 

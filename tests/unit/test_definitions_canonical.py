@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -15,7 +16,9 @@ from runtime.definitions.canonical import CanonicalDefinitionError, definition_d
 from runtime.definitions.checks.graph import edges_between, order
 from runtime.definitions.model import Definition, Verb
 from runtime.definitions.sources.runbooks import load_runbook
+from runtime.definitions.sources.shapes import RemindShape
 from runtime.definitions.sources.verbs import load_verbs
+from runtime.definitions.sources.waiting import declared_reminders
 from runtime.definitions.sources.yaml_source import parse_source
 from runtime.model.wait import Correlate, OnInvalid
 
@@ -213,6 +216,44 @@ def test_pauses_that_an_author_chose_are_in_it_and_read_as_they_were(retry: dict
     found = load_runbook(parse_source(json.dumps(minimal()).encode(), "r.yaml"), verbs).definition
     assert found is not None
     assert from_canonical(found.canonical).verbs == found.verbs == verbs
+
+
+@pytest.mark.parametrize(
+    ("said", "stands"),
+    [
+        ({"after": "PT36H", "to": ["a"]}, {"after": "P1DT12H", "to": ["a"]}),
+        ([{"after": "PT36H", "to": ["a"]}], {"after": "P1DT12H", "to": ["a"]}),
+        ({"after": "P1D", "to": ["a"], "extend": "P1W"}, [{"after": "P1D", "to": ["a"], "extend": "P7D"}]),
+        (
+            [{"after": "P1D", "to": ["a"]}, {"after": "P2D", "start": "rescue"}],
+            [{"after": "P1D", "to": ["a"]}, {"after": "P2D", "start": "rescue"}],
+        ),
+    ],
+)
+def test_an_escalation_that_only_asks_stands_as_it_did_before_there_were_lists(said: Any, stands: Any) -> None:
+    verbs = _verbs_with(escalation=said)
+    found = load_runbook(parse_source(json.dumps(minimal()).encode(), "r.yaml"), verbs).definition
+    assert found is not None
+    assert loads(found.canonical)["verbs"]["link"]["execution"]["escalation"] == stands
+    assert from_canonical(found.canonical).verbs == found.verbs == verbs
+
+
+@pytest.mark.parametrize(
+    ("said", "stands"),
+    [
+        (["P1D", "P2D", "P4D"], ["P1D", "P2D", "P4D"]),
+        ({"first": "P1D", "factor": 2, "at_most": 3}, ["P1D", "P2D", "P4D"]),
+        ({"first": "PT1H", "at_most": 2}, ["PT1H", "PT1H"]),
+    ],
+)
+def test_reminders_stand_as_their_pauses_and_only_where_there_are_any(said: Any, stands: Any) -> None:
+    assert "remind" not in loads(load(minimal()).canonical)["verbs"]["link"]["execution"]
+    shape = RemindShape.model_validate(said) if isinstance(said, dict) else said
+    found = load(minimal())
+    verb = replace(found.verbs["link"], remind=declared_reminders(shape))
+    document = definition_document(replace(found, verbs={"link": verb}))
+    assert document["verbs"]["link"]["execution"]["remind"] == stands
+    assert from_canonical(dumps(document)).verbs == {"link": verb}
 
 
 def _verbs_with(**execution: Any) -> dict[str, Verb | None]:

@@ -9,6 +9,7 @@ from runtime.definitions.problems import Path, Problem, hint
 from runtime.definitions.sources.yaml_source import Source
 
 VerbName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+RunbookName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
 HandlerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*::[a-z][a-z0-9_]*$")]
 Text = Annotated[str, Field(min_length=1)]
 
@@ -32,10 +33,35 @@ class RetryShape(Shape):
 
 
 class EscalationShape(Shape):
-    """``execution.escalation``."""
+    """One entry of ``execution.escalation``."""
 
     after: str
-    to: list[Text] = Field(min_length=1)
+    to: list[Text] | None = Field(default=None, min_length=1)
+    extend: str | None = None
+    start: RunbookName | None = None
+
+
+class RemindShape(Shape):
+    """``execution.remind`` by a factor."""
+
+    first: str
+    factor: float = Field(default=1, ge=1, le=100)
+    at_most: int = Field(ge=1, le=20)
+
+
+def _list_tag(value: Any) -> str:
+    return "(list)" if isinstance(value, list) else "(mapping)"
+
+
+Escalations = Annotated[
+    Annotated[EscalationShape, Tag("(mapping)")]
+    | Annotated[list[EscalationShape], Field(min_length=1, max_length=20), Tag("(list)")],
+    Discriminator(_list_tag),
+]
+Reminders = Annotated[
+    Annotated[RemindShape, Tag("(mapping)")] | Annotated[list[str], Field(min_length=1, max_length=20), Tag("(list)")],
+    Discriminator(_list_tag),
+]
 
 
 class ExecutionShape(Shape):
@@ -46,7 +72,8 @@ class ExecutionShape(Shape):
     params: dict[str, Any] = {}
     timeout: str | None = None
     retry: RetryShape | None = None
-    escalation: EscalationShape | None = None
+    escalation: Escalations | None = None
+    remind: Reminders | None = None
     correlation_field: Text | None = None
     correlate: Literal["by_token", "by_key"] | None = None
     on_invalid: Literal["refuse", "fail"] | None = None
@@ -127,7 +154,7 @@ class EvidenceShape(Shape):
 class RunbookFile(Shape):
     """A file that holds one runbook."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+    name: RunbookName
     version: int = Field(ge=1)
     title: Text
     description: str = ""
@@ -145,6 +172,7 @@ _PLACES: Mapping[str, type[Shape]] = {
     "execution": ExecutionShape,
     "retry": RetryShape,
     "escalation": EscalationShape,
+    "remind": RemindShape,
     "effect": EffectShape,
     "a runbook": RunbookFile,
     "trigger": TriggerShape,

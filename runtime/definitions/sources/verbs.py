@@ -8,11 +8,11 @@ from typing import Any
 from runtime.definitions.checks.schema_faults import definition_faults, object_faults
 from runtime.definitions.checks.schemas import bundle, normalise
 from runtime.definitions.durations import parse_duration
-from runtime.definitions.model import EffectClass, Escalation, Kind, Retry, Verb
+from runtime.definitions.model import EffectClass, Kind, Retry, Verb
 from runtime.definitions.problems import Finding, Path, Problem
-from runtime.definitions.sources.shapes import EffectShape, ExecutionShape, ReversalShape, VerbFile, VerbShape, shape
+from runtime.definitions.sources.shapes import EffectShape, ReversalShape, VerbFile, VerbShape, shape
 from runtime.definitions.sources.verb_rules import DEFAULT_TIMEOUT, input_rules, verb_rules, verb_warnings
-from runtime.definitions.sources.waiting import declared_retry
+from runtime.definitions.sources.waiting import declared_escalation, declared_reminders, declared_retry
 from runtime.definitions.sources.yaml_source import Source
 from runtime.handlers import Handler
 from runtime.model.action import Tier
@@ -111,7 +111,7 @@ def _verb(declared: VerbShape, *, input_schema: Mapping[str, Any], output_schema
         output_schema=output_schema,
         timeout=parse_duration(execution.timeout or DEFAULT_TIMEOUT),
         retry=declared_retry(execution.retry) if execution.retry else _ONE_ATTEMPT,
-        escalation=_escalation(execution),
+        escalation=declared_escalation(execution.escalation),
         effect_class=EffectClass(effect.class_),
         tier=Tier(effect.tier or Tier.LOW),
         reversible_by=_reversible_by(effect),
@@ -124,12 +124,8 @@ def _verb(declared: VerbShape, *, input_schema: Mapping[str, Any], output_schema
         on_invalid=OnInvalid(execution.on_invalid or OnInvalid.REFUSE),
         wait_type=execution.wait,
         redact=tuple(declared.redact),
+        remind=declared_reminders(execution.remind),
     )
-
-
-def _escalation(execution: ExecutionShape) -> Escalation | None:
-    escalation = execution.escalation
-    return Escalation(parse_duration(escalation.after), tuple(escalation.to)) if escalation else None
 
 
 def _reversible_by(effect: EffectShape) -> str | None:

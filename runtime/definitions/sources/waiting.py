@@ -1,11 +1,13 @@
-"""What authors say about trying again: what must hold beyond its shape, and what it comes to."""
+"""What authors say about trying again and about waiting: what must hold beyond its shape, and what it comes to."""
 
 from collections.abc import Iterator
+from datetime import timedelta
+from itertools import pairwise
 
-from runtime.definitions.durations import parse_duration
-from runtime.definitions.model import Retry
+from runtime.definitions.durations import LONGEST, format_duration, parse_duration
+from runtime.definitions.model import Escalation, Retry
 from runtime.definitions.problems import Finding, Path
-from runtime.definitions.sources.shapes import RetryShape
+from runtime.definitions.sources.shapes import EscalationShape, RemindShape, RetryShape
 from runtime.definitions.waiting import FACTOR, LADDER
 
 _WAYS = ("backoff", "factor", "ladder")
@@ -66,3 +68,70 @@ def declared_retry(retry: RetryShape) -> Retry:
         ladder=pauses,
         jitter=retry.jitter,
     )
+
+
+def escalation_rules(declared: EscalationShape | list[EscalationShape], timeout: str) -> Iterator[Finding]:
+    """Yield what is wrong with an `escalation` under a sound `timeout`, at paths within it."""
+    entries = [declared] if isinstance(declared, EscalationShape) else declared
+    places: list[Path] = [()] if isinstance(declared, EscalationShape) else [(index,) for index in range(len(entries))]
+    faults = [fault for entry, place in zip(entries, places, strict=True) for fault in _entry_faults(entry, place)]
+    yield from faults or _order_faults(declared_escalation(declared), places, timeout)
+
+
+def _entry_faults(entry: EscalationShape, place: Path) -> Iterator[Finding]:
+    yield from duration_fault((*place, "after"), entry.after)
+    yield from duration_fault((*place, "extend"), entry.extend) if entry.extend else ()
+    if entry.to is None and entry.start is None:
+        yield place, "missing_key", "the key 'to' is missing (or 'start')"
+
+
+def _order_faults(entries: tuple[Escalation, ...], places: list[Path], timeout: str) -> Iterator[Finding]:
+    """Yield the entries that come after the deadline, as those before have prolonged it, or after a later one."""
+    until, said = parse_duration(timeout), f"timeout {timeout}"
+    for entry, place in zip(entries, places, strict=True):
+        if entry.after > until:
+            yield (*place, "after"), "duration", f"{format_duration(entry.after)} is longer than {said}"
+        if entry.extend:
+            until += entry.extend
+            said = f"the prolonged timeout {format_duration(until)}"
+    for (earlier, _), (later, place) in pairwise(zip(entries, places, strict=True)):
+        if later.after <= earlier.after:
+            yield (*place, "after"), "rule", f"it is not later than the entry before: {format_duration(earlier.after)}"
+
+
+def declared_escalation(declared: EscalationShape | list[EscalationShape] | None) -> tuple[Escalation, ...]:
+    """Return what an `escalation` without faults says."""
+    entries = [declared] if isinstance(declared, EscalationShape) else declared or []
+    return tuple(
+        Escalation(
+            after=parse_duration(entry.after),
+            to=tuple(entry.to or ()),
+            extend=parse_duration(entry.extend) if entry.extend else None,
+            start=entry.start,
+        )
+        for entry in entries
+    )
+
+
+def reminder_rules(declared: RemindShape | list[str]) -> Iterator[Finding]:
+    """Yield what is wrong with a `remind`, at paths within it."""
+    if isinstance(declared, RemindShape):
+        faults = list(duration_fault(("first",), declared.first))
+        yield from faults
+        if not faults and _seconds(declared, declared.at_most) > LONGEST.total_seconds():
+            yield ("at_most",), "duration", f"the pause before reminder {declared.at_most} is longer than a century"
+    else:
+        for index, pause in enumerate(declared):
+            yield from duration_fault((index,), pause)
+
+
+def declared_reminders(declared: RemindShape | list[str] | None) -> tuple[timedelta, ...]:
+    """Return the pauses between reminders that a `remind` without faults says."""
+    if isinstance(declared, RemindShape):
+        return tuple(timedelta(seconds=_seconds(declared, nth)) for nth in range(1, declared.at_most + 1))
+    return tuple(parse_duration(pause) for pause in declared or ())
+
+
+def _seconds(declared: RemindShape, nth: int) -> float:
+    """Return the pause before reminder number `nth` (from 1), in whole milliseconds."""
+    return round(parse_duration(declared.first).total_seconds() * declared.factor ** (nth - 1), 3)
