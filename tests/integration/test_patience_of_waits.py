@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 
 from receipts.fields import timestamp
@@ -213,3 +214,23 @@ async def test_a_sweep_finds_only_what_is_due(patient: Bench, days: int) -> None
     await _review(patient)
     await _until(patient, days)
     assert await sweeps.fire_escalations(patient.engine) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ("expires_at - interval '1 second'", "kind = 'task'"),
+        ("NULL", "kind = 'task'"),
+        ("expires_at + interval '1 day'", "kind = 'effect'"),
+        ("expires_at + interval '20 days'", "kind = 'task' AND status = 'approved'"),
+    ],
+)
+async def test_only_an_open_review_is_given_more_time_and_never_less(patient: Bench, change: str, where: str) -> None:
+    _, approval = await _review(patient)
+    await _until(patient, 8)
+    if "approved" in where:
+        assert (await patient.click("sue", approval)).counted
+    if "effect" in where:
+        await patient.meddle("UPDATE approvals SET kind = 'effect'")
+    with pytest.raises(psycopg.errors.RaiseException, match="this of approvals is written once"):
+        await patient.rows(f"UPDATE approvals SET prolonged_until = {change} WHERE {where} RETURNING 1")
