@@ -9,7 +9,10 @@ import psycopg
 import pytest
 
 from receipts.fields import timestamp
+from runtime.inbox import inbox
 from runtime.model.approval import RefusalCode
+from runtime.model.notification import DeadlinePayload
+from runtime.store import waits
 from runtime.worker import sweeps
 from tests.bench import Bench
 from tests.integration.conftest import Targets
@@ -234,3 +237,17 @@ async def test_only_an_open_review_is_given_more_time_and_never_less(patient: Be
         await patient.meddle("UPDATE approvals SET kind = 'effect'")
     with pytest.raises(psycopg.errors.RaiseException, match="this of approvals is written once"):
         await patient.rows(f"UPDATE approvals SET prolonged_until = {change} WHERE {where} RETURNING 1")
+
+
+async def test_a_deadline_that_was_told_before_it_was_prolonged_ends_nothing_and_the_later_one_does(
+    patient: Bench,
+) -> None:
+    run_id, _ = await _review(patient)
+    await _until(patient, 6)
+    patient.clock.move(days=1)
+    [told] = await sweeps._record(patient.engine, waits.due_deadlines, DeadlinePayload)
+    assert await sweeps.fire_escalations(patient.engine) == 1
+    assert (await inbox.apply(patient.engine, told))["reason"] == "the wait has gone on since"
+    assert (await patient.run(run_id))["status"] == "waiting"
+    await _until(patient, 3)
+    assert (await patient.run(run_id))["status"] == "failed_terminal"
