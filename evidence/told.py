@@ -61,12 +61,18 @@ def _waits(leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
             if status := ends_wait(opened, leaf):
                 wait.update(status=status, resolved_at=leaf.at)
             else:
+                wait.update(_prolonged(wait, leaf))
                 still.append((opened, wait))
         active = still
         if leaf.event == WAIT_OPENED:
             found.append(_active(leaf))
             active.append((leaf, found[-1]))
     return found
+
+
+def _prolonged(wait: Mapping[str, Any], leaf: Leaf) -> dict[str, Any]:
+    is_later = leaf.event == "wait.escalated" and leaf.data.get("wait_id") == wait["wait_id"]
+    return {"deadline": leaf.data["deadline"]} if is_later and "deadline" in leaf.data else {}
 
 
 def _active(opened: Leaf) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 
+from bot.cards.blocks import utc
 from bot.cards.wording import result_words, verdict_word
 from runtime.model.approval import ApprovalStatus, Result, VoteVerdict
 from runtime.model.messages import (
@@ -12,7 +14,9 @@ from runtime.model.messages import (
     EvidenceStuck,
     Held,
     Note,
+    NotStarted,
     Plain,
+    Reminder,
     RunEnded,
     RunName,
     Said,
@@ -42,8 +46,8 @@ def words(said: Said) -> str:  # noqa: PLR0911 - one for each kind
             return _vote(said)
         case ApprovalEnded():
             return _approval(said)
-        case TimeRunsShort():
-            return f"Time runs short for {said.step} of {_run(said.run)}. Now asked: {', '.join(said.groups)}."
+        case TimeRunsShort() | Reminder() | NotStarted():
+            return _patience(said)
         case EffectEnded():
             return f"Outcome: {result_words(Result(said.code, tuple(said.about)))}."
         case RunEnded():
@@ -57,6 +61,25 @@ def words(said: Said) -> str:  # noqa: PLR0911 - one for each kind
             return f"{what} of {_run(said.run)} is held: {said.why}. It goes on by itself once that is mended."
         case Plain():
             return said.text
+
+
+def _patience(said: TimeRunsShort | Reminder | NotStarted) -> str:
+    of = f"{said.step} of {_run(said.run)}"
+    if isinstance(said, NotStarted):
+        return f"No run of {said.runbook} was started for {of}: {said.why}."
+    if isinstance(said, Reminder):
+        return f"Still open: {of}. Asked: {', '.join(said.groups)}, until {_day(said.until)}."
+    parts = [
+        f"Time runs short for {of}.",
+        f"Now asked: {', '.join(said.groups)}." if said.groups else "",
+        f"There is time until {_day(said.until)}." if said.until else "",
+        f"{said.started} takes it up." if said.started else "",
+    ]
+    return " ".join(filter(None, parts))
+
+
+def _day(moment: str) -> str:
+    return utc(datetime.fromisoformat(moment))
 
 
 def _evidence(said: EvidenceSealed | EvidenceStuck) -> str:

@@ -29,7 +29,7 @@ class Ballot:
     requester_accounts: frozenset[Account]
     voted: frozenset[str]
     voted_accounts: frozenset[Account]
-    escalated: bool
+    joined: Sequence[str]  # groups that were asked since
     expires_at: datetime
 
 
@@ -49,7 +49,7 @@ def refuse_vote(
         return Refusal(RefusalCode.REQUESTER)
     if person.id in ballot.requirement.exclude:
         return Refusal(RefusalCode.EXCLUDED)
-    electorate = ballot.requirement.electorate(escalated=ballot.escalated)
+    electorate = ballot.requirement.electorate(ballot.joined)
     if not set(person.groups) & set(electorate):
         return Refusal(RefusalCode.NOT_IN_GROUP, tuple(electorate))
     if person.id in ballot.voted or behind & ballot.voted_accounts:

@@ -56,8 +56,7 @@ class EngineDesk:
         row = await approvals.approval_view_row(conn, approval_id)
         if row is None or row["tenant"] != self.tenant:
             return None
-        groups = row["requirement"]["groups"]
-        people = [*groups, *row["requirement"]["escalate_to"]] if row["escalated"] else groups
+        people = [*row["requirement"]["groups"], *row["joined"]]
         accounts = await directory.accounts_in_groups(conn, self.tenant, people)
         view = view_of(row, await approvals.votes_of(conn, approval_id))
         own = {user for _, user in row["requester_accounts"]}
@@ -158,8 +157,8 @@ def view_of(row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
         asked=(),
         votes=tuple(VoteView(v.person_name, VoteVerdict(v.verdict), v.reason, v.at) for v in votes),
         requested_at=row["requested_at"],
-        expires_at=row["expires_at"],
-        escalated=row["escalated"],
+        expires_at=row["open_until"],
+        escalated=bool(row["joined"]),
         result=Result.of(row["result"]) if row["result"] else None,
         shortfall=row["shortfall"],
         links=(("Trigger", f"{row['trigger_type']} {row['trigger_ref']}"),),

@@ -193,10 +193,10 @@ async def _dispatch(matter: Matter) -> Applied:
             return await votes.apply_vote(matter, payload)
         case CompletionPayload() | ProgressPayload() as payload:
             return await apply_answer(matter, payload)
-        case DeadlinePayload():
-            return await apply_deadline(matter)
-        case EscalationPayload():
-            return await apply_escalation(matter)
+        case DeadlinePayload() as payload:
+            return await apply_deadline(matter, payload)
+        case EscalationPayload() as payload:
+            return await apply_escalation(matter, payload)
         case ChildEndedPayload() as payload:
             return await apply_child_ended(matter, payload)
         case command:

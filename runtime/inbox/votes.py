@@ -59,7 +59,7 @@ def ballot_of(approval: Approval, votes: Sequence[Vote], run: Mapping[str, Any])
         requester_accounts=frozenset((team, user) for team, user in run["requester_accounts"]),
         voted=frozenset(vote.person for vote in votes),
         voted_accounts=frozenset((vote.team, vote.account) for vote in votes),
-        escalated=approval.escalated,
+        joined=approval.joined,
         # what happened is asked until somebody knows
         expires_at=datetime.max.replace(tzinfo=UTC) if approval.kind is AskKind.IN_DOUBT else approval.expires_at,
     )

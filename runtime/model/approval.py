@@ -148,9 +148,9 @@ class Requirement:
         duration: timedelta = isodate.parse_duration(self.expires_in)
         return duration
 
-    def electorate(self, *, escalated: bool) -> tuple[str, ...]:
-        """Return the groups whose members may vote; those next in line only once time has run short."""
-        return (*self.groups, *self.escalate_to) if escalated else self.groups
+    def electorate(self, joined: Sequence[str]) -> tuple[str, ...]:
+        """Return the groups whose members may vote; of those next in line, the ones that have `joined` by now."""
+        return (*self.groups, *joined)
 
 
 def stamp(digest: str, requirement: Requirement, status: ApprovalStatus) -> str:
@@ -206,10 +206,10 @@ class Approval:
     requirement: Requirement
     status: ApprovalStatus
     revision: int  # rises with every change of what the card shows
-    escalated: bool  # time has run short: those next in line may vote too
+    joined: Sequence[str]  # groups next in line that may vote too, since time has run short
     channel: str | None
     card_ts: str | None  # of the card's message in the channel
-    expires_at: datetime
+    expires_at: datetime  # later than it was asked, where it was given more time
     consumed_at: datetime | None  # when an attempt used it up
 
     @property

@@ -57,12 +57,34 @@ class ApprovalEnded(Message):
 
 
 class TimeRunsShort(Message):
-    """Those next in line are asked."""
+    """Those next in line are asked; `until` is the later deadline, `started` the runbook of which a run was started."""
 
     kind: Literal["time_runs_short"] = "time_runs_short"
     run: RunName
     step: str
     groups: list[str]
+    until: str | None = None
+    started: str | None = None
+
+
+class NotStarted(Message):
+    """No run of `runbook` could be started because of a step that waits too long."""
+
+    kind: Literal["not_started"] = "not_started"
+    run: RunName
+    step: str
+    runbook: str
+    why: str
+
+
+class Reminder(Message):
+    """Those who are asked have until then."""
+
+    kind: Literal["reminder"] = "reminder"
+    run: RunName
+    step: str
+    groups: list[str]
+    until: str
 
 
 class EffectEnded(Message):
@@ -138,6 +160,8 @@ Said = Annotated[
     VoteCounted
     | ApprovalEnded
     | TimeRunsShort
+    | NotStarted
+    | Reminder
     | EffectEnded
     | RunEnded
     | EvidenceSealed

@@ -89,6 +89,7 @@ class ProgressPayload(_AnswerPayload):
 class _WaitPayload(_Payload):
     wait_id: str
     token: str
+    turn: int = 0  # of the wait, as it was when its moment came
 
 
 class DeadlinePayload(_WaitPayload):

@@ -1,10 +1,12 @@
 """A durable block, as a row, and what becomes of it when an answer comes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
+from receipts.fields import timestamp
 from runtime.model.states import WaitStatus, WaitType
 
 
@@ -23,6 +25,33 @@ class OnInvalid(StrEnum):
 
 
 @dataclass(frozen=True)
+class Moment:
+    """What happens to a wait at its time, unless it has ended: an entry of an escalation, or a reminder (`entry` None).
+
+    As for an entry: the groups `to` are asked, there is `extend` longer from then, a run of `start` is started.
+    """
+
+    at: datetime
+    entry: int | None  # its place in the escalation, from 0
+    to: tuple[str, ...] = ()
+    extend: timedelta | None = None
+    start: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it is stored; a time in seconds."""
+        seconds = None if self.extend is None else self.extend.total_seconds()
+        said = {"at": timestamp(self.at), "entry": self.entry, "to": list(self.to)}
+        return {**said, "extend": seconds, "start": self.start}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Moment":
+        """Read what is stored."""
+        extend = None if document["extend"] is None else timedelta(seconds=document["extend"])
+        at, to = datetime.fromisoformat(document["at"]), tuple(document["to"])
+        return cls(at, document["entry"], to, extend, document["start"])
+
+
+@dataclass(frozen=True)
 class Wait:
     """A durable block."""
 
@@ -34,10 +63,19 @@ class Wait:
     correlate: Correlate
     token: str  # goes out with the request, and nowhere else
     deadline: datetime
-    escalate_at: datetime | None
-    escalate_to: Sequence[str]
+    moments: Sequence[Moment]  # that are still to come, the next first
     status: WaitStatus
     approval_id: str | None
+    turn: int = 0  # rises with every moment that has come: a signal is for one turn
+
+    @property
+    def next_at(self) -> datetime | None:
+        """Return when the next moment comes, or None where there is none."""
+        return self.moments[0].at if self.moments else None
+
+    def due(self, now: datetime) -> Sequence[Moment]:
+        """Return what has come by now."""
+        return [moment for moment in self.moments if moment.at <= now]
 
 
 def signal_key(run_id: str, name: str) -> str:
@@ -66,3 +104,4 @@ class DueWait:
 
     wait_id: str
     token: str
+    turn: int

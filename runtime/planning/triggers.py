@@ -63,18 +63,23 @@ class Claim:
 
 async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Claim:
     """Start a queued run of `definition`, or return the run that this trigger started before."""
-    if wrong := fault(dict(trigger.payload)):
-        raise TriggerError(f"payload: {wrong}")
-    try:
-        fits(definition.trigger_schema, dict(trigger.payload), "payload")
-    except ParamsError as error:
-        raise TriggerError(str(error)) from error
+    check_payload(definition, trigger)
     async with engine.pool.connection() as conn, conn.transaction():
         claimed = await claim_in(engine, conn, definition, trigger)
     if claimed.is_new:
         at(Point.TRIGGER_CLAIMED)
         engine.wakeup.poke()
     return claimed
+
+
+def check_payload(definition: Definition, trigger: Trigger) -> None:
+    """Raise TriggerError where the payload is not one of the definition's trigger."""
+    if wrong := fault(dict(trigger.payload)):
+        raise TriggerError(f"payload: {wrong}")
+    try:
+        fits(definition.trigger_schema, dict(trigger.payload), "payload")
+    except ParamsError as error:
+        raise TriggerError(str(error)) from error
 
 
 async def claim_in(engine: Engine, conn: Conn, definition: Definition, trigger: Trigger) -> Claim:

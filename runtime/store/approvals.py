@@ -19,7 +19,8 @@ from runtime.model.approval import (
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
-_COLUMNS = ", ".join(Approval.__dataclass_fields__)
+_EXPIRES = "coalesce(prolonged_until, expires_at)"
+_COLUMNS = ", ".join(Approval.__dataclass_fields__).replace("expires_at", f"{_EXPIRES} AS expires_at")
 _COUNTED = Kind(
     "counted",
     "votes",
@@ -45,11 +46,10 @@ _TOUCHED = Kind(
     "touched",
     "approvals",
     """
-    UPDATE approvals SET revision = revision + 1, escalated = approvals.escalated OR r.escalated,
-           result = coalesce(r.result, approvals.result)
+    UPDATE approvals SET revision = revision + 1, result = coalesce(r.result, approvals.result)
       FROM {r} WHERE approvals.approval_id = r.approval_id
     """,
-    (("approval_id", "text"), ("escalated", "bool"), ("result", "json")),
+    (("approval_id", "text"), ("result", "json")),
     key=1,
 )
 
@@ -129,10 +129,26 @@ async def close_approval(conn: Conn, approval_id: str, status: ApprovalStatus, n
     return done.rowcount == 1
 
 
-async def touch(conn: Conn, approval_id: str, *, escalated: bool = False, result: Result | None = None) -> None:
+async def touch(conn: Conn, approval_id: str, *, result: Result | None = None) -> None:
     """Raise the revision because what the card shows has changed; a result that is not given stays."""
     document = json.dumps(result.document()) if result else None
-    await conn.gather(_TOUCHED, (approval_id, escalated, document))
+    await conn.gather(_TOUCHED, (approval_id, document))
+
+
+async def join(conn: Conn, approval_id: str, groups: Sequence[str], until: datetime | None) -> None:
+    """Let further groups decide an open approval, each named once, and `until` a later time where that is given."""
+    await conn.execute(
+        """
+        UPDATE approvals SET revision = revision + 1, prolonged_until = coalesce(%(until)s, prolonged_until),
+               joined = (SELECT coalesce(json_agg(name ORDER BY place), '[]'::json)
+                           FROM (SELECT name, min(place) AS place
+                                   FROM jsonb_array_elements_text(joined::jsonb || %(groups)s::jsonb)
+                                        WITH ORDINALITY AS each (name, place)
+                                  GROUP BY name) AS named)
+         WHERE approval_id = %(id)s AND status = 'requested'
+        """,
+        {"id": approval_id, "groups": json.dumps(list(groups)), "until": until},
+    )
 
 
 async def consume(conn: Conn, approval_id: str, now: datetime) -> bool:
@@ -214,7 +230,7 @@ _VIEW = """
            r.requester_accounts, r.salt, r.trigger_type, r.trigger_ref, e.connector, e.operation, e.target,
            e.fields, e.redact, e.forgotten, e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
            who.name AS requester_name, convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title,
-           count(*) OVER () AS total
+           coalesce(a.prolonged_until, a.expires_at) AS open_until, count(*) OVER () AS total
       FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
       JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version
       LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
@@ -228,12 +244,12 @@ async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | No
 
 # What `approvals.rules.refuse_vote` says of one approval, for all of them at once.
 _MAY_DECIDE = """
-    a.status = 'requested' AND (a.kind = 'in_doubt' OR a.expires_at > %(now)s)
+    a.status = 'requested' AND (a.kind = 'in_doubt' OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)
     AND p.actor_id NOT IN (r.requested_by, r.submitted_by)
     AND NOT (a.requirement::jsonb -> 'exclude') ? p.actor_id
     AND EXISTS (SELECT 1 FROM jsonb_array_elements_text(p.groups::jsonb) AS g (name)
                  WHERE (a.requirement::jsonb -> 'groups') ? g.name
-                    OR a.escalated AND (a.requirement::jsonb -> 'escalate_to') ? g.name)
+                    OR a.joined::jsonb ? g.name)
     AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id AND v.person = p.actor_id)
     AND NOT EXISTS (SELECT 1 FROM slack_accounts s
                      WHERE s.tenant = p.tenant AND s.actor_id = p.actor_id
@@ -254,7 +270,7 @@ async def pending_rows(conn: Conn, tenant: str, person_id: str, now: datetime, l
             f"""
             {_VIEW} JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(person)s AND p.kind = 'person'
              WHERE a.tenant = %(tenant)s AND {_MAY_DECIDE}
-             ORDER BY a.expires_at, a.approval_id LIMIT %(limit)s
+             ORDER BY open_until, a.approval_id LIMIT %(limit)s
             """,
             {"tenant": tenant, "person": person_id, "now": now, "limit": limit},
         )

@@ -4,6 +4,7 @@ import copy
 from typing import Any
 
 from tests.integration.forger import Bend, Forged, Lie, change, change_leaf, later
+from tests.integration.lies_patience import PATIENCE
 
 
 def _act_after_the_end(forged: Forged) -> None:
@@ -151,4 +152,4 @@ EFFECTS: dict[str, Lie] = {
     "a write after the run ended": ("effects.while-wanted", "filed", _act_after_the_end),
 }
 
-GROUPS = {"waits": WAITS, "runs": RUNS, "steps": STEPS, "effects": EFFECTS}
+GROUPS = {"waits": WAITS, "patience": PATIENCE, "runs": RUNS, "steps": STEPS, "effects": EFFECTS}

@@ -18,7 +18,7 @@ from runtime.desk.operator import OperatorDesk
 from runtime.handlers import OutcomeUnknownError, RefusedError
 from tests.bench import Bench, open_bench
 from tests.conftest import fresh_database
-from tests.integration.conftest import PACK, Targets
+from tests.integration.conftest import PACK, PATIENCE, Targets
 from tests.integration.test_incident_run import PACK as INCIDENTS
 from tests.integration.test_incident_run import Desk
 from tests.integration.test_kyc_run import PACK as KYC
@@ -37,6 +37,7 @@ async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Sto
             **await _play_onboarding(postgres, policy, key),
             **await _play_incident(postgres, policy, key),
             **await _play_nodes(postgres, policy, key),
+            **await _play_patience(postgres, policy, key),
         }
 
 
@@ -65,6 +66,23 @@ async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> d
                 run_id = await Desk(bench, url).start(VPN_INCIDENT, "1")
                 await bench.settle()
                 return await stories_of(key, bench, {"incident": run_id})
+
+
+async def _play_patience(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
+    """Play a review that others gave after its time was prolonged, one that nobody gave, and a question in vain."""
+    with fresh_database(postgres) as dsn:
+        async with open_bench(dsn, policy, [PATIENCE], Targets.fresh().handlers()) as bench:
+            run_ids = {
+                name: (await bench.start("patience.review", {}, name)).run_id for name in ("prolonged", "unreviewed")
+            }
+            run_ids["asked_longer"] = (await bench.start("patience.ask", {})).run_id
+            await bench.settle()
+            for day in range(1, 19):
+                await bench.later(days=1)
+                if day == 8:
+                    rows = await bench.rows("SELECT approval_id FROM approvals WHERE run_id = %s", run_ids["prolonged"])
+                    assert (await bench.click("sue", rows[0]["approval_id"])).counted
+            return await stories_of(key, bench, run_ids)
 
 
 async def _play_nodes(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:

@@ -175,7 +175,7 @@ GROUPS = st.lists(st.sampled_from(["compliance", "senior-compliance", "operators
     asked=GROUPS,
     next_in_line=GROUPS,
     excluded=st.lists(PEOPLE, max_size=2, unique=True),
-    escalated=st.booleans(),
+    joined=GROUPS,
     requester=PEOPLE,
     requester_accounts=st.lists(PEOPLE, max_size=2),
     hours=st.integers(-1, 1),
@@ -210,10 +210,10 @@ async def _make_so(conn: Any, now: Any, case: dict[str, Any]) -> None:
     await conn.execute("SET LOCAL session_replication_role = replica")  # what is made up here stands by itself
     changes = {"groups": case["asked"], "escalate_to": case["next_in_line"], "exclude": case["excluded"]}
     await conn.execute(
-        "UPDATE approvals SET kind = %s, status = %s, escalated = %s, expires_at = %s,"
+        "UPDATE approvals SET kind = %s, status = %s, joined = %s, expires_at = %s,"
         " requirement = (requirement::jsonb || %s::jsonb)::json",
         (
-            *(case["kind"], case["status"], case["escalated"], now + timedelta(hours=case["hours"])),
+            *(case["kind"], case["status"], json.dumps(case["joined"]), now + timedelta(hours=case["hours"])),
             json.dumps(changes),
         ),
     )

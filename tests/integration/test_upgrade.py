@@ -21,6 +21,7 @@ from runtime.log.audit import audit
 from runtime.log.sequencer import Sequencer
 from runtime.model.life import Activation
 from runtime.store.database.migrate import migrate
+from runtime.worker import sweeps
 from tests.bench import TENANT, Bench, open_bench
 from tests.browser import report_of, verify_page
 from tests.integration.conftest import Targets
@@ -149,3 +150,39 @@ async def test_what_the_first_release_said_of_an_action_is_shown_as_it_was(
         view = await bench.desk.approval(await bench.approval_id())
         assert view is not None
         assert (result_words(view.result) if view.result else "") == said
+
+
+async def test_who_was_next_in_line_in_the_first_release_is_asked_by_this_one(
+    upgraded: str, opa: OpaChild, targets: Targets
+) -> None:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(upgraded, policy, [], targets.handlers()) as bench,
+    ):
+        bench.clock.move(hours=6)
+        assert await sweeps.fire_escalations(bench.engine) == 1
+        assert await bench.rows("SELECT joined FROM approvals") == [{"joined": ["senior-compliance"]}]
+        bench.clock.move(days=10)
+        assert await sweeps.fire_escalations(bench.engine) == 1
+        said = "SELECT leaf -> 'data' -> 'to' AS groups FROM audit_leaves WHERE leaf ->> 'event' = 'wait.escalated'"
+        assert [row["groups"] for row in await bench.rows(f"{said} ORDER BY leaf ->> 'at'")] == [
+            ["senior-compliance"],
+            ["compliance"],
+        ]
+        assert await sweeps.fire_escalations(bench.engine) == 0
+
+
+async def test_who_was_asked_next_by_the_first_release_may_still_decide(
+    first: str, opa: OpaChild, targets: Targets
+) -> None:
+    with psycopg.connect(first) as conn:
+        conn.execute("UPDATE approvals SET escalated = true")
+        conn.execute("UPDATE waits SET escalate_at = NULL")
+    migrate(first)
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(first, policy, [], targets.handlers()) as bench,
+    ):
+        assert (await bench.click("sue", await bench.approval_id())).counted
+        bench.clock.move(days=10)
+        assert await sweeps.fire_escalations(bench.engine) == 0

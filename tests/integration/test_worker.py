@@ -211,7 +211,7 @@ async def test_deadlines_that_are_dead_letters_stop_no_other_deadline(bench: Ben
     await bench.rows(
         """
         WITH bad AS (
-            INSERT INTO waits (wait_id, run_id, step, type, correlation_key, token, deadline, escalate_to, status,
+            INSERT INTO waits (wait_id, run_id, step, type, correlation_key, token, deadline, moments, status,
                                correlate, created_at)
             SELECT 'bad' || i, run_id, 'bad' || i, 'timer', 'bad' || i, 't', deadline - interval '1 day', '[]',
                    'active', 'by_token', created_at

@@ -15,8 +15,10 @@ from runtime.model.messages import (
     EvidenceStuck,
     Held,
     Note,
+    NotStarted,
     Plain,
     PostMessage,
+    Reminder,
     RunEnded,
     RunName,
     Said,
@@ -54,6 +56,25 @@ SAID: list[tuple[Said, str]] = [
     (
         TimeRunsShort(run=RUN, step="filing", groups=["seniors", "board"]),
         "Time runs short for filing of Corporate onboarding (case-7). Now asked: seniors, board.",
+    ),
+    (
+        TimeRunsShort(run=RUN, step="filing", groups=["seniors"], until="2026-11-25T09:30:00.000000Z"),
+        (
+            "Time runs short for filing of Corporate onboarding (case-7). Now asked: seniors."
+            " There is time until 2026-11-25 09:30 UTC."
+        ),
+    ),
+    (
+        TimeRunsShort(run=RUN, step="filing", groups=[], started="rescue"),
+        "Time runs short for filing of Corporate onboarding (case-7). rescue takes it up.",
+    ),
+    (
+        NotStarted(run=RUN, step="filing", runbook="rescue", why="there is no such runbook"),
+        "No run of rescue was started for filing of Corporate onboarding (case-7): there is no such runbook.",
+    ),
+    (
+        Reminder(run=RUN, step="filing", groups=["seniors", "board"], until="2026-11-25T09:30:00.000000Z"),
+        "Still open: filing of Corporate onboarding (case-7). Asked: seniors, board, until 2026-11-25 09:30 UTC.",
     ),
     (EffectEnded(code=ResultCode.PERFORMED, about=[]), "Outcome: performed."),
     (EffectEnded(code=ResultCode.NOT_PERFORMED, about=["{} is away"]), "Outcome: not performed: {} is away."),

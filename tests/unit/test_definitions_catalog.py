@@ -226,3 +226,42 @@ def test_a_problem_of_a_verb_hides_none_of_the_runbook_that_uses_it(tmp_path: Pa
     assert ("desk.yaml", "unknown_handler") in found
     assert {code for file, code in found if file == "probe.yaml"} == {"missing_param", "unknown_field"}
     assert load(folder).latest("probe") is None
+
+
+STARTING = """verbs:
+  - name: probe
+    domain: desk
+    description: A verb that starts a runbook when it waits too long
+    execution:
+      kind: durable
+      handler: "tasks::open"
+      wait: external
+      timeout: P2D
+      escalation: [{ after: P1D, start: rescue }]
+    effect: { class: write, tier: low, reversible: false, target: t, idempotency_key: "${run.id}", in_doubt: ask }
+    input_schema: {}
+"""
+RESCUE = """name: rescue
+version: 1
+title: Look after it
+trigger: { type: desk.rescue, schema: { required: [SAID], properties: { run: { type: string }, WHAT } } }
+steps: [{ id: pause, verb: wait_for, params: { duration: PT1H } }]
+"""
+OTHERS = "step: { type: string }, reference: { type: string }, what: { type: string }"
+
+
+@pytest.mark.parametrize(
+    ("said", "what", "problem"),
+    [
+        ("run", OTHERS, ""),
+        ("lei", f"{OTHERS}, lei: {{ type: string }}", "'rescue' does not take what it is started with: "),
+        ("run", OTHERS.replace("what:", "why:"), "'rescue' does not take what it is started with: what: "),
+        ("run", OTHERS.replace("step: { type: string }", "step: { type: integer }"), "'rescue' does not take what"),
+    ],
+)
+def test_a_runbook_that_is_started_takes_what_it_is_started_with(
+    tmp_path: Path, said: str, what: str, problem: str
+) -> None:
+    pack(tmp_path, verbs_desk=STARTING, runbooks_rescue=RESCUE.replace("SAID", said).replace("WHAT", what))
+    found = [each.message for each in load_catalog([tmp_path], HANDLERS).problems]
+    assert [message[: len(problem)] for message in found[:1]] == ([problem] if problem else [])

@@ -67,7 +67,7 @@ def test_filing_waits_for_the_review_and_wants_the_highest_tier(onboarding: Defi
 
 def test_waits_have_deadlines_and_escalate_before_them(onboarding: Definition) -> None:
     durable = [verb for verb in onboarding.verbs.values() if verb.kind is Kind.DURABLE]
-    assert {verb.name: (verb.timeout.days, verb.escalation and verb.escalation.after.days) for verb in durable} == {
+    assert {verb.name: (verb.timeout.days, *(entry.after.days for entry in verb.escalation)) for verb in durable} == {
         "request_client_documents": (14, 10),
         "await_compliance_review": (7, 5),
         "request_additional_information": (14, 10),

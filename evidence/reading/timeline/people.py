@@ -77,7 +77,16 @@ def _late(material: Material, leaf: Record) -> str:
 
 def _escalated(material: Material, leaf: Record) -> str:
     groups = listed([named(group) for group in texts(leaf, "data", "to")[:_MOST]])
-    return f"Time runs short for the step {step(material, leaf)}: {groups} may decide, too"
+    until, runbook = moment(text(leaf, "data", "deadline")), text(leaf, "data", "started", "runbook")
+    is_started = bool(text(leaf, "data", "started", "run_id"))
+    parts = [
+        f"{groups} may decide, too" if groups else "",
+        f"there is time until {until}" if until else "",
+        f"a run of {named(runbook)} was {'started' if is_started else 'to be started, and was not'}" if runbook else "",
+    ]
+    return ": ".join(
+        filter(None, [f"Time runs short for the step {step(material, leaf)}", ", ".join(filter(None, parts))])
+    )
 
 
 TELL: dict[str, Callable[[Material, Record], str]] = {

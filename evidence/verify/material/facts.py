@@ -11,6 +11,7 @@ from evidence.verify.material.forms import (
     ApprovalForm,
     DecisionForm,
     DefinitionForm,
+    Escalated,
     Opened,
     Proposed,
     VerbForm,
@@ -31,6 +32,7 @@ from receipts.chain import (
 from receipts.model import Receipt
 
 PROPOSED = "effect.proposed"
+ESCALATED = "wait.escalated"
 ACTED = ("success", "in_doubt")
 
 
@@ -76,6 +78,19 @@ class Facts:
     """What the rules about requests, votes, effects, steps and waits compare."""
 
     contents: Contents
+
+    def until(self, name: str, first: str, leaf: Leaf) -> str:
+        """Return the deadline of a wait or an approval before a leaf: the `first`, or as it was prolonged by then."""
+        return max([first, *(deadline for seq, deadline in self._prolonged.get(name, ()) if seq < leaf.seq)])
+
+    @cached_property
+    def _prolonged(self) -> dict[str, list[tuple[int, str]]]:
+        found: dict[str, list[tuple[int, str]]] = {}
+        for leaf in self.contents.leaves_of(ESCALATED):
+            told = data(Escalated, leaf)
+            for name in (told.wait_id, str(leaf.correlation.approval_id)) if told.deadline else ():
+                found.setdefault(name, []).append((leaf.seq, told.deadline))
+        return found
 
     @property
     def leaves(self) -> list[Leaf]:

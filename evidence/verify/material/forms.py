@@ -1,7 +1,7 @@
 """What the records of format 2 have beside the members of `evidence.records`, as far as rules compare it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -135,10 +135,12 @@ class ApprovalForm(ApprovalRecord):
 
 
 class EscalationForm(Open):
-    """After how long (ISO 8601) those next in line are asked."""
+    """After how long those next in line are asked, how much longer there is then (ISO 8601), and what is started."""
 
     after: NonEmpty
-    to: list[str]
+    to: Sequence[str] = ()
+    extend: NonEmpty = ""
+    start: NonEmpty | None = None
 
 
 class ExecutionForm(Execution):
@@ -147,8 +149,18 @@ class ExecutionForm(Execution):
     kind: Literal["sync", "durable"]
     timeout: NonEmpty
     wait: str | None
-    escalation: EscalationForm | None
+    escalation: EscalationForm | list[EscalationForm] | None
     correlation_field: str | None
+
+    @property
+    def entries(self) -> list[EscalationForm]:
+        """Return what happens as time runs short."""
+        return [self.escalation] if isinstance(self.escalation, EscalationForm) else self.escalation or []
+
+    @property
+    def next_in_line(self) -> list[str]:
+        """Return the groups that may answer then, each once."""
+        return list(dict.fromkeys(group for entry in self.entries for group in entry.to))
 
 
 class EffectClassForm(EffectClass):
@@ -272,3 +284,21 @@ class Opened(Open):
     kind: str = Field(alias="type")
     correlation_key: str
     deadline: Timestamp
+
+
+class StartedForm(Open):
+    """Which run was started because another one waits too long, or why none was."""
+
+    runbook: NonEmpty
+    run_id: NonEmpty = ""
+    error: NonEmpty = ""
+
+
+class Escalated(Open):
+    """The data of `wait.escalated`."""
+
+    wait_id: NonEmpty
+    entry: Annotated[int, Field(ge=0)]
+    to: list[str]
+    deadline: Timestamp = ""
+    started: StartedForm | None = None

@@ -10,6 +10,7 @@ from typing import Literal
 from runtime.definitions.model import Definition, Verb
 from runtime.definitions.problems import InvalidDefinitionsError, Problem, hint
 from runtime.definitions.sources.runbooks import LoadedRunbook, load_runbook
+from runtime.definitions.sources.starts import wrong_starts
 from runtime.definitions.sources.verbs import Interface, LoadedVerb, load_verbs
 from runtime.definitions.sources.yaml_source import Source, SourceError, parse_source, read_source
 from runtime.handlers import Handler
@@ -58,8 +59,9 @@ def load_catalog(folders: Sequence[FilePath], handlers: Mapping[str, Handler]) -
         if not _read(path, runbook_sources, problems):
             unreadable.add(path.stem)
     warnings: list[Problem] = []
-    verbs = _verbs(verb_sources, handlers, problems, warnings)
+    loaded, verbs = _verbs(verb_sources, handlers, problems, warnings)
     runbooks = [load_runbook(source, verbs) for source in runbook_sources]
+    problems += wrong_starts(loaded, runbooks)
     problems += (problem for runbook in runbooks for problem in runbook.problems)
     warnings += (warning for runbook in runbooks for warning in runbook.warnings)
     repeated = _repeated(runbooks, problems)
@@ -105,8 +107,8 @@ def _name(runbook: LoadedRunbook) -> str:
 
 def _verbs(
     sources: Iterable[Source], handlers: Mapping[str, Handler], problems: list[Problem], warnings: list[Problem]
-) -> dict[str, Verb | Interface | None]:
-    """Return every verb by name; of one that has a problem, what is sound; None where two share the name."""
+) -> tuple[Iterable[LoadedVerb], dict[str, Verb | Interface | None]]:
+    """Return every verb as it was loaded, and by name: of one with a problem what is sound, None where two share it."""
     first: dict[str, LoadedVerb] = {}
     verbs: dict[str, Verb | Interface | None] = {}
     for source in sources:
@@ -120,7 +122,7 @@ def _verbs(
             verbs[verb.name] = None if verb.name in first else verb.verb or verb.interface
             first.setdefault(verb.name, verb)
     problems += _dangling_reversals(first.values(), verbs)
-    return verbs
+    return first.values(), verbs
 
 
 def _declared_twice(verb: LoadedVerb, first: LoadedVerb) -> Problem:

@@ -161,7 +161,7 @@ def _asked_in_format_1(row: DictRow) -> dict[str, Any]:
     told = asked(row)
     del told["purpose"]
     decided = timestamp(row["decided_at"]) if row["decided_at"] else None
-    return {**told, "result": row["result"], "escalated": row["escalated"], "decided_at": decided}
+    return {**told, "result": row["result"], "escalated": bool(row["joined"]), "decided_at": decided}
 
 
 def vote(row: DictRow) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from sqlalchemy import (
 )
 
 from runtime.model.approval import ApprovalStatus, AskKind, VoteVerdict
-from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, run_id, words
+from runtime.store.tables.base import document, metadata, moment, number, one_of, partial, run_id, words
 
 approvals = Table(
     "approvals",
@@ -30,13 +30,14 @@ approvals = Table(
     words("purpose"),
     words("status"),
     number("revision", 1),
-    flag("escalated"),
+    document("joined", default="[]"),  # groups that may decide, too, since time has run short
     document("result", nullable=True),  # what became of it, once that is known
     words("channel", nullable=True),
     words("card_ts", nullable=True),
     document("cards"),  # every card as it was shown, oldest first
     moment("requested_at"),
-    moment("expires_at"),
+    moment("expires_at"),  # as it was asked
+    moment("prolonged_until", nullable=True),  # since it was given more time
     moment("decided_at", nullable=True),
     moment("consumed_at", nullable=True),  # single use: set by the transaction that starts the attempt
     words("shortfall", server_default=""),  # why nobody could fulfil it, as seen when it was asked

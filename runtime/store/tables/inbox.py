@@ -21,8 +21,9 @@ waits = Table(
     words("correlate"),
     words("token"),
     moment("deadline"),
-    moment("escalate_at", nullable=True),
-    document("escalate_to"),
+    moment("escalate_at", nullable=True),  # the next of its moments: who is asked next, and reminders
+    document("moments"),  # that are still to come
+    number("turn", 0),
     words("status"),
     words("approval_id", nullable=True),
     moment("created_at"),

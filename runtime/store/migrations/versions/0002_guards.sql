@@ -58,6 +58,13 @@ CREATE TRIGGER write_once BEFORE UPDATE OF
     requested_at, expires_at, shortfall
     ON approvals FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
+-- a review may be given more time while it is open; nothing else, and no less, ever
+CREATE TRIGGER only_later BEFORE UPDATE OF prolonged_until ON approvals FOR EACH ROW
+    WHEN (NEW.prolonged_until IS DISTINCT FROM OLD.prolonged_until
+          AND (OLD.kind <> 'task' OR OLD.status <> 'requested' OR NEW.prolonged_until IS NULL
+               OR NEW.prolonged_until < coalesce(OLD.prolonged_until, OLD.expires_at)))
+    EXECUTE FUNCTION refuse_rewrite();
+
 CREATE TRIGGER write_once BEFORE UPDATE OF
     effect_id, run_id, tenant, purpose, step, connector, operation, target, tier, reversible_by, redact, hides,
     idempotency_key, dedupe_key, correlation_key, created_at

@@ -17,6 +17,7 @@ PARTS = (
     "directory",
     "worker",
     "approvals",
+    "patience",
     "gate",
     "growth",
     "bytes",
