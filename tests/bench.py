@@ -54,6 +54,9 @@ PEOPLE = {
     "sue": ["senior-compliance"],
     "omar": ["operators"],
     "ivy": ["incident-managers"],
+    "olga": ["payments-owners"],
+    "sam": ["security"],
+    "pam": ["payments-owners", "security"],
 }
 
 _AWAIT = {
