@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 from countersign.compose.privacy import make_privacy
 from countersign.compose.slack import unconnected_handlers
@@ -14,6 +15,7 @@ from policy.client import OpaEngine
 from runtime.definitions.registry import discover
 from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.engine import Engine, Routing, Timing, new_id
+from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Handler
 from runtime.model.json_limits import first_line
 from runtime.store.definitions import DefinitionChangedError, keep_definition
@@ -58,7 +60,13 @@ def make_engine(
 
 def validated_catalog(settings: Settings) -> Catalog:
     """Load the packs as a start does, but without any server."""
-    return load_catalog(settings.packs, {**offered_handlers(settings), **unconnected_handlers()})
+    return load_packs(settings, offered_handlers(settings))
+
+
+def load_packs(settings: Settings, handlers: Mapping[str, Handler]) -> Catalog:
+    """Load the packs beside the handlers that they offer and those that are ours, which are called by nobody yet."""
+    nobody: Any = None
+    return load_catalog(settings.packs, {**handlers, **unconnected_handlers(), **entity_handlers(nobody, {})})
 
 
 def offered_handlers(settings: Settings) -> dict[str, Handler]:

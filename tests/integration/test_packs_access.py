@@ -12,6 +12,7 @@ from countersign_access_request.handlers import handlers
 from countersign_access_request.standins import build, settings
 from countersign_connector.standin import ask
 
+from runtime.clock import utc_now
 from runtime.definitions.checks.schemas import violations
 from runtime.handlers import (
     Call,
@@ -73,7 +74,7 @@ class Desk:
 
 @pytest.fixture
 async def desk() -> AsyncIterator[Desk]:
-    async with TestServer(build()) as server:
+    async with TestServer(build(utc_now)) as server:
         url = str(server.make_url("")).rstrip("/")
         yield Desk(url, handlers({**settings(url), "timeout": "2"}))
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from countersign_access_request.handlers import handlers as access
@@ -11,6 +12,7 @@ from countersign_kyc.handlers import handlers as kyc
 from runtime.definitions.checks.schemas import violations
 from runtime.definitions.model import Definition, EffectClass, Kind
 from runtime.definitions.sources.catalog import Catalog, load_catalog
+from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
@@ -29,9 +31,9 @@ async def _find(call: Call) -> Reconciled:
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    return load_catalog(
-        FOLDERS, {**kyc({}), **triage({}), **access({}), "slack::post_task": Handler(_post, reconcile=_find)}
-    )
+    nobody: Any = None
+    ours = {**entity_handlers(nobody, {}), "slack::post_task": Handler(_post, reconcile=_find)}
+    return load_catalog(FOLDERS, {**kyc({}), **triage({}), **access({}), **ours})
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@
 """
 
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,7 +15,7 @@ from countersign_connector.standin import LEDGER, application, demand_token, pro
 from pydantic import Field, ValidationError
 
 from countersign_access_request.grants import GrantParams
-from runtime.clock import utc_now
+from runtime.clock import Clock, utc_now
 from runtime.handlers import JsonObject
 
 PREFIX = "/access"
@@ -59,7 +58,7 @@ class _Grant:
 class AccessSystem:
     """The endpoints, and the grants made there."""
 
-    def __init__(self, clock: Callable[[], datetime]) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._passed = timedelta(0)
         self._grants: dict[str, _Grant] = {}
@@ -128,7 +127,7 @@ class AccessSystem:
         return found
 
 
-def build(clock: Callable[[], datetime] = utc_now) -> web.Application:
+def build(clock: Clock) -> web.Application:
     """Build the stand-in; nobody has any access."""
     return application(AccessSystem(clock).routes())
 
@@ -161,4 +160,4 @@ async def _asked(request: web.Request) -> GrantParams:
 
 
 if __name__ == "__main__":
-    serve(build())
+    serve(build(utc_now))

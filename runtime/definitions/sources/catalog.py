@@ -7,8 +7,11 @@ from importlib.resources import files
 from pathlib import Path as FilePath
 from typing import Literal
 
+from runtime.definitions.entities import Entity
 from runtime.definitions.model import Definition, Verb
 from runtime.definitions.problems import InvalidDefinitionsError, Problem, hint
+from runtime.definitions.sources.entities import load_entities
+from runtime.definitions.sources.entity_verbs import Entities, checked
 from runtime.definitions.sources.runbooks import LoadedRunbook, load_runbook
 from runtime.definitions.sources.verbs import Interface, LoadedVerb, load_verbs
 from runtime.definitions.sources.yaml_source import Source, SourceError, parse_source, read_source
@@ -23,13 +26,15 @@ _WORD = re.compile(r"[a-z][a-z0-9_]*")
 class Catalog:
     """Definitions by (name, version). Nothing new starts under an `unavailable` name; older versions still execute.
 
-    `warnings` are for authors: what is probably not meant, and keeps nothing from starting.
+    `warnings` are for authors: what is probably not meant, and keeps nothing from starting. `entities` are those that
+    are sound, by name.
     """
 
     definitions: Mapping[tuple[str, int], Definition]
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     unavailable: frozenset[str]
+    entities: Mapping[str, Entity]
 
     def latest(self, name: str) -> Definition | None:
         """Return the newest version of the runbook, or None where there is none that may start."""
@@ -55,14 +60,18 @@ def load_catalog(folders: Sequence[FilePath], handlers: Mapping[str, Handler]) -
     problems: list[Problem] = []
     unreadable: set[str] = set()
     verb_sources = [_builtin()]
+    entity_sources: list[Source] = []
     runbook_sources: list[Source] = []
+    for path in (path for folder in folders for path in _files(folder, "entities", problems)):
+        _read(path, entity_sources, problems)
     for path in (path for folder in folders for path in _files(folder, "verbs", problems)):
         _read(path, verb_sources, problems)
     for path in (path for folder in folders for path in _files(folder, "runbooks", problems)):
         if not _read(path, runbook_sources, problems):
             unreadable.add(path.stem)
     warnings: list[Problem] = []
-    verbs = _verbs(verb_sources, handlers, problems, warnings)
+    entities = load_entities(entity_sources, problems)
+    verbs = _verbs(verb_sources, handlers, entities, problems, warnings)
     runbooks = [load_runbook(source, verbs) for source in runbook_sources]
     problems += (problem for runbook in runbooks for problem in runbook.problems)
     warnings += (warning for runbook in runbooks for warning in runbook.warnings)
@@ -74,7 +83,13 @@ def load_catalog(folders: Sequence[FilePath], handlers: Mapping[str, Handler]) -
         for runbook in runbooks
         if runbook.definition and (runbook.name, runbook.version) not in repeated
     }
-    return Catalog(definitions, tuple(sorted(set(problems))), tuple(sorted(set(warnings))), frozenset(unavailable))
+    return Catalog(
+        definitions,
+        tuple(sorted(set(problems))),
+        tuple(sorted(set(warnings))),
+        frozenset(unavailable),
+        {name: entity for name, entity in entities.items() if entity is not None},
+    )
 
 
 def _builtin() -> Source:
@@ -107,7 +122,11 @@ def _name(runbook: LoadedRunbook) -> str:
 
 
 def _verbs(
-    sources: Iterable[Source], handlers: Mapping[str, Handler], problems: list[Problem], warnings: list[Problem]
+    sources: Iterable[Source],
+    handlers: Mapping[str, Handler],
+    entities: Entities,
+    problems: list[Problem],
+    warnings: list[Problem],
 ) -> dict[str, Verb | Interface | None]:
     """Return every verb by name; of one that has a problem, what is sound; None where two share the name."""
     first: dict[str, LoadedVerb] = {}
@@ -115,7 +134,7 @@ def _verbs(
     for source in sources:
         loaded, of_file = load_verbs(source, handlers)
         problems += of_file
-        for verb in loaded:
+        for verb in (checked(one, entities) for one in loaded):
             problems += verb.problems
             warnings += verb.warnings
             if verb.name and verb.name in first:

@@ -26,6 +26,7 @@ PARTS = (
     "tenant",
     "holds",
     "nodes",
+    "entities",
     "guards",  # stays the last: it guards what the others made
 )
 
