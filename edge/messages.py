@@ -101,4 +101,5 @@ class RunOut(Message):
     location: str | None
     steps: list[StepOut]
     held: list[HeldOut]
+    mocked: bool
     costs: list[Costs]

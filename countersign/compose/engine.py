@@ -12,13 +12,16 @@ from countersign.compose.storage import Storage
 from countersign.config.settings import ConfigError, Settings, required, variable
 from policy.access import Access
 from policy.client import OpaEngine
+from runtime.definitions.entities import READ, WRITE
 from runtime.definitions.registry import discover
 from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.engine import Engine, Routing, Timing, new_id
 from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Handler
+from runtime.mocks.overlay import Overlay, read_overlay
 from runtime.model.json_limits import first_line
 from runtime.store.definitions import DefinitionChangedError, keep_definition
+from runtime.store.tenant import rows
 
 
 def make_policy(settings: Settings) -> OpaEngine:
@@ -54,6 +57,7 @@ def make_engine(
         routing=routing,
         worker=new_id(f"{socket.gethostname()}:{os.getpid()}"),
         privacy=make_privacy(settings),
+        mocked=settings.overlay is not None,
         timing=Timing(lease=timedelta(seconds=settings.lease_seconds)),
     )
 
@@ -72,6 +76,23 @@ def load_packs(settings: Settings, handlers: Mapping[str, Handler]) -> Catalog:
 def offered_handlers(settings: Settings) -> dict[str, Handler]:
     """Return the handlers of the packs that the settings list: a pack goes by the name of its folder."""
     return discover(settings.pack, [folder.name for folder in settings.packs])
+
+
+def load_overlay(settings: Settings, handlers: Mapping[str, Handler], catalog: Catalog) -> Overlay | None:
+    """Return the mocks that the settings name, or None; raise InvalidDefinitionsError over any problem in the file."""
+    if settings.overlay is None:
+        return None
+    return read_overlay(settings.overlay, {*handlers, WRITE, READ}, catalog.definitions.values())
+
+
+async def bind_tenant(engine: Engine) -> None:
+    """Raise ConfigError where the tenant's runs are on mocks and this process is not, or the other way round."""
+    async with engine.pool.connection() as conn:
+        if await rows.bind(conn, engine.tenant, mocked=engine.mocked):
+            return
+    runs = "were never on mocks" if engine.mocked else "are on mocks"
+    remedy = "give the overlay a tenant or a database of its own" if engine.mocked else "set COUNTERSIGN_OVERLAY"
+    raise ConfigError(f"the runs of tenant {engine.tenant} {runs}, and this program must not go on with them: {remedy}")
 
 
 async def keep_definitions(engine: Engine, catalog: Catalog) -> None:

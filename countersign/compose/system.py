@@ -11,7 +11,9 @@ from bot.listeners.app import Bot, build_bot
 from bot.slack.connector import slack_handlers
 from countersign.compose.directory import load_directory
 from countersign.compose.engine import (
+    bind_tenant,
     keep_definitions,
+    load_overlay,
     load_packs,
     make_engine,
     make_policy,
@@ -26,6 +28,7 @@ from runtime.desk.children.connector import child_handlers
 from runtime.desk.desk import EngineDesk, StoredCards
 from runtime.engine import Engine
 from runtime.entities.handlers import entity_handlers
+from runtime.mocks.handlers import completing, overlaid
 from runtime.store.database.signals import announcing
 
 log = logging.getLogger(__name__)
@@ -61,6 +64,7 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
     handlers = offered_handlers(settings)
     catalog = load_packs(settings, handlers)
     catalog.require(settings.definitions)
+    overlay = load_overlay(settings, handlers, catalog)
     await asyncio.to_thread(await_database, settings)
     async with policy, open_storage(settings) as storage:
         engine = make_engine(settings, storage, policy, handlers, routing)
@@ -70,6 +74,8 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
             handlers.update(entity_handlers(storage.pool, catalog.entities))
             handlers.update(slack_handlers(make_client(settings), desk, cards, engine.clock))
             handlers.update(child_handlers(engine))
+        if overlay is not None:
+            handlers.update(overlaid(handlers, overlay, completing(engine)))
         async with announcing(storage.pool, engine.worker, engine.wakeup.announce):
             yield System(settings, roles, engine, catalog, bot)
 
@@ -77,6 +83,9 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
 async def prepare(system: System) -> None:
     """Write what a start writes: the definitions that may execute and, where callers are heard, the directory."""
     settings, engine = system.settings, system.engine
+    await bind_tenant(engine)
+    if engine.mocked:
+        log.warning("this program runs on mocks: nothing is written for real")
     for problem in system.catalog.problems:
         log.warning("not available: %s", problem)
     await keep_definitions(engine, system.catalog)

@@ -126,6 +126,7 @@ class Settings(BaseSettings):
     policies: Path = Field(ROOT / "rego", description="policy folder of embedded mode")
     packs: list[Path] = Field(default_factory=lambda: packs_in(ROOT / "packs"), description="pack folders")
     pack: dict[str, dict[str, str]] = Field({}, repr=False, description="settings of packs, by pack name")
+    overlay: Path | None = Field(None, description="YAML file of mocks: what the program does then is not for real")
     definitions: Literal["strict", "warn"] = Field("strict", description="what an invalid definition does to a start")
     directory: Path | None = Field(None, description="YAML file of people, agents and their Slack accounts")
 

@@ -64,6 +64,7 @@ class Account:
     skipped: Sequence[tuple[str, str]]
     answers: dict[str, int]
     messages: int
+    mocked: bool
 
     @property
     def undone(self) -> list[Act]:
@@ -98,6 +99,7 @@ def account_of(material: Material) -> Account:
         skipped=_skipped(material),
         answers=_answers(material),
         messages=sum(not text(receipt, "step") for receipt in material.receipts.values()),
+        mocked=run.get("mocked") is True,
     )
 
 

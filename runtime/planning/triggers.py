@@ -75,7 +75,7 @@ async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Cla
         if run_id is None:
             return await _claimed_before(conn, trigger)
         tx = await engine.lock_run(conn, run_id, trigger.request_id)
-        tx.leaf(RUN_QUEUED, _facts(definition, trigger), actor=trigger.requested_by)
+        tx.leaf(RUN_QUEUED, _facts(engine, definition, trigger), actor=trigger.requested_by)
         await tx.flush()
         at(Point.TRIGGER_CLAIMING)
     at(Point.TRIGGER_CLAIMED)
@@ -108,7 +108,7 @@ async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
     )
 
 
-def _facts(definition: Definition, trigger: Trigger) -> dict[str, Any]:
+def _facts(engine: Engine, definition: Definition, trigger: Trigger) -> dict[str, Any]:
     return {
         "format": EVIDENCE_FORMAT,
         "tenant": trigger.tenant,
@@ -119,6 +119,7 @@ def _facts(definition: Definition, trigger: Trigger) -> dict[str, Any]:
         "definition_digest": definition.digest,
         "submitted_by": trigger.submitted_by,
         **({"parent": {name: trigger.parent[name] for name in ("run_id", "step")}} if trigger.parent else {}),
+        **({"mocked": True} if engine.mocked else {}),
     }
 
 

@@ -105,6 +105,7 @@ def ask(approval_id: str = "apr-1", **changes: Any) -> ApprovalView:
         result=None,
         shortfall="",
         links=(),
+        mocked=False,
     )
     return replace(view, **changes)
 

@@ -97,7 +97,7 @@ CREATE TRIGGER write_once BEFORE UPDATE OF tenant, size, root, note, signed_at
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, size, stamp, asked_at
     ON log_stamps FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
-CREATE TRIGGER write_once BEFORE UPDATE OF tenant, salt
+CREATE TRIGGER write_once BEFORE UPDATE OF tenant, salt, mocked
     ON tenants FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 -- `forget_once`: what the work was done with. When that is over, what nobody may see is taken out of it.
