@@ -75,7 +75,7 @@ async def _definitions(settings: Settings) -> list[Fact]:
     catalog = await asyncio.to_thread(validated_catalog, settings)
     overlay = load_overlay(settings, offered_handlers(settings), catalog)
     problems = [str(problem) for problem in catalog.problems]
-    mocks = f", on mocks of {len(overlay)} handlers" if overlay else ""
+    mocks = f"; on mocks: {', '.join(sorted(overlay))}" if overlay else ""
     detail = "; ".join(problems) or f"{len(catalog.definitions)} available{mocks}"
     return [Fact("definitions", ok=not problems, detail=detail, remedy="Mend the files; the messages say where.")]
 

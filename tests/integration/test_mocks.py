@@ -10,14 +10,18 @@ import psycopg
 import pytest
 from countersign_kyc.handlers import handlers as kyc
 
+from countersign.checks.doctor import examine
 from countersign.compose.engine import bind_tenant
-from countersign.config.settings import ConfigError
+from countersign.compose.system import Role
+from countersign.config.settings import ConfigError, Settings
 from countersign.embedded.opa import OpaChild
+from countersign.embedded.system import _environment
 from evidence.archive.local import LocalArchive
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from receipts import canonical
 from receipts.signing import load_or_create, public_path
+from runtime.clock import utc_now
 from runtime.handlers import Handler, JsonObject
 from runtime.mocks.handlers import completing, overlaid
 from runtime.mocks.overlay import read_overlay
@@ -249,3 +253,28 @@ async def test_a_start_with_an_overlay_where_runs_were_real_is_refused(
         said = str(running.lines[-1]["message"])
     assert said.startswith("countersign: the runs of tenant acme were never on mocks"), said
     assert said.endswith("give the overlay a tenant or a database of its own\n"), said
+
+
+async def test_a_start_with_an_overlay_that_is_wrong_is_refused_and_names_the_place(
+    dsn: str, opa: OpaChild, tmp_path: Path
+) -> None:
+    wrong = overlay_file(tmp_path, {"register::list_officers": {"result": {"officers": []}}, "register::lost": {}})
+    settings = settings_of(dsn, opa.url, tmp_path, port=0, overlay=wrong, packs=[PACK])
+    async with program("serve", "--role=worker", "--processes=1", env=environment(settings)) as running:
+        assert await running.ended() == 1
+        said = "".join(str(line["message"]) for line in running.lines)
+    assert f"{wrong}:1: handlers.register::list_officers.result: does not fit the verb" in said
+    assert f"{wrong}:1: handlers.register::lost: unknown handler 'register::lost'" in said
+
+
+async def test_the_doctor_says_that_a_program_is_on_mocks(dsn: str, opa: OpaChild, tmp_path: Path) -> None:
+    overlay = overlay_file(tmp_path, {name: MOCKS[name] for name in ("register::file_report",)})
+    settings = settings_of(dsn, opa.url, tmp_path, overlay=overlay, packs=[PACK])
+    found = {fact.name: fact.detail for fact in await examine(settings, utc_now, frozenset({Role.EDGE}))}
+    assert found["definitions"] == "1 available; on mocks: register::file_report"
+
+
+def test_embedded_mode_hands_the_overlay_to_its_processes(tmp_path: Path) -> None:
+    overlay = overlay_file(tmp_path, {})
+    assert _environment(Settings(overlay=overlay), tmp_path)["COUNTERSIGN_OVERLAY"] == str(overlay)
+    assert "COUNTERSIGN_OVERLAY" not in _environment(Settings(), tmp_path)
