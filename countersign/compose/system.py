@@ -72,7 +72,7 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
         bot = build_bot(slack, desk, cards, engine.clock) if slack is not None else None
         if Role.WORKER in roles:  # these handlers work with the engine, so they join its mapping now
             handlers.update(entity_handlers(storage.pool, catalog.entities))
-            handlers.update(slack_handlers(make_client(settings), desk, cards, engine.clock))
+            handlers.update(slack_handlers(make_client(settings), desk, cards, engine.clock, mocked=engine.mocked))
             handlers.update(child_handlers(engine))
         if overlay is not None:
             handlers.update(overlaid(handlers, overlay, completing(engine)))
