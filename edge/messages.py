@@ -115,4 +115,5 @@ class RunOut(Message):
     location: str | None
     steps: list[StepOut]
     held: list[HeldOut]
+    mocked: bool
     costs: list[Costs]

@@ -39,6 +39,7 @@ def run_as_told(leaves: Sequence[Leaf]) -> dict[str, Any]:
         "waits": _waits(leaves),
         "sealed_seq": last.seq,
         "audit_head": last.hash,
+        **({"mocked": queued["mocked"]} if "mocked" in queued else {}),
     }
 
 

@@ -22,6 +22,7 @@ from runtime.desk.children.connector import child_handlers
 from runtime.desk.desk import EngineDesk
 from runtime.desk.model import Click, ClickOutcome
 from runtime.engine import Engine, Routing
+from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Answer, Call, Done, Handler, JsonObject, Reconciled, Untouched
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
@@ -55,6 +56,9 @@ PEOPLE = {
     "sue": ["senior-compliance"],
     "omar": ["operators"],
     "ivy": ["incident-managers"],
+    "olga": ["payments-owners"],
+    "sam": ["security"],
+    "pam": ["payments-owners", "security"],
 }
 
 _AWAIT = {
@@ -272,11 +276,17 @@ async def open_bench(
 ) -> AsyncIterator[Bench]:
     """Open a runtime over `dsn` with the given packs and handlers; chat operations are counted by hand."""
     chat = ChatTarget()
-    every = {**{f"slack::{name}": chat.handler(reconcile=chat.reconcile) for name in CHAT_OPERATIONS}, **handlers}
+    nobody: Any = None
+    every = {
+        **entity_handlers(nobody, {}),
+        **{f"slack::{name}": chat.handler(reconcile=chat.reconcile) for name in CHAT_OPERATIONS},
+        **handlers,
+    }
     catalog = _catalog(packs, every)
     catalog.require("strict")
     clock = clock or HandClock()
     async with make_pool(as_program(dsn), size=8, behind_pooler=False, **connection) as pool:
+        every.update(entity_handlers(pool, catalog.entities))
         engine = Engine(
             dsn=as_program(dsn),
             listen_dsn=as_program(dsn),

@@ -217,9 +217,15 @@ def _heading(view: ApprovalView, now: datetime) -> Block:
     return header(Shown(f"{title(view, now)}{tier}{' · escalated' if view.escalated else ''}{to}"))
 
 
+def _mocked(view: ApprovalView) -> list[Block]:
+    """Say first of all where nothing is done for real."""
+    return [section(Shown("On mocks: whatever is decided here, nothing is done for real."))] if view.mocked else []
+
+
 def _blocks(view: ApprovalView, now: datetime, level: _Level) -> list[Block]:
     return [
         _heading(view, now),
+        *_mocked(view),
         *_call(view, now),
         *_outcome(view, level),
         *rows(_facts(view, level)),
@@ -235,7 +241,8 @@ def _blocks(view: ApprovalView, now: datetime, level: _Level) -> list[Block]:
 def _text(view: ApprovalView, now: datetime) -> str:
     run = short_mrkdwn(one_line(view.run_title), 100)
     progress = f"{approvals(view)} of {view.quorum} approvals"
-    return f"{title(view, now)}: {short_mrkdwn(what(view), 200)}, for {run} ({progress})"
+    mocked = "On mocks: " if view.mocked else ""
+    return f"{mocked}{title(view, now)}: {short_mrkdwn(what(view), 200)}, for {run} ({progress})"
 
 
 def card(view: ApprovalView, *, now: datetime) -> Card:

@@ -13,15 +13,19 @@ from countersign.compose.storage import Storage
 from countersign.config.settings import ConfigError, Settings, required, variable
 from policy.access import Access
 from policy.client import OpaEngine
+from runtime.definitions.entities import READ, WRITE
 from runtime.definitions.registry import discover
 from runtime.definitions.sources.catalog import OWN, Catalog, load_catalog
 from runtime.desk.definitions.arrivals import keep_own, take_in
 from runtime.desk.definitions.connector import definition_handlers
 from runtime.engine import Engine, Routing, Timing, new_id
+from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Handler
+from runtime.mocks.overlay import Overlay, read_overlay
 from runtime.model.json_limits import first_line
 from runtime.model.life import Activation
 from runtime.store.definitions import DefinitionChangedError
+from runtime.store.tenant import rows
 
 log = logging.getLogger(__name__)
 
@@ -59,18 +63,42 @@ def make_engine(
         routing=routing,
         worker=new_id(f"{socket.gethostname()}:{os.getpid()}"),
         privacy=make_privacy(settings),
+        mocked=settings.overlay is not None,
         timing=Timing(lease=timedelta(seconds=settings.lease_seconds)),
     )
 
 
 def validated_catalog(settings: Settings) -> Catalog:
     """Load the packs as a start does, but without any server."""
-    return load_catalog(settings.packs, {**offered_handlers(settings), **unconnected_handlers()})
+    return load_packs(settings, offered_handlers(settings))
+
+
+def load_packs(settings: Settings, handlers: Mapping[str, Handler]) -> Catalog:
+    """Load the packs beside the handlers that they offer and those that are ours, which are called by nobody yet."""
+    nobody: Any = None
+    return load_catalog(settings.packs, {**handlers, **unconnected_handlers(), **entity_handlers(nobody, {})})
 
 
 def offered_handlers(settings: Settings) -> dict[str, Handler]:
     """Return the handlers of the packs that the settings list: a pack goes by the name of its folder."""
     return discover(settings.pack, [folder.name for folder in settings.packs])
+
+
+def load_overlay(settings: Settings, handlers: Mapping[str, Handler], catalog: Catalog) -> Overlay | None:
+    """Return the mocks that the settings name, or None; raise InvalidDefinitionsError over any problem in the file."""
+    if settings.overlay is None:
+        return None
+    return read_overlay(settings.overlay, {*handlers, WRITE, READ}, catalog.definitions.values())
+
+
+async def bind_tenant(engine: Engine) -> None:
+    """Raise ConfigError where the tenant's runs are on mocks and this process is not, or the other way round."""
+    async with engine.pool.connection() as conn:
+        if await rows.bind(conn, engine.tenant, mocked=engine.mocked):
+            return
+    runs = "were never on mocks" if engine.mocked else "are on mocks"
+    remedy = "give the overlay a tenant or a database of its own" if engine.mocked else "set COUNTERSIGN_OVERLAY"
+    raise ConfigError(f"the runs of tenant {engine.tenant} {runs}, and this program must not go on with them: {remedy}")
 
 
 async def keep_definitions(engine: Engine, catalog: Catalog, rule: Activation) -> None:

@@ -72,6 +72,7 @@ class Account:
     handled: Sequence[Handled]
     answers: dict[str, int]
     messages: int
+    mocked: bool
 
     @property
     def ending(self) -> str:
@@ -114,6 +115,7 @@ def account_of(material: Material) -> Account:
         handled=handled_of(material),
         answers=_answers(material),
         messages=sum(not text(receipt, "step") for receipt in material.receipts.values()),
+        mocked=run.get("mocked") is True,
     )
 
 

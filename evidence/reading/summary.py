@@ -39,6 +39,8 @@ What stands in “ ” is in the words of people, programs and policies; all els
 here follows from the other files of the bundle: it proves nothing of its own, and verification compares it with them.
 """
 
+_MOCKED = "**This run was on mocks: nothing of what it did was done for real.**\n"
+
 _REST = """\
 - `timeline.md`: every change of state in its order; `audit.jsonl`: the same, each bound to the one before
 - `approvals/`: requests, cards as they were shown, votes; `decisions/`: every question to policy, and its answer
@@ -54,6 +56,7 @@ def summary(material: Material) -> bytes:
     account = account_of(material)
     parts = [
         f"# {prose(account.title, _NAME) or 'A run'}: {_ending(account) or 'not ended'}\n",
+        *([_MOCKED] if account.mocked else []),
         _HEAD,
         *_lines("", _facts(account)),
         *_part("What policy said", _policy(account)),

@@ -58,7 +58,7 @@ class EngineDesk:
             return None
         people = [*row["requirement"]["groups"], *row["joined"]]
         accounts = await directory.accounts_in_groups(conn, self.tenant, people)
-        view = view_of(row, await approvals.votes_of(conn, approval_id))
+        view = view_of(row, await approvals.votes_of(conn, approval_id), mocked=self.engine.mocked)
         own = {user for _, user in row["requester_accounts"]}
         asked = tuple(user for user in accounts if user not in own)
         return replace(view, asked=asked if len(asked) <= MOST_CALLED else ())
@@ -68,7 +68,7 @@ class EngineDesk:
         async with self.engine.pool.connection() as conn:
             rows = await approvals.pending_rows(conn, self.tenant, person_id, self.engine.clock(), limit)
             votes = await approvals.votes_of_all(conn, [row["approval_id"] for row in rows])
-        views = tuple(view_of(row, votes[row["approval_id"]]) for row in rows)
+        views = tuple(view_of(row, votes[row["approval_id"]], mocked=self.engine.mocked) for row in rows)
         return Pending(rows[0]["total"] if rows else 0, views)
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
@@ -126,7 +126,7 @@ def _refusal_of(click: Click) -> VoteRefusal | None:
     return None
 
 
-def view_of(row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
+def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> ApprovalView:
     """Return what a card shows, from the rows: the effect's public form, never its secrets."""
     requirement = row["requirement"]
     kind = AskKind(row["kind"])
@@ -162,6 +162,7 @@ def view_of(row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
         result=Result.of(row["result"]) if row["result"] else None,
         shortfall=row["shortfall"],
         links=(("Trigger", f"{row['trigger_type']} {row['trigger_ref']}"),),
+        mocked=mocked,
     )
 
 

@@ -33,6 +33,7 @@ class ApprovalView:
     """Everything a card shows. `revision` rises with every change; a click on a card with another `stamp` is stale.
 
     `result` says what became of what was asked about; None until that is known.
+    `mocked` says that the run is on mocks: nothing is done for real.
     `shortfall` says why nobody could fulfil the request when it was made; "" where people can.
     """
 
@@ -68,6 +69,7 @@ class ApprovalView:
     result: Result | None
     shortfall: str
     links: tuple[tuple[str, str], ...]
+    mocked: bool
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ async def claim_in(engine: Engine, conn: Conn, definition: Definition, trigger: 
     if run_id is None:
         return await find_claim(conn, trigger)
     tx = await engine.lock_run(conn, run_id, trigger.request_id)
-    tx.leaf(RUN_QUEUED, _facts(definition, trigger), actor=trigger.requested_by)
+    tx.leaf(RUN_QUEUED, _facts(engine, definition, trigger), actor=trigger.requested_by)
     await tx.flush()
     at(Point.TRIGGER_CLAIMING)
     return Claim(run_id, is_new=True)
@@ -117,7 +117,7 @@ async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
     )
 
 
-def _facts(definition: Definition, trigger: Trigger) -> dict[str, Any]:
+def _facts(engine: Engine, definition: Definition, trigger: Trigger) -> dict[str, Any]:
     return {
         "format": EVIDENCE_FORMAT,
         "tenant": trigger.tenant,
@@ -128,6 +128,7 @@ def _facts(definition: Definition, trigger: Trigger) -> dict[str, Any]:
         "definition_digest": definition.digest,
         "submitted_by": trigger.submitted_by,
         **({"parent": {name: trigger.parent[name] for name in ("run_id", "step")}} if trigger.parent else {}),
+        **({"mocked": True} if engine.mocked else {}),
     }
 
 

@@ -119,8 +119,9 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
             """
             SELECT r.run_id, r.tenant, r.trigger_type, r.trigger_ref, r.definition_name, r.definition_version, r.status,
                    r.error, r.reference, r.outcome, r.state, r.output, r.requested_by, r.submitted_by, r.created_at,
-                   r.finished_at, b.sha256, b.location
-              FROM runs r LEFT JOIN evidence_bundles b USING (run_id) WHERE r.tenant = %s AND r.run_id = %s
+                   r.finished_at, t.mocked, b.sha256, b.location
+              FROM runs r JOIN tenants t USING (tenant) LEFT JOIN evidence_bundles b USING (run_id)
+             WHERE r.tenant = %s AND r.run_id = %s
             """,
             (tenant, run_id),
         )

@@ -105,6 +105,7 @@ def ask(approval_id: str = "apr-1", **changes: Any) -> ApprovalView:
         result=None,
         shortfall="",
         links=(),
+        mocked=False,
     )
     return replace(view, **changes)
 
@@ -345,5 +346,5 @@ async def staged(
         await stack.enter_async_context(running)
         await stack.enter_async_context(watched(bot))
         client = slack_client(app["bot_token"], f"{url}/api/")
-        handlers = slack_handlers(client, desk, desk, clock)
+        handlers = slack_handlers(client, desk, desk, clock, mocked=False)
         yield Stage(url, bot_url, clock, desk, handlers, client, bot, faults, stack)

@@ -200,7 +200,11 @@ async def test_a_trigger_by_a_caller_without_secret_is_a_wrong_use(office: Offic
 async def test_definitions_are_listed_and_problems_have_their_place(tmp_path: Path) -> None:
     listed = await command("definitions", env={})
     assert listed.code == 0
-    assert [line.split()[0] for line in listed.out.splitlines()] == ["incident-triage", "kyc-onboarding"]
+    assert [line.split()[0] for line in listed.out.splitlines()] == [
+        "access-request",
+        "incident-triage",
+        "kyc-onboarding",
+    ]
     (tmp_path / "runbooks").mkdir()
     (tmp_path / "runbooks/wrong.yaml").write_text("name: wrong\n", encoding="utf-8")
     packs = json.dumps([*map(str, Settings().packs), str(tmp_path)])

@@ -36,12 +36,16 @@ async def _json(office: Office, *words: str) -> Any:
 async def test_versions_are_listed_a_page_at_a_time(office: Office) -> None:
     listed = await _json(office, "list")
     assert [(row["name"], row["version"], row["status"], row["changed_by"]) for row in listed] == [
+        ("access-request", 1, "active", "countersign"),
         ("incident-triage", 1, "active", "countersign"),
         ("kyc-onboarding", 2, "active", "countersign"),
     ]
     page = await command("definitions", "list", "--limit", "1", env=office.env)
-    assert page.out.splitlines()[-1] == "There are more: --after incident-triage:1"
-    assert [row["name"] for row in await _json(office, "list", "--after", "incident-triage:1")] == ["kyc-onboarding"]
+    assert page.out.splitlines()[-1] == "There are more: --after access-request:1"
+    assert [row["name"] for row in await _json(office, "list", "--after", "access-request:1")] == [
+        "incident-triage",
+        "kyc-onboarding",
+    ]
     assert await _json(office, "list", "--status", "draft") == []
     wrong = await command("definitions", "list", "--after", "incident-triage", env=office.env)
     assert (wrong.code, "incident-triage is not NAME:VERSION" in wrong.err) == (2, True)
@@ -73,7 +77,7 @@ async def test_a_draft_is_compared_with_the_version_that_is_active(office: Offic
     async with engine.pool.connection() as conn:
         known = definition_document(await engine.definitions.get(conn, "kyc-onboarding", 2))
     newer = from_canonical(dumps({**known, "version": 3, "title": "Newer"}))
-    await keep_definitions(engine, Catalog({(newer.name, 3): newer}, (), (), frozenset()), Activation.NEWEST)
+    await keep_definitions(engine, Catalog({(newer.name, 3): newer}, (), (), frozenset(), {}), Activation.NEWEST)
     await keep_definitions(engine, office.system.catalog, Activation.NEWEST)
     found = await _json(office, "diff", "kyc-onboarding")
     change = {"path": "title", "kind": "changed", "before": known["title"], "after": "Newer"}

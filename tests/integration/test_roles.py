@@ -38,6 +38,7 @@ RECORDS = {
         "evidence_holds",
         "tenants",
         "directories",
+        "entities",
         "signing_keys",
         "log_checkpoints",
         "log_stamps",
@@ -62,6 +63,7 @@ WRITTEN_ONCE = [
     ("steps", "verb = 'x'"),
     ("waits", "token = 'x'"),
     ("effects", "target = 'x'"),
+    ("entities", "entity_id = 'x'"),
 ]
 FORGOTTEN_ONCE = [
     ("runs", "trigger = '{}'", "forgotten = true"),
@@ -134,10 +136,8 @@ async def _a_finished_run(bench: Bench) -> None:
         "INSERT INTO evidence_holds SELECT 'hold_1', tenant, 'run', run_id, 'why', 'omar', now(), 'over', 'omar', now()"
         " FROM runs RETURNING 1"
     )
-    await bench.rows(
-        "INSERT INTO definition_lives (tenant, name, version, trigger_type, status, arrived_at, changed_at)"
-        " SELECT tenant, definition_name, definition_version, trigger_type, 'draft', now(), now() FROM runs RETURNING 1"
-    )
+    await bench.rows("INSERT INTO entities SELECT tenant, 'thing', 'a', 1, false, '{}' FROM runs RETURNING 1")
+    await bench.rows("INSERT INTO entity_changes SELECT tenant, 'k1', 'thing', 'a', 1, 'd', '{}' FROM runs RETURNING 1")
     await bench.rows("INSERT INTO evidence_held (run_id, next_try_at) SELECT run_id, now() FROM runs RETURNING 1")
 
 

@@ -33,7 +33,7 @@ async def _said(bench: Bench, *events: str, tenant: str = TENANT) -> list[dict[s
 def _fresh(bench: Bench) -> tuple[Engine, Catalog]:
     """Return the engine of a process, just started, of a tenant that nothing has happened to yet."""
     definitions = {(one.name, one.version): one for one in bench.definitions.values()}
-    return replace(bench.engine, tenant="fresh"), Catalog(definitions, (), (), frozenset())
+    return replace(bench.engine, tenant="fresh"), Catalog(definitions, (), (), frozenset(), {})
 
 
 async def test_each_definition_is_on_record_once_when_processes_start_at_once(bench: Bench) -> None:

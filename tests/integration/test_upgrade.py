@@ -108,7 +108,7 @@ async def test_what_was_there_before_there_was_a_log_stands_in_it_and_is_no_find
             pass
         said = await bench.rows("SELECT leaf ->> 'event' AS event FROM tenant_leaves ORDER BY seq")
         assert Counter(row["event"] for row in said) == {
-            "definition.stored": 3,
+            "definition.stored": 5,
             "policy.seen": 1,
             "directory.loaded": 1,
         }
@@ -128,7 +128,7 @@ async def test_the_first_start_after_the_upgrade_activates_what_is_newest_in_the
         assert {row["status"] for row in known} == {"draft"}
         async with bench.engine.pool.connection() as conn:
             ran = await bench.engine.definitions.get(conn, known[0]["name"], 1)
-        catalog = Catalog({(ran.name, ran.version): ran}, (), (), frozenset())
+        catalog = Catalog({(ran.name, ran.version): ran}, (), (), frozenset(), {})
         await keep_definitions(bench.engine, catalog, Activation.FIRST)
         after = await bench.rows("SELECT name FROM definition_lives WHERE status = 'active'")
         assert after == [{"name": known[0]["name"]}]

@@ -27,6 +27,8 @@ async def look_back(call: Call) -> Reconciled:
 
 HANDLERS = {
     "register::look_up": Handler(act, writes=False),
+    "crud::execute": Handler(act, reconcile=look_back),
+    "crud::read": Handler(act, writes=False),
     "tasks::open": Handler(act),
     "tasks::close": Handler(act, reconcile=look_back),
 }

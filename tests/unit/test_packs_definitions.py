@@ -2,19 +2,22 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from countersign_access_request.handlers import handlers as access
 from countersign_incident_triage.handlers import handlers as triage
 from countersign_kyc.handlers import handlers as kyc
 
 from runtime.definitions.checks.schemas import violations
 from runtime.definitions.model import Definition, EffectClass, Kind
 from runtime.definitions.sources.catalog import Catalog, load_catalog
+from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
 
-FOLDERS = [Path("packs/kyc"), Path("packs/incident-triage")]
+FOLDERS = [Path("packs/kyc"), Path("packs/incident-triage"), Path("packs/access-request")]
 
 
 async def _post(call: Call) -> JsonObject:
@@ -28,7 +31,9 @@ async def _find(call: Call) -> Reconciled:
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    return load_catalog(FOLDERS, {**kyc({}), **triage({}), "slack::post_task": Handler(_post, reconcile=_find)})
+    nobody: Any = None
+    ours = {**entity_handlers(nobody, {}), "slack::post_task": Handler(_post, reconcile=_find)}
+    return load_catalog(FOLDERS, {**kyc({}), **triage({}), **access({}), **ours})
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +95,13 @@ def test_every_incident_write_carries_the_priority_and_can_be_undone(triaging: D
         assert "priority" in verb.input_schema["required"]
         assert verb.reversible_by
         assert verb.in_doubt is OnDoubt.RECONCILE
+
+
+def test_access_can_be_taken_back_by_a_verb_that_needs_less_than_giving_it(catalog: Catalog) -> None:
+    verbs = catalog.definitions["access-request", 1].verbs
+    grant, revoke = verbs["grant_access"], verbs["revoke_access"]
+    assert grant.reversible_by == revoke.name
+    assert (grant.tier, revoke.tier) == (Tier.MEDIUM, Tier.LOW)
 
 
 def test_every_write_has_its_run_in_its_key(catalog: Catalog) -> None:

@@ -30,7 +30,8 @@ def _queued(material: Material, leaf: Record) -> str:
     what = f"{named(text(run, 'definition', 'name'))}, version {number(run, 'definition', 'version')}"
     by = f", through {named(through)}" if through != text(leaf, "actor", "id") else ""
     about = f", about {named(text(leaf, 'data', 'trigger_ref'))}" if text(leaf, "data", "trigger_ref") else ""
-    return f"{actor(material, leaf)} asked for {what}{about}{by}"
+    mocked = "; on mocks, so nothing is done for real" if record(leaf, "data").get("mocked") is True else ""
+    return f"{actor(material, leaf)} asked for {what}{about}{by}{mocked}"
 
 
 def _ended(_: Material, leaf: Record) -> str:

@@ -7,8 +7,11 @@ from importlib.resources import files
 from pathlib import Path as FilePath
 from typing import Literal
 
+from runtime.definitions.entities import Entity
 from runtime.definitions.model import Definition, Verb
 from runtime.definitions.problems import InvalidDefinitionsError, Problem, hint
+from runtime.definitions.sources.entities import load_entities
+from runtime.definitions.sources.entity_verbs import Entities, checked
 from runtime.definitions.sources.runbooks import LoadedRunbook, load_runbook
 from runtime.definitions.sources.starts import wrong_starts
 from runtime.definitions.sources.verbs import Interface, LoadedVerb, load_verbs
@@ -28,13 +31,15 @@ _RESERVED = re.compile(r"countersign[.-].*")
 class Catalog:
     """Definitions by (name, version). Nothing new starts under an `unavailable` name; what is stored still executes.
 
-    `warnings` are for authors: what is probably not meant, and keeps nothing from starting.
+    `warnings` are for authors: what is probably not meant, and keeps nothing from starting. `entities` are those that
+    are sound, by name.
     """
 
     definitions: Mapping[tuple[str, int], Definition]
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     unavailable: frozenset[str]
+    entities: Mapping[str, Entity]
 
     def latest(self, name: str) -> Definition | None:
         """Return the newest version of the runbook in the files, or None where there is none that may start."""
@@ -52,14 +57,18 @@ def load_catalog(folders: Sequence[FilePath], handlers: Mapping[str, Handler]) -
     problems: list[Problem] = []
     unreadable: set[str] = set()
     verb_sources = [_builtin()]
+    entity_sources: list[Source] = []
     runbook_sources: list[Source] = []
+    for path in (path for folder in folders for path in _files(folder, "entities", problems)):
+        _read(path, entity_sources, problems)
     for path in (path for folder in folders for path in _files(folder, "verbs", problems)):
         _read(path, verb_sources, problems)
     for path in (path for folder in folders for path in _files(folder, "runbooks", problems)):
         if not _read(path, runbook_sources, problems):
             unreadable.add(path.stem)
     warnings: list[Problem] = []
-    loaded, verbs = _verbs(verb_sources, handlers, problems, warnings)
+    entities = load_entities(entity_sources, problems)
+    loaded, verbs = _verbs(verb_sources, handlers, entities, problems, warnings)
     runbooks = [load_runbook(source, verbs) for source in runbook_sources]
     problems += wrong_starts(loaded, runbooks)
     problems += (problem for runbook in runbooks for problem in runbook.problems)
@@ -73,7 +82,13 @@ def load_catalog(folders: Sequence[FilePath], handlers: Mapping[str, Handler]) -
         for runbook in runbooks
         if runbook.definition and (runbook.name, runbook.version) not in repeated and runbook.name not in reserved
     }
-    return Catalog(definitions, tuple(sorted(set(problems))), tuple(sorted(set(warnings))), frozenset(unavailable))
+    return Catalog(
+        definitions,
+        tuple(sorted(set(problems))),
+        tuple(sorted(set(warnings))),
+        frozenset(unavailable),
+        {name: entity for name, entity in entities.items() if entity is not None},
+    )
 
 
 def _builtin() -> Source:
@@ -106,7 +121,11 @@ def _name(runbook: LoadedRunbook) -> str:
 
 
 def _verbs(
-    sources: Iterable[Source], handlers: Mapping[str, Handler], problems: list[Problem], warnings: list[Problem]
+    sources: Iterable[Source],
+    handlers: Mapping[str, Handler],
+    entities: Entities,
+    problems: list[Problem],
+    warnings: list[Problem],
 ) -> tuple[Iterable[LoadedVerb], dict[str, Verb | Interface | None]]:
     """Return every verb as it was loaded, and by name: of one with a problem what is sound, None where two share it."""
     first: dict[str, LoadedVerb] = {}
@@ -114,7 +133,7 @@ def _verbs(
     for source in sources:
         loaded, of_file = load_verbs(source, handlers)
         problems += of_file
-        for verb in loaded:
+        for verb in (checked(one, entities) for one in loaded):
             problems += verb.problems
             warnings += verb.warnings
             if verb.name and verb.name in first:

@@ -135,6 +135,22 @@ class VerbFile(Shape):
     definitions: dict[str, Any] = {}
 
 
+class EntityShape(Shape):
+    """One kind of business entity."""
+
+    name: VerbName
+    description: Text
+    id: VerbName
+    schema_: dict[str, Any] = Field(alias="schema")
+
+
+class EntityFile(Shape):
+    """A file of entities, with the definitions that their schemas share."""
+
+    entities: list[Any] = Field(min_length=1)
+    definitions: dict[str, Any] = {}
+
+
 class TriggerShape(Shape):
     """``trigger`` of a runbook."""
 
@@ -174,6 +190,7 @@ _PLACES: Mapping[str, type[BaseModel]] = {
     "remind": RemindShape,
     "effect": EffectShape,
     "a runbook": RunbookFile,
+    "an entity": EntityShape,
     "trigger": TriggerShape,
     "a step": StepShape,
     "evidence": EvidenceShape,

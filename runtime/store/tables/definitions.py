@@ -15,7 +15,7 @@ from sqlalchemy import (
 
 from receipts.chain import GENESIS
 from runtime.model.states import DefinitionStatus
-from runtime.store.tables.base import document, metadata, moment, number, one_of, words
+from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, words
 
 definitions = Table(
     "definitions",
@@ -35,6 +35,7 @@ tenants = Table(
     metadata,
     words("tenant", primary_key=True),
     words("salt"),  # of the commitments that stand in for redacted values; never in evidence
+    flag("mocked"),  # its runs are on mocks, all of them, or none
     number("audit_seq", 0),  # of the last leaf of its own chain
     words("audit_hash", server_default=GENESIS.hash),  # … and that leaf's hash
 )

@@ -93,6 +93,12 @@ CREATE TRIGGER no_truncate BEFORE TRUNCATE ON definition_lives FOR EACH STATEMEN
 CREATE TRIGGER no_delete BEFORE DELETE ON definition_lives FOR EACH ROW EXECUTE FUNCTION refuse_delete();
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, name, version, trigger_type, arrived_at
     ON definition_lives FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+-- an entity is marked as deleted, and its row stays; what was done under a key stands as it was done
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON entities FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER no_delete BEFORE DELETE ON entities FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER write_once BEFORE UPDATE OF tenant, entity, entity_id
+    ON entities FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON entity_changes FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, number, key_id
     ON signing_keys FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
@@ -103,7 +109,7 @@ CREATE TRIGGER write_once BEFORE UPDATE OF tenant, size, root, note, signed_at
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, size, stamp, asked_at
     ON log_stamps FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
-CREATE TRIGGER write_once BEFORE UPDATE OF tenant, salt
+CREATE TRIGGER write_once BEFORE UPDATE OF tenant, salt, mocked
     ON tenants FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 -- `forget_once`: what the work was done with. When that is over, what nobody may see is taken out of it.

@@ -28,6 +28,7 @@ PARTS = (
     "holds",
     "nodes",
     "lives",
+    "entities",
     "guards",  # stays the last: it guards what the others made
 )
 
