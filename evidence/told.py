@@ -6,7 +6,7 @@ from typing import Any
 from receipts.chain import APPROVAL_ENDED, RUN_ENDED, RUN_QUEUED, WAIT_ENDED, WAIT_OPENED, Leaf
 
 _STEP = "step."
-_OVER = frozenset({"succeeded", "failed_terminal", "skipped", "canceled"})
+_OVER = frozenset({"succeeded", "failed_handled", "failed_terminal", "skipped", "canceled"})
 _WAIT_AFTER = {"approved": "completed", "rejected": "completed", "expired": "timed_out", "canceled": "canceled"}
 
 
@@ -17,7 +17,7 @@ def format_of(leaves: Sequence[Leaf]) -> int:
 
 
 def run_as_told(leaves: Sequence[Leaf]) -> dict[str, Any]:
-    """Return `run.json`; a member that the leaves do not tell is None."""
+    """Return `run.json`; a member that the leaves do not tell is None, and one of what it came to is not there."""
     first, last = leaves[0], leaves[-1]
     queued: Mapping[str, Any] = first.data if first.event == RUN_QUEUED else {}
     end = next((leaf for leaf in reversed(leaves) if leaf.event in RUN_ENDED), None)
@@ -31,6 +31,7 @@ def run_as_told(leaves: Sequence[Leaf]) -> dict[str, Any]:
         "submitted_by": queued.get("submitted_by"),
         "status": end and end.event.removeprefix("run."),
         "error": end and end.data.get("error"),
+        **{name: end.data[name] for name in ("outcome", "output") if end and name in end.data},
         "created_at": first.at,
         "finished_at": end and end.at,
         "writes": end and end.data.get("writes"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evidence import names
 from evidence.verify.acts import attempts, decisions, effects, order, policies, reads, record
-from evidence.verify.course import chain, leaves, logged, outcome, runs, stamped, steps, texts
+from evidence.verify.course import blocks, chain, leaves, logged, outcome, runs, stamped, steps, texts
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people import approvals, authority, requests, votes, waits
@@ -27,7 +27,7 @@ class Step:
 
 def _run(contents: Contents) -> str:
     run = contents.run
-    return f"run {run.run_id} executed {run.definition.name} version {run.definition.version}, and ended {run.status}"
+    return f"run {run.run_id} executed {run.definition.name} version {run.definition.version}, and ended {run.word}"
 
 
 def _chain(contents: Contents) -> str:
@@ -62,7 +62,7 @@ def _order(contents: Contents) -> str:
 def _ending(contents: Contents) -> str:
     run, writes = contents.run, outcome.count_writes(contents)
     recorded = f", {reads.count_done(contents)} reads their records" if contents.version > 1 else ""
-    return f"asked for by {run.requested_by}, and {run.status}; {writes} writes have their receipts{recorded}"
+    return f"asked for by {run.requested_by}, and {run.word}; {writes} writes have their receipts{recorded}"
 
 
 def _texts(contents: Contents) -> str:
@@ -95,7 +95,7 @@ STEPS = (
     Step(
         11,
         (outcome.queued, outcome.ended, outcome.writes_have_receipts),
-        (*runs.MOVES, *steps.RULES, *runs.OUTCOME, *effects.RULES, *reads.DONE),
+        (*runs.MOVES, *steps.RULES, *blocks.RULES, *runs.OUTCOME, *effects.RULES, *reads.DONE),
         _ending,
     ),
     Step(12, (texts.timeline_follows, texts.readme_follows), (*reads.COSTS, *texts.SUMMARY), _texts),

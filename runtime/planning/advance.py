@@ -97,7 +97,7 @@ async def _write_steps(tx: RunTx, definition: Definition, transition: Transition
     await step_rows.keep_steps(tx.conn, tx.run_id, transition.held)
     for path, state in transition.steps.items():
         if state.status in SAID:
-            tx.leaf(f"step.{state.status}", _step_facts(state, tx.row["salt"]), step=path)
+            tx.leaf(f"step.{state.status}", _step_facts(definition, path, state, tx.row["salt"]), step=path)
     _tell_run(tx, transition)
 
 
@@ -112,8 +112,8 @@ def _tell_run(tx: RunTx, transition: Transition) -> None:
         tx.tell(output=transition.output)
 
 
-def _step_facts(state: StepState, salt: str) -> dict[str, Any]:
-    return {**({"error": state.error} if state.error else {}), **step_facts(state, salt)}
+def _step_facts(definition: Definition, path: str, state: StepState, salt: str) -> dict[str, Any]:
+    return {**({"error": state.error} if state.error else {}), **step_facts(definition, path, state, salt)}
 
 
 async def _emit(engine: Engine, tx: RunTx, definition: Definition, transition: Transition) -> None:

@@ -15,7 +15,7 @@ from receipts.signing import SigningKey
 from runtime.desk.desk import StoredCards
 from runtime.desk.evidence import EvidenceDesk, Story
 from runtime.desk.operator import OperatorDesk
-from runtime.handlers import OutcomeUnknownError
+from runtime.handlers import OutcomeUnknownError, RefusedError
 from tests.bench import Bench, open_bench
 from tests.conftest import fresh_database
 from tests.integration.conftest import PACK, Targets
@@ -25,6 +25,7 @@ from tests.integration.test_kyc_run import PACK as KYC
 from tests.integration.test_kyc_run import Case
 from tests.patience import MINUTE
 
+NODES = PACK.parent / "nodes"
 FILE = {"company": "ACME", "text": "report"}
 
 
@@ -35,6 +36,7 @@ async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Sto
             **await _play_bench(postgres, policy, key),
             **await _play_onboarding(postgres, policy, key),
             **await _play_incident(postgres, policy, key),
+            **await _play_nodes(postgres, policy, key),
         }
 
 
@@ -63,6 +65,13 @@ async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> d
                 run_id = await Desk(bench, url).start(VPN_INCIDENT, "1")
                 await bench.settle()
                 return await _stories(key, bench, {"incident": run_id})
+
+
+async def _play_nodes(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
+    targets = Targets.fresh()
+    with fresh_database(postgres) as dsn:
+        async with open_bench(dsn, policy, [PACK, NODES], targets.handlers()) as bench:
+            return await _stories(key, bench, await _nodes(bench, targets))
 
 
 async def _stories(key: SigningKey, bench: Bench, run_ids: Mapping[str, str]) -> dict[str, Story]:
@@ -110,6 +119,23 @@ async def _others(bench: Bench) -> dict[str, str]:
     await bench.later(hours=1)
     await bench.later(days=15)
     return {"timer": timer, "branches": branches, "late": late}
+
+
+async def _nodes(bench: Bench, targets: Targets) -> dict[str, str]:
+    """Play every kind of node, what people said no to twice, and a repeat that failed."""
+    targets.note.answers = [RefusedError("no such incident")]
+    nodes = (await bench.start("bench.nodes", {})).run_id
+    await bench.settle()
+    await bench.later(days=1)
+    asked = (await bench.start("bench.asked", FILE)).run_id
+    await bench.settle()
+    for kind in ("effect", "task"):
+        assert (await bench.click("ann", await bench.approval_id(kind), "reject", "not like this")).counted
+        await bench.settle()
+    targets.note.answers = [{"ok": True}, RefusedError("closed")]
+    letters = (await bench.start("bench.letters", {})).run_id
+    await bench.settle()
+    return {"nodes": nodes, "asked": asked, "letters": letters}
 
 
 async def _onboarded(case: Case) -> str:

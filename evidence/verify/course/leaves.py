@@ -35,9 +35,10 @@ def _actors(facts: Facts) -> str:
 
 @rule(
     "leaves.about",
-    "The step that a leaf is about is in the definition; its effect was proposed, and its approval requested, by an"
-    " earlier leaf or this one, for that step. Where `data` names an approval, it is that one; where a leaf has an"
-    " approval and an effect, the one is the other's.",
+    "The step that a leaf is about is in the definition: its path without the numbers is the `id` of a step, and what"
+    " is repeated, and nothing else, has a number where others stand in it. Its effect was proposed, and its approval"
+    " requested, by an earlier leaf or this one, for that step. Where `data` names an approval, it is that one; where"
+    " a leaf has an approval and an effect, the one is the other's.",
 )
 def _about(facts: Facts) -> str:
     effects, approvals = dict[str, Correlation](), dict[str, Correlation]()
@@ -47,7 +48,7 @@ def _about(facts: Facts) -> str:
             effects[str(about.effect_id)] = about
         if leaf.event == APPROVAL_REQUESTED:
             approvals[str(about.approval_id)] = about
-        if about.step is not None and about.step not in facts.steps:
+        if about.step is not None and not facts.plan.knows(about.step):
             raise broken(leaf, f"no step {about.step} is in {names.DEFINITION}")
         if leaf.data.get("approval_id", about.approval_id) != about.approval_id:
             raise broken(leaf, f"is about approval {about.approval_id}, and names {leaf.data['approval_id']}")

@@ -6,7 +6,7 @@ from evidence.verify.material.facts import ACTED, Facts, Requested
 from evidence.verify.material.forms import DecisionForm
 from evidence.verify.rules import Rule, counted, rule
 
-OVER = ("step.succeeded", "step.failed_terminal", "step.skipped", "step.canceled")
+OVER = ("step.succeeded", "step.failed_handled", "step.failed_terminal", "step.skipped", "step.canceled")
 
 
 @rule(

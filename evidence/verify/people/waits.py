@@ -22,25 +22,38 @@ _PART = 0.75
 
 @rule(
     "waits.as-told",
-    "A wait of type `approval` is that of an approval of kind `effect`, with its deadline; any other is what the step's"
-    " verb waits for (`execution.wait`), and one for a `human_task` is that of a review, with its deadline. The"
-    " deadline of one for another program is the verb's `timeout` away. A wait names no approval else.",
+    "A wait of type `approval` is that of an approval of kind `effect`, with its deadline; any other is what the"
+    " step's verb waits for (`execution.wait`), and one for a `human_task` is that of a review, with its deadline. The"
+    " deadline of one for another program is the verb's `timeout` away. A wait names no approval else. A step that"
+    " waits by itself (`wait`) does so for a `signal` where it names one, else for a `timer`; the deadline is its"
+    " `timeout` or `for` away, where that is no expression.",
 )
 def _as_told(facts: Facts) -> str:
     for leaf, wait in facts.waits:
-        verb = facts.verb(leaf, str(leaf.correlation.step))
+        awaited, lasting = _awaited(facts, leaf)
         kind = {"approval": "effect", "human_task": "task"}.get(wait.kind)
-        if wait.kind not in ("approval", verb.execution.wait):
+        if wait.kind not in ("approval", awaited):
             raise broken(leaf, f"step {leaf.correlation.step} does not wait for {wait.kind}")
         approval = facts.approvals.get(str(leaf.correlation.approval_id))
         there = f"what step {leaf.correlation.step} waits for"
         agree(f"{names.AUDIT} line {leaf.seq}", there, approval=(approval and approval.record.kind, kind))
         if approval is not None:
             agree(f"{names.AUDIT} line {leaf.seq}", there, deadline=(wait.deadline, approval.record.expires_at))
-        elif wait.kind == "external":
-            until = moment(leaf.at) + lasts(verb.execution.timeout, names.DEFINITION)
+        elif lasting is not None:
+            until = moment(leaf.at) + lasts(lasting, names.DEFINITION)
             agree(f"{names.AUDIT} line {leaf.seq}", there, deadline=(wait.deadline, timestamp(until)))
     return counted(len(facts.waits), "wait")
+
+
+def _awaited(facts: Facts, leaf: Leaf) -> tuple[str | None, str | None]:
+    """Return for what the step of a leaf waits beside approval, and for how long; None where that is not said."""
+    path = str(leaf.correlation.step)
+    wait = facts.plan.node(path).wait if leaf.correlation.step else None
+    if wait is None:
+        execution = facts.verb(leaf, path).execution
+        return execution.wait, execution.timeout if execution.wait == "external" else None
+    lasting = wait.timeout if wait.signal is not None else wait.for_
+    return "timer" if wait.signal is None else "signal", None if lasting is None or "${" in lasting else lasting
 
 
 @rule(
@@ -125,7 +138,7 @@ def _escalated(facts: Facts) -> str:
 
 
 def _check_escalated(facts: Facts, leaf: Leaf, opened: Leaf, wait: Opened) -> None:
-    after, to = _escalation(facts, opened, wait, facts.verb(opened, str(opened.correlation.step)))
+    after, to = _escalation(facts, opened, wait, facts.plan.verb(str(opened.correlation.step)))
     agree(
         f"{names.AUDIT} line {leaf.seq}",
         "what was asked",
@@ -137,12 +150,12 @@ def _check_escalated(facts: Facts, leaf: Leaf, opened: Leaf, wait: Opened) -> No
         raise broken(leaf, f"those next in line were asked sooner than {after} after line {opened.seq}")
 
 
-def _escalation(facts: Facts, opened: Leaf, wait: Opened, verb: VerbForm) -> tuple[timedelta, list[str]]:
+def _escalation(facts: Facts, opened: Leaf, wait: Opened, verb: VerbForm | None) -> tuple[timedelta, list[str]]:
     """Return after how long those next in line are asked, and who they are; nobody where there are none."""
     if wait.kind == "approval":
         approval = facts.approvals[str(opened.correlation.approval_id)].record
         return (moment(wait.deadline) - moment(opened.at)) * _PART, approval.requirement.escalate_to
-    escalation = verb.execution.escalation
+    escalation = verb.execution.escalation if verb else None
     return (lasts(escalation.after, names.DEFINITION), escalation.to) if escalation else (timedelta(0), [])
 
 
