@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterator
 
 _NUMBER = re.compile(r"\[[0-9]+\]")
 _PART = re.compile(r"([^.\[\]]+)(?:\[(0|[1-9][0-9]{0,3})\])?")
+_LONGEST = 9
+"""Digits of a number that is told."""
 _ENDINGS = {"success": "done", "failure": "failed", "timeout": "out of time", "rejected": "rejected"}
 
 
@@ -78,5 +80,5 @@ def path_in_words(path: str, branches: Collection[str]) -> str:
             words += f", {_ENDINGS[name]}"
         else:
             words += (": " if words else "") + name.replace("_", " ")
-        words += f", round {int(number) + 1}" if number.isdigit() and number.isascii() else ""
+        words += f", round {int(number) + 1}" if _NUMBER.fullmatch(f"[{number}]") and len(number) <= _LONGEST else ""
     return words

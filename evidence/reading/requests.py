@@ -91,14 +91,14 @@ def _request(material: Material, approval: Record) -> Request:
     about = material.leaves_about.get(approval_id, [])
     cards = _cards(approval, about)
     effect = material.effects.get(text(approval, "digest"), {})
-    verb = record(material.verbs.get(text(approval, "step")), "effect")
+    verb = record(material.verb(text(approval, "step")), "effect")
     return Request(
         id=approval_id,
         kind=kind,
         step=text(approval, "step"),
         tier=text(approval, "tier"),
         purpose=text(approval, "purpose"),
-        what=_what(kind, effect, text(approval, "step")),
+        what=_what(kind, effect, material.in_words(text(approval, "step"))),
         undone_by=text(verb, "reversible_by"),
         rules=[(text(one, "code"), text(one, "msg")) for one in records(approval, "reasons")],
         needed=needed(record(approval, "requirement")),
@@ -115,7 +115,7 @@ def _request(material: Material, approval: Record) -> Request:
 
 def _what(kind: str, effect: Record, step: str) -> str:
     if kind == "task":
-        return text(effect, "fields", "title") or plain(step)
+        return text(effect, "fields", "title") or step
     target = text(effect, "target")
     return f"{plain(text(effect, 'operation'))} on {target}" if target else plain(text(effect, "operation"))
 

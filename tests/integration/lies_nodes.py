@@ -226,6 +226,10 @@ WAITS: dict[str, Lie] = {
     "for a signal, as a timer": ("waits.as-told", "nodes", _node("long", "wait", signal="closed", timeout="P30D")),
     "for longer than it says": ("waits.as-told", "nodes", _node("hear", "wait", timeout="P2D")),
     "for less than it says": ("waits.as-told", "nodes", _node("long", "wait", **{"for": "P31D"})),
+    "for another run, for less than it says": (
+        *("waits.as-told", "asked"),
+        lambda f: next(step for step in f.definition["steps"] if step["id"] == "below").update(timeout="P2D"),
+    ),
     "a step that does not wait": ("waits.as-told", "nodes", change_leaf("wait.opened", "correlation.step", "know")),
 }
 

@@ -8,7 +8,14 @@ from evidence.reading.shown import prose
 from evidence.reading.timeline.naming import NAME, TEXT, actor, asked, because, named, person, step
 from evidence.reading.words import ENDINGS, REFUSALS, counted, ending, listed, moment, verdict
 
-_WAITS = {"approval": "people's approval", "human_task": "a person", "external": "an answer", "timer": "its time"}
+_WAITS = {
+    "approval": "people's approval",
+    "human_task": "a person",
+    "external": "an answer",
+    "timer": "its time",
+    "signal": "a signal",
+    "child_run": "another run",
+}
 _MOST = 9
 """Groups that are named."""
 
@@ -37,8 +44,8 @@ def _uncounted(material: Material, leaf: Record) -> str:
 
 
 def _unfit(material: Material, leaf: Record) -> str:
-    code, reason = text(leaf, "data", "code"), text(leaf, "data", "reason")
-    return f"The answer of {actor(material, leaf)} for the step {step(leaf)} did not count: {named(reason or code)}"
+    why = text(leaf, "data", "reason") or text(leaf, "data", "code")
+    return f"The answer of {actor(material, leaf)} for the step {step(material, leaf)} did not count: {named(why)}"
 
 
 def _settled(material: Material, leaf: Record) -> str:
@@ -48,24 +55,29 @@ def _settled(material: Material, leaf: Record) -> str:
     return f"{asked(material, leaf)} is {how}{votes}"
 
 
-def _opened(_: Material, leaf: Record) -> str:
+def _opened(material: Material, leaf: Record) -> str:
     kind, until = text(leaf, "data", "type"), moment(text(leaf, "data", "deadline"))
-    return f"The step {step(leaf)} waits for {_WAITS.get(kind) or named(kind)}{f', until {until}' if until else ''}"
+    awaited = (_WAITS.get(kind) or named(kind)) + (f", until {until}" if until else "")
+    return f"The step {step(material, leaf)} waits for {awaited}"
 
 
 def _answered(material: Material, leaf: Record) -> str:
     if text(leaf, "data", "type") == "timer":
-        return f"The time of the step {step(leaf)} is over"
-    return f"{actor(material, leaf)} answered for the step {step(leaf)}"
+        return f"The time of the step {step(material, leaf)} is over"
+    if text(leaf, "data", "child"):
+        return (
+            f"The run {named(text(leaf, 'data', 'child'))} has ended, for which the step {step(material, leaf)} waited"
+        )
+    return f"{actor(material, leaf)} answered for the step {step(material, leaf)}"
 
 
-def _late(_: Material, leaf: Record) -> str:
-    return f"Nobody answered in time for the step {step(leaf)}"
+def _late(material: Material, leaf: Record) -> str:
+    return f"Nobody answered in time for the step {step(material, leaf)}"
 
 
-def _escalated(_: Material, leaf: Record) -> str:
+def _escalated(material: Material, leaf: Record) -> str:
     groups = listed([named(group) for group in texts(leaf, "data", "to")[:_MOST]])
-    return f"Time runs short for the step {step(leaf)}: {groups} may decide, too"
+    return f"Time runs short for the step {step(material, leaf)}: {groups} may decide, too"
 
 
 TELL: dict[str, Callable[[Material, Record], str]] = {

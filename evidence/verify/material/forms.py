@@ -204,11 +204,12 @@ KINDS = ("verb", "set", "reference", "switch", "repeat", "wait", "end", "branch"
 class StepForm(StepRecord):
     """One step of the definition: `when` is its condition, `within` the branch of the step around it that it is in.
 
-    It has one of `KINDS`, and that is not null.
+    It has one of `KINDS`, and that is not null. `timeout` (ISO 8601) stands for that of its verb.
     """
 
     when: JsonValue
     within: str = Field("", alias="in")
+    timeout: NonEmpty | None = None
     switch: SwitchForm | None = None
     repeat: RepeatForm | None = None
     wait: WaitForm | None = None

@@ -32,9 +32,12 @@ class Plan:
         return self.nodes[address_of(path)]
 
     def verb(self, path: str) -> VerbForm | None:
-        """Return the verb of the step at a path, None where there is none."""
+        """Return the verb of the step at a path, with the step's own timeout where it has one; None for none."""
         step = self.nodes.get(address_of(path))
-        return self.definition.verbs.get(step.verb) if step else None
+        verb = self.definition.verbs.get(step.verb) if step else None
+        if step is None or verb is None or step.timeout is None:
+            return verb
+        return verb.model_copy(update={"execution": verb.execution.model_copy(update={"timeout": step.timeout})})
 
     def knows(self, path: str) -> bool:
         """Return whether there can be a step at this path."""

@@ -24,9 +24,9 @@ _PART = 0.75
     "waits.as-told",
     "A wait of type `approval` is that of an approval of kind `effect`, with its deadline; any other is what the"
     " step's verb waits for (`execution.wait`), and one for a `human_task` is that of a review, with its deadline. The"
-    " deadline of one for another program is the verb's `timeout` away. A wait names no approval else. A step that"
-    " waits by itself (`wait`) does so for a `signal` where it names one, else for a `timer`; the deadline is its"
-    " `timeout` or `for` away, where that is no expression.",
+    " deadline of one for another program, or for another run, is away by the `timeout` of the step, or else of its"
+    " verb. A wait names no approval else. A step that waits by itself (`wait`) does so for a `signal` where it names"
+    " one, else for a `timer`; the deadline is its `timeout` or `for` away, where that is no expression.",
 )
 def _as_told(facts: Facts) -> str:
     for leaf, wait in facts.waits:
@@ -51,7 +51,7 @@ def _awaited(facts: Facts, leaf: Leaf) -> tuple[str | None, str | None]:
     wait = facts.plan.node(path).wait if leaf.correlation.step else None
     if wait is None:
         execution = facts.verb(leaf, path).execution
-        return execution.wait, execution.timeout if execution.wait == "external" else None
+        return execution.wait, execution.timeout if execution.wait in ("external", "child_run") else None
     lasting = wait.timeout if wait.signal is not None else wait.for_
     return "timer" if wait.signal is None else "signal", None if lasting is None or "${" in lasting else lasting
 
