@@ -66,12 +66,14 @@ class NotificationOut(Message):
 
 
 class StepOut(Message):
-    """A step of a run."""
+    """A step of a run. `error_code` says what went wrong, `branch` which case a switch took; "" for none."""
 
     path: str
     verb: str
     status: str
     error: str
+    error_code: str
+    branch: str
 
 
 class HeldOut(Message):
@@ -83,7 +85,11 @@ class HeldOut(Message):
 
 
 class RunOut(Message):
-    """A run as a caller may see it."""
+    """A run as a caller may see it.
+
+    `reference` is the business reference that it gave itself, `outcome` the word with which it ended ("" for none),
+    `state` its business state and `output` what it gave; both are null where there is none.
+    """
 
     run_id: str
     tenant: str
@@ -93,6 +99,10 @@ class RunOut(Message):
     definition_version: int
     status: str
     error: str
+    reference: str
+    outcome: str
+    state: dict[str, Any] | None
+    output: Any
     requested_by: str
     submitted_by: str
     created_at: datetime

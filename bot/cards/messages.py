@@ -61,7 +61,7 @@ def words(said: Said) -> str:  # noqa: PLR0911 - one for each kind
 
 def _evidence(said: EvidenceSealed | EvidenceStuck) -> str:
     if isinstance(said, EvidenceSealed):
-        return f"{_run(said.run)} {_ended(said.status)}. Evidence sealed. SHA-256: {said.sha256}"
+        return f"{_run(said.run)} {_ended(said)}. Evidence sealed. SHA-256: {said.sha256}"
     todo = f"When that is mended: countersign evidence repair {said.run_id}"
     return f"The evidence of {_run(said.run)} cannot be stored: {said.why}. {todo}"
 
@@ -70,8 +70,9 @@ def _run(run: RunName) -> str:
     return f"{run.title} ({run.reference})"
 
 
-def _ended(status: RunStatus) -> str:
-    return _ENDED.get(status, "has ended")
+def _ended(said: RunEnded | EvidenceSealed) -> str:
+    """Return how a run ended: by the word of its runbook, where that has one."""
+    return f"has ended: {said.outcome.replace('_', ' ')}" if said.outcome else _ENDED.get(said.status, "has ended")
 
 
 def _quoted(reason: str) -> str:
@@ -90,11 +91,13 @@ def _approval(said: ApprovalEnded) -> str:
 
 
 def _run_ended(said: RunEnded) -> str:
-    head = f"{_run(said.run)} {_ended(said.status)}"
-    if said.status is RunStatus.SUCCEEDED and not said.rejected and not said.skipped:
+    head = f"{_run(said.run)} {_ended(said)}"
+    is_all_done = said.status is RunStatus.SUCCEEDED and not (said.rejected or said.skipped or said.handled)
+    if is_all_done and not said.outcome:
         return f"{head}: every step was done."
     parts = [
         *(f"{note.name}: {note.why}" for note in said.failed[:1]),
+        *_listed("Failed, and was handled", said.handled),
         *_listed("Rejected", said.rejected),
         *_listed("Not done", said.skipped),
     ]

@@ -74,22 +74,29 @@ class EffectEnded(Message):
 
 
 class RunEnded(Message):
-    """What a run came to: what failed, what people rejected, and what was not done, each with its reason."""
+    """What a run came to: what failed, what people rejected, and what was not done, each with its reason.
+
+    `outcome` is the word with which its runbook ended it, "" for none; `handled` are failures that a branch took up.
+    What an earlier release wrote has neither.
+    """
 
     kind: Literal["run_ended"] = "run_ended"
     run: RunName
     status: Status
+    outcome: str = ""
+    handled: list[Note] = Field(default_factory=list)
     failed: list[Note]
     rejected: list[Note]
     skipped: list[Note]
 
 
 class EvidenceSealed(Message):
-    """The evidence of a finished run is stored; `sha256` is its digest in hexadecimal."""
+    """The evidence of a finished run is stored; `sha256` is its digest in hexadecimal, `outcome` as in its end."""
 
     kind: Literal["evidence_sealed"] = "evidence_sealed"
     run: RunName
     status: Status
+    outcome: str = ""
     sha256: str
 
 

@@ -242,6 +242,8 @@ async def _clear_up(engine: Engine, tx: RunTx, ending: Ending) -> None:
     said = RunEnded(
         run=await messages.run_name(tx),
         status=ending.status,
+        outcome=tx.row["outcome"],
+        handled=_notes(ending.handled),
         failed=_notes(ending.failed),
         rejected=_notes(ending.rejected),
         skipped=_notes(ending.skipped),

@@ -118,7 +118,8 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
         await conn.execute(
             """
             SELECT r.run_id, r.tenant, r.trigger_type, r.trigger_ref, r.definition_name, r.definition_version, r.status,
-                   r.error, r.requested_by, r.submitted_by, r.created_at, r.finished_at, b.sha256, b.location
+                   r.error, r.reference, r.outcome, r.state, r.output, r.requested_by, r.submitted_by, r.created_at,
+                   r.finished_at, b.sha256, b.location
               FROM runs r LEFT JOIN evidence_bundles b USING (run_id) WHERE r.tenant = %s AND r.run_id = %s
             """,
             (tenant, run_id),
@@ -128,7 +129,8 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
         return None
     steps = await (
         await conn.execute(
-            "SELECT path, verb, status, error FROM steps WHERE run_id = %s ORDER BY position, length(path), path",
+            "SELECT path, verb, status, error, error_code, coalesce(kept ->> 'branch', '') AS branch FROM steps"
+            " WHERE run_id = %s ORDER BY position, length(path), path",
             (run_id,),
         )
     ).fetchall()

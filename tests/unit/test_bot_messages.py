@@ -70,6 +70,24 @@ SAID: list[tuple[Said, str]] = [
         "Corporate onboarding (case-7) has ended without success. look: away.",
     ),
     (
+        RunEnded(
+            run=RUN, status=RunStatus.SUCCEEDED, outcome="timed_out", failed=[], rejected=[], skipped=[],
+            handled=[Note(name="docs[1].request", why="no answer in time")],
+        ),
+        (
+            "Corporate onboarding (case-7) has ended: timed out."
+            " Failed, and was handled: docs[1].request (no answer in time)."
+        ),
+    ),
+    (
+        ended(RunStatus.SUCCEEDED, handled=[Note(name="look", why="away")]),
+        "Corporate onboarding (case-7) has finished. Failed, and was handled: look (away).",
+    ),
+    (
+        EvidenceSealed(run=RUN, status=RunStatus.SUCCEEDED, outcome="rejected", sha256="ab" * 32),
+        f"Corporate onboarding (case-7) has ended: rejected. Evidence sealed. SHA-256: {'ab' * 32}",
+    ),
+    (
         ended(RunStatus.CANCELED),
         "Corporate onboarding (case-7) was canceled.",
     ),
