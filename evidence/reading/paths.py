@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterator
 
 _NUMBER = re.compile(r"\[[0-9]+\]")
 _PART = re.compile(r"([^.\[\]]+)(?:\[(0|[1-9][0-9]{0,3})\])?")
-_LONGEST = 9
-"""Digits of a number that is told."""
+_PART_SHOWN = re.compile(r"(?:^|\.)([^.]*?)(?:\[([0-9]{1,9})\])?(?=\.|\Z)", re.DOTALL)
 _ENDINGS = {"success": "done", "failure": "failed", "timeout": "out of time", "rejected": "rejected"}
 
 
@@ -73,12 +72,11 @@ def place_of(path: str) -> tuple[int, ...]:
 def path_in_words(path: str, branches: Collection[str]) -> str:
     """Return a path as people read it: `docs, round 3: request`. `branches` are the addresses of branches."""
     words, address = "", ""
-    for part in path.split("."):
-        name, _, number = part.rstrip("]").partition("[")
+    for name, number in _PART_SHOWN.findall(path):
         address = inside(address, name)
         if address in branches and name in _ENDINGS:
             words += f", {_ENDINGS[name]}"
         else:
             words += (": " if words else "") + name.replace("_", " ")
-        words += f", round {int(number) + 1}" if _NUMBER.fullmatch(f"[{number}]") and len(number) <= _LONGEST else ""
+        words += f", round {int(number) + 1}" if number else ""
     return words

@@ -44,7 +44,7 @@ async def _play_bench(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
     targets = Targets.fresh()
     with fresh_database(postgres) as dsn:
         async with open_bench(dsn, policy, [PACK], targets.handlers()) as bench:
-            return await _stories(key, bench, {**await _filings(bench, targets), **await _others(bench)})
+            return await stories_of(key, bench, {**await _filings(bench, targets), **await _others(bench)})
 
 
 async def _play_onboarding(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
@@ -53,7 +53,7 @@ async def _play_onboarding(postgres: str, policy: OpaEngine, key: SigningKey) ->
             url = str(server.make_url("")).rstrip("/")
             offered = handlers({**settings(url), "callback_url": f"{url}/v1/notifications"})
             async with open_bench(dsn, policy, [KYC], offered) as bench:
-                return await _stories(key, bench, {"kyc": await _onboarded(Case(bench, url))})
+                return await stories_of(key, bench, {"kyc": await _onboarded(Case(bench, url))})
 
 
 async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
@@ -64,17 +64,17 @@ async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> d
             async with open_bench(dsn, policy, [INCIDENTS], offered) as bench:
                 run_id = await Desk(bench, url).start(VPN_INCIDENT, "1")
                 await bench.settle()
-                return await _stories(key, bench, {"incident": run_id})
+                return await stories_of(key, bench, {"incident": run_id})
 
 
 async def _play_nodes(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
     targets = Targets.fresh()
     with fresh_database(postgres) as dsn:
         async with open_bench(dsn, policy, [PACK, NODES], targets.handlers()) as bench:
-            return await _stories(key, bench, await _nodes(bench, targets))
+            return await stories_of(key, bench, await play_nodes(bench, targets))
 
 
-async def _stories(key: SigningKey, bench: Bench, run_ids: Mapping[str, str]) -> dict[str, Story]:
+async def stories_of(key: SigningKey, bench: Bench, run_ids: Mapping[str, str]) -> dict[str, Story]:
     desk = EvidenceDesk(bench.engine)
     while await desk.next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None:
         pass
@@ -121,7 +121,7 @@ async def _others(bench: Bench) -> dict[str, str]:
     return {"timer": timer, "branches": branches, "late": late}
 
 
-async def _nodes(bench: Bench, targets: Targets) -> dict[str, str]:
+async def play_nodes(bench: Bench, targets: Targets) -> dict[str, str]:
     """Play every kind of node, what people said no to twice, and a repeat that failed."""
     targets.note.answers = [RefusedError("no such incident")]
     nodes = (await bench.start("bench.nodes", {})).run_id
