@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evidence import names
 from evidence.statement import Statement
-from evidence.verify.course import blocks, leaves, runs, steps
+from evidence.verify.course import blocks, branches, leaves, runs, steps
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people.approvals import OVER
@@ -24,7 +24,7 @@ from runtime.planning.planner import Canceled, Event, Snapshot, StepMoved, Trans
 from runtime.planning.replay import SAID, step_facts
 from tests.unit.test_planner_trees import after, play, trees
 
-RULES = (*leaves.RULES, *steps.RULES, *blocks.RULES, *runs.MOVES[1:], *runs.OUTCOME[:1])
+RULES = (*leaves.RULES, *steps.RULES, *blocks.RULES, *branches.RULES, *runs.MOVES[1:], *runs.OUTCOME[:1])
 Played = tuple[Snapshot, Event, Transition]
 
 

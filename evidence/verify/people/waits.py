@@ -6,8 +6,9 @@ from datetime import timedelta
 from evidence import names
 from evidence.told import ends_wait
 from evidence.verify.material.comparing import agree, broken, data, lasts, moment
+from evidence.verify.material.definition import VerbForm
 from evidence.verify.material.facts import Facts
-from evidence.verify.material.forms import Opened, VerbForm
+from evidence.verify.material.forms import Opened
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import WAIT_ENDED, WAIT_OPENED, Leaf
 from receipts.fields import timestamp
