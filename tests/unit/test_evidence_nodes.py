@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evidence import names
 from evidence.statement import Statement
-from evidence.verify.course import blocks, leaves, runs, steps
+from evidence.verify.course import blocks, branches, leaves, runs, steps
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people.approvals import OVER
@@ -19,13 +19,12 @@ from receipts.chain import GENESIS, PROGRAM, Correlation, Head, Leaf, next_leaf
 from runtime.definitions.canonical import definition_document
 from runtime.definitions.model import Definition
 from runtime.model.states import RUN, is_final
-from runtime.planning.advance import leaf_facts
 from runtime.planning.ending import ending_of
 from runtime.planning.planner import Canceled, Event, Snapshot, StepMoved, Transition, plan
-from runtime.planning.replay import SAID
+from runtime.planning.replay import SAID, step_facts
 from tests.unit.test_planner_trees import after, play, trees
 
-RULES = (*leaves.RULES, *steps.RULES, *blocks.RULES, *runs.MOVES[1:], *runs.OUTCOME[:1])
+RULES = (*leaves.RULES, *steps.RULES, *blocks.RULES, *branches.RULES, *runs.MOVES[1:], *runs.OUTCOME[:1])
 Played = tuple[Snapshot, Event, Transition]
 
 
@@ -57,7 +56,8 @@ class Record:
             self.add("wait.completed", event.path)
         for path, state in transition.steps.items():
             if state.status in SAID:
-                self.add(f"step.{state.status}", path, **leaf_facts(self.tree, path, state, "salt"))
+                why = {"error": state.error} if state.error else {}
+                self.add(f"step.{state.status}", path, **why, **step_facts(self.tree, path, state, "salt"))
         for proposal in transition.proposals:
             self.add("effect.proposed", proposal.path)
         if transition.run is not snapshot.status:

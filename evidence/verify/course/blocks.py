@@ -5,7 +5,7 @@ follows what is told by the lines between a step and those around it, and by the
 """
 
 from evidence import names
-from evidence.reading.paths import around, block_of, inside, iterated
+from evidence.reading.paths import around, iterated
 from evidence.verify.material.comparing import broken
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts
@@ -14,17 +14,14 @@ from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import Leaf
 
 ENDED_WELL = ("step.succeeded", "step.skipped", "step.failed_handled")
-_BEGUN = ("step.parked", "step.succeeded")
-_FAILED = ("step.failed_handled", "step.failed_terminal")
-TIMEOUTS = ("no_answer", "expired", "not_begun", "sla")
-"""The codes of errors that are of time."""
+BEGUN = ("step.parked", "step.succeeded")
 
 
 def entered(facts: Facts) -> dict[Block, None]:
     """Return the blocks that were entered: the definition, those of which a step is told, and those that were begun."""
     found: dict[Block, None] = {("", ""): None}
     for path, leaves in facts.of_steps.items():
-        begun, kind = any(leaf.event in _BEGUN for leaf in leaves), facts.plan.node(path).kind
+        begun, kind = any(leaf.event in BEGUN for leaf in leaves), facts.plan.node(path).kind
         if not iterated(path) and kind != "branch":
             found[facts.plan.block_of(path)] = None
         if kind == "branch" or (iterated(path) and begun):
@@ -110,83 +107,4 @@ def _check_count(facts: Facts, holder: str, indexes: set[int]) -> None:
         raise BrokenError(names.AUDIT, f"step {holder} has {len(indexes)} iterations, and may have {repeat.at_most}")
 
 
-@rule(
-    "blocks.case",
-    "A switch that was begun names its case (`branch`), the same each time, and one that it has; nothing else names"
-    " one. All steps in a switch of which there is word stand in one case, and in the one that it names.",
-)
-def _cases(facts: Facts) -> str:
-    switches = dict[str, str]()
-    for path, leaves in facts.of_steps.items():
-        is_switch = facts.plan.node(path).kind == "switch"
-        for leaf in leaves:
-            if "branch" in leaf.data or (is_switch and leaf.event in _BEGUN):
-                _check_case(facts, path, leaf, switches.setdefault(path, str(leaf.data.get("branch"))))
-    for path, leaves in facts.of_steps.items():
-        holder, case = facts.plan.block_of(path)
-        is_in_switch = holder and not iterated(path) and facts.plan.node(holder).kind == "switch"
-        if is_in_switch and switches.setdefault(holder, case) != case:
-            raise broken(leaves[0], f"step {path} stands in {case} of {holder}, which took {switches[holder]}")
-    return counted(len(switches), "switch", "switches")
-
-
-def _check_case(facts: Facts, path: str, leaf: Leaf, taken: str) -> None:
-    switch = facts.plan.node(path).switch
-    cases = [f"case_{number}" for number in range(1, len(switch.cases) + 1)] if switch else []
-    cases += ["else"] if switch and switch.otherwise else []
-    if leaf.data.get("branch") != taken or taken not in cases:
-        raise broken(leaf, f"step {path} took {leaf.data.get('branch')}, which it has not, or another case before")
-
-
-@rule(
-    "blocks.branch",
-    "The ending of a step that may have steps of its own has them: of a success `success`, where people said no to a"
-    " review `rejected`; of a failure `timeout` if its `code` is `no_answer`, `expired`, `not_begun` or `sla`,"
-    " `rejected` if it is `rejected`, and where the definition has no such branch `failure`. A failure is"
-    " `step.failed_handled` if there is a branch for it, else `step.failed_terminal`. Of all branches of a step that"
-    " one alone has word, behind that of its ending; it has, unless an `end` ended the run at that moment.",
-)
-def _branches(facts: Facts) -> str:
-    said_no = {one.record.step for one in facts.approvals.values() if _is_no(one.record.kind, one.record.status)}
-    taken = 0
-    for path, leaves in facts.of_steps.items():
-        if iterated(path):
-            continue
-        end, wanted = leaves[-1], _wanted(facts, path, leaves[-1], is_no=path in said_no)
-        if end.event in _FAILED and (end.event == "step.failed_handled") != (wanted is not None):
-            raise broken(end, f"{end.event} of step {path}, which has {'a' if wanted else 'no'} branch for that")
-        for branch in sorted(facts.plan.branches(path)):
-            taken += _is_taken(facts, end, inside(path, branch), is_wanted=branch == wanted)
-    return counted(taken, "branch", "branches")
-
-
-def _is_no(kind: str, status: str) -> bool:
-    return (kind, status) == ("task", "rejected")
-
-
-def _wanted(facts: Facts, path: str, end: Leaf, *, is_no: bool) -> str | None:
-    """Return the branch that the ending of a step takes, None where it has none for that."""
-    if end.event == "step.succeeded":
-        wanted = ["rejected" if is_no else "success"]
-    elif end.event in _FAILED:
-        code = end.data.get("code")
-        wanted = [*(["timeout"] if code in TIMEOUTS else ["rejected"] if code == "rejected" else []), "failure"]
-    else:
-        wanted = []
-    there = facts.plan.branches(path)
-    return next((branch for branch in wanted if branch in there), None)
-
-
-def _is_taken(facts: Facts, end: Leaf, path: str, *, is_wanted: bool) -> bool:
-    """Return whether there is word of a branch; raise where there must not be, or must."""
-    first = facts.of_steps.get(path, [None])[0]
-    if first is None:
-        if is_wanted and not facts.is_left(end):
-            raise broken(end, f"{end.event} of step {block_of(path)}, and there is no word of {path}")
-        return False
-    if not is_wanted or first.seq < end.seq:
-        raise broken(first, f"{first.event} of {path}, and step {block_of(path)} had not ended like that")
-    return True
-
-
-RULES: tuple[Rule[Facts], ...] = (_entered, _ended, _rounds, _cases, _branches)
+RULES: tuple[Rule[Facts], ...] = (_entered, _ended, _rounds)

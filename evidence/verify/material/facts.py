@@ -7,14 +7,13 @@ from functools import cached_property
 from evidence import names
 from evidence.verify.material.comparing import broken, data
 from evidence.verify.material.contents import Contents, parse
+from evidence.verify.material.definition import DefinitionForm, VerbForm
 from evidence.verify.material.forms import (
     ApprovalForm,
     DecisionForm,
-    DefinitionForm,
     Escalated,
     Opened,
     Proposed,
-    VerbForm,
     VoteForm,
 )
 from evidence.verify.material.plan import Plan

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from evidence.reading.paths import address_of, block_of, inside, iterated, near, parts_of, place_of
-from evidence.verify.material.forms import DefinitionForm, StepForm, VerbForm
+from evidence.verify.material.definition import DefinitionForm, StepForm, VerbForm
 
 BODY = "do"
 """The branch of what stands in an iteration, or in a branch of an ending."""
