@@ -3,6 +3,7 @@
 import asyncio
 import math
 import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
@@ -120,7 +121,10 @@ class _Routes:
         if facts["status"] == NotificationStatus.REFUSED:
             raise Problem(_REFUSED[AnswerCode(facts["code"])], reason)
         waits = [WaitOut(**{name: one[name] for name in WaitOut.model_fields}) for one in facts.get("waits", ())]
-        return NotificationOut(notification_id=notification_id, status=facts["status"], reason=reason, waits=waits)
+        outcomes = Counter(wait.status for wait in waits)
+        return NotificationOut(
+            notification_id=notification_id, status=facts["status"], reason=reason, waits=waits, outcomes=outcomes
+        )
 
     async def run(self, run_id: str, request: Request) -> RunOut:
         caller, _ = await self._signed(request)
@@ -182,5 +186,6 @@ def _answer(sent: NotificationIn) -> Answer:
         result=sent.result,
         error=sent.error,
         message=sent.message,
+        data=sent.data,
         token=sent.token,
     )

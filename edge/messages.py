@@ -1,9 +1,9 @@
 """What callers send and get, strictly: unknown members are refused."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from receipts.costs import Costs
 
@@ -35,7 +35,7 @@ class TriggerOut(Message):
 class NotificationIn(Message):
     """Word from the other side of a durable verb. `id` is the sender's own: the same id is applied once.
 
-    `correlation_key` and `token` are those that came with the request.
+    `correlation_key` and `token` are those that came with the request. `data` tells of progress.
     """
 
     id: Word
@@ -44,7 +44,14 @@ class NotificationIn(Message):
     result: dict[str, Any] = Field(default_factory=dict)
     error: Sentence = ""
     message: Sentence = ""
+    data: dict[str, Any] | None = None
     token: Word | None = None
+
+    @model_validator(mode="after")
+    def _data_is_of_progress(self) -> Self:
+        if self.data is not None and self.type != "progress":
+            raise ValueError("data: only word of progress has it; what comes of a request is its result")
+        return self
 
 
 class WaitOut(Message):
@@ -57,12 +64,25 @@ class WaitOut(Message):
 
 
 class NotificationOut(Message):
-    """What became of a notification, and why: applied, early, stale, dead_letter, or received and not applied yet."""
+    """What became of a notification, and why: applied, early, stale, dead_letter, or received and not applied yet.
+
+    `waits` are those that it was for, in the order in which it was applied to them; `outcomes` counts what it did.
+    """
 
     notification_id: str
     status: str
     reason: str
     waits: list[WaitOut]
+    outcomes: dict[str, int]
+
+
+class ProgressOut(Message):
+    """The newest word of how far a step's other side has come; `count` is how often there was some."""
+
+    message: str
+    data: dict[str, Any] | None
+    count: int
+    at: str
 
 
 class StepOut(Message):
@@ -72,6 +92,7 @@ class StepOut(Message):
     verb: str
     status: str
     error: str
+    progress: ProgressOut | None
 
 
 class HeldOut(Message):

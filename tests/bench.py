@@ -26,7 +26,7 @@ from runtime.model.actor import SlackAccount
 from runtime.model.approval import VoteVerdict
 from runtime.model.effect import Effect, Purpose
 from runtime.model.messages import Said
-from runtime.model.notification import CompletionPayload, Notification
+from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger
 from runtime.store import directory, runs
@@ -242,6 +242,16 @@ class Bench:
             request_id="req-done",
         )
         return await inbox.apply(self.engine, await inbox.record(self.engine, notification))
+
+    async def progress(
+        self, key: str, message: str, data: dict[str, Any] | None = None, verbs: list[str] = VERBS
+    ) -> Mapping[str, Any]:
+        """Tell how far the other side has come, with the token that went out."""
+        waits = await self.rows("SELECT token FROM waits WHERE correlation_key = %s ORDER BY created_at", key)
+        payload = ProgressPayload(message=message, data=data, token=waits[-1]["token"], verbs=verbs)
+        actor, id_ = Actor(id="portal-bot", kind="agent"), self.engine.new_id("ntf")
+        new = Notification(id_, TENANT, id_, key, payload, actor, "req-progress")
+        return await inbox.apply(self.engine, await inbox.record(self.engine, new))
 
 
 _catalogs: dict[tuple[object, ...], Catalog] = {}

@@ -11,7 +11,7 @@ from evidence.verify.acts import attempts, decisions, effects, order, policies, 
 from evidence.verify.course import chain, leaves, logged, outcome, runs, stamped, steps, texts
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
-from evidence.verify.people import approvals, authority, requests, votes, waits
+from evidence.verify.people import approvals, authority, requests, votes, waits, words
 from evidence.verify.rules import Rule
 
 
@@ -91,7 +91,12 @@ STEPS = (
         _authority,
     ),
     Step(9, (policies.digest_of_each, policies.there, policies.used), (), _policies),
-    Step(10, (order.lasting, order.keys_once, order.after_decision, order.after_votes), waits.RULES, _order),
+    Step(
+        10,
+        (order.lasting, order.keys_once, order.after_decision, order.after_votes),
+        (*waits.RULES, *words.RULES),
+        _order,
+    ),
     Step(
         11,
         (outcome.queued, outcome.ended, outcome.writes_have_receipts),

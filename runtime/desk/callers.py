@@ -47,6 +47,7 @@ class Answer:
     result: Mapping[str, Any]
     error: str
     message: str
+    data: Mapping[str, Any] | None
     token: str | None
 
 
@@ -107,20 +108,12 @@ class CallerDesk:
             raise AnswerConflictError("this id was used before, for another answer; each answer has an id of its own")
 
     def _notification(self, caller: str, grants: Grants, answer: Answer) -> Notification:
-        kind = ProgressPayload if answer.is_progress else CompletionPayload
         return Notification(
             notification_id=self.engine.new_id("ntf"),
             tenant=self.tenant,
             dedupe_key=f"{self.tenant}:{caller}:{answer.answer_id}",
             correlation_key=answer.correlation_key,
-            payload=kind(
-                outcome=answer.outcome,
-                result=dict(answer.result),
-                error=answer.error,
-                message=answer.message,
-                token=answer.token,
-                verbs=list(grants.completes),
-            ),
+            payload=_payload_of(answer, list(grants.completes)),
             actor=Actor(id=caller, kind="agent"),
             request_id=self.engine.new_id("req"),
         )
@@ -138,6 +131,20 @@ class CallerDesk:
     async def _actor(self, name: str, kind: str) -> dict[str, Any] | None:
         row = await self.engine.actor(name)
         return row if row is not None and row["kind"] == kind else None
+
+
+def _payload_of(answer: Answer, verbs: list[str]) -> CompletionPayload | ProgressPayload:
+    said = {
+        "outcome": answer.outcome,
+        "result": dict(answer.result),
+        "error": answer.error,
+        "message": answer.message,
+        "token": answer.token,
+        "verbs": verbs,
+    }
+    if answer.is_progress:
+        return ProgressPayload(**said, data=None if answer.data is None else dict(answer.data))
+    return CompletionPayload(**said)
 
 
 def _said(notification: Notification) -> dict[str, Any] | None:

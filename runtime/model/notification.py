@@ -60,7 +60,10 @@ class VotePayload(_Payload):
 
 
 class _AnswerPayload(_Payload):
-    """Word from the other side; `verbs` are those that its sender may answer for, `token` that of the wait it means."""
+    """Word from the other side; `verbs` are those that its sender may answer for, `token` that of the wait it means.
+
+    `wait_id` is None as long as it is for whatever its key and token name: what is for many is handed to each of them.
+    """
 
     outcome: Literal["succeeded", "failed"] = "succeeded"
     result: Any = Field(default_factory=dict)
@@ -68,10 +71,11 @@ class _AnswerPayload(_Payload):
     message: str = ""
     token: str | None
     verbs: list[str]
+    wait_id: str | None = None
 
     def says(self) -> dict[str, Any]:
         """Return what the sender said; what the directory lets them say may change between two deliveries."""
-        return self.model_dump(exclude={"verbs"})
+        return self.model_dump(exclude={"verbs", "wait_id"})
 
 
 class CompletionPayload(_AnswerPayload):
@@ -81,9 +85,10 @@ class CompletionPayload(_AnswerPayload):
 
 
 class ProgressPayload(_AnswerPayload):
-    """Word of progress in `message`: it resumes nothing."""
+    """Word of progress, in `message` and `data`: it resumes nothing."""
 
     kind: Literal["progress"] = "progress"
+    data: dict[str, Any] | None = None
 
 
 class _WaitPayload(_Payload):

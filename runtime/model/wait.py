@@ -1,10 +1,12 @@
 """A durable block, as a row, and what becomes of it when an answer comes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
+from receipts.fields import timestamp
 from runtime.model.states import WaitStatus, WaitType
 
 
@@ -38,6 +40,31 @@ class Wait:
     escalate_to: Sequence[str]
     status: WaitStatus
     approval_id: str | None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The newest word of progress for a wait; `data` is None where there was a message alone.
+
+    `count` is how often there was word, `noted_at` when some was last put on the run's chain.
+    """
+
+    message: str
+    data: Mapping[str, Any] | None
+    at: datetime
+    count: int
+    noted_at: datetime
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it is stored and shown."""
+        times = {"at": timestamp(self.at), "noted_at": timestamp(self.noted_at)}
+        return {"message": self.message, "data": self.data, "count": self.count, **times}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Progress":
+        """Read what is stored."""
+        times = {name: datetime.fromisoformat(document[name]) for name in ("at", "noted_at")}
+        return cls(**{**document, **times})
 
 
 @dataclass(frozen=True)

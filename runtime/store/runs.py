@@ -15,6 +15,7 @@ from runtime.store.records import costs_of_run
 from runtime.store.steps import (
     _insert_steps,
 )
+from runtime.store.waits import progress_by_step
 
 
 async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: datetime) -> str | None:
@@ -109,4 +110,6 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
             (run_id,),
         )
     ).fetchall()
+    words = await progress_by_step(conn, run_id)
+    steps = [{**step, "progress": words.get(step["path"])} for step in steps]
     return {**run, "steps": steps, "held": held, "costs": await costs_of_run(conn, run_id)}

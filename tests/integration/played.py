@@ -102,11 +102,12 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
 
 
 async def _others(bench: Bench) -> dict[str, str]:
-    """Play a timer, an answer that did not come, and branches of which one was skipped."""
+    """Play a timer, an answer that did not come but for word of it, and branches of which one was skipped."""
     timer = (await bench.start("bench.timer", {})).run_id
     branches = (await bench.start("bench.branches", {})).run_id
     late = (await bench.start("bench.wait", {"case": "C1"})).run_id
     await bench.settle()
+    await bench.progress("acme:await_answer:C1", "half of it is here", {"documents": 2})
     await bench.later(hours=1)
     await bench.later(days=15)
     return {"timer": timer, "branches": branches, "late": late}

@@ -59,6 +59,11 @@ def _answered(material: Material, leaf: Record) -> str:
     return f"{actor(material, leaf)} answered for the step {step(leaf)}"
 
 
+def _progressed(material: Material, leaf: Record) -> str:
+    said = because(text(leaf, "data", "message"))
+    return f"{actor(material, leaf)} told how far the step {step(leaf)} has come{said}"
+
+
 def _late(_: Material, leaf: Record) -> str:
     return f"Nobody answered in time for the step {step(leaf)}"
 
@@ -76,6 +81,7 @@ TELL: dict[str, Callable[[Material, Record], str]] = {
     "notification.refused": _unfit,
     **{f"approval.{end}": _settled for end in ENDINGS if end != "requested"},
     "wait.opened": _opened,
+    "wait.progress": _progressed,
     "wait.completed": _answered,
     "wait.timed_out": _late,
     "wait.escalated": _escalated,

@@ -213,3 +213,10 @@ class Opened(Open):
     kind: str = Field(alias="type")
     correlation_key: str
     deadline: Timestamp
+
+
+class Progressed(Open):
+    """The data of `wait.progress`; `count` is how often there was word."""
+
+    wait_id: NonEmpty
+    count: int = Field(ge=1)

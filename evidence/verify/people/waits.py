@@ -50,22 +50,22 @@ def _as_told(facts: Facts) -> str:
 )
 def _one_at_a_time(facts: Facts) -> str:
     seen = set[str]()
-    for leaf, active in _with_open(facts):
+    for leaf, active in with_open(facts):
         if leaf.event == WAIT_OPENED:
             wait = data(Opened, leaf)
-            if _place(leaf, wait) in active or wait.wait_id in seen:
+            if place_of(leaf, wait) in active or wait.wait_id in seen:
                 raise broken(leaf, f"step {leaf.correlation.step} waits already, or another wait is {wait.wait_id}")
             seen.add(wait.wait_id)
     return counted(len(seen), "wait")
 
 
-def _place(leaf: Leaf, wait: Opened | None) -> Place:
+def place_of(leaf: Leaf, wait: Opened | None) -> Place:
     """Return the place of a wait, or of the one that another leaf is about."""
     kind = leaf.data.get("type") if wait is None else wait.kind
     return leaf.correlation.step, kind == "approval"
 
 
-def _with_open(facts: Facts) -> Iterator[tuple[Leaf, dict[Place, tuple[Leaf, Opened]]]]:
+def with_open(facts: Facts) -> Iterator[tuple[Leaf, dict[Place, tuple[Leaf, Opened]]]]:
     """Give each leaf, with the waits that were open before it by their places."""
     active = dict[Place, tuple[Leaf, Opened]]()
     for leaf in facts.leaves:
@@ -74,7 +74,7 @@ def _with_open(facts: Facts) -> Iterator[tuple[Leaf, dict[Place, tuple[Leaf, Ope
             active = {place: opened for place, opened in active.items() if not ends_wait(opened[0], leaf)}
         if leaf.event == WAIT_OPENED:
             wait = data(Opened, leaf)
-            active[_place(leaf, wait)] = leaf, wait
+            active[place_of(leaf, wait)] = leaf, wait
 
 
 @rule(
@@ -84,9 +84,9 @@ def _with_open(facts: Facts) -> Iterator[tuple[Leaf, dict[Place, tuple[Leaf, Ope
 )
 def _ended(facts: Facts) -> str:
     ended = 0
-    for leaf, active in _with_open(facts):
+    for leaf, active in with_open(facts):
         if leaf.event in WAIT_ENDED:
-            _check_ended(leaf, active.get(_place(leaf, None)))
+            _check_ended(leaf, active.get(place_of(leaf, None)))
             ended += 1
     return counted(ended, "wait")
 
@@ -114,9 +114,9 @@ def _check_ended(leaf: Leaf, opened: tuple[Leaf, Opened] | None) -> None:
 )
 def _escalated(facts: Facts) -> str:
     escalated = set[str]()
-    for leaf, active in _with_open(facts):
+    for leaf, active in with_open(facts):
         if leaf.event == _ESCALATED:
-            opened = active.get(_place(leaf, None))
+            opened = active.get(place_of(leaf, None))
             if opened is None or opened[1].wait_id in escalated:
                 raise broken(leaf, f"step {leaf.correlation.step} does not wait, or was escalated before")
             _check_escalated(facts, leaf, *opened)
