@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -14,8 +13,9 @@ from starlette.types import ASGIApp
 from edge.body import parse, read_body
 from edge.buckets import Buckets, Rate
 from edge.evidence import EvidenceIn, EvidencePage
-from edge.messages import NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut, WaitOut
+from edge.messages import RUN_ID, NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut, WaitOut
 from edge.problems import Problem, handle_problems
+from edge.signals import add_signals
 from edge.signing import claimed, is_signed
 from receipts.chain import Actor
 from runtime.desk.callers import (
@@ -26,12 +26,11 @@ from runtime.desk.callers import (
     TriggerConflictError,
     TriggerError,
 )
+from runtime.desk.inbound.signals import SignalDesk
 from runtime.model.notification import AnswerCode
 from runtime.model.states import NotificationStatus
 
 Ready = Callable[[], Awaitable[list[str]]]
-
-_RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 _REFUSED = {
     AnswerCode.NOT_YOURS: 403,
@@ -39,6 +38,7 @@ _REFUSED = {
     AnswerCode.OTHER_TOKEN: 409,
     AnswerCode.BY_PEOPLE: 409,
     AnswerCode.BY_CLOCK: 409,
+    AnswerCode.BY_SIGNAL: 409,
     AnswerCode.INVALID: 422,
 }
 """The status of an answer that is refused, and recorded."""
@@ -54,9 +54,10 @@ class Caller:
 
 @dataclass(frozen=True)
 class Api:
-    """What the API needs: the runtime's counter, the secret of each caller, and how much each may ask for."""
+    """What the API needs: the runtime's counters, the secret of each caller, and how much each may ask for."""
 
     desk: CallerDesk
+    signals: SignalDesk
     secrets: Mapping[str, str]
     rate: Rate
 
@@ -82,6 +83,7 @@ def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastA
         app.post("/v1/notifications", status_code=202)(routes.notify)
         app.get("/v1/runs/{run_id}")(routes.run)
         app.post("/v1/evidence/search")(routes.search)
+        add_signals(app, api.signals, routes.signed)
     if slack is not None:
         app.router.routes.append(Route("/slack/events", slack))
     return app
@@ -94,7 +96,7 @@ class _Routes:
         self.buckets = Buckets(api.rate)
 
     async def trigger(self, type_: str, request: Request) -> TriggerOut:
-        caller, body = await self._signed(request)
+        caller, body = await self.signed(request)
         if type_ not in caller.grants.triggers:
             raise Problem(403, f"{caller.id} may not send triggers of type {type_}")
         trigger = parse(TriggerIn, body)
@@ -111,7 +113,7 @@ class _Routes:
         return TriggerOut(run_id=claim.run_id, is_new=claim.is_new)
 
     async def notify(self, request: Request) -> NotificationOut:
-        caller, body = await self._signed(request)
+        caller, body = await self.signed(request)
         answer = _answer(parse(NotificationIn, body))
         try:
             notification_id, facts = await self.desk.notify(caller.id, caller.grants, answer)
@@ -127,15 +129,15 @@ class _Routes:
         )
 
     async def run(self, run_id: str, request: Request) -> RunOut:
-        caller, _ = await self._signed(request)
-        summary = await self.desk.run(run_id) if _RUN_ID.fullmatch(run_id) else None
+        caller, _ = await self.signed(request)
+        summary = await self.desk.run(run_id) if RUN_ID.fullmatch(run_id) else None
         if summary is None or summary["trigger_type"] not in caller.grants.triggers:
             raise Problem(404, f"no run {run_id}")
         return RunOut.model_validate(summary)
 
     async def search(self, request: Request) -> EvidencePage:
         """Return evidence of runs of the types that the caller may trigger; more than that it may not see."""
-        caller, body = await self._signed(request)
+        caller, body = await self.signed(request)
         asked = parse(EvidenceIn, body)
         try:
             found = await self.desk.find(asked.sought(caller.grants.triggers))
@@ -143,7 +145,7 @@ class _Routes:
             raise Problem(422, f"after: {error}") from error
         return EvidencePage.of(found, asked.limit)
 
-    async def _signed(self, request: Request) -> tuple[Caller, bytes]:
+    async def signed(self, request: Request) -> tuple[Caller, bytes]:
         """Return the caller and the body that it signed. What cannot be signed is refused before its body is read."""
         sent = request.scope
         claim = claimed(sent["headers"], self.secrets, self.desk.now().timestamp())

@@ -51,7 +51,7 @@ async def perform(settings: Settings, record: Callable[[OperatorDesk], Awaitable
         except (UnknownPersonError, UnknownEffectError) as error:
             raise OperateError(str(error)) from error
         facts = await desk.outcome(notification_id, APPLY_SECONDS) or {"status": "received"}
-    if facts["status"] not in ("applied", "received"):
+    if facts["status"] not in ("applied", "received", "early"):
         raise OperateError(f"nothing was done: {facts['reason']}")
     return {"notification_id": notification_id, **facts}
 

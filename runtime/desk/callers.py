@@ -1,7 +1,7 @@
 """The counter at which callers of the HTTP edge stand: agents that trigger runs and answer for durable steps."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -26,11 +26,17 @@ class AnswerConflictError(Exception):
 
 @dataclass(frozen=True)
 class Grants:
-    """What the directory lets an agent do: trigger types, speaking for people, verbs it may answer for."""
+    """What the directory lets an agent do: trigger types, speaking for people, verbs it may answer for.
+
+    `signals` are types of triggers to whose runs it may send signals, `answers_for` people whose answers to tasks it
+    may bring.
+    """
 
     triggers: Sequence[str] = ()
     on_behalf: bool = False
-    completes: Sequence[str] = field(default_factory=tuple)
+    completes: Sequence[str] = ()
+    signals: Sequence[str] = ()
+    answers_for: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

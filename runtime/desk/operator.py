@@ -17,7 +17,9 @@ from runtime.model.notification import (
     RepairPayload,
     RequeuePayload,
     RetryPayload,
+    SignalPayload,
 )
+from runtime.model.wait import signal_key
 from runtime.store import directory, effects, notifications
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.database.signals import announce
@@ -71,6 +73,12 @@ class OperatorDesk:
         """Ask for the stuck bundle of a run to be tried anew."""
         return await self._record(by, run_id, RepairPayload(run_id=run_id, reason=reason))
 
+    async def signal(self, by: str, run_id: str, name: str, data: Mapping[str, Any]) -> str:
+        """Send a signal to a run: what waits for it by this name goes on with the data."""
+        return await self._record(
+            by, signal_key(run_id, name), SignalPayload(run_id=run_id, name=name, data=dict(data))
+        )
+
     async def requeue(self, by: str, letter_id: str, reason: str) -> str:
         """Ask for a dead letter to be looked at again."""
         return await self._record(by, letter_id, RequeuePayload(letter_id=letter_id, reason=reason))
@@ -96,7 +104,7 @@ class OperatorDesk:
             except LookupError as error:
                 raise UnknownEffectError(f"there is no effect {effect_id}") from error
 
-    async def _record(self, by: str, subject: str, payload: Command) -> str:
+    async def _record(self, by: str, subject: str, payload: Command | SignalPayload) -> str:
         async with self.pool.connection() as conn:
             actor = await person_of(conn, self.tenant, by)
             notification = Notification(

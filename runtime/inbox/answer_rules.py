@@ -1,7 +1,7 @@
 """Whether an answer counts for a wait. Values in, values out.
 
-1. Callers answer for what other systems do; people and the clock have their own ways in. Of what people do, callers may
-   say how far it has come; no token went out for that.
+1. Callers answer for what other systems do; people, the clock and signals have their own ways in. Of what people do,
+   callers may say how far it has come; no token went out for that.
 2. The caller may answer for the wait's verb.
 3. The token that went out with the request comes back, unless the verb gives that up; one that comes is the right one.
 4. The result fits the verb's output schema, unless the verb has the step fail over one that does not; the data of
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from receipts.canonical import dumps
-from runtime.definitions.model import Verb
+from runtime.definitions.model import Definition, Verb
 from runtime.model.json_limits import fault
 from runtime.model.notification import Answer, AnswerCode, CompletionPayload, ProgressPayload
 from runtime.model.states import WaitType
@@ -23,7 +23,6 @@ from runtime.planning.planner import ParamsError, fits
 MOST_BYTES = 4096
 """Of the data of one word of progress, as canonical JSON."""
 _BY_PEOPLE = (WaitType.HUMAN_TASK, WaitType.APPROVAL)
-_BY_CALLERS = (WaitType.EXTERNAL, WaitType.SIGNAL)
 
 
 @dataclass(frozen=True)
@@ -34,15 +33,13 @@ class AnswerRefusal:
     reason: str
 
 
-def refuse_answer(wait: Wait, verb: Verb, answer: Answer) -> AnswerRefusal | None:
+def refuse_answer(wait: Wait, definition: Definition, answer: Answer) -> AnswerRefusal | None:
     """Return why the answer does not count, or None."""
-    is_progress = isinstance(answer, ProgressPayload)
-    if wait.type is WaitType.HUMAN_TASK and is_progress:  # 1
+    if refusal := _not_by_callers(wait, answer):  # 1
+        return refusal
+    verb = definition.verb_of(wait.step)
+    if wait.type is WaitType.HUMAN_TASK:
         return _not_theirs(verb, answer) or _unfit(verb, answer)
-    if wait.type in _BY_PEOPLE:
-        return AnswerRefusal(AnswerCode.BY_PEOPLE, f"step {wait.step} is answered by people in Slack, not by callers")
-    if wait.type not in _BY_CALLERS:
-        return AnswerRefusal(AnswerCode.BY_CLOCK, f"step {wait.step} waits for time to pass, not for an answer")
     if refusal := _not_theirs(verb, answer):  # 2
         return refusal
     if answer.token is None and wait.correlate is Correlate.BY_TOKEN:  # 3
@@ -51,6 +48,16 @@ def refuse_answer(wait: Wait, verb: Verb, answer: Answer) -> AnswerRefusal | Non
     if answer.token is not None and not is_token_of(wait, answer.token):
         return AnswerRefusal(AnswerCode.OTHER_TOKEN, "the token is that of another request")
     return _unfit(verb, answer)  # 4
+
+
+def _not_by_callers(wait: Wait, answer: Answer) -> AnswerRefusal | None:
+    if wait.type is WaitType.EXTERNAL or (wait.type is WaitType.HUMAN_TASK and isinstance(answer, ProgressPayload)):
+        return None
+    if wait.type in _BY_PEOPLE:
+        return AnswerRefusal(AnswerCode.BY_PEOPLE, f"step {wait.step} is answered by people, not by callers")
+    if wait.type is WaitType.SIGNAL:
+        return AnswerRefusal(AnswerCode.BY_SIGNAL, f"step {wait.step} waits for a signal to its run, not for an answer")
+    return AnswerRefusal(AnswerCode.BY_CLOCK, f"step {wait.step} waits for time to pass, not for an answer")
 
 
 def _not_theirs(verb: Verb, answer: Answer) -> AnswerRefusal | None:

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from runtime.inbox.answer_rules import content_fault, refuse_answer
 from runtime.inbox.early import EARLY_LASTS
-from runtime.inbox.fan_out import hand_out
 from runtime.inbox.matter import Matter
-from runtime.inbox.progress import note_progress
+from runtime.inbox.word.ending import complete, refuse
+from runtime.inbox.word.fan_out import hand_out
+from runtime.inbox.word.progress import note_progress
 from runtime.model.json_limits import error_text
 from runtime.model.notification import Answer, AnswerCode, Applied, CompletionPayload
-from runtime.model.states import NotificationStatus, StepStatus, WaitStatus
+from runtime.model.states import NotificationStatus, StepStatus
 from runtime.model.wait import NamedWait, Wait
-from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved
 from runtime.store import waits
 from runtime.store.transactions.run_tx import RunTx
@@ -60,7 +60,7 @@ async def _answer(matter: Matter, answer: Answer, named: NamedWait) -> _Outcome:
     wait = await tx.loads.wait(named)  # as it is under the run's lock
     if wait is None:
         return _Outcome(named, NotificationStatus.STALE, AnswerCode.LATE, "no step waits for this any more")
-    refusal = refuse_answer(wait, (await tx.definition()).verb_of(wait.step), answer)
+    refusal = refuse_answer(wait, await tx.definition(), answer)
     if refusal is not None:
         reason = await refuse(matter, tx, wait.step, refusal.code, refusal.reason)
         return _Outcome(wait, NotificationStatus.REFUSED, refusal.code, reason)
@@ -69,26 +69,6 @@ async def _answer(matter: Matter, answer: Answer, named: NamedWait) -> _Outcome:
     else:  # it resumes nothing (seed 1, section 7.3)
         await note_progress(matter, tx, wait, answer)
     return _Outcome(wait, NotificationStatus.APPLIED)
-
-
-async def refuse(matter: Matter, tx: RunTx, step: str, code: AnswerCode, why: str) -> str:
-    """Put on record that what came does not count for the step's wait, which goes on; return why, as it is told."""
-    reason = error_text((await tx.privacy()).text(why))
-    refused = {"notification_id": matter.notification.notification_id, "code": str(code), "reason": reason}
-    tx.leaf("notification.refused", refused, actor=matter.notification.actor, step=step)
-    return reason
-
-
-async def complete(matter: Matter, tx: RunTx, wait: Wait, moved: StepMoved) -> None:
-    """End a wait, and let its step go on as it moved."""
-    await waits.close_wait(tx.conn, wait, WaitStatus.COMPLETED, tx.now)
-    completed = {
-        "wait_id": wait.wait_id,
-        "type": str(wait.type),
-        "notification_id": matter.notification.notification_id,
-    }
-    tx.leaf("wait.completed", completed, actor=matter.notification.actor, step=wait.step)
-    await advance(matter.engine, tx, moved)
 
 
 async def _moved(tx: RunTx, wait: Wait, answer: CompletionPayload) -> StepMoved:

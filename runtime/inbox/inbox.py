@@ -18,16 +18,18 @@ from runtime.inbox import votes
 from runtime.inbox.cancellations import apply_cancel
 from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
-from runtime.inbox.fan_out import HANDED, outcome_of_one, sum_up
 from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
 from runtime.inbox.retries import apply_repair, apply_retry
+from runtime.inbox.word.fan_out import HANDED, outcome_of_one, sum_up
+from runtime.inbox.word.signals import apply_signal
 from runtime.model.approval import RefusalCode
 from runtime.model.json_limits import error_text, first_line
 from runtime.model.notification import (
     Addressed,
     Applied,
     CancelPayload,
+    Command,
     CompletionPayload,
     DeadlinePayload,
     DropPayload,
@@ -38,6 +40,7 @@ from runtime.model.notification import (
     RepairPayload,
     RequeuePayload,
     RetryPayload,
+    SignalPayload,
     VotePayload,
 )
 from runtime.model.states import NotificationStatus
@@ -202,10 +205,18 @@ async def _dispatch(matter: Matter) -> Applied:
             return await votes.apply_vote(matter, payload)
         case CompletionPayload() | ProgressPayload() as payload:
             return await apply_answer(matter, payload)
+        case SignalPayload() as payload:
+            return await apply_signal(matter, payload)
         case DeadlinePayload():
             return await apply_deadline(matter)
         case EscalationPayload():
             return await apply_escalation(matter)
+        case _ as command:
+            return await _carry_out(matter, command)
+
+
+async def _carry_out(matter: Matter, command: Command) -> Applied:
+    match command:
         case CancelPayload() as payload:
             return await apply_cancel(matter, payload)
         case RetryPayload() as payload:

@@ -25,6 +25,7 @@ class AnswerCode(StrEnum):
     UNMATCHED = "answer.unmatched"
     BY_PEOPLE = "answer.by_people"
     BY_CLOCK = "answer.by_clock"
+    BY_SIGNAL = "answer.by_signal"
     NOT_YOURS = "answer.not_yours"
     NO_TOKEN = "answer.no_token"  # noqa: S105 - a code, no secret
     OTHER_TOKEN = "answer.other_token"  # noqa: S105
@@ -91,6 +92,19 @@ class ProgressPayload(_AnswerPayload):
     data: dict[str, Any] | None = None
 
 
+class SignalPayload(_Payload):
+    """Word to a run, by a name under which a step of it waits for that, now or later."""
+
+    kind: Literal["signal"] = "signal"
+    run_id: str
+    name: str
+    data: dict[str, Any]
+
+    def says(self) -> dict[str, Any]:
+        """Return what the sender said, and to which run."""
+        return self.model_dump()
+
+
 class _WaitPayload(_Payload):
     wait_id: str
     token: str
@@ -154,7 +168,7 @@ class DropPayload(_LetterPayload):
 
 Answer = CompletionPayload | ProgressPayload
 Command = CancelPayload | RetryPayload | RepairPayload | RequeuePayload | DropPayload
-Payload = VotePayload | Answer | DeadlinePayload | EscalationPayload | Command
+Payload = VotePayload | Answer | SignalPayload | DeadlinePayload | EscalationPayload | Command
 
 _PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discriminator="kind")])
 

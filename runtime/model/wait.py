@@ -24,6 +24,11 @@ class OnInvalid(StrEnum):
     FAIL = "fail"  # the step fails
 
 
+def signal_key(run_id: str, name: str) -> str:
+    """Return the correlation key of what waits for a signal to a run, and of the signal."""
+    return f"signal:{run_id}:{name}"
+
+
 @dataclass(frozen=True)
 class Wait:
     """A durable block."""

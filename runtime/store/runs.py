@@ -1,7 +1,8 @@
 """Definitions, runs and steps."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -72,6 +73,34 @@ async def run_of_trigger(conn: Conn, tenant: str, trigger_type: str, ref: str) -
     if row is None:
         raise LookupError(f"no run for {trigger_type} {ref}")
     return row
+
+
+@dataclass(frozen=True)
+class RunOf:
+    """A run that a reference names."""
+
+    run_id: str
+    is_over: bool
+
+
+async def trigger_type_of(conn: Conn, tenant: str, run_id: str) -> str | None:
+    """Return the type of the trigger that started a run of the tenant, or None where it has no such run."""
+    row = await (
+        await conn.execute("SELECT trigger_type FROM runs WHERE tenant = %s AND run_id = %s", (tenant, run_id))
+    ).fetchone()
+    return row["trigger_type"] if row else None
+
+
+async def runs_of_reference(conn: Conn, tenant: str, trigger_types: Sequence[str], reference: str) -> list[RunOf]:
+    """Return the tenant's runs under a business reference, of these types of trigger, the newest first."""
+    rows = await (
+        await conn.execute(
+            "SELECT run_id, finished_at IS NOT NULL AS is_over FROM runs"
+            " WHERE tenant = %s AND trigger_type = ANY(%s) AND trigger_ref = %s ORDER BY created_at DESC, run_id",
+            (tenant, list(trigger_types), reference),
+        )
+    ).fetchall()
+    return [RunOf(**row) for row in rows]
 
 
 async def next_queued(conn: Conn, tenant: str, but: Collection[str], limit: int) -> list[str]:

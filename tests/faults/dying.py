@@ -34,4 +34,5 @@ async def _apply(dsn: str, opa: str, notification_id: str, point: str, number: i
 
 
 if __name__ == "__main__":
-    asyncio.run(_apply(*sys.argv[1:5], int(sys.argv[5])))  # type: ignore[call-arg]  # as the docstring says
+    dsn_, opa_, notification_, point_, number_ = sys.argv[1:]
+    asyncio.run(_apply(dsn_, opa_, notification_, point_, int(number_)))

@@ -113,7 +113,19 @@ async def test_an_answer_to_a_step_that_people_answer_hears_so(stage: Stage) -> 
     answer = await stage.edge.notify(
         id="people 2", type="completed", correlation_key=key, result={"decision": "approved"}
     )
-    assert is_problem(answer, 409, "step review is answered by people in Slack")
+    assert is_problem(answer, 409, "step review is answered by people, not by callers")
+
+
+async def test_the_run_shows_how_far_the_other_side_has_come(stage: Stage) -> None:
+    asked = await stage.asked("progress")
+    half = {"type": "progress", "result": None, "message": "two of four", "data": {"got": 2}}
+    told = await stage.answer(asked, "progress", **half)
+    assert (told.status, told.body["status"], told.body["outcomes"]) == (202, "applied", {"applied": 1})
+    (wait,) = rows(stage.dsn, "SELECT run_id, step FROM waits WHERE token = %s", asked["token"])
+    steps = {step["path"]: step for step in (await stage.edge.run(wait["run_id"])).body["steps"]}
+    shown = steps[wait["step"]]["progress"]
+    assert (shown["message"], shown["data"], shown["count"]) == ("two of four", {"got": 2}, 1)
+    assert stage.step(asked) == "parked"
 
 
 async def test_one_id_cannot_mean_two_answers(stage: Stage) -> None:
