@@ -12,21 +12,23 @@ from starlette.types import ASGIApp
 
 from edge.body import parse, read_body
 from edge.buckets import Buckets, Rate
+from edge.calls import Caller
 from edge.evidence import EvidenceIn, EvidencePage
 from edge.messages import RUN_ID, NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut, WaitOut
 from edge.problems import Problem, handle_problems
 from edge.signals import add_signals
 from edge.signing import claimed, is_signed
+from edge.tasks import add_tasks
 from receipts.chain import Actor
 from runtime.desk.callers import (
     Answer,
     AnswerConflictError,
     CallerDesk,
-    Grants,
     TriggerConflictError,
     TriggerError,
 )
 from runtime.desk.inbound.signals import SignalDesk
+from runtime.desk.inbound.tasks import TaskDesk
 from runtime.model.notification import AnswerCode
 from runtime.model.states import NotificationStatus
 
@@ -45,19 +47,12 @@ _REFUSED = {
 
 
 @dataclass(frozen=True)
-class Caller:
-    """A verified agent and what the directory lets it do."""
-
-    id: str
-    grants: Grants
-
-
-@dataclass(frozen=True)
 class Api:
     """What the API needs: the runtime's counters, the secret of each caller, and how much each may ask for."""
 
     desk: CallerDesk
     signals: SignalDesk
+    tasks: TaskDesk
     secrets: Mapping[str, str]
     rate: Rate
 
@@ -84,6 +79,7 @@ def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastA
         app.get("/v1/runs/{run_id}")(routes.run)
         app.post("/v1/evidence/search")(routes.search)
         add_signals(app, api.signals, routes.signed)
+        add_tasks(app, api.tasks, routes.signed)
     if slack is not None:
         app.router.routes.append(Route("/slack/events", slack))
     return app
@@ -145,18 +141,22 @@ class _Routes:
             raise Problem(422, f"after: {error}") from error
         return EvidencePage.of(found, asked.limit)
 
-    async def signed(self, request: Request) -> tuple[Caller, bytes]:
-        """Return the caller and the body that it signed. What cannot be signed is refused before its body is read."""
+    async def signed(self, request: Request, *, query: bool = False) -> tuple[Caller, bytes]:
+        """Return the caller and the body that it signed. What cannot be signed is refused before its body is read.
+
+        A query string is part of the path that is signed; most routes take none.
+        """
         sent = request.scope
+        path = b"?".join(filter(None, (sent["raw_path"], sent["query_string"])))
         claim = claimed(sent["headers"], self.secrets, self.desk.now().timestamp())
         if claim is None:
             raise _not_signed()
         body = await read_body(request)
-        if not is_signed(claim, self.secrets[claim.caller], sent["method"], sent["raw_path"], body):
+        if not is_signed(claim, self.secrets[claim.caller], sent["method"], path, body):
             raise _not_signed()
         if wait := self.buckets.take(claim.caller, asyncio.get_running_loop().time()):
             raise Problem(429, f"{claim.caller} asks for too much", {"Retry-After": str(math.ceil(wait))})
-        if sent["query_string"]:
+        if sent["query_string"] and not query:
             raise Problem(400, "nothing is taken from a query string")
         grants = await self.desk.grants(claim.caller)
         if grants is None:

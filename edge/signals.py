@@ -1,15 +1,15 @@
 """Signals to runs: what callers send, what they get, and the two routes."""
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from fastapi import FastAPI, Request
 from pydantic import Field, StringConstraints
 
 from edge.body import parse
+from edge.calls import Caller, Signed
 from edge.messages import RUN_ID, Message, WaitOut, Word
 from edge.problems import Problem
-from runtime.desk.callers import AnswerConflictError, Grants
+from runtime.desk.callers import AnswerConflictError
 from runtime.desk.inbound.signals import NoSuchRunError, SeveralRunsError, Signal, SignalDesk
 from runtime.model.states import NotificationStatus
 
@@ -40,21 +40,7 @@ class SignalOut(Message):
     waits: list[WaitOut]
 
 
-class Signer(Protocol):
-    """A verified caller."""
-
-    @property
-    def id(self) -> str:
-        """Return its name in the directory."""
-        ...
-
-    @property
-    def grants(self) -> Grants:
-        """Return what the directory lets it do."""
-        ...
-
-
-def add_signals(app: FastAPI, desk: SignalDesk, signed: Callable[[Request], Awaitable[tuple[Signer, bytes]]]) -> None:
+def add_signals(app: FastAPI, desk: SignalDesk, signed: Signed) -> None:
     """Add the routes of signals; `signed` returns the caller and the body that it signed."""
 
     @app.post("/v1/runs/{run_id}/signals", status_code=202)
@@ -72,7 +58,7 @@ def add_signals(app: FastAPI, desk: SignalDesk, signed: Callable[[Request], Awai
         return await _send(desk, caller, Signal(sent.ref, None, sent.reference, sent.name, sent.data))
 
 
-async def _send(desk: SignalDesk, caller: Signer, signal: Signal) -> SignalOut:
+async def _send(desk: SignalDesk, caller: Caller, signal: Signal) -> SignalOut:
     try:
         notification_id, run_id, facts = await desk.send(caller.id, caller.grants.signals, signal)
     except NoSuchRunError as error:

@@ -23,7 +23,7 @@ from runtime.engine import Engine, Routing
 from runtime.handlers import Answer, Call, Done, Handler, JsonObject, Reconciled, Untouched
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
-from runtime.model.approval import VoteVerdict
+from runtime.model.approval import ClaimAct, VoteVerdict
 from runtime.model.effect import Effect, Purpose
 from runtime.model.messages import Said
 from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
@@ -223,6 +223,28 @@ class Bench:
             request_id="req-click",
         )
         return await self.desk.apply(await self.desk.record(click))
+
+    async def claim(self, person: str, approval_id: str, act: str = "claim", nonce: str = "") -> ClickOutcome:
+        """Take a review on in Slack, or give it back."""
+        click = Click(
+            dedupe_key=f"{approval_id}:{person}:{act}:{nonce}",
+            approval_id=approval_id,
+            stamp="",
+            verdict=ClaimAct(act),
+            reason="",
+            account=SlackAccount(TEAM, f"U{person.upper()}"),
+            person_id=person,
+            refusal=None,
+            request_id="req-claim",
+        )
+        return await self.desk.apply(await self.desk.record(click))
+
+    async def review(self, ref: str = "1") -> str:
+        """Start a run that asks compliance for a review; return the review."""
+        run_id = (await self.start("bench.review", {"case": "C1"}, ref)).run_id
+        await self.settle()
+        found = await self.rows("SELECT approval_id FROM approvals WHERE run_id = %s", run_id)
+        return str(found[0]["approval_id"])
 
     async def complete(
         self, key: str, result: Any, dedupe: str = "c1", token: str | None = "", **payload: Any

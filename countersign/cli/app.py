@@ -12,6 +12,7 @@ from countersign.cli.command import attached_settings, importing, out, own_setti
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
 from countersign.cli.inbound.signals import signal
+from countersign.cli.inbound.tasks import tasks
 from countersign.cli.keys import keys
 from countersign.cli.letters import letters
 from countersign.cli.listings import effects, runs, waits
@@ -27,6 +28,7 @@ app.add_typer(runs, name="runs")
 app.add_typer(waits, name="waits")
 app.add_typer(effects, name="effects")
 app.add_typer(letters, name="dead-letters")
+app.add_typer(tasks, name="tasks")
 app.add_typer(people, name="people")
 app.add_typer(keys, name="keys")
 app.add_typer(log, name="log")

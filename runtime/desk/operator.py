@@ -8,9 +8,12 @@ from typing import Any
 
 from receipts.chain import Actor
 from runtime.clock import Clock
+from runtime.desk.inbound.said import Said, payload_of
 from runtime.engine import new_id
+from runtime.model.approval import Via
 from runtime.model.notification import (
     CancelPayload,
+    ClaimPayload,
     Command,
     DropPayload,
     Notification,
@@ -18,11 +21,14 @@ from runtime.model.notification import (
     RequeuePayload,
     RetryPayload,
     SignalPayload,
+    VotePayload,
 )
 from runtime.model.wait import signal_key
 from runtime.store import directory, effects, notifications
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.database.signals import announce
+
+Word = SignalPayload | VotePayload | ClaimPayload
 
 PAUSE = 0.1
 
@@ -79,6 +85,10 @@ class OperatorDesk:
             by, signal_key(run_id, name), SignalPayload(run_id=run_id, name=name, data=dict(data))
         )
 
+    async def say(self, said: Said) -> str:
+        """Answer a review, take it on or give it back, by the rules by which it is done in Slack."""
+        return await self._record(said.person, f"approval:{said.task_id}", payload_of(said, Via.COMMAND))
+
     async def requeue(self, by: str, letter_id: str, reason: str) -> str:
         """Ask for a dead letter to be looked at again."""
         return await self._record(by, letter_id, RequeuePayload(letter_id=letter_id, reason=reason))
@@ -104,7 +114,7 @@ class OperatorDesk:
             except LookupError as error:
                 raise UnknownEffectError(f"there is no effect {effect_id}") from error
 
-    async def _record(self, by: str, subject: str, payload: Command | SignalPayload) -> str:
+    async def _record(self, by: str, subject: str, payload: Command | Word) -> str:
         async with self.pool.connection() as conn:
             actor = await person_of(conn, self.tenant, by)
             notification = Notification(

@@ -20,6 +20,7 @@ from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
 from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
+from runtime.inbox.people.claims import apply_claim
 from runtime.inbox.retries import apply_repair, apply_retry
 from runtime.inbox.word.fan_out import HANDED, outcome_of_one, sum_up
 from runtime.inbox.word.signals import apply_signal
@@ -29,6 +30,7 @@ from runtime.model.notification import (
     Addressed,
     Applied,
     CancelPayload,
+    ClaimPayload,
     Command,
     CompletionPayload,
     DeadlinePayload,
@@ -203,6 +205,8 @@ async def _dispatch(matter: Matter) -> Applied:
     match matter.notification.payload:
         case VotePayload() as payload:
             return await votes.apply_vote(matter, payload)
+        case ClaimPayload() as payload:
+            return await apply_claim(matter, payload)
         case CompletionPayload() | ProgressPayload() as payload:
             return await apply_answer(matter, payload)
         case SignalPayload() as payload:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from receipts.chain import Actor
-from runtime.model.approval import RefusalCode, VoteVerdict
+from runtime.model.approval import ClaimAct, RefusalCode, Via, VoteVerdict
 from runtime.model.states import NotificationStatus
 from runtime.model.wait import NamedWait
 
@@ -43,21 +43,35 @@ class VoteRefusal(_Payload):
     about: tuple[str, ...]
 
 
-class VotePayload(_Payload):
-    """A click. `person_id` is None where the account belongs to nobody, or to several.
+class PersonPayload(_Payload):
+    """What a person says about an approval. `person_id` is None where the account belongs to nobody, or to several.
 
-    `stamp` is that of the approval as the person saw it, "" where an old button did not carry one.
+    `team` and `user` are the Slack account, "" where it came otherwise; `brought_by` is then the caller of the edge.
     """
 
-    kind: Literal["vote"] = "vote"
     approval_id: str
-    stamp: str
-    verdict: VoteVerdict
-    reason: str
     team: str
     user: str
     person_id: str | None
     refusal: VoteRefusal | None
+    via: Via = Via.SLACK
+    brought_by: str = ""
+
+
+class VotePayload(PersonPayload):
+    """A verdict. `stamp` is that of the approval as the person saw it, "" where an old button did not carry one."""
+
+    kind: Literal["vote"] = "vote"
+    stamp: str
+    verdict: VoteVerdict
+    reason: str
+
+
+class ClaimPayload(PersonPayload):
+    """Somebody takes a review on, or gives it back."""
+
+    kind: Literal["claim"] = "claim"
+    act: ClaimAct
 
 
 class _AnswerPayload(_Payload):
@@ -168,7 +182,7 @@ class DropPayload(_LetterPayload):
 
 Answer = CompletionPayload | ProgressPayload
 Command = CancelPayload | RetryPayload | RepairPayload | RequeuePayload | DropPayload
-Payload = VotePayload | Answer | SignalPayload | DeadlinePayload | EscalationPayload | Command
+Payload = VotePayload | ClaimPayload | Answer | SignalPayload | DeadlinePayload | EscalationPayload | Command
 
 _PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discriminator="kind")])
 

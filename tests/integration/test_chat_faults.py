@@ -179,7 +179,8 @@ GROUPS = st.lists(st.sampled_from(["compliance", "senior-compliance", "operators
     requester=PEOPLE,
     requester_accounts=st.lists(PEOPLE, max_size=2),
     hours=st.integers(-1, 1),
-    kind=st.sampled_from(["effect", "in_doubt"]),
+    kind=st.sampled_from(["effect", "in_doubt", "task"]),
+    assignee=st.sampled_from([None, "ann", "sue", "gone"]),
     status=st.sampled_from(["requested", "requested", "approved"]),
     votes=st.lists(st.tuples(PEOPLE, PEOPLE), max_size=2, unique_by=(lambda vote: vote[0], lambda vote: vote[1])),
 )
@@ -210,10 +211,11 @@ async def _make_so(conn: Any, now: Any, case: dict[str, Any]) -> None:
     await conn.execute("SET LOCAL session_replication_role = replica")  # what is made up here stands by itself
     changes = {"groups": case["asked"], "escalate_to": case["next_in_line"], "exclude": case["excluded"]}
     await conn.execute(
-        "UPDATE approvals SET kind = %s, status = %s, escalated = %s, expires_at = %s,"
+        "UPDATE approvals SET kind = %s, assignee = %s, status = %s, escalated = %s, expires_at = %s,"
         " requirement = (requirement::jsonb || %s::jsonb)::json",
         (
-            *(case["kind"], case["status"], case["escalated"], now + timedelta(hours=case["hours"])),
+            *(case["kind"], case["assignee"] if case["kind"] == "task" else None, case["status"]),
+            *(case["escalated"], now + timedelta(hours=case["hours"])),
             json.dumps(changes),
         ),
     )

@@ -1,8 +1,9 @@
 """Answers over HTTP: every refusal has its status and a sentence, is on record, and leaves the wait as it was."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -67,12 +68,18 @@ class Stage:
 
 @pytest.fixture(scope="module")
 async def stage(postgres: str, opa: OpaChild, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
-    home = tmp_path_factory.mktemp("answers")
+    async with staged(postgres, opa, tmp_path_factory.mktemp("answers")) as stage:
+        yield stage
+
+
+@asynccontextmanager
+async def staged(postgres: str, opa: OpaChild, home: Path) -> AsyncIterator[Stage]:
+    """Run a system with its portal beside it, over a database named after its home."""
     async with AsyncExitStack() as stack:
         slack = await stack.enter_async_context(sandbox())
         server = await stack.enter_async_context(TestServer(build()))
         portal = str(server.make_url("")).rstrip("/")
-        dsn = stack.enter_context(database(postgres, "answers"))
+        dsn = stack.enter_context(database(postgres, home.name))
         pack = {"kyc": {**standin_settings(portal), "callback_url": "https://countersign.example/v1/notifications"}}
         system = await stack.enter_async_context(
             composed(settings_of(dsn, opa.url, home, slack_api_url=f"{slack}/api/", pack=pack))

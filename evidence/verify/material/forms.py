@@ -119,6 +119,12 @@ class VoteForm(VoteRecord):
     slack: AccountForm
     at: Timestamp
 
+    @property
+    def way(self) -> tuple[object, object]:
+        """Return how it came in and who brought it, both None where it came from Slack: then the record has neither."""
+        more = self.model_extra or {}
+        return more.get("via"), more.get("brought_by")
+
 
 class ApprovalForm(ApprovalRecord):
     """One file of `approvals/`."""

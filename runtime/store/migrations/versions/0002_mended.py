@@ -25,6 +25,7 @@ PARTS = (
     "log",
     "tenant",
     "holds",
+    "tasks",
     "guards",  # stays the last: it guards what the others made
 )
 
