@@ -170,7 +170,7 @@ PEOPLE = st.sampled_from(["rita", "ann", "sue", "portal-bot"])
 GROUPS = st.lists(st.sampled_from(["compliance", "senior-compliance", "operators"]), max_size=2, unique=True)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     asked=GROUPS,
     next_in_line=GROUPS,
@@ -179,7 +179,7 @@ GROUPS = st.lists(st.sampled_from(["compliance", "senior-compliance", "operators
     requester=PEOPLE,
     requester_accounts=st.lists(PEOPLE, max_size=2),
     hours=st.integers(-1, 1),
-    kind=st.sampled_from(["effect", "in_doubt", "task"]),
+    kind=st.sampled_from(["effect", "in_doubt", "task", "task"]),
     assignee=st.sampled_from([None, "ann", "sue", "gone"]),
     status=st.sampled_from(["requested", "requested", "approved"]),
     votes=st.lists(st.tuples(PEOPLE, PEOPLE), max_size=2, unique_by=(lambda vote: vote[0], lambda vote: vote[1])),
@@ -196,7 +196,7 @@ async def test_what_waits_for_a_person_is_what_the_rules_let_them_decide(chat: C
         conn: Any = superuser
         await _make_so(conn, engine.clock(), case)
         [row] = await (await conn.execute("SELECT approval_id FROM approvals")).fetchall()
-        for person in ("rita", "ann", "sue", "nobody", "portal-bot"):
+        for person in ("rita", "ann", "ben", "sue", "nobody", "portal-bot"):
             rows = await _pending(conn, person, engine.clock())
             refusal = await desk._refusal(conn, row["approval_id"], person)
             is_person = person not in ("nobody", "portal-bot")
