@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from psycopg.rows import dict_row
 
@@ -170,7 +170,7 @@ PEOPLE = st.sampled_from(["rita", "ann", "sue", "portal-bot"])
 GROUPS = st.lists(st.sampled_from(["compliance", "senior-compliance", "operators"]), max_size=2, unique=True)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     asked=GROUPS,
     next_in_line=GROUPS,
@@ -183,6 +183,19 @@ GROUPS = st.lists(st.sampled_from(["compliance", "senior-compliance", "operators
     assignee=st.sampled_from([None, "ann", "sue", "gone"]),
     status=st.sampled_from(["requested", "requested", "approved"]),
     votes=st.lists(st.tuples(PEOPLE, PEOPLE), max_size=2, unique_by=(lambda vote: vote[0], lambda vote: vote[1])),
+)
+@example(
+    asked=["compliance"],
+    next_in_line=[],
+    excluded=[],
+    escalated=False,
+    requester="rita",
+    requester_accounts=[],
+    hours=1,
+    kind="task",
+    assignee="ann",
+    status="requested",
+    votes=[],
 )
 async def test_what_waits_for_a_person_is_what_the_rules_let_them_decide(chat: Chat, **case: Any) -> None:
     """One query says of all approvals what the rules say of one."""
