@@ -17,6 +17,7 @@ from receipts.chain import Actor, Leaf, in_place
 from receipts.privacy import Privacy, Secret
 from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import Catalog, load_catalog
+from runtime.desk.children.connector import child_handlers
 from runtime.desk.desk import EngineDesk
 from runtime.desk.model import Click, ClickOutcome
 from runtime.engine import Engine, Routing
@@ -320,6 +321,7 @@ async def open_bench(
             privacy=Privacy.of([Secret(BENCH_SECRET, 8)]),
             jitter=lambda: 0.0,
         )
+        every.update(child_handlers(engine))
         definitions = {}
         async with pool.connection() as conn:
             for definition in catalog.definitions.values():

@@ -15,6 +15,7 @@ from countersign.compose.slack import bot_settings, check_hearing, make_client, 
 from countersign.compose.storage import await_database, open_storage
 from countersign.config.settings import Settings
 from runtime.definitions.sources.catalog import Catalog, load_catalog
+from runtime.desk.children.connector import child_handlers
 from runtime.desk.desk import EngineDesk, StoredCards
 from runtime.engine import Engine
 from runtime.store.database.signals import announcing
@@ -57,8 +58,9 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
         engine = make_engine(settings, storage, policy, handlers, routing)
         desk, cards = EngineDesk(engine, settings.tenant), StoredCards(engine)
         bot = build_bot(slack, desk, cards, engine.clock) if slack is not None else None
-        if Role.WORKER in roles:  # the chat's handlers read what the engine writes, so they join its mapping now
+        if Role.WORKER in roles:  # these handlers work with the engine, so they join its mapping now
             handlers.update(slack_handlers(make_client(settings), desk, cards, engine.clock))
+            handlers.update(child_handlers(engine))
         async with announcing(storage.pool, engine.worker, engine.wakeup.announce):
             yield System(settings, roles, engine, catalog, bot)
 

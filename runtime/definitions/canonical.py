@@ -18,12 +18,15 @@ from runtime.definitions.model import (
     StepDefinition,
     Verb,
 )
+from runtime.definitions.nodes import SPECS, NodeKind, read_spec, spec_document
 from runtime.definitions.problems import DefinitionError
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
 from runtime.model.wait import Correlate, OnInvalid
 
 FORMAT = "countersign/definition/1"
+FORMAT_2 = "countersign/definition/2"
+"""Of a definition that says anything which the first format could not: the same, with more members."""
 
 Document = Mapping[str, Any]
 
@@ -48,21 +51,53 @@ def from_canonical(data: bytes) -> Definition:
 def definition_document(definition: Definition) -> dict[str, Any]:
     """Return the JSON of everything in `definition` but its own bytes and digest."""
     return {
-        "format": FORMAT,
+        "format": FORMAT_2 if _says_more(definition) else FORMAT,
         "name": definition.name,
         "version": definition.version,
         "title": definition.title,
         "description": definition.description,
         "trigger": {"type": definition.trigger_type, "schema": definition.trigger_schema},
-        "steps": [
-            {"id": step.path, "verb": step.verb, "params": step.params, "when": step.when}
-            for step in definition.steps.values()
-        ],
+        "steps": [_step_document(step) for step in definition.steps.values()],
         "edges": [asdict(edge) for edge in definition.edges],
         "verbs": {name: _verb_document(verb) for name, verb in definition.verbs.items()},
         # only where it is given, as with `settles_within` below
         **({"evidence": {"retain": _retain(definition.retain_days)}} if definition.retain_days else {}),
+        **({"state": definition.state} if definition.state is not None else {}),
+        **({"output": definition.output} if definition.output is not None else {}),
     }
+
+
+def _says_more(definition: Definition) -> bool:
+    more = any(step.spec or step.branch or step.result_key or step.timeout for step in definition.steps.values())
+    return more or definition.state is not None or definition.output is not None
+
+
+def _step_document(step: StepDefinition) -> dict[str, Any]:
+    if step.spec is None:
+        said: dict[str, Any] = {"verb": step.verb, "params": step.params}
+    else:
+        said = {step.kind.value: spec_document(step.spec)}
+    more = {
+        "in": step.branch,
+        "result_key": step.result_key,
+        "timeout": format_duration(step.timeout) if step.timeout else "",
+    }
+    return {"id": step.path, "when": step.when, **said, **{name: value for name, value in more.items() if value}}
+
+
+def _step(document: Document) -> StepDefinition:
+    kind = next((kind for kind in SPECS if kind.value in document), NodeKind.CALL)
+    return StepDefinition(
+        path=document["id"],
+        verb="" if kind in SPECS else document["verb"],
+        params={} if kind in SPECS else document["params"],
+        when=document["when"],
+        kind=kind,
+        spec=read_spec(kind, document[kind.value]) if kind in SPECS else None,
+        branch=document.get("in", ""),
+        result_key=document.get("result_key", ""),
+        timeout=parse_duration(document["timeout"]) if "timeout" in document else None,
+    )
 
 
 def _retain(days: int) -> str:
@@ -121,24 +156,23 @@ def _escalation_document(escalation: Escalation | None) -> dict[str, Any] | None
 
 
 def _definition(document: Document, data: bytes) -> Definition:
-    if document["format"] != FORMAT:
-        raise ValueError(f"the format is {document['format']!r}, expected {FORMAT!r}")
+    if document["format"] not in (FORMAT, FORMAT_2):
+        raise ValueError(f"the format is {document['format']!r}, expected {FORMAT!r} or {FORMAT_2!r}")
     return Definition(
         name=document["name"],
         version=document["version"],
         title=document["title"],
         trigger_type=document["trigger"]["type"],
         trigger_schema=document["trigger"]["schema"],
-        steps={
-            step["id"]: StepDefinition(step["id"], step["verb"], step["params"], step["when"])
-            for step in document["steps"]
-        },
+        steps={step["id"]: _step(step) for step in document["steps"]},
         edges=tuple(Edge(edge["source"], edge["target"], EdgeKind(edge["kind"])) for edge in document["edges"]),
         verbs={name: _verb(verb) for name, verb in document["verbs"].items()},
         canonical=data,
         digest=digest(document),
         description=document["description"],
         retain_days=parse_days(document["evidence"]["retain"]) if "evidence" in document else None,
+        state=document.get("state"),
+        output=document.get("output"),
     )
 
 

@@ -1,15 +1,19 @@
 """What executes: verbs and definitions as immutable values, made by the loader and read by the planner."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
+from runtime.definitions.nodes import BODY, BranchName, NodeKind, Spec
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
+from runtime.model.paths import address_of, block_of, id_of, indexes, inside, near
 from runtime.model.wait import Correlate, OnInvalid
+
+SpecT = TypeVar("SpecT", bound=Spec)
 
 
 class Kind(StrEnum):
@@ -27,10 +31,14 @@ class EffectClass(StrEnum):
 
 
 class EdgeKind(StrEnum):
-    """Why one step waits for another: it needs the result, or only the order."""
+    """Why one step waits for another: it needs the result, or the other done, or only comes after it.
+
+    What comes after a step in its block (`order`) starts even where that step was skipped.
+    """
 
     DATA = "data"
     SEQUENCE = "sequence"
+    ORDER = "order"
 
 
 @dataclass(frozen=True)
@@ -96,17 +104,27 @@ class Verb:
 
 @dataclass(frozen=True)
 class StepDefinition:
-    """One node: `params` may hold `${...}` CEL expressions, `when` is a CEL condition or None."""
+    """One node. `params` may hold `${...}` CEL expressions, `when` is a CEL condition or None.
+
+    `path` is its address. A node inside another belongs to one of that one's branches. A call has a verb and params,
+    any other kind its `spec`. The result of a call goes into the business state under `result_key`, where
+    there is one. `timeout` is that of the verb where the step does not say its own.
+    """
 
     path: str
     verb: str
     params: Mapping[str, Any]
     when: str | None
+    kind: NodeKind = NodeKind.CALL
+    spec: Spec | None = None
+    branch: str = ""
+    result_key: str = ""
+    timeout: timedelta | None = None
 
 
 @dataclass(frozen=True)
 class Edge:
-    """`target` waits for `source`."""
+    """`target` waits for `source`, which stands in its block, or in one around it."""
 
     source: str
     target: str
@@ -117,7 +135,9 @@ class Edge:
 class Definition:
     """A runbook made canonical. `canonical` is the RFC 8785 text whose SHA-256 (hex) is `digest`.
 
+    `steps` are the nodes by their addresses, each behind what it needs and behind the node in which it stands.
     `retain_days` is for how many days the evidence of a run is kept, None where the installation's setting says it.
+    `state` is the schema of the business state, `output` what a run that succeeds gives, None where nothing is said.
     """
 
     name: str
@@ -132,22 +152,71 @@ class Definition:
     digest: str
     description: str = ""
     retain_days: int | None = None
+    state: Mapping[str, Any] | None = None
+    output: Any = None
+
+    def node(self, path: str) -> StepDefinition:
+        """Return the node of the step at `path`."""
+        return self.steps[address_of(path)]
+
+    def spec(self, path: str, kind: type[SpecT]) -> SpecT:
+        """Return what the node of the step at `path` says; raise TypeError where it is of another kind."""
+        spec = self.node(path).spec
+        if not isinstance(spec, kind):
+            raise TypeError(f"{path} is no {kind.__name__}")
+        return spec
 
     def verb_of(self, path: str) -> Verb:
-        """Return the verb of the step at `path`."""
-        return self.verbs[self.steps[path].verb]
+        """Return the verb of the step at `path`; raise KeyError where that is no call."""
+        return self._verbs[address_of(path)]
+
+    def calls(self, path: str) -> Verb | None:
+        """Return the verb of the step at `path`, None where it calls none."""
+        return self._verbs.get(address_of(path))
 
     def needs(self, path: str) -> tuple[str, ...]:
         """Return the paths that the step at `path` waits for, in order, each once."""
-        return self._needs.get(path, ())
+        found = self._needs.get(address_of(path), ())
+        return found if "." not in path else tuple(near(address, path) for address in found)
+
+    def skips_with(self, path: str) -> tuple[str, ...]:
+        """Return those of the steps that `path` needs without which it is skipped too, unless it has a condition."""
+        found = self._skips_with.get(address_of(path), ())
+        return found if "." not in path else tuple(near(address, path) for address in found)
 
     def needed_by(self, path: str) -> tuple[str, ...]:
-        """Return the paths of the steps that wait for the one at `path`, in order, each once."""
-        return self._needed_by.get(path, ())
+        """Return the paths of the steps in its block that wait for the one at `path`, in order, each once."""
+        found = self._needed_by.get(address_of(path), ())
+        return found if "." not in path else tuple(near(address, path) for address in found)
+
+    def block(self, path: str, branch: str = BODY) -> tuple[str, ...]:
+        """Return the paths of the steps in a branch of the step, or iteration, at `path`; "" is the whole runbook."""
+        found = self._blocks.get((address_of(path), branch if path else ""), ())
+        return tuple(inside(path, id_of(address)) for address in found) if path else found
+
+    def last(self, path: str, branch: str = BODY) -> tuple[str, ...]:
+        """Return those steps of a block for which no other of it waits: when they are done, all is."""
+        return tuple(one for one in self.block(path, branch) if not self._needed_by.get(address_of(one)))
+
+    def branches(self, path: str) -> frozenset[BranchName]:
+        """Return the endings of the step at `path` that have steps of their own."""
+        return self._branches.get(address_of(path), frozenset())
 
     def in_order(self, paths: Iterable[str]) -> list[str]:
-        """Return the paths as the definition orders them, each once."""
-        return sorted(set(paths), key=self._places.__getitem__)
+        """Return the paths as the definition orders them, each once; iterations in the order of their numbers."""
+        return sorted(set(paths), key=self._place)
+
+    def position(self, path: str) -> int:
+        """Return the place of the step's node among all."""
+        return self._places[address_of(path)]
+
+    def redacts(self, path: str) -> tuple[str, ...]:
+        """Return the JSON pointers to what nobody may see in the params of the step at `path`."""
+        verb = self.calls(path)
+        return verb.redact if verb else ()
+
+    def _place(self, path: str) -> tuple[int, tuple[int, ...]]:
+        return self._places[address_of(path)], indexes(path)
 
     # Made once: a run asks for them at every move, and there are as many edges as steps, or more.
     @cached_property
@@ -155,16 +224,39 @@ class Definition:
         return _grouped((edge.target, edge.source) for edge in self.edges)
 
     @cached_property
+    def _verbs(self) -> Mapping[str, Verb]:
+        """Return the verb of each call, as the step has it."""
+        calls = ((node, self.verbs[node.verb]) for node in self.steps.values() if node.kind is NodeKind.CALL)
+        return {node.path: replace(verb, timeout=node.timeout) if node.timeout else verb for node, verb in calls}
+
+    @cached_property
+    def _skips_with(self) -> Mapping[str, tuple[str, ...]]:
+        return _grouped((edge.target, edge.source) for edge in self.edges if edge.kind is not EdgeKind.ORDER)
+
+    @cached_property
     def _needed_by(self) -> Mapping[str, tuple[str, ...]]:
-        return _grouped((edge.source, edge.target) for edge in self.edges)
+        beside = (edge for edge in self.edges if block_of(edge.source) == block_of(edge.target))
+        return _grouped((edge.source, edge.target) for edge in beside)
+
+    @cached_property
+    def _blocks(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
+        return _grouped(((block_of(node.path), node.branch), node.path) for node in self.steps.values())
+
+    @cached_property
+    def _branches(self) -> Mapping[str, frozenset[BranchName]]:
+        found = ((block_of(node.path), node.path) for node in self.steps.values() if node.kind is NodeKind.BRANCH)
+        return {path: frozenset(BranchName(id_of(one)) for one in all_) for path, all_ in _grouped(found).items()}
 
     @cached_property
     def _places(self) -> Mapping[str, int]:
         return {path: place for place, path in enumerate(self.steps)}
 
 
-def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, dict[str, None]] = {}
+Key = TypeVar("Key", bound=Hashable)
+
+
+def _grouped(pairs: Iterable[tuple[Key, str]]) -> dict[Key, tuple[str, ...]]:
+    found: dict[Key, dict[str, None]] = {}
     for one, other in pairs:
         found.setdefault(one, {})[other] = None
     return {one: tuple(others) for one, others in found.items()}

@@ -13,7 +13,6 @@ from runtime.gate import settlement
 from runtime.handlers import (
     Call,
     Handler,
-    HandlerError,
     HeldError,
     JsonObject,
     NotTakenError,
@@ -23,6 +22,7 @@ from runtime.handlers import (
 from runtime.model.effect import Effect, NewEffect, Slot
 from runtime.model.json_limits import error_text, fault
 from runtime.outbox.attempt import Attempt
+from runtime.planning.errors import describe, step_error
 from runtime.planning.passage import Passage
 from runtime.store.database.pool import AWAY
 from runtime.store.transactions.run_tx import RunTx
@@ -140,7 +140,7 @@ async def _settle(passage: Passage, result: JsonObject | Exception) -> None:
         case HeldError():
             await settlement.hold(passage, reason)
         case RefusedError():
-            await settlement.fail(passage, reason)
+            await settlement.fail(passage, reason, step_error(result).code)
         case NotTakenError():
             await settlement.wait_until_taken(passage, reason, result.retry_after)
         case TransientError():
@@ -153,10 +153,3 @@ def recordable(result: JsonObject) -> JsonObject:
     """Return a connector's result, or a note in its place: it acted, whatever is wrong with its answer."""
     wrong = fault(result)
     return result if wrong is None else {"not_recorded": wrong}
-
-
-def describe(error: Exception) -> str:
-    """Return what an error says, uncleaned."""
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    return str(error) if isinstance(error, HandlerError) else f"{type(error).__name__}: {error}"

@@ -9,11 +9,13 @@ from functools import partial
 
 from runtime.failpoints import Point, at
 from runtime.gate import settlement
-from runtime.gate.crossing import Crossing, describe, recordable
+from runtime.gate.crossing import Crossing, recordable
 from runtime.handlers import Call, Changed, Done, HeldError, JsonObject, OutcomeUnknownError, Reconciled, Untouched
 from runtime.model.effect import OnDoubt
+from runtime.model.errors import ErrorCode
 from runtime.model.states import StepStatus
 from runtime.outbox import retry
+from runtime.planning.errors import describe
 from runtime.planning.passage import Passage
 
 ReadBack = Callable[[Call], Awaitable[Reconciled]]
@@ -65,7 +67,7 @@ async def _reconcile(crossing: Crossing, read_back: ReadBack) -> bool:
 async def _still_unknown(found: Untouched | Changed, passage: Passage, *, may_land: bool) -> None:
     error, attempt = passage.effect.error, passage.attempt
     if attempt.cleared:
-        await settlement.fail(passage, f"{error} (attempt {attempt.tries}; nothing was done)")
+        await settlement.fail(passage, f"{error} (attempt {attempt.tries}; nothing was done)", ErrorCode.UNAVAILABLE)
     elif isinstance(found, Changed) and not may_land:
         await settlement.doubt(passage, error, ask=True, found=found.found)
     else:

@@ -28,14 +28,16 @@ from runtime.approvals import requests
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.gate import breakers, settlement
-from runtime.gate.crossing import Crossing, Void, describe, recordable
+from runtime.gate.crossing import Crossing, Void, recordable
 from runtime.gate.doubts import clear_doubt
 from runtime.handlers import Answer, HandlerError, HeldError, JsonObject, NotTakenError, RefusedError
 from runtime.model.action import Tier
 from runtime.model.effect import Effect, KeyInUseError, LeaseLostError
+from runtime.model.errors import ErrorCode
 from runtime.model.json_limits import fault
 from runtime.model.states import STEP, EffectStatus, StepStatus, is_final
 from runtime.outbox.attempt import make_attempt, make_question
+from runtime.planning.errors import describe
 from runtime.planning.passage import Passage
 from runtime.store import approvals, effects, records
 from runtime.store.leasing.passages import count_writes
@@ -118,11 +120,11 @@ class _Gate(Crossing):
         if done.fingerprint == self.attempt.action.digest:
             await self.write(lambda passage: settlement.repeat(passage, done.response))
         else:
-            await self._reject("this idempotency key was used for another action")
+            await self._reject("this idempotency key was used for another action", ErrorCode.KEY_IN_USE)
         return False
 
-    async def _reject(self, reason: str) -> None:
-        await self.write(lambda passage: settlement.reject(passage, reason))
+    async def _reject(self, reason: str, code: ErrorCode = ErrorCode.DENIED) -> None:
+        await self.write(lambda passage: settlement.reject(passage, reason, code))
 
     async def _refuse_unwanted(self) -> bool:
         """Settle what the run no longer wants, and what is not what was proposed; void what can no longer count."""

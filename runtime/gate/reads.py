@@ -22,12 +22,14 @@ from runtime.handlers import (
     RefusedError,
     TransientError,
 )
+from runtime.model.errors import ParamsError, ResultError
 from runtime.model.json_limits import error_text, fault
 from runtime.model.run import ReadLease
 from runtime.model.states import StepStatus
 from runtime.outbox import retry
 from runtime.planning.advance import advance
-from runtime.planning.planner import ParamsError, StepMoved, fits
+from runtime.planning.errors import step_error
+from runtime.planning.planner import StepMoved, fits
 from runtime.store import steps
 from runtime.store.transactions.run_tx import RunTx
 
@@ -52,7 +54,7 @@ async def do_read(engine: Engine, lease: ReadLease) -> None:
     async with engine.pool.connection() as conn:
         definition = await engine.definitions.get(conn, lease.definition_name, lease.definition_version)
         verb = definition.verb_of(lease.path)
-    attempt = await _read(engine, definition.steps[lease.path].verb, verb, lease)
+    attempt = await _read(engine, definition.node(lease.path).verb, verb, lease)
     await breakers.report(engine, verb.handler.partition("::")[0], "", attempt.result)
     now = engine.clock()
     gives_up = now - (lease.started_at or now) >= engine.timing.read_deadline
@@ -108,8 +110,11 @@ def _handler(engine: Engine, verb: Verb) -> Handler:
 
 def _checked(verb: Verb, result: JsonObject) -> JsonObject:
     if wrong := fault(result):
-        raise ParamsError(f"result: {wrong}")
-    fits(verb.output_schema, result, "result")
+        raise ResultError(f"result: {wrong}")
+    try:
+        fits(verb.output_schema, result, "result")
+    except ParamsError as error:
+        raise ResultError(str(error)) from None
     return result
 
 
@@ -119,9 +124,9 @@ def after_read(
     """Return how the read ends; `gives_up` says that its deadline has passed."""
     if not isinstance(result, Exception):
         return ReadEnd(StepMoved(lease.path, StepStatus.SUCCEEDED, result))
-    known = isinstance(result, HandlerError | ParamsError)
-    error = str(result) if known else f"{type(result).__name__}: {result}"
-    again = StepMoved(lease.path, StepStatus.FAILED_RETRYABLE, error=error)
+    wrong = step_error(result)
+    error, code = wrong.message, wrong.code
+    again = StepMoved(lease.path, StepStatus.FAILED_RETRYABLE, error=error, error_code=code)
     counted = lease.attempt - lease.waited
     if isinstance(result, HeldError) and not gives_up:
         return ReadEnd(again, retry.delay(retry.HELD_BACKOFF, lease.waited + 1, jitter), taken=False, held=True)
@@ -131,4 +136,4 @@ def after_read(
     if isinstance(result, TransientError | TimeoutError) and counted < verb.retry.max_attempts and not gives_up:
         after = result.retry_after if isinstance(result, TransientError) else None
         return ReadEnd(again, retry.pause(verb.retry, counted, jitter, after))
-    return ReadEnd(StepMoved(lease.path, StepStatus.FAILED_TERMINAL, error=error))
+    return ReadEnd(StepMoved(lease.path, StepStatus.FAILED_TERMINAL, error=error, error_code=code))

@@ -10,11 +10,12 @@ from runtime.engine import Engine
 from runtime.handlers import JsonObject
 from runtime.model.approval import Result, ResultCode
 from runtime.model.effect import AttemptOutcome, OnDoubt
+from runtime.model.errors import ErrorCode, ParamsError
 from runtime.model.messages import Held
 from runtime.model.states import STEP, EffectStatus, StepStatus, WaitStatus, is_final
 from runtime.outbox import messages, retry
 from runtime.planning.passage import Passage
-from runtime.planning.planner import ParamsError, fits
+from runtime.planning.planner import fits
 from runtime.store import approvals, steps, waits
 from runtime.store.transactions.run_tx import RunTx
 
@@ -33,7 +34,8 @@ async def succeed(passage: Passage, result: JsonObject) -> None:
 async def repeat(passage: Passage, response: Any) -> None:
     """The key has a success already: its response is this effect's too, and nothing acts a second time."""
     if passage.effect.correlation_key:  # the answer to the first start went to the run that made it
-        await fail(passage, "its idempotency key started it for another run already; no answer will come")
+        reason = "its idempotency key started it for another run already; no answer will come"
+        await fail(passage, reason, ErrorCode.KEY_IN_USE)
         return
     await passage.settle(EffectStatus.DISPATCHED)
     passage.note("effect.repeated", {"idempotency_key": passage.effect.idempotency_key})
@@ -51,7 +53,7 @@ async def _complete_step(passage: Passage, result: JsonObject) -> None:
     try:
         fits(verb.output_schema, result, "result")
     except ParamsError as error:
-        await passage.move_step(StepStatus.FAILED_TERMINAL, error=str(error))
+        await passage.move_step(StepStatus.FAILED_TERMINAL, error=str(error), error_code=ErrorCode.RESULT)
     else:
         await passage.move_step(StepStatus.SUCCEEDED, result)
 
@@ -93,14 +95,14 @@ async def settle_if_step_ended(passage: Passage) -> bool:
     return True
 
 
-async def reject(passage: Passage, reason: str) -> None:
+async def reject(passage: Passage, reason: str, code: ErrorCode = ErrorCode.DENIED) -> None:
     """Policy, people or a broken promise say no: nothing was done, and nothing will be."""
     if passage.attempt.is_doubtful:
         await doubt(passage, reason, ask=True)
         return
     await passage.settle(EffectStatus.REJECTED, error=reason)
     await passage.write_receipt(AttemptOutcome.REFUSAL, error=reason)
-    await _fail_step(passage, reason)
+    await _fail_step(passage, reason, code)
 
 
 async def void_approval(passage: Passage, approval_id: str, reason: str) -> None:
@@ -112,21 +114,21 @@ async def void_approval(passage: Passage, approval_id: str, reason: str) -> None
     await passage.say_on_card(approval_id, Result(ResultCode.NOT_PERFORMED, (reason,)))
 
 
-async def fail(passage: Passage, reason: str) -> None:
+async def fail(passage: Passage, reason: str, code: ErrorCode) -> None:
     """It will not be done: the other side refused, or there is no try left."""
     if passage.attempt.is_doubtful:
         await doubt(passage, reason, ask=True)
         return
     await passage.settle(EffectStatus.FAILED, error=reason)
     await passage.write_receipt(AttemptOutcome.FAILURE, error=reason)
-    await _fail_step(passage, reason)
+    await _fail_step(passage, reason, code)
 
 
-async def _fail_step(passage: Passage, reason: str) -> None:
+async def _fail_step(passage: Passage, reason: str, code: ErrorCode) -> None:
     await passage.say_on_card(passage.attempt.approval_id, Result(ResultCode.NOT_PERFORMED, (reason,)))
     if not passage.effect.is_message:
         await _close_wait(passage)
-        await passage.move_step(StepStatus.FAILED_TERMINAL, error=reason)
+        await passage.move_step(StepStatus.FAILED_TERMINAL, error=reason, error_code=code)
 
 
 async def _close_wait(passage: Passage) -> None:
@@ -141,7 +143,7 @@ async def try_later(passage: Passage, reason: str, retry_after: float | None) ->
         await _still_in_doubt(passage, reason, retry_after, counted=True)
     elif tx.now >= passage.effect.give_up_at or attempt.is_spent:
         of = retry.of_document(passage.effect.retry).max_attempts
-        await fail(passage, f"{reason} (attempt {attempt.tries} of {of})")
+        await fail(passage, f"{reason} (attempt {attempt.tries} of {of})", ErrorCode.UNAVAILABLE)
     else:
         pause = _pause(passage, counted=True, retry_after=retry_after)
         await _nothing_done(passage, EffectStatus.PENDING, reason, pause, counted=True)
@@ -152,7 +154,7 @@ async def wait_until_taken(passage: Passage, reason: str, retry_after: float | N
     if passage.attempt.is_doubtful:
         await _still_in_doubt(passage, reason, retry_after, counted=False)
     elif passage.tx.now >= passage.effect.give_up_at:
-        await fail(passage, reason)
+        await fail(passage, reason, ErrorCode.NOT_TAKEN)
     else:
         pause = _pause(passage, counted=False, retry_after=retry_after)
         await _nothing_done(passage, EffectStatus.PENDING, reason, pause, counted=False)
@@ -162,7 +164,7 @@ async def hold(passage: Passage, reason: str) -> None:
     """Nothing was done, and somebody has to mend something first: tried until the deadline, and shown meanwhile."""
     effect, tx = passage.effect, passage.tx
     if not passage.attempt.is_doubtful and tx.now >= effect.give_up_at:
-        await fail(passage, reason)
+        await fail(passage, reason, ErrorCode.HELD)
         return
     if not effect.held:
         log.warning("effect %s (%s::%s) is held: %s", effect.effect_id, effect.connector, effect.operation, reason)
@@ -216,7 +218,7 @@ async def postpone(passage: Passage, reason: str) -> None:
     """Nothing could be begun: look again after a pause that grows; at the effect's deadline it fails."""
     effect, tx = passage.effect, passage.tx
     if tx.now >= effect.give_up_at:
-        await fail(passage, f"not begun until the deadline: {reason}")
+        await fail(passage, f"not begun until the deadline: {reason}", ErrorCode.NOT_BEGUN)
         return
     pause = retry.delay(retry.POLICY_BACKOFF, effect.postponed + 1, passage.engine.jitter())
     again = passage.attempt.is_repeat

@@ -14,11 +14,12 @@ from typing import Any
 
 from receipts.canonical import dumps
 from runtime.definitions.model import Definition, Verb
+from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
 from runtime.model.notification import Answer, AnswerCode, CompletionPayload, ProgressPayload
 from runtime.model.states import WaitType
 from runtime.model.wait import Correlate, NamedWait, OnInvalid, Wait
-from runtime.planning.planner import ParamsError, fits
+from runtime.planning.planner import fits
 
 MOST_BYTES = 4096
 """Of the data of one word of progress, as canonical JSON."""
@@ -57,7 +58,8 @@ def _not_by_callers(wait: Wait, answer: Answer) -> AnswerRefusal | None:
         return AnswerRefusal(AnswerCode.BY_PEOPLE, f"step {wait.step} is answered by people, not by callers")
     if wait.type is WaitType.SIGNAL:
         return AnswerRefusal(AnswerCode.BY_SIGNAL, f"step {wait.step} waits for a signal to its run, not for an answer")
-    return AnswerRefusal(AnswerCode.BY_CLOCK, f"step {wait.step} waits for time to pass, not for an answer")
+    what = "a run to end" if wait.type is WaitType.CHILD_RUN else "time to pass"
+    return AnswerRefusal(AnswerCode.BY_CLOCK, f"step {wait.step} waits for {what}, not for an answer")
 
 
 def _not_theirs(verb: Verb, answer: Answer) -> AnswerRefusal | None:

@@ -8,6 +8,7 @@ from runtime.inbox.matter import Matter
 from runtime.inbox.word.ending import complete, refuse
 from runtime.inbox.word.fan_out import hand_out
 from runtime.inbox.word.progress import note_progress
+from runtime.model.errors import ErrorCode
 from runtime.model.json_limits import error_text
 from runtime.model.notification import Answer, AnswerCode, Applied, CompletionPayload
 from runtime.model.states import NotificationStatus, StepStatus
@@ -72,11 +73,11 @@ async def _answer(matter: Matter, answer: Answer, named: NamedWait) -> _Outcome:
 
 
 async def _moved(tx: RunTx, wait: Wait, answer: CompletionPayload) -> StepMoved:
-    error = ""
+    error, code = "", ErrorCode.FAILED
     if answer.outcome == "failed":
         error = error_text((await tx.privacy()).text(answer.error)) or "the other side failed"
     elif wrong := content_fault((await tx.definition()).verb_of(wait.step), answer):
-        error = wrong
+        error, code = wrong, ErrorCode.RESULT
     if error:
-        return StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error=error)
+        return StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error=error, error_code=code)
     return StepMoved(wait.step, StepStatus.SUCCEEDED, answer.result)

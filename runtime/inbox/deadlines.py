@@ -3,6 +3,7 @@
 from runtime.inbox.endings import end_approval
 from runtime.inbox.matter import Matter
 from runtime.model.approval import ApprovalStatus
+from runtime.model.errors import ErrorCode
 from runtime.model.messages import TimeRunsShort
 from runtime.model.notification import Applied
 from runtime.model.states import NotificationStatus, StepStatus, WaitStatus, WaitType
@@ -34,7 +35,11 @@ async def apply_deadline(matter: Matter) -> Applied:
     else:
         await waits.close_wait(tx.conn, wait, WaitStatus.TIMED_OUT, tx.now)
         tx.leaf("wait.timed_out", {"wait_id": wait.wait_id, "type": str(wait.type)}, step=wait.step)
-        await advance(engine, tx, StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error="no answer in time"))
+        await advance(
+            engine,
+            tx,
+            StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error="no answer in time", error_code=ErrorCode.NO_ANSWER),
+        )
     return Applied(NotificationStatus.APPLIED, {"run_id": wait.run_id, "step": wait.step})
 
 

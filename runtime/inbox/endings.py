@@ -4,6 +4,7 @@ from runtime.engine import Engine
 from runtime.gate import settlement
 from runtime.model.approval import Approval, ApprovalStatus, AskKind, Result, ResultCode, Vote, VoteVerdict
 from runtime.model.effect import AttemptOutcome
+from runtime.model.errors import ErrorCode
 from runtime.model.messages import ApprovalEnded, Note
 from runtime.model.states import STEP, EffectStatus, StepStatus, WaitStatus, is_final
 from runtime.outbox import messages
@@ -60,6 +61,7 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
         await advance(engine, tx, StepMoved(approval.step, StepStatus.READY))
         return
     reason = _why_not(status, votes)
+    code = ErrorCode.EXPIRED if status is ApprovalStatus.EXPIRED else ErrorCode.REJECTED
     await effects.release(
         tx.conn,
         approval.effect_id,
@@ -71,7 +73,7 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
     )
     await approvals.touch(tx.conn, approval.approval_id, result=_result(status, votes))
     await _refusal_receipt(engine, tx, approval, reason)
-    await advance(engine, tx, StepMoved(approval.step, StepStatus.FAILED_TERMINAL, error=reason))
+    await advance(engine, tx, StepMoved(approval.step, StepStatus.FAILED_TERMINAL, error=reason, error_code=code))
 
 
 def _result(status: ApprovalStatus, votes: list[Vote]) -> Result:
@@ -103,7 +105,9 @@ async def _end_task(engine: Engine, tx: RunTx, approval: Approval, status: Appro
     """A review has its answer, and a rejection is one too; only silence fails the step."""
     if status is ApprovalStatus.EXPIRED:
         await waits.close_approval_wait(tx.conn, approval.approval_id, WaitStatus.TIMED_OUT, tx.now)
-        moved = StepMoved(approval.step, StepStatus.FAILED_TERMINAL, error="nobody answered in time")
+        moved = StepMoved(
+            approval.step, StepStatus.FAILED_TERMINAL, error="nobody answered in time", error_code=ErrorCode.NO_ANSWER
+        )
     else:
         await waits.close_approval_wait(tx.conn, approval.approval_id, WaitStatus.COMPLETED, tx.now)
         last = votes[-1]

@@ -16,6 +16,7 @@ from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.inbox import votes
 from runtime.inbox.cancellations import apply_cancel
+from runtime.inbox.children import apply_child_ended
 from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
 from runtime.inbox.letters import apply_to_letter
@@ -30,6 +31,7 @@ from runtime.model.notification import (
     Addressed,
     Applied,
     CancelPayload,
+    ChildEndedPayload,
     ClaimPayload,
     Command,
     CompletionPayload,
@@ -215,11 +217,13 @@ async def _dispatch(matter: Matter) -> Applied:
             return await apply_deadline(matter)
         case EscalationPayload():
             return await apply_escalation(matter)
-        case _ as command:
-            return await _carry_out(matter, command)
+        case ChildEndedPayload() as payload:
+            return await apply_child_ended(matter, payload)
+        case command:
+            return await _obey(matter, command)
 
 
-async def _carry_out(matter: Matter, command: Command) -> Applied:
+async def _obey(matter: Matter, command: Command) -> Applied:
     match command:
         case CancelPayload() as payload:
             return await apply_cancel(matter, payload)

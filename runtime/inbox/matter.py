@@ -8,6 +8,7 @@ from runtime.inbox.answer_rules import meant_by
 from runtime.model.notification import (
     Addressed,
     Applied,
+    ChildEndedPayload,
     CompletionPayload,
     DeadlinePayload,
     EscalationPayload,
@@ -55,7 +56,7 @@ def waits_meant(found: Addressed) -> Sequence[NamedWait]:
     match found.notification.payload:
         case CompletionPayload() | ProgressPayload() as answer:
             return [wait for wait in found.waits if meant_by(wait, answer)] or found.waits
-        case DeadlinePayload() | EscalationPayload() as signal:
+        case DeadlinePayload() | EscalationPayload() | ChildEndedPayload() as signal:
             return [wait for wait in found.waits if wait.token == signal.token]
     return found.waits
 

@@ -136,6 +136,17 @@ class EscalationPayload(_WaitPayload):
     kind: Literal["escalation"] = "escalation"
 
 
+class ChildEndedPayload(_WaitPayload):
+    """A run that a step waits for has ended: `status` is its status, `error` why it did not succeed."""
+
+    kind: Literal["child_ended"] = "child_ended"
+    child: str
+    status: str
+    outcome: str
+    output: Any
+    error: str
+
+
 class CancelPayload(_Payload):
     """Somebody wants a run to stop. `version` is that of the run as they saw it, None where they did not look."""
 
@@ -182,7 +193,8 @@ class DropPayload(_LetterPayload):
 
 Answer = CompletionPayload | ProgressPayload
 Command = CancelPayload | RetryPayload | RepairPayload | RequeuePayload | DropPayload
-Payload = VotePayload | ClaimPayload | Answer | SignalPayload | DeadlinePayload | EscalationPayload | Command
+Signal = DeadlinePayload | EscalationPayload | ChildEndedPayload
+Payload = VotePayload | ClaimPayload | Answer | SignalPayload | Signal | Command
 
 _PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discriminator="kind")])
 

@@ -25,15 +25,22 @@ class NewRun:
     request_id: str
     salt: str
     genesis_hash: str
+    parent: Mapping[str, Any] | None = None  # run_id and step that started it, how deep, and the token that waits
 
 
 @dataclass(frozen=True)
 class StepState:
-    """What the planner knows of a step."""
+    """What the planner knows of a step.
+
+    `error_code` says of what kind an error is (`runtime.model.errors`). `held` is what a node that calls no verb keeps
+    while it goes on: the branch that was taken, the item of an iteration.
+    """
 
     status: StepStatus
     result: Any = None
     error: str = ""
+    error_code: str = ""
+    held: Any = None
 
 
 @dataclass(frozen=True)

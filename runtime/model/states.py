@@ -23,7 +23,10 @@ class RunStatus(StrEnum):
 
 
 class StepStatus(StrEnum):
-    """Where a step stands. A step whose effect waits in the outbox is ready; running means an attempt has begun."""
+    """Where a step stands. A step whose effect waits in the outbox is ready; running means an attempt has begun.
+
+    A step in which others stand is parked while they go on. A failure that a branch took up is handled.
+    """
 
     PENDING = "pending"
     READY = "ready"
@@ -32,6 +35,7 @@ class StepStatus(StrEnum):
     PARKED = "parked"
     FAILED_RETRYABLE = "failed_retryable"
     SUCCEEDED = "succeeded"
+    FAILED_HANDLED = "failed_handled"
     FAILED_TERMINAL = "failed_terminal"
     SKIPPED = "skipped"
     CANCELED = "canceled"
@@ -104,7 +108,8 @@ def _ends(*states: StrEnum) -> dict[StrEnum, frozenset[StrEnum]]:
 
 _R, _S, _E, _N = RunStatus, StepStatus, EffectStatus, NotificationStatus
 _RUN_ENDS = {_R.SUCCEEDED, _R.FAILED_TERMINAL, _R.CANCELED}
-_STEP_ENDS = {_S.SUCCEEDED, _S.FAILED_TERMINAL, _S.SKIPPED, _S.CANCELED}
+_STEP_ENDS = {_S.SUCCEEDED, _S.FAILED_HANDLED, _S.FAILED_TERMINAL, _S.SKIPPED, _S.CANCELED}
+_STEP_FAILS = {_S.FAILED_HANDLED, _S.FAILED_TERMINAL}
 
 RUN: Table = {
     _R.QUEUED: frozenset({_R.RUNNING, _R.CANCELED}),
@@ -116,27 +121,17 @@ RUN: Table = {
 }
 
 STEP: Table = {
-    _S.PENDING: frozenset({_S.READY, _S.PARKED, _S.SKIPPED, _S.FAILED_TERMINAL, _S.CANCELED}),
+    _S.PENDING: frozenset({_S.READY, _S.PARKED, _S.SUCCEEDED, _S.SKIPPED, *_STEP_FAILS, _S.CANCELED}),
     _S.READY: frozenset(
-        {_S.RUNNING, _S.WAITING_APPROVAL, _S.SUCCEEDED, _S.FAILED_RETRYABLE, _S.FAILED_TERMINAL, _S.CANCELED}
+        {_S.RUNNING, _S.WAITING_APPROVAL, _S.SUCCEEDED, _S.FAILED_RETRYABLE, *_STEP_FAILS, _S.CANCELED}
     ),
     _S.RUNNING: frozenset(
-        {
-            _S.READY,
-            _S.SUCCEEDED,
-            _S.WAITING_APPROVAL,
-            _S.PARKED,
-            _S.FAILED_RETRYABLE,
-            _S.FAILED_TERMINAL,
-            _S.CANCELED,
-        }
+        {_S.READY, _S.SUCCEEDED, _S.WAITING_APPROVAL, _S.PARKED, _S.FAILED_RETRYABLE, *_STEP_FAILS, _S.CANCELED}
     ),
-    _S.WAITING_APPROVAL: frozenset(
-        {_S.READY, _S.SUCCEEDED, _S.PARKED, _S.FAILED_RETRYABLE, _S.FAILED_TERMINAL, _S.CANCELED}
-    ),
-    _S.PARKED: frozenset({_S.SUCCEEDED, _S.FAILED_TERMINAL, _S.CANCELED}),
+    _S.WAITING_APPROVAL: frozenset({_S.READY, _S.SUCCEEDED, _S.PARKED, _S.FAILED_RETRYABLE, *_STEP_FAILS, _S.CANCELED}),
+    _S.PARKED: frozenset({_S.SUCCEEDED, *_STEP_FAILS, _S.CANCELED}),
     _S.FAILED_RETRYABLE: frozenset(
-        {_S.RUNNING, _S.READY, _S.SUCCEEDED, _S.WAITING_APPROVAL, _S.FAILED_TERMINAL, _S.CANCELED}
+        {_S.RUNNING, _S.READY, _S.SUCCEEDED, _S.WAITING_APPROVAL, *_STEP_FAILS, _S.CANCELED}
     ),
     **_ends(*_STEP_ENDS),
 }

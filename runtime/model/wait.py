@@ -24,11 +24,6 @@ class OnInvalid(StrEnum):
     FAIL = "fail"  # the step fails
 
 
-def signal_key(run_id: str, name: str) -> str:
-    """Return the correlation key of what waits for a signal to a run, and of the signal."""
-    return f"signal:{run_id}:{name}"
-
-
 @dataclass(frozen=True)
 class Wait:
     """A durable block."""
@@ -45,6 +40,16 @@ class Wait:
     escalate_to: Sequence[str]
     status: WaitStatus
     approval_id: str | None
+
+
+def signal_key(run_id: str, name: str) -> str:
+    """Return the correlation key of what waits for a signal to a run, and of the signal."""
+    return f"signal:{run_id}:{name}"
+
+
+def wait_of_token(token: str) -> str:
+    """Return the id of the wait whose token this is."""
+    return token.partition(".")[0]
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,26 @@
 """Asks the planner and commits its answer: the shell around ``plan``, inside the caller's transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import isodate
 
+from receipts.fields import timestamp
+from runtime.definitions.durations import parse_duration
 from runtime.definitions.model import Definition, Kind, Verb
+from runtime.definitions.nodes import NodeKind
 from runtime.engine import Engine
 from runtime.model.action import commitment, dedupe_key
 from runtime.model.effect import NewEffect, Purpose
 from runtime.model.messages import Note, RunEnded
 from runtime.model.run import StepState
 from runtime.model.states import RUN, STEP, StepStatus, WaitStatus, WaitType, is_final
+from runtime.model.wait import signal_key
 from runtime.outbox import messages, retry
 from runtime.outbox.propose import propose
+from runtime.planning.children import cancel_children, tell_parent
 from runtime.planning.ending import Ending, StepNote, ending_of
 from runtime.planning.planner import Event, NotLoadedError, Proposal, Snapshot, Timer, Transition, plan
 from runtime.planning.reach import reach, reach_on
@@ -28,6 +34,7 @@ POST_TASK = "slack::post_task"
 
 _SAID = {
     StepStatus.SUCCEEDED,
+    StepStatus.FAILED_HANDLED,
     StepStatus.FAILED_TERMINAL,
     StepStatus.FAILED_RETRYABLE,
     StepStatus.SKIPPED,
@@ -41,7 +48,7 @@ async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     """Plan what follows from `event` and write it: steps, effects, waits and leaves, in the transaction of `tx`."""
     definition = await tx.definition()
     transition = await _cleaned(tx, await _plan(tx, definition, event))
-    await _write_steps(tx, transition)
+    await _write_steps(tx, definition, transition)
     await _close_durable_steps(engine, tx, definition, transition)
     await _emit(engine, tx, definition, transition)
     await _move_run(engine, tx, definition, transition)
@@ -55,7 +62,7 @@ async def _plan(tx: RunTx, definition: Definition, event: Event) -> Transition:
     paths, depth = reach(definition, event), 1
     while True:
         steps, others = await tx.loads.steps(step_rows.Wanted(tx.run_id, paths))
-        snapshot = Snapshot(tx.run_id, tx.tenant, tx.status, tx.row["trigger"], steps, others)
+        snapshot = _snapshot(tx, steps, others, whole=paths is None)
         try:
             return plan(definition, snapshot, event)
         except NotLoadedError as error:
@@ -63,6 +70,22 @@ async def _plan(tx: RunTx, definition: Definition, event: Event) -> Transition:
                 raise  # the store has no such step
             paths = None if error.paths is None else reach_on(definition, paths, error.paths, depth)
             depth *= 2
+
+
+def _snapshot(tx: RunTx, steps: Mapping[str, StepState], others: frozenset[StepStatus], *, whole: bool) -> Snapshot:
+    row = tx.row
+    return Snapshot(
+        tx.run_id,
+        tx.tenant,
+        tx.status,
+        row["trigger"],
+        steps,
+        others,
+        whole,
+        state=row["state"] or {},
+        reference=row["reference"],
+        started_at=timestamp(row["created_at"]),
+    )
 
 
 async def _cleaned(tx: RunTx, transition: Transition) -> Transition:
@@ -74,20 +97,41 @@ async def _cleaned(tx: RunTx, transition: Transition) -> Transition:
     return replace(transition, steps=steps)
 
 
-async def _write_steps(tx: RunTx, transition: Transition) -> None:
+async def _write_steps(tx: RunTx, definition: Definition, transition: Transition) -> None:
     params: dict[str, Any] = {read.path: read.params for read in transition.reads}
     for read in transition.reads:
         tx.keep_private(read.params, read.verb.redact)
-    await step_rows.write_steps(tx.conn, tx.run_id, transition.steps, params, tx.now)
+    new = {path: transition.steps[path] for path in transition.entered}
+    if new:
+        await step_rows.enter_steps(tx.conn, tx.run_id, definition, new, params, tx.now)
+    moved = {path: state for path, state in transition.steps.items() if path not in new} if new else transition.steps
+    await step_rows.write_steps(tx.conn, tx.run_id, moved, params, tx.now)
+    await step_rows.keep_steps(tx.conn, tx.run_id, transition.held)
     for path, state in transition.steps.items():
         if state.status in _SAID:
             tx.leaf(f"step.{state.status}", _step_facts(state, tx.row["salt"]), step=path)
+    _tell_run(tx, transition)
+
+
+def _tell_run(tx: RunTx, transition: Transition) -> None:
+    if transition.state is not None:
+        tx.tell(state=transition.state)
+    if transition.reference is not None:
+        tx.tell(reference=transition.reference)
+    if transition.ended is not None:
+        tx.tell(outcome=transition.ended.outcome)
+    if transition.output is not None:
+        tx.tell(output=transition.output)
 
 
 def _step_facts(state: StepState, salt: str) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     if state.error:
         facts["error"] = state.error
+    if state.error_code:
+        facts["code"] = state.error_code
+    if state.held and "branch" in state.held:
+        facts["branch"] = state.held["branch"]
     if state.result is not None:
         facts["result"] = commitment(state.result, salt)  # bound, and not to be guessed
     return facts
@@ -97,6 +141,15 @@ async def _emit(engine: Engine, tx: RunTx, definition: Definition, transition: T
     await propose(engine, tx, [_effect_of(engine, tx, definition, one) for one in transition.proposals])
     for timer in transition.timers:
         await _open_timer(engine, tx, timer)
+    for signal in transition.signals:
+        await open_wait(
+            engine,
+            tx,
+            step=signal.path,
+            kind=WaitType.SIGNAL,
+            correlation_key=signal_key(tx.run_id, signal.name),
+            lasts=parse_duration(signal.timeout),
+        )
 
 
 def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Proposal) -> NewEffect:
@@ -144,8 +197,16 @@ async def _open_timer(engine: Engine, tx: RunTx, timer: Timer) -> None:
         step=timer.path,
         kind=WaitType.TIMER,
         correlation_key=f"{tx.run_id}:{timer.path}",
-        lasts=isodate.parse_duration(timer.duration),
+        lasts=_lasts(timer, tx.now),
     )
+
+
+def _lasts(timer: Timer, now: datetime) -> timedelta:
+    """Return how long a timer lasts; a moment that has passed has come."""
+    if timer.until:
+        left: timedelta = isodate.parse_datetime(timer.until) - now
+        return max(left, timedelta(0))
+    return parse_duration(timer.duration)
 
 
 async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transition: Transition) -> None:
@@ -155,12 +216,22 @@ async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transitio
     if tx.is_over:
         steps, _ = await tx.loads.steps(step_rows.Wanted(tx.run_id, None))
         ending = ending_of(definition, tx.status, steps)
-        tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else ""
+        tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else transition.output_error
         await _clear_up(engine, tx, ending)
+        await tell_parent(engine, tx)
+        await cancel_children(engine, tx, definition)
     facts: dict[str, Any] = {"from": str(was)}
     if tx.is_over:
-        facts |= {"error": tx.error, "writes": tx.writes}
+        facts |= {"error": tx.error, "writes": tx.writes, **_result_facts(tx, transition)}
     tx.leaf(f"run.{tx.status}", facts)
+
+
+def _result_facts(tx: RunTx, transition: Transition) -> dict[str, Any]:
+    """Return what the run came to beside its status, where anything was said of that."""
+    facts: dict[str, Any] = {"outcome": transition.ended.outcome} if transition.ended else {}
+    if transition.output is not None:
+        facts["output"] = commitment(transition.output, tx.row["salt"])
+    return facts
 
 
 async def _close_durable_steps(engine: Engine, tx: RunTx, definition: Definition, transition: Transition) -> None:
@@ -168,10 +239,18 @@ async def _close_durable_steps(engine: Engine, tx: RunTx, definition: Definition
     if is_final(RUN, transition.run):
         return  # which ends all of it together
     for path, state in transition.steps.items():
-        is_over = is_final(STEP, state.status) and definition.verb_of(path).kind is Kind.DURABLE
-        if is_over and await tx.loads.is_open(StepOf(tx.run_id, path)):
+        if (
+            is_final(STEP, state.status)
+            and _may_wait(definition, path)
+            and await tx.loads.is_open(StepOf(tx.run_id, path))
+        ):
             await waits.close_step_wait(tx.conn, tx.run_id, path, WaitStatus.CANCELED, tx.now)
             await _reject_and_cancel(engine, tx, f"the step has ended: {state.status}", path)
+
+
+def _may_wait(definition: Definition, path: str) -> bool:
+    verb = definition.calls(path)
+    return verb.kind is Kind.DURABLE if verb else definition.node(path).kind is NodeKind.WAIT
 
 
 async def _clear_up(engine: Engine, tx: RunTx, ending: Ending) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from runtime.definitions.model import Definition
 from runtime.model.run import StepState
 from runtime.model.states import RunStatus, StepStatus
+from runtime.planning.making import said_no
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,14 @@ class Ending:
 
 def ending_of(definition: Definition, status: RunStatus, steps: Mapping[str, StepState]) -> Ending:
     """Return what a run of `definition` came to with its steps as they ended."""
-    in_order = {path: steps[path] for path in definition.steps if path in steps}
+    in_order = {path: steps[path] for path in definition.in_order(steps)}
     return Ending(
         status,
         failed=_notes(in_order, StepStatus.FAILED_TERMINAL),
         rejected=tuple(
             StepNote(path, str(state.result.get("reason", "")))
             for path, state in in_order.items()
-            if _said_no(definition, path, state)
+            if said_no(definition, path, state.result)
         ),
         skipped=_notes(in_order, StepStatus.SKIPPED),
     )
@@ -43,8 +44,3 @@ def ending_of(definition: Definition, status: RunStatus, steps: Mapping[str, Ste
 
 def _notes(steps: Mapping[str, StepState], status: StepStatus) -> tuple[StepNote, ...]:
     return tuple(StepNote(path, state.error) for path, state in steps.items() if state.status is status)
-
-
-def _said_no(definition: Definition, path: str, state: StepState) -> bool:
-    is_review = definition.verb_of(path).wait_type == "human_task" and isinstance(state.result, Mapping)
-    return is_review and state.result.get("decision") == "rejected"

@@ -118,10 +118,10 @@ class Passage:
         seq = self.note("receipt.written", written)
         await records.insert_receipt(tx.conn, seq, receipt, document, tx.now)
 
-    async def move_step(self, status: StepStatus, result: Any = None, error: str = "") -> None:
+    async def move_step(self, status: StepStatus, result: Any = None, error: str = "", error_code: str = "") -> None:
         """Move the step that the effect serves, and the run with it; a message moves nothing."""
         if not self.effect.is_message:
-            await advance(self.engine, self.tx, StepMoved(self.effect.step, status, result, error))
+            await advance(self.engine, self.tx, StepMoved(self.effect.step, status, result, error, error_code))
 
     async def start_step(self) -> None:
         """Say that the step runs now. Where its run runs already, nothing follows from that."""

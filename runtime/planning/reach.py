@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from itertools import chain, islice
 
 from runtime.definitions.model import Definition
+from runtime.model.paths import around, inside, iterated, iteration
 from runtime.model.states import StepStatus
 from runtime.planning.planner import Event, StepMoved, freed_by
 
@@ -16,11 +17,12 @@ NEEDS_READ = 32
 
 def reach(definition: Definition, event: Event) -> frozenset[str] | None:
     """Return the steps that planning `event` will look at, as far as one can say before; None: all of them."""
-    if not isinstance(event, StepMoved) or event.status is StepStatus.FAILED_TERMINAL:
+    if not isinstance(event, StepMoved) or _ends_the_run(definition, event):
         return None
     followers = freed_by(definition, event)
-    needs = chain.from_iterable(_some_needs(definition, follower, event.path) for follower in followers)
-    return frozenset({event.path, *followers, *needs})
+    needs = list(chain.from_iterable(_some_needs(definition, follower, event.path) for follower in followers))
+    branches = (inside(path, branch) for path in (event.path, *needs) for branch in definition.branches(path))
+    return frozenset({event.path, *followers, *needs, *branches, *_holders(event.path)})
 
 
 def reach_on(definition: Definition, loaded: frozenset[str], missing: frozenset[str], depth: int) -> frozenset[str]:
@@ -30,6 +32,18 @@ def reach_on(definition: Definition, loaded: frozenset[str], missing: frozenset[
         row = {follower for path in row for follower in definition.needed_by(path)}
         found |= row.union(*(definition.needs(path) for path in row))
     return frozenset(found)
+
+
+def _ends_the_run(definition: Definition, event: StepMoved) -> bool:
+    return event.status is StepStatus.FAILED_TERMINAL and not definition.branches(event.path)
+
+
+def _holders(path: str) -> Iterable[str]:
+    """Yield the steps in which a step stands, and the iteration behind each of its iterations."""
+    for holder in around(path) if "." in path else ():
+        yield holder
+        if number := iterated(holder):
+            yield iteration(number[0], number[1] + 1)
 
 
 def _some_needs(definition: Definition, path: str, moved: str) -> Iterable[str]:

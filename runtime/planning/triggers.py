@@ -10,11 +10,12 @@ from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.model.action import commitment
+from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
 from runtime.model.run import NewRun
 from runtime.model.states import RunStatus
 from runtime.planning.advance import advance
-from runtime.planning.planner import ParamsError, Started, fits
+from runtime.planning.planner import Started, fits
 from runtime.store import directory, runs
 from runtime.store.database.pool import Conn
 from runtime.store.tenant.rows import salt_of
@@ -37,7 +38,10 @@ class TriggerConflictError(TriggerError):
 
 @dataclass(frozen=True)
 class Trigger:
-    """A wish to start a run. `requested_by` is the actor behind it, `submitted_by` the verified caller that sent it."""
+    """A wish to start a run. `requested_by` is the actor behind it, `submitted_by` the verified caller that sent it.
+
+    `parent` is the step of another run that starts this one (`NewRun.parent`).
+    """
 
     tenant: str
     type: str
@@ -46,6 +50,7 @@ class Trigger:
     requested_by: Actor
     submitted_by: str
     request_id: str
+    parent: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,7 @@ async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
         request_id=trigger.request_id,
         salt=salt,
         genesis_hash=GENESIS.hash,
+        parent=trigger.parent,
     )
 
 
@@ -112,6 +118,7 @@ def _facts(definition: Definition, trigger: Trigger) -> dict[str, Any]:
         "definition_version": definition.version,
         "definition_digest": definition.digest,
         "submitted_by": trigger.submitted_by,
+        **({"parent": {name: trigger.parent[name] for name in ("run_id", "step")}} if trigger.parent else {}),
     }
 
 

@@ -49,6 +49,14 @@ async def canonical_definition(conn: Conn, name: str, version: int) -> bytes:
     return bytes(row["canonical"])
 
 
+async def newest_version(conn: Conn, name: str) -> int | None:
+    """Return the newest stored version of a runbook, None where there is none."""
+    row = await (
+        await conn.execute("SELECT max(version) AS version FROM definitions WHERE name = %s", (name,))
+    ).fetchone()
+    return row["version"] if row else None
+
+
 class Definitions:
     """Definitions by name and version: from the store, parsed once, kept for good because they cannot change."""
 

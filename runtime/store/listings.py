@@ -91,7 +91,7 @@ async def find_steps(conn: Conn, run_id: str) -> list[dict[str, Any]]:
     return await (
         await conn.execute(
             "SELECT path, status, verb, attempt, next_try_at, error, started_at, finished_at FROM steps"
-            " WHERE run_id = %s ORDER BY position",
+            " WHERE run_id = %s ORDER BY position, length(path), path",
             (run_id,),
         )
     ).fetchall()

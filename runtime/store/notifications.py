@@ -121,7 +121,7 @@ async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Address
                            FROM waits w JOIN runs r USING (run_id)
                           WHERE w.status = 'active' AND r.tenant = n.tenant AND w.correlation_key = n.correlation_key
                             AND w.wait_id = coalesce(n.payload ->> 'wait_id', w.wait_id))
-                        WHEN n.kind IN ('deadline', 'escalation') THEN
+                        WHEN n.kind IN ('deadline', 'escalation', 'child_ended') THEN
                         (SELECT json_agg(json_build_array(w.wait_id, w.run_id, w.step, w.token)) FROM waits w
                           WHERE w.status = 'active' AND w.wait_id = n.payload ->> 'wait_id')
                    END AS waits,

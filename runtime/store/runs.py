@@ -27,11 +27,11 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
             INSERT INTO runs (run_id, tenant, trigger_type, trigger_ref, trigger, definition_name,
                 definition_version, status, requested_by, requester_kind, submitted_by,
                 requester_accounts, request_id, salt, trigger_digest, evidence_format, audit_hash,
-                created_at, updated_at)
+                parent, created_at, updated_at)
             VALUES (%(run_id)s, %(tenant)s, %(trigger_type)s, %(trigger_ref)s, %(trigger)s, %(name)s, %(version)s,
                 'queued', %(requested_by)s, %(requester_kind)s, %(submitted_by)s,
                 %(requester_accounts)s, %(request_id)s, %(salt)s, %(trigger_digest)s, %(format)s, %(genesis)s,
-                %(now)s, %(now)s)
+                %(parent)s, %(now)s, %(now)s)
             ON CONFLICT (tenant, trigger_type, trigger_ref) DO NOTHING RETURNING run_id
             """,
             {
@@ -51,6 +51,7 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
                 "trigger_digest": new.trigger_digest,
                 "format": EVIDENCE_FORMAT,
                 "genesis": new.genesis_hash,
+                "parent": None if new.parent is None else Json(dict(new.parent)),
                 "now": now,
             },
         )
@@ -92,15 +93,52 @@ async def trigger_type_of(conn: Conn, tenant: str, run_id: str) -> str | None:
 
 
 async def runs_of_reference(conn: Conn, tenant: str, trigger_types: Sequence[str], reference: str) -> list[RunOf]:
-    """Return the tenant's runs under a business reference, of these types of trigger, the newest first."""
+    """Return the tenant's runs under a business reference, of these types of trigger, the newest first.
+
+    A run is known by what its trigger was sent under, and by what its runbook says besides.
+    """
     rows = await (
         await conn.execute(
-            "SELECT run_id, finished_at IS NOT NULL AS is_over FROM runs"
-            " WHERE tenant = %s AND trigger_type = ANY(%s) AND trigger_ref = %s ORDER BY created_at DESC, run_id",
-            (tenant, list(trigger_types), reference),
+            """
+            SELECT run_id, is_over FROM (
+                SELECT run_id, finished_at IS NOT NULL AS is_over, created_at FROM runs
+                 WHERE tenant = %(tenant)s AND trigger_type = ANY(%(types)s) AND trigger_ref = %(reference)s
+                UNION
+                SELECT run_id, finished_at IS NOT NULL, created_at FROM runs
+                 WHERE tenant = %(tenant)s AND reference <> '' AND reference = %(reference)s
+                   AND trigger_type = ANY(%(types)s)) AS found
+             ORDER BY created_at DESC, run_id
+            """,
+            {"tenant": tenant, "types": list(trigger_types), "reference": reference},
         )
     ).fetchall()
     return [RunOf(**row) for row in rows]
+
+
+async def starter(conn: Conn, tenant: str, run_id: str) -> dict[str, Any]:
+    """Return who is behind a run that starts another, and what started it itself."""
+    row = await (
+        await conn.execute(
+            "SELECT requested_by, requester_kind, submitted_by, request_id, parent FROM runs"
+            " WHERE tenant = %s AND run_id = %s",
+            (tenant, run_id),
+        )
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"no run {run_id}")
+    return row
+
+
+async def children_under_way(conn: Conn, run_id: str) -> list[str]:
+    """Return the runs that have not ended and for whose end a step of this one waits."""
+    rows = await (
+        await conn.execute(
+            "SELECT run_id FROM runs WHERE parent ->> 'run_id' = %s AND parent -> 'token' IS NOT NULL"
+            " AND finished_at IS NULL ORDER BY run_id",
+            (run_id,),
+        )
+    ).fetchall()
+    return [row["run_id"] for row in rows]
 
 
 async def next_queued(conn: Conn, tenant: str, but: Collection[str], limit: int) -> list[str]:
@@ -130,7 +168,10 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
     if run is None:
         return None
     steps = await (
-        await conn.execute("SELECT path, verb, status, error FROM steps WHERE run_id = %s ORDER BY position", (run_id,))
+        await conn.execute(
+            "SELECT path, verb, status, error FROM steps WHERE run_id = %s ORDER BY position, length(path), path",
+            (run_id,),
+        )
     ).fetchall()
     held = await (
         await conn.execute(

@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from runtime.definitions.model import Definition
+from runtime.definitions.model import Definition, EffectClass
 from runtime.model.run import ReadLease, StepState
 from runtime.model.states import STEP, StepStatus, is_final
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
 _OPEN = [status for status in StepStatus if not is_final(STEP, status)]
-_OVER = (StepStatus.SUCCEEDED, StepStatus.FAILED_TERMINAL, StepStatus.SKIPPED, StepStatus.CANCELED)
+_OVER = frozenset(status for status in StepStatus if is_final(STEP, status))
 _MOVED = Kind(
     "moved",
     "steps",
     """
-    UPDATE steps SET status = r.status, result = r.result, error = r.error, params = coalesce(r.params, steps.params),
+    UPDATE steps SET status = r.status, result = r.result, error = r.error, error_code = r.error_code,
+           params = coalesce(r.params, steps.params), kept = coalesce(r.kept, steps.kept),
            started_at = CASE WHEN r.status IN ('ready', 'running') THEN coalesce(steps.started_at, r.now)
                              ELSE steps.started_at END,
            finished_at = CASE WHEN r.over THEN r.now END,
@@ -31,16 +32,52 @@ _MOVED = Kind(
         ("status", "text"),
         ("result", "json"),
         ("error", "text"),
+        ("error_code", "text"),
         ("params", "json"),
+        ("kept", "json"),
         ("over", "bool"),
         ("now", "timestamptz"),
     ),
     key=2,
 )
+_ENTERED = Kind(
+    "entered",
+    "steps",
+    """
+    INSERT INTO steps (run_id, path, position, verb, handler, is_read, status, result, error, error_code, params, kept,
+                       started_at, finished_at)
+    SELECT run_id, path, position, verb, handler, is_read, status, result, error, error_code, params, kept,
+           CASE WHEN status = 'ready' THEN now END, CASE WHEN over THEN now END FROM {r}
+    """,
+    (
+        ("run_id", "text"),
+        ("path", "text"),
+        ("position", "int"),
+        ("verb", "text"),
+        ("handler", "text"),
+        ("is_read", "bool"),
+        ("status", "text"),
+        ("result", "json"),
+        ("error", "text"),
+        ("error_code", "text"),
+        ("params", "json"),
+        ("kept", "json"),
+        ("over", "bool"),
+        ("now", "timestamptz"),
+    ),
+    key=2,
+)
+_KEPT = Kind(
+    "kept",
+    "steps",
+    "UPDATE steps SET kept = r.kept FROM {r} WHERE steps.run_id = r.run_id AND steps.path = r.path",
+    (("run_id", "text"), ("path", "text"), ("kept", "json")),
+    key=2,
+)
 
 
 async def _insert_steps(conn: Conn, run_id: str, definition: Definition) -> None:
-    paths = list(definition.steps)
+    rows = [_place(definition, path) for path in definition.block("")]
     await conn.execute(
         """
         INSERT INTO steps (run_id, path, position, verb, handler, status, is_read)
@@ -50,13 +87,18 @@ async def _insert_steps(conn: Conn, run_id: str, definition: Definition) -> None
         """,
         (
             run_id,
-            paths,
-            list(range(len(paths))),
-            [definition.steps[path].verb for path in paths],
-            [definition.verb_of(path).handler for path in paths],
-            [definition.verb_of(path).effect_class == "read" for path in paths],
+            *(list(column) for column in zip(*rows, strict=True)),
         ),
     )
+
+
+def _place(definition: Definition, path: str) -> tuple[str, int, str, str, bool]:
+    """Return path, position, verb, handler and whether it is a read; a node that calls no verb has its kind's name."""
+    node, verb = definition.node(path), definition.calls(path)
+    position = definition.position(path)
+    if verb is None:
+        return path, position, node.kind.value, "", False
+    return path, position, node.verb, verb.handler, verb.effect_class is EffectClass.READ
 
 
 @dataclass(frozen=True)
@@ -78,15 +120,15 @@ async def load_steps(conn: Conn, wanted: Sequence[Wanted]) -> list[Loaded]:
     rows = await (
         await conn.look(
             """
-            SELECT w.number, s.path, s.status, s.result, s.error, s.position
+            SELECT w.number, s.path, s.status, s.result, s.error, s.error_code, s.kept, s.position
               FROM unnest(%(runs)b::text[], %(all)b::bool[]) WITH ORDINALITY AS w (run_id, every, number)
               JOIN steps s USING (run_id) WHERE w.every
             UNION ALL
-            SELECT w.number, s.path, s.status, s.result, s.error, s.position
+            SELECT w.number, s.path, s.status, s.result, s.error, s.error_code, s.kept, s.position
               FROM unnest(%(run_of)b::text[], %(paths)b::text[], %(numbers)b::int[]) AS w (run_id, path, number)
               JOIN steps s USING (run_id, path)
             UNION ALL
-            SELECT w.number, NULL, open.status, NULL, '', -1
+            SELECT w.number, NULL, open.status, NULL, '', '', NULL, -1
               FROM unnest(%(runs)b::text[], %(all)b::bool[]) WITH ORDINALITY AS w (run_id, every, number),
                    unnest(%(open)b::text[]) AS open (status),
                    LATERAL (SELECT FROM steps o WHERE o.run_id = w.run_id AND o.status = open.status
@@ -120,7 +162,7 @@ def _wanted(wanted: Sequence[Wanted]) -> dict[str, Any]:
 
 def _loaded(rows: Sequence[Mapping[str, Any]]) -> Loaded:
     steps = {
-        row["path"]: StepState(StepStatus(row["status"]), row["result"], row["error"])
+        row["path"]: StepState(StepStatus(row["status"]), row["result"], row["error"], row["error_code"], row["kept"])
         for row in rows
         if row["path"] is not None
     }
@@ -146,14 +188,42 @@ async def step_result(conn: Conn, run_id: str, path: str) -> Any:
 
 
 async def write_steps(
-    conn: Conn, run_id: str, changes: Mapping[str, StepState], params: Mapping[str, Any], now: datetime
+    conn: Conn,
+    run_id: str,
+    changes: Mapping[str, StepState],
+    params: Mapping[str, Any],
+    now: datetime,
 ) -> None:
     """Write the steps that changed; `params` holds the resolved params of those that start."""
     for path, state in changes.items():
-        result = None if state.result is None else json.dumps(state.result)
         started = json.dumps(params[path]) if path in params else None
-        row = (run_id, path, state.status, result, state.error, started, state.status in _OVER, now)
-        await conn.gather(_MOVED, row)
+        said = (state.status, _text(state.result), state.error, state.error_code, started, _text(state.held))
+        await conn.gather(_MOVED, (run_id, path, *said, state.status in _OVER, now))
+
+
+async def enter_steps(
+    conn: Conn,
+    run_id: str,
+    definition: Definition,
+    new: Mapping[str, StepState],
+    params: Mapping[str, Any],
+    now: datetime,
+) -> None:
+    """Give steps their rows: the block in which they stand was entered."""
+    for path, state in new.items():
+        started = json.dumps(params[path]) if path in params else None
+        said = (state.status, _text(state.result), state.error, state.error_code, started, _text(state.held))
+        await conn.gather(_ENTERED, (run_id, *_place(definition, path), *said, state.status in _OVER, now))
+
+
+async def keep_steps(conn: Conn, run_id: str, kept: Mapping[str, Any]) -> None:
+    """Write what steps that go on keep from now on."""
+    for path, value in kept.items():
+        await conn.gather(_KEPT, (run_id, path, json.dumps(value)))
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else json.dumps(value)
 
 
 async def holds_read(conn: Conn, lease: ReadLease, worker: str) -> bool:

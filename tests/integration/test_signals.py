@@ -17,6 +17,7 @@ from runtime.model.wait import signal_key
 from runtime.planning.waits import open_wait
 from runtime.store import waits
 from tests.bench import TENANT, VERBS, Bench
+from tests.integration.conftest import Targets
 
 TYPES = ["bench.timer"]
 YES = {"closed_by": "ivy"}
@@ -191,3 +192,44 @@ def test_data_has_to_be_what_the_wait_asks_for_and_what_can_be_put_on_record() -
     assert data_fault(schema, {}) == "data: /: 'closed_by' is a required property"
     assert "/closed_by" in str(data_fault(schema, {"closed_by": 7}))
     assert data_fault({}, {"text": "\x00"}) == "data: it holds a NUL character"
+
+
+async def _waits(bench: Bench, ref: str = "1", case: str = "C1") -> str:
+    """Start a run whose runbook waits for the signal."""
+    run_id = (await bench.start("bench.signal", {"case": case}, ref)).run_id
+    await bench.settle()
+    return run_id
+
+
+async def test_a_runbook_waits_for_a_signal_and_goes_on_with_its_data(bench: Bench, targets: Targets) -> None:
+    run_id = await _waits(bench)
+    assert (await bench.run(run_id))["status"] == "waiting"
+    assert (await _send(bench, _signal(run_id), ["bench.signal"]))["status"] == "applied"
+    await bench.settle()
+    assert (await bench.run(run_id))["status"] == "succeeded"
+    assert [call.params["text"] for call in targets.note.calls] == ["closed by ivy"]
+
+
+async def test_a_signal_whose_data_the_runbook_does_not_take_is_refused_and_the_wait_goes_on(bench: Bench) -> None:
+    run_id = await _waits(bench)
+    facts = await _send(bench, _signal(run_id, data={"closed_by": 7}), ["bench.signal"])
+    assert (facts["status"], facts["code"]) == ("refused", "answer.invalid")
+    assert facts["reason"].startswith("data: /closed_by")
+    assert (await _step(bench, run_id))[0] == "parked"
+    leaf = next(leaf for leaf in await bench.chain(run_id) if leaf.event == "notification.refused")
+    assert (leaf.actor.id, leaf.data["code"]) == ("portal-bot", "answer.invalid")
+    assert (await _send(bench, _signal(run_id, "s2"), ["bench.signal"]))["status"] == "applied"
+
+
+async def test_a_signal_finds_its_run_by_the_reference_that_the_runbook_gave_it(bench: Bench) -> None:
+    run_id = await _waits(bench, case="C7")
+    other = await _waits(bench, "2", case="C8")
+    assert (await _send(bench, _signal(reference="case:C7"), ["bench.signal"]))["run_id"] == run_id
+    assert (await _step(bench, other))[0] == "parked"
+
+
+async def test_a_signal_that_nobody_sends_in_time_is_a_timeout(bench: Bench) -> None:
+    run_id = await _waits(bench)
+    await bench.later(days=3, seconds=1)
+    assert (await bench.run(run_id))["status"] == "failed_terminal"
+    assert (await _send(bench, _signal(run_id), ["bench.signal"]))["status"] == "stale"

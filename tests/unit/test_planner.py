@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from runtime.definitions.model import Definition, Edge, EdgeKind, EffectClass, Kind, Retry, StepDefinition, Verb
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
+from runtime.model.errors import ParamsError
 from runtime.model.run import StepState
 from runtime.model.states import RUN, STEP, IllegalTransitionError, RunStatus, StepStatus, is_final
 from runtime.model.wait import Correlate, OnInvalid
@@ -19,7 +20,6 @@ from runtime.planning.planner import (
     Canceled,
     Event,
     NotLoadedError,
-    ParamsError,
     Snapshot,
     Started,
     StepMoved,
@@ -172,6 +172,7 @@ def without(snapshot: Snapshot, paths: frozenset[str] | None) -> Snapshot:
         snapshot,
         steps={path: state for path, state in snapshot.steps.items() if path in paths},
         others=frozenset(status for status in others if not is_final(STEP, status)),
+        whole=False,
     )
 
 

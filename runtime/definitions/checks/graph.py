@@ -1,14 +1,18 @@
 """The graph of a runbook's steps: an order that does not depend on how the file lists them, and its cycles."""
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from runtime.definitions.model import Edge, EdgeKind
 
+Sources = Mapping[str, Iterable[str]]
 
-def edges_between(data: Mapping[str, Iterable[str]], sequence: Mapping[str, Iterable[str]]) -> tuple[Edge, ...]:
-    """Return the edges that make steps wait: `data` and `sequence` map a step to those it needs; data wins."""
-    kinds = {(source, target): EdgeKind.SEQUENCE for target, sources in sequence.items() for source in sources}
-    kinds |= {(source, target): EdgeKind.DATA for target, sources in data.items() for source in sources}
+
+def edges_between(data: Sources, sequence: Sources, orders: Sources = MappingProxyType({})) -> tuple[Edge, ...]:
+    """Return the edges that make steps wait: each maps a step to those it waits for; the first that has one wins."""
+    kinds: dict[tuple[str, str], EdgeKind] = {}
+    for kind, of in ((EdgeKind.ORDER, orders), (EdgeKind.SEQUENCE, sequence), (EdgeKind.DATA, data)):
+        kinds |= {(source, target): kind for target, sources in of.items() for source in sources}
     return tuple(Edge(source, target, kind) for (source, target), kind in sorted(kinds.items()))
 
 

@@ -17,6 +17,7 @@ from runtime.definitions.problems import Path, hint
 TEXT: Schema = {"type": "string"}
 
 _STATUS: Schema = {"type": "string", "enum": ["succeeded", "skipped"]}
+_STATUS_HANDLED: Schema = {"type": "string", "enum": ["succeeded", "skipped", "failed_handled"]}
 _STEP_MEMBERS = ("result", "status")
 
 
@@ -24,11 +25,13 @@ _STEP_MEMBERS = ("result", "status")
 class Scope:
     """Root variables with their schemas, and steps with the schemas of their results.
 
-    A schema that is None says nothing, so that one mistake does not cause reports of others.
+    A schema that is None says nothing, so that one mistake does not cause reports of others. `handled` are the steps
+    whose failure a branch takes up.
     """
 
     roots: Mapping[str, Schema | None]
     steps: Mapping[str, Schema | None] | None = None
+    handled: frozenset[str] = frozenset()
 
     def types_at(self, reference: Reference) -> frozenset[str] | None:
         """Return the types that may stand at `reference`, None where unknown, or raise DanglingError."""
@@ -47,12 +50,15 @@ class Scope:
             raise DanglingError(f"unknown step '{step}'{hint(step, steps)}")
         if not rest or rest[0] not in _STEP_MEMBERS:
             raise DanglingError(f"a step has result and status{hint(rest[0], _STEP_MEMBERS) if rest else ''}")
-        return _types_in(steps[str(step)] if rest[0] == "result" else _STATUS, tuple(rest[1:]))
+        return _types_in(steps[str(step)] if rest[0] == "result" else self._status(step), tuple(rest[1:]))
+
+    def _status(self, step: str | int) -> Schema:
+        return _STATUS_HANDLED if step in self.handled else _STATUS
 
     def values_at(self, reference: Reference) -> tuple[Json, ...]:
         """Return the only values that may stand at `reference`; nothing where the schema admits others."""
         if reference.root == "steps" and reference.path[1:] == ("status",):
-            return tuple(_STATUS["enum"])
+            return tuple(self._status(reference.path[0])["enum"])
         if reference.root == "steps" and self.steps is not None and reference.path[1:2] == ("result",):
             return _values_in(self.steps.get(str(reference.path[0])), reference.path[2:])
         return _values_in(self.roots.get(reference.root), reference.path)
@@ -84,24 +90,25 @@ def _values_in(root: Schema | None, path: Path) -> tuple[Json, ...]:
     return tuple(found.get("enum", [found["const"]] if "const" in found else ()))
 
 
-def _steps_of(references: Iterable[Reference]) -> set[str]:
-    return {str(reference.path[0]) for reference in references if reference.root == "steps" and reference.path}
-
-
-def steps_in(value: Json) -> set[str]:
-    """Return the ids of the steps that expressions in `value` refer to; one that does not compile names none."""
+def references_in(value: Json) -> set[Reference]:
+    """Return what expressions in `value` read; one that does not compile reads nothing."""
     if isinstance(value, str):
         try:
-            return _steps_of(compile_template(value).references) if is_dynamic(value) else set()
+            return set(compile_template(value).references) if is_dynamic(value) else set()
         except ExpressionError:
             return set()
     members = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
-    return set().union(*map(steps_in, members))
+    return set().union(*map(references_in, members))
 
 
-def steps_in_condition(source: str | None) -> set[str]:
-    """Return the ids of the steps that a condition refers to; one that does not compile names none."""
+def references_in_condition(source: str | None) -> set[Reference]:
+    """Return what a condition reads; one that does not compile reads nothing."""
     try:
-        return _steps_of(compile_expression(source).references) if source else set()
+        return set(compile_expression(source).references) if source else set()
     except ExpressionError:
         return set()
+
+
+def steps_of(references: Iterable[Reference]) -> set[str]:
+    """Return the ids of the steps among what is read."""
+    return {str(reference.path[0]) for reference in references if reference.root == "steps" and reference.path}

@@ -5,12 +5,19 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
+from runtime.definitions.nodes import Text, WaitSpec
 from runtime.definitions.problems import Path, Problem, hint
+from runtime.definitions.sources.node_shapes import (
+    CaseShape,
+    RepeatShape,
+    RunShape,
+    StepShape,
+    SwitchShape,
+)
 from runtime.definitions.sources.yaml_source import Source
 
 VerbName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 HandlerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*::[a-z][a-z0-9_]*$")]
-Text = Annotated[str, Field(min_length=1)]
 
 
 class Shape(BaseModel):
@@ -47,7 +54,7 @@ class ExecutionShape(Shape):
     correlation_field: Text | None = None
     correlate: Literal["by_token", "by_key"] | None = None
     on_invalid: Literal["refuse", "fail"] | None = None
-    wait: Literal["external", "human_task", "timer"] | None = None
+    wait: Literal["external", "human_task", "timer", "child_run"] | None = None
 
 
 class ReversalShape(Shape):
@@ -105,16 +112,6 @@ class TriggerShape(Shape):
     schema_: dict[str, Any] = Field(alias="schema")
 
 
-class StepShape(Shape):
-    """One step."""
-
-    id: VerbName
-    verb: str
-    params: dict[str, Any] = {}
-    needs: list[str] = []
-    when: Text | None = None
-
-
 class EvidenceShape(Shape):
     """``evidence`` of a runbook."""
 
@@ -132,11 +129,13 @@ class RunbookFile(Shape):
     steps: list[StepShape] = Field(min_length=1)
     evidence: EvidenceShape | None = None
     definitions: dict[str, Any] = {}
+    state: dict[str, Any] | None = None
+    output: Any = None
 
 
-ShapeT = TypeVar("ShapeT", bound=Shape)
+ShapeT = TypeVar("ShapeT", bound=BaseModel)
 
-_PLACES: Mapping[str, type[Shape]] = {
+_PLACES: Mapping[str, type[BaseModel]] = {
     "a verb": VerbShape,
     "execution": ExecutionShape,
     "retry": RetryShape,
@@ -146,6 +145,11 @@ _PLACES: Mapping[str, type[Shape]] = {
     "trigger": TriggerShape,
     "a step": StepShape,
     "evidence": EvidenceShape,
+    "switch": SwitchShape,
+    "a case": CaseShape,
+    "repeat": RepeatShape,
+    "run": RunShape,
+    "wait": WaitSpec,
 }
 _EXPECTED = {
     "bool": "true or false",
@@ -166,7 +170,7 @@ def shape(model: type[ShapeT], source: Source, at: Path = ()) -> tuple[ShapeT | 
         return None, [_problem(source, at, fault) for fault in error.errors(include_url=False)]
 
 
-def keys(model: type[Shape]) -> set[str]:
+def keys(model: type[BaseModel]) -> set[str]:
     """Return the keys that `model` knows, as they are written."""
     return {field.alias or name for name, field in model.model_fields.items()}
 
@@ -192,6 +196,8 @@ def _problem(source: Source, at: Path, fault: Any) -> Problem:
         message = "may not be empty"
     elif (name := kind.removesuffix("_type").removesuffix("_parsing")) in _EXPECTED:
         message = f"expected {_EXPECTED[name]}, not {_short(fault['input'])}"
+    elif kind == "value_error":
+        message = str(fault["ctx"]["error"])
     else:
         message = str(fault["msg"])[:1].lower() + str(fault["msg"])[1:]
     return source.problem(path, "shape", message)

@@ -15,9 +15,20 @@ from runtime.handlers import Handler
 
 Finding = tuple[Path, str, str]
 
-TIMER = "timer::wait"
+TIMER, START, CONTINUE = "timer::wait", "run::start", "run::continue_with"
+"""Handlers of the runtime itself."""
 DEFAULT_TIMEOUT = "PT30S"
-RUN: Schema = {"type": "object", "properties": {"id": TEXT, "tenant": TEXT, "definition": TEXT}}
+RUN: Schema = {
+    "type": "object",
+    "properties": {
+        "id": TEXT,
+        "tenant": TEXT,
+        "definition": TEXT,
+        "version": {"type": "integer"},
+        "reference": TEXT,
+        "started_at": TEXT,
+    },
+}
 
 _OF_WRITES = ("tier", "reversible", "target", "idempotency_key", "in_doubt")
 _OF_ANSWERS = ("correlate", "on_invalid")
@@ -69,6 +80,8 @@ def _kind_rules(execution: ExecutionShape) -> Iterator[Finding]:
             yield ("execution", key), "rule", f"'{key}' is for 'wait: external', which another system answers"
     if execution.correlate == "by_key" and execution.correlation_field is None:
         yield ("execution", "correlate"), "rule", "'by_key' needs the 'correlation_field' that makes the key"
+    if (execution.wait == "child_run") != (execution.handler == START):
+        yield ("execution", "wait"), "rule", f"'wait: child_run' and the handler {START} go together"
     if (execution.wait == "timer") != (execution.handler == TIMER):
         yield ("execution", "handler"), "rule", f"'wait: timer' and the handler {TIMER} go together"
 
@@ -122,7 +135,7 @@ def _handler_rules(
     execution: ExecutionShape, effect: EffectShape, handlers: Mapping[str, Handler]
 ) -> Iterator[Finding]:
     name = execution.handler
-    if name == TIMER:
+    if name in (TIMER, START, CONTINUE):
         return
     if name not in handlers:
         yield ("execution", "handler"), "unknown_handler", f"unknown handler '{name}'{hint(name, handlers)}"

@@ -120,7 +120,7 @@ class _Builder:
         if event.tag:
             self._refuse(f"the tag {event.tag} is not allowed")
         if isinstance(event, yaml.ScalarEvent):
-            self._place(self._plain(event.value) if event.implicit[0] else event.value)
+            self._place(self._plain(event.value) if event.implicit[0] and not self._is_on(event.value) else event.value)
             return
         if len(self.stack) == MAX_DEPTH:
             self._refuse(f"nested more than {MAX_DEPTH} levels deep")
@@ -169,6 +169,11 @@ class _Builder:
         if _AMBIGUOUS.fullmatch(text):
             self._refuse(f"{text[:20]} is ambiguous: quote it if it is text, else write it as JSON does")
         return text
+
+    def _is_on(self, text: str) -> bool:
+        """Return whether this is the key `on`: keys are text, so nobody can mean anything else."""
+        frame = self.stack[-1] if self.stack else None
+        return text == "on" and frame is not None and isinstance(frame.container, dict) and frame.key is None
 
     def _integer(self, text: str) -> int:
         if len(text) > len(str(-MAX_INTEGER)) or abs(int(text)) > MAX_INTEGER:

@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
+from runtime.definitions.model import Definition
+from runtime.definitions.nodes import WaitSpec
 from runtime.inbox.matter import Matter
 from runtime.inbox.word.ending import complete, refuse
+from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
 from runtime.model.notification import AnswerCode, Applied, SignalPayload
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.model.wait import Wait
-from runtime.planning.planner import ParamsError, StepMoved, fits
+from runtime.planning.planner import StepMoved, fits
 from runtime.store.transactions.run_tx import RunTx
 
 _EARLY = "no step waits for this signal yet; it is kept as long as the run goes on"
@@ -24,6 +27,12 @@ def data_fault(schema: Mapping[str, Any], data: Mapping[str, Any]) -> str | None
     except ParamsError as error:
         return str(error)
     return None
+
+
+def schema_of(definition: Definition, path: str) -> Mapping[str, Any]:
+    """Return what the data of a signal must be for which the step at `path` waits: anything, where it does not say."""
+    spec = definition.node(path).spec
+    return (spec.schema_ or {}) if isinstance(spec, WaitSpec) else {}
 
 
 async def apply_signal(matter: Matter, signal: SignalPayload) -> Applied:
@@ -44,7 +53,7 @@ async def apply_signal(matter: Matter, signal: SignalPayload) -> Applied:
 
 async def _give(matter: Matter, tx: RunTx, signal: SignalPayload, wait: Wait) -> dict[str, str]:
     facts = {"wait_id": wait.wait_id, "run_id": wait.run_id, "step": wait.step, "code": "", "reason": ""}
-    if wrong := data_fault({}, signal.data):
+    if wrong := data_fault(schema_of(await tx.definition(), wait.step), signal.data):
         reason = await refuse(matter, tx, wait.step, AnswerCode.INVALID, wrong)
         return {**facts, "status": str(NotificationStatus.REFUSED), "code": str(AnswerCode.INVALID), "reason": reason}
     await complete(matter, tx, wait, StepMoved(wait.step, StepStatus.SUCCEEDED, dict(signal.data)))

@@ -27,19 +27,23 @@ async def forget_run(tx: RunTx) -> None:
     await _forget_steps(tx, privacy, steps)
     await _forget_payloads(tx, privacy, notifications)
     await _forget_trigger(tx, privacy)
+    for name in ("state", "output"):
+        if (shown := _cleaned(privacy, tx.row[name])) != tx.row[name]:
+            tx.tell(**{name: shown})
 
 
 async def _forget_steps(tx: RunTx, privacy: Privacy, steps: list[dict[str, Any]]) -> None:
     definition = await tx.definition()
     for step in steps:
         shown = [
-            _cleaned(privacy, step["params"], definition.verb_of(step["path"]).redact),
+            _cleaned(privacy, step["params"], definition.redacts(step["path"])),
             _cleaned(privacy, step["result"]),
+            _cleaned(privacy, step["kept"]),
         ]
-        if shown != [step["params"], step["result"]]:
+        if shown != [step["params"], step["result"], step["kept"]]:
             texts = [None if document is None else json.dumps(document) for document in shown]
             await tx.conn.execute(
-                "UPDATE steps SET params = %s, result = %s WHERE run_id = %s AND path = %s",
+                "UPDATE steps SET params = %s, result = %s, kept = %s WHERE run_id = %s AND path = %s",
                 (*texts, tx.run_id, step["path"]),
             )
 
@@ -70,7 +74,8 @@ def _cleaned(privacy: Privacy, document: Any, pointers: tuple[str, ...] = ()) ->
 async def _steps(conn: Conn, run_id: str) -> list[dict[str, Any]]:
     return await (
         await conn.execute(
-            "SELECT path, params, result FROM steps WHERE run_id = %s AND (params IS NOT NULL OR result IS NOT NULL)",
+            "SELECT path, params, result, kept FROM steps"
+            " WHERE run_id = %s AND (params IS NOT NULL OR result IS NOT NULL OR kept IS NOT NULL)",
             (run_id,),
         )
     ).fetchall()

@@ -78,7 +78,7 @@ def _leaves(conn: Connection[DictRow], run_id: str, sealed: int) -> list[dict[st
 
 
 def _run(conn: Connection[DictRow], run: DictRow, digest: str, leaves: list[dict[str, Any]]) -> dict[str, Any]:
-    steps = _all(conn, "SELECT * FROM steps WHERE run_id = %s ORDER BY position", run["run_id"])
+    steps = _all(conn, "SELECT * FROM steps WHERE run_id = %s ORDER BY position, length(path), path", run["run_id"])
     waits = _all(conn, "SELECT * FROM waits WHERE run_id = %s ORDER BY created_at", run["run_id"])
     return {
         "run_id": run["run_id"],

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 from runtime.model.states import RunStatus, StepStatus
@@ -42,6 +43,11 @@ runs = Table(
     flag("hides"),  # its steps or waits have held what nobody may see, beside the trigger
     number("evidence_format", 1),  # in which its evidence is told, to its end
     flag("sealed"),  # its evidence bundle has been begun
+    document("state", nullable=True),  # of the business: what its steps have set
+    words("reference", server_default=""),  # of the business: by what people know it
+    words("outcome", server_default=""),  # the word with which it ended
+    document("output", nullable=True),
+    document("parent", nullable=True),  # the run, step and token that wait for its end
     moment("created_at"),
     moment("updated_at"),
     moment("finished_at", nullable=True),
@@ -54,6 +60,8 @@ runs = Table(
     ),
     # the newest first, for whoever looks for runs
     Index("ix_runs_listed", "tenant", "created_at", "run_id"),
+    partial("ix_runs_children", text("(parent ->> 'run_id')"), where="parent IS NOT NULL AND finished_at IS NULL"),
+    partial("ix_runs_referred", "tenant", "reference", "run_id", where="reference <> ''"),
     partial("ix_runs_queued", "tenant", "created_at", where="status = 'queued'"),
     partial("ix_runs_unsealed", "finished_at", where="finished_at IS NOT NULL AND NOT sealed"),
 )
@@ -71,6 +79,8 @@ steps = Table(
     document("params", nullable=True),
     document("result", nullable=True),
     words("error", server_default=""),
+    words("error_code", server_default=""),
+    document("kept", nullable=True),  # by a node that calls no verb, while it goes on
     flag("is_read"),
     number("attempt", 0),  # the fencing token of the lease
     number("waited", 0),  # those of the attempts that were not even taken

@@ -3,6 +3,7 @@
 A run's audit chain needs no lock of its own: whoever appends to it holds the run's row.
 """
 
+import json
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,6 +46,8 @@ _RUNS = Kind(
     """
     UPDATE runs SET status = r.status, error = r.error, writes = r.writes, version = version + 1,
            audit_seq = r.seq, audit_hash = r.hash, hides = r.hides, updated_at = r.now,
+           state = coalesce(r.told->'state', state), reference = coalesce(r.told->>'reference', reference),
+           outcome = coalesce(r.told->>'outcome', outcome), output = coalesce(r.told->'output', output),
            finished_at = CASE WHEN r.over THEN coalesce(finished_at, r.now) END
       FROM {r} WHERE runs.run_id = r.run_id
     """,
@@ -58,6 +61,7 @@ _RUNS = Kind(
         ("hides", "bool"),
         ("now", "timestamptz"),
         ("over", "bool"),
+        ("told", "json"),
     ),
     key=1,
 )
@@ -85,6 +89,7 @@ class RunTx:
     loads: Loads
     leaves: list[Written] = field(default_factory=list)
     slot: Slot | None = None  # of a worker, free with the commit
+    told: dict[str, Any] = field(default_factory=dict)  # of state, reference, outcome and output what changed
 
     _privacy: Privacy | None = None
 
@@ -129,6 +134,11 @@ class RunTx:
             yield
         finally:
             self.slot = None
+
+    def tell(self, **said: Any) -> None:
+        """Have the run's state, reference, outcome or output written: what the next plan reads, and what people do."""
+        self.told |= said
+        self.row |= said
 
     @property
     def is_over(self) -> bool:
@@ -178,7 +188,7 @@ class RunTx:
             definition = await self.definition()
             hidden = hidden_values(self.row["trigger"])
             for held in await self.loads.private(self.run_id) if self.hides else ():
-                pointers = definition.verb_of(held.step).redact if held.pointers is None else held.pointers
+                pointers = definition.redacts(held.step) if held.pointers is None else held.pointers
                 hidden += hidden_values(held.document, pointers)
             self._privacy = self.settings_privacy.hiding(*hidden)
         return self._privacy
@@ -189,7 +199,7 @@ class RunTx:
 
     async def flush(self) -> None:
         """Have the leaves and the run's row written; nothing, if nothing was said."""
-        if not self.leaves and self.hides == self.row["hides"]:
+        if not self.leaves and not self.told and self.hides == self.row["hides"]:
             return
         leaves = [written.leaf for written in self.leaves]
         for written in self.leaves:
@@ -199,10 +209,12 @@ class RunTx:
             hashes = "".join(leaf.hash for leaf in leaves)
             await self.conn.gather(_PENDING, (self.run_id, leaves[0].seq, f"\\x{hashes}", self.tenant))
         chain = (self.head.seq, self.head.hash)
-        run = (self.status, self.error, self.writes, *chain, self.hides, self.now, self.is_over)
+        told = json.dumps(self.told) if self.told else None
+        run = (self.status, self.error, self.writes, *chain, self.hides, self.now, self.is_over, told)
         await self.conn.gather(_RUNS, (self.run_id, *run))
         self.conn.on_commit(partial(_tell, self.tenant, leaves))
         self.leaves.clear()
+        self.told.clear()
 
 
 def _tell(tenant: str, leaves: Sequence[Leaf]) -> None:

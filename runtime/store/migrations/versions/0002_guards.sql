@@ -44,7 +44,7 @@ $$;
 -- They fire only where a statement names such a column, so they cost the others nothing.
 CREATE TRIGGER write_once BEFORE UPDATE OF
     run_id, tenant, trigger_type, trigger_ref, definition_name, definition_version,
-    requested_by, requester_kind, submitted_by, requester_accounts, request_id, salt, evidence_format, created_at
+    requested_by, requester_kind, submitted_by, requester_accounts, request_id, salt, evidence_format, created_at, parent
     ON runs FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF run_id, path, position, verb, handler, is_read

@@ -26,6 +26,7 @@ PARTS = (
     "tenant",
     "holds",
     "tasks",
+    "nodes",
     "guards",  # stays the last: it guards what the others made
 )
 

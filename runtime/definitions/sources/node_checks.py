@@ -1,0 +1,150 @@
+"""What must hold for each kind of node beyond the shape of its declaration."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from runtime.definitions.cel.expressions import is_dynamic
+from runtime.definitions.checks.conditions import check_condition
+from runtime.definitions.checks.params import Fault, check_params, check_text, redacted_literals
+from runtime.definitions.checks.schema_faults import object_faults
+from runtime.definitions.checks.schemas import normalise
+from runtime.definitions.checks.scope import Scope
+from runtime.definitions.durations import parse_duration
+from runtime.definitions.model import Verb
+from runtime.definitions.nodes import EndSpec, WaitSpec
+from runtime.definitions.problems import Path, hint
+from runtime.definitions.sources.node_shapes import DOES, MAY_BRANCH, RepeatShape, RunShape, StepShape, SwitchShape
+from runtime.definitions.sources.verb_rules import Finding, pointer_path
+from runtime.definitions.sources.verbs import Interface
+
+Verbs = Mapping[str, Verb | Interface | None]
+
+
+def does(shape: StepShape) -> tuple[str, ...]:
+    """Return what a step says that it does."""
+    return tuple(key for key in DOES if getattr(shape, key) is not None)
+
+
+def node_findings(shape: StepShape, verbs: Verbs, scope: Scope, inner: Scope) -> Iterator[Finding]:
+    """Yield what is wrong with a step in itself; `inner` is the scope of what it says about the steps inside it."""
+    kinds = does(shape)
+    if len(kinds) != 1:
+        yield from _one_of(kinds)
+        return
+    yield from _of_calls_alone(shape, kinds[0])
+    yield from _at(("when",), check_condition(shape.when, scope) if shape.when else ())
+    if kinds[0] == "verb":
+        yield from _call(shape, verbs, scope)
+    elif shape.repeat is not None:
+        yield from _repeat(shape.repeat, scope, inner)
+    else:
+        yield from _CHECKS[kinds[0]](getattr(shape, kinds[0]), scope)
+
+
+def _one_of(kinds: tuple[str, ...]) -> Iterator[Finding]:
+    if kinds:
+        yield (kinds[1],), "rule", f"a step does one thing, not {' and '.join(kinds)}"
+    else:
+        yield (), "missing_key", "the key 'verb' is missing"
+
+
+def _of_calls_alone(shape: StepShape, kind: str) -> Iterator[Finding]:
+    for key in ("params", "result_key", "timeout"):
+        if kind != "verb" and key in shape.model_fields_set:
+            yield (key,), "rule", f"'{key}' goes with 'verb'"
+    if shape.on is not None and kind not in MAY_BRANCH:
+        yield ("on",), "rule", f"'on' goes with {', '.join(MAY_BRANCH)}"
+    if shape.on is not None and not shape.on.blocks():
+        yield ("on",), "shape", "may not be empty"
+
+
+def _call(shape: StepShape, verbs: Verbs, scope: Scope) -> Iterator[Finding]:
+    name = shape.verb or ""
+    if name not in verbs:
+        yield ("verb",), "unknown_verb", f"unknown verb '{name}'{hint(name, verbs)}"
+    verb = verbs.get(name)
+    static, schema = (verb.static_params, verb.input_schema) if verb else ({}, {})
+    yield from _at(("params",), check_params(shape.params, static, schema, scope))
+    yield from _duration(("timeout",), shape.timeout)
+    redacted = [pointer_path(pointer) for pointer in verb.redact] if isinstance(verb, Verb) else []
+    yield from _at(("params",), redacted_literals(redacted, shape.params))
+
+
+def _set(values: dict[str, Any], scope: Scope) -> Iterator[Finding]:
+    yield from _at(("set",), check_params(values, {}, {}, scope))
+
+
+def _reference(text: str, scope: Scope) -> Iterator[Finding]:
+    yield from _at(("reference",), check_text(text, scope))
+
+
+def _switch(switch: SwitchShape, scope: Scope) -> Iterator[Finding]:
+    for index, one in enumerate(switch.cases):
+        yield from _at(("switch", "cases", index, "when"), check_condition(one.when, scope))
+
+
+def _repeat(repeat: RepeatShape, scope: Scope, inner: Scope) -> Iterator[Finding]:
+    if repeat.for_each is not None:
+        if not is_dynamic(repeat.for_each):
+            yield ("repeat", "for_each"), "type_mismatch", "expected a list, as in ${steps.find.result.items}"
+        wanted = {"properties": {"for_each": {"type": "array"}}}
+        yield from _at(("repeat",), check_params({"for_each": repeat.for_each}, {}, wanted, scope))
+    if repeat.while_ is not None:
+        indexed = replace(scope, roots={**scope.roots, "index": {"type": "integer"}})
+        yield from _at(("repeat", "while"), check_condition(repeat.while_, indexed))
+    if repeat.until is not None:
+        yield from _at(("repeat", "until"), check_condition(repeat.until, inner))
+    if repeat.collect is not None:
+        yield from _at(("repeat",), check_params({"collect": repeat.collect}, {}, {}, inner))
+
+
+def _run(run: RunShape, scope: Scope) -> Iterator[Finding]:
+    yield from _at(("run", "trigger"), check_params(run.trigger, {}, {}, scope))
+    if run.timeout is None:
+        yield ("run",), "missing_key", "the key 'timeout' is missing: how long the run may take"
+    yield from _duration(("run", "timeout"), run.timeout)
+
+
+def _continue_with(run: RunShape, scope: Scope) -> Iterator[Finding]:
+    yield from _at(("continue_with", "trigger"), check_params(run.trigger, {}, {}, scope))
+    if run.timeout is not None:
+        yield ("continue_with", "timeout"), "rule", "'timeout' goes with 'run', which waits"
+
+
+def _wait(wait: WaitSpec, scope: Scope) -> Iterator[Finding]:
+    for key, text in (("for", wait.for_), ("until", wait.until), ("timeout", wait.timeout)):
+        if text is not None and is_dynamic(text):
+            yield from _at(("wait", key), check_text(text, scope))
+        elif key != "until":
+            yield from _duration(("wait", key), text)
+    for path, message in object_faults(normalise(wait.schema_), {}) if wait.schema_ is not None else ():
+        yield ("wait", "schema", *path), "schema", message
+
+
+def _end(end: EndSpec, scope: Scope) -> Iterator[Finding]:
+    if end.result is not None:
+        yield from _at(("end",), check_params({"result": end.result}, {}, {}, scope))
+
+
+_CHECKS: Mapping[str, Callable[[Any, Scope], Iterator[Finding]]] = {
+    "set": _set,
+    "reference": _reference,
+    "switch": _switch,
+    "run": _run,
+    "continue_with": _continue_with,
+    "wait": _wait,
+    "end": _end,
+}
+
+
+def _duration(path: Path, text: str | None) -> Iterator[Finding]:
+    try:
+        parse_duration(text or "PT1S")
+    except ValueError as error:
+        yield path, "duration", str(error)
+
+
+def _at(path: Path, faults: Iterable[Fault]) -> Iterator[Finding]:
+    for fault in faults:
+        yield (*path, *fault.path), fault.code, fault.message

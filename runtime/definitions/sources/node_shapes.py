@@ -1,0 +1,78 @@
+"""The shape of a runbook's steps: what each kind of node says, and the steps that stand inside it."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from runtime.definitions.nodes import BranchName, EndSpec, Name, RepeatSpec, Spec, Text, WaitSpec
+
+RunbookName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+
+
+class CaseShape(Spec):
+    """One case of a `switch`."""
+
+    when: Text
+    do: "list[StepShape]" = Field(min_length=1)
+
+
+class SwitchShape(Spec):
+    """``switch``: the first case that holds, or `else`."""
+
+    cases: list[CaseShape] = Field(min_length=1)
+    else_: "list[StepShape] | None" = Field(None, alias="else")
+
+
+class RepeatShape(RepeatSpec):
+    """``repeat``: what it says of itself, and the steps of an iteration."""
+
+    do: "list[StepShape]" = Field(min_length=1)
+
+
+class RunShape(Spec):
+    """``run`` and ``continue_with``: another runbook; the version that may start where none is named."""
+
+    runbook: RunbookName
+    version: int | None = Field(None, ge=1)
+    trigger: dict[str, Any] = Field(default_factory=dict)
+    timeout: Text | None = None
+
+
+class OnShape(Spec):
+    """``on``: the steps that follow an ending."""
+
+    success: "list[StepShape] | None" = Field(None, min_length=1)
+    failure: "list[StepShape] | None" = Field(None, min_length=1)
+    timeout: "list[StepShape] | None" = Field(None, min_length=1)
+    rejected: "list[StepShape] | None" = Field(None, min_length=1)
+
+    def blocks(self) -> "dict[BranchName, list[StepShape]]":
+        """Return the branches that are there."""
+        return {name: steps for name in BranchName if (steps := getattr(self, name)) is not None}
+
+
+class StepShape(Spec):
+    """One step: its id, when it comes, and one thing that it does."""
+
+    id: Name
+    needs: list[str] | None = None
+    when: Text | None = None
+    on: OnShape | None = None
+    verb: str | None = None
+    params: dict[str, Any] = Field(default_factory=dict)
+    result_key: Name | None = None
+    timeout: Text | None = None
+    set: dict[Name, Any] | None = Field(None, min_length=1)
+    reference: Text | None = None
+    switch: SwitchShape | None = None
+    repeat: RepeatShape | None = None
+    run: RunShape | None = None
+    continue_with: RunShape | None = None
+    wait: WaitSpec | None = None
+    end: EndSpec | None = None
+
+
+DOES = ("verb", "set", "reference", "switch", "repeat", "run", "continue_with", "wait", "end")
+"""What a step may do; each does one thing."""
+MAY_BRANCH = ("verb", "run", "wait")
+"""What may end in more than one way."""

@@ -1,0 +1,1 @@
+"""The start of runs by runs."""

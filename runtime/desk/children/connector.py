@@ -1,0 +1,60 @@
+"""The other side of `run` and `continue_with`: it starts a run, once for each step that asks for one."""
+
+from receipts.chain import Actor
+from runtime.definitions.model import Definition
+from runtime.engine import Engine
+from runtime.handlers import Call, Handler, JsonObject, RefusedError
+from runtime.planning.triggers import Trigger, TriggerError, claim
+from runtime.store import runs
+from runtime.store.database.pool import Conn
+from runtime.store.definitions import newest_version
+
+START, CONTINUE = "run::start", "run::continue_with"
+DEEPEST = 10
+"""Levels of runs that start runs: one that starts itself ends there."""
+
+
+def child_handlers(engine: Engine) -> dict[str, Handler]:
+    """Return the handlers of the built-in verbs that start runs."""
+
+    async def start(call: Call) -> JsonObject:
+        return {"run_id": await _start(engine, call, {"token": call.token})}
+
+    async def continue_with(call: Call) -> JsonObject:
+        return {"run_id": await _start(engine, call, {})}
+
+    return {START: Handler(start), CONTINUE: Handler(continue_with)}
+
+
+async def _start(engine: Engine, call: Call, awaited: dict[str, str]) -> str:
+    async with engine.pool.connection() as conn:
+        definition = await _definition(engine, conn, call.params)
+        parent = await runs.starter(conn, call.tenant, call.run_id)
+    depth = (parent["parent"] or {}).get("depth", 0) + 1
+    if depth > DEEPEST:
+        raise RefusedError(f"runs that start runs go {DEEPEST} deep, and no deeper")
+    trigger = Trigger(
+        tenant=call.tenant,
+        type=definition.trigger_type,
+        ref=f"{call.run_id}:{call.step}",
+        payload=call.params["trigger"],
+        requested_by=Actor(id=parent["requested_by"], kind=parent["requester_kind"]),
+        submitted_by=parent["submitted_by"],
+        request_id=parent["request_id"],
+        parent={"run_id": call.run_id, "step": call.step, "depth": depth, **awaited},
+    )
+    try:
+        return (await claim(engine, definition, trigger)).run_id
+    except TriggerError as error:
+        raise RefusedError(f"{definition.name} version {definition.version}: {error}") from error
+
+
+async def _definition(engine: Engine, conn: Conn, params: JsonObject) -> Definition:
+    name, version = params["runbook"], params.get("version")
+    version = version or await newest_version(conn, name)
+    if version is None:
+        raise RefusedError(f"there is no runbook {name}")
+    try:
+        return await engine.definitions.get(conn, name, version)
+    except LookupError as error:
+        raise RefusedError(f"there is no version {version} of {name}") from error

@@ -1,0 +1,52 @@
+"""Runs that steps of other runs have started: the end of one is told to the step that waits, and ends those below."""
+
+from receipts.chain import PROGRAM
+from runtime.definitions.model import Definition
+from runtime.engine import Engine
+from runtime.model.notification import CancelPayload, ChildEndedPayload, Notification
+from runtime.model.states import WaitType
+from runtime.model.wait import wait_of_token
+from runtime.store import notifications, runs
+from runtime.store.transactions.run_tx import RunTx
+
+
+async def tell_parent(engine: Engine, tx: RunTx) -> None:
+    """Record for the step that waits for this run that it has ended, in the transaction that ends it."""
+    parent = tx.row["parent"]
+    if parent is None or "token" not in parent:
+        return
+    payload = ChildEndedPayload(
+        wait_id=wait_of_token(parent["token"]),
+        token=parent["token"],
+        child=tx.run_id,
+        status=tx.status,
+        outcome=tx.row["outcome"],
+        output=tx.row["output"],
+        error=tx.error,
+    )
+    await _record(engine, tx, f"child:{tx.run_id}", f"{parent['run_id']}:{parent['step']}", payload)
+
+
+async def cancel_children(engine: Engine, tx: RunTx, definition: Definition) -> None:
+    """Ask the runs for whose end a step of this one still waits to stop, in the transaction that ends it."""
+    if all(verb.wait_type != WaitType.CHILD_RUN for verb in definition.verbs.values()):
+        return
+    for child in await runs.children_under_way(tx.conn, tx.run_id):
+        payload = CancelPayload(run_id=child, reason=f"run {tx.run_id}, which started this one, has ended: {tx.status}")
+        await _record(engine, tx, f"orphan:{child}", child, payload)
+
+
+async def _record(
+    engine: Engine, tx: RunTx, dedupe_key: str, correlation_key: str, payload: ChildEndedPayload | CancelPayload
+) -> None:
+    word = Notification(
+        notification_id=engine.new_id("ntf"),
+        tenant=tx.tenant,
+        dedupe_key=dedupe_key,
+        correlation_key=correlation_key,
+        payload=payload,
+        actor=PROGRAM,
+        request_id=tx.request_id,
+    )
+    await notifications.record(tx.conn, word, tx.now)
+    tx.conn.on_commit(engine.wakeup.poke)

@@ -1,0 +1,66 @@
+"""What the expressions of a step may read: trigger, state, run, the steps that it needs, and what is around it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from runtime.definitions.nodes import BranchName, NodeKind
+from runtime.model.errors import ErrorCode, StepError
+from runtime.model.paths import around, block_of, id_of, iterated
+from runtime.model.run import StepState
+from runtime.model.states import StepStatus
+from runtime.planning.making import Planning
+
+Json = Any
+Context = dict[str, Json]
+
+
+def context_of(planning: Planning, path: str, inner: Iterable[str] = ()) -> Context:
+    """Return what a step's expressions may name: of the other steps those that it needs, which have ended.
+
+    `inner` are steps inside it, for what a `repeat` says about its iterations.
+    """
+    needed = {id_of(need): planning.look(need) for need in (*planning.definition.needs(path), *inner)}
+    context: Context = {
+        "trigger": planning.snapshot.trigger,
+        "steps": {name: {"status": str(state.status), "result": state.result} for name, state in needed.items()},
+        "run": run_facts(planning),
+        "state": planning.state,
+    }
+    holders = [path, *around(path)] if iterated(path) else around(path) if "." in path else ()
+    for holder in holders:
+        for name, value in _said_by(planning, holder).items():
+            context.setdefault(name, value)
+    return context
+
+
+def run_facts(planning: Planning) -> dict[str, Json]:
+    """Return what expressions may read of the run."""
+    snapshot, definition = planning.snapshot, planning.definition
+    return {
+        "id": snapshot.run_id,
+        "tenant": snapshot.tenant,
+        "definition": definition.name,
+        "version": definition.version,
+        "reference": planning.reference,
+        "started_at": snapshot.started_at,
+    }
+
+
+def _said_by(planning: Planning, holder: str) -> Context:
+    """Return the variables that a step around another gives it."""
+    if iterated(holder):
+        return dict(planning.look(holder).held or {})
+    if planning.definition.node(holder).kind is not NodeKind.BRANCH:
+        return {}
+    of = block_of(holder)
+    state = planning.look(of)
+    if id_of(holder) != BranchName.SUCCESS:
+        return {"error": _error(of, state)}
+    return {"signal": state.result} if planning.definition.node(of).kind is NodeKind.WAIT else {}
+
+
+def _error(path: str, state: StepState) -> Context:
+    if state.status is StepStatus.SUCCEEDED:  # a review that said no: a result, and a branch
+        reason = state.result.get("reason", "")
+        return {**StepError(ErrorCode.REJECTED, reason).document(), "step": path}
+    return {**StepError(ErrorCode(state.error_code), state.error).document(), "step": path}

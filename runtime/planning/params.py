@@ -1,0 +1,41 @@
+"""The params of a step, resolved and checked against its verb's schema."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from receipts.privacy import Privacy
+from receipts.redaction import hidden_values
+from runtime.definitions.cel.expressions import render
+from runtime.definitions.checks.schemas import violations
+from runtime.definitions.model import Verb
+from runtime.model.errors import ParamsError
+from runtime.model.json_limits import fault
+
+Json = Any
+
+NAMED_PROBLEMS = 8
+"""As many places of a value that does not fit are named as one can read; the rest is counted."""
+PARAMS_DEPTH = 80
+"""Levels of params: records wrap them in a few more, and canonical JSON ends at a hundred."""
+
+
+def resolve_params(verb: Verb, params: Mapping[str, Json], context: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the params of a step: schema defaults under the verb's static params under the step's own."""
+    properties = verb.input_schema.get("properties", {})
+    defaults = {name: spec["default"] for name, spec in properties.items() if "default" in spec}
+    resolved = {**defaults, **verb.static_params, **{name: render(value, context) for name, value in params.items()}}
+    if wrong := fault(resolved, PARAMS_DEPTH):
+        raise ParamsError(f"params of {verb.name}: {wrong}")
+    try:
+        fits(verb.input_schema, resolved, f"params of {verb.name}")
+    except ParamsError as error:  # it quotes what does not fit
+        raise ParamsError(Privacy().hiding(*hidden_values(resolved, verb.redact)).text(str(error))) from None
+    return resolved
+
+
+def fits(schema: Mapping[str, Any], value: Json, what: str) -> None:
+    """Raise ParamsError naming the places where `value` does not fit `schema`."""
+    found = [f"/{'/'.join(map(str, path))}: {message}" for path, _, message in violations(schema, value)]
+    if found:
+        more = f"; and {len(found) - NAMED_PROBLEMS} more" if len(found) > NAMED_PROBLEMS else ""
+        raise ParamsError(f"{what}: {'; '.join(found[:NAMED_PROBLEMS])}{more}")

@@ -1,0 +1,261 @@
+"""Runbooks of nodes on real parts: branches, switches, repeats, state, references, waits and ends."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from countersign.embedded.opa import OpaChild
+from policy.client import OpaEngine
+from runtime.handlers import RefusedError
+from tests.bench import Bench, open_bench
+from tests.integration.conftest import PACK, Targets
+from tests.patience import MINUTE
+
+HEAD = "name: tree\nversion: 1\ntitle: T\ntrigger: { type: bench.tree, schema: {} }\n"
+
+Opener = Callable[[str], AbstractAsyncContextManager[Bench]]
+
+
+@pytest.fixture
+def opened(dsn: str, opa: OpaChild, targets: Targets, tmp_path: Path) -> Opener:
+    """Return what opens a bench with a runbook beside those of the bench's own pack."""
+
+    @asynccontextmanager
+    async def with_runbook(text: str) -> AsyncIterator[Bench]:
+        (tmp_path / "runbooks").mkdir()
+        (tmp_path / "runbooks" / "tree.yaml").write_text(HEAD + text, encoding="utf-8")
+        async with (
+            OpaEngine(opa.url, timeout=MINUTE) as policy,
+            open_bench(dsn, policy, [PACK, tmp_path], targets.handlers()) as found,
+        ):
+            yield found
+
+    return with_runbook
+
+
+async def status(bench: Bench, run_id: str) -> dict[str, str]:
+    run = await bench.run(run_id)
+    return {"run": run["status"], **{path: step["status"] for path, step in run["steps"].items()}}
+
+
+async def test_a_failure_takes_its_branch_and_the_run_goes_on(opened: Opener, targets: Targets) -> None:
+    targets.note.answers = [RefusedError("no such incident")]
+    runbook = """
+steps:
+  - id: first
+    verb: note
+    params: { incident: I1, text: a }
+    on:
+      failure:
+        - { id: tell, verb: note, params: { incident: I1, text: "${error.code + ' ' + error.step}" } }
+  - { id: after, verb: note, needs: [first], params: { incident: I1, text: "${steps.first.status}" } }
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        assert await status(bench, run_id) == {
+            "run": "succeeded",
+            "first": "failed_handled",
+            "first.failure": "succeeded",
+            "first.failure.tell": "succeeded",
+            "after": "succeeded",
+        }
+        said = [call.params["text"] for call in targets.note.calls]
+        assert said == ["a", "refused first", "failed_handled"]
+
+
+async def test_a_switch_takes_exactly_one_case(opened: Opener, targets: Targets) -> None:
+    runbook = """
+steps:
+  - { id: look, verb: look }
+  - id: route
+    switch:
+      cases:
+        - when: "steps.look.result.value > 5"
+          do: [{ id: big, verb: note, params: { incident: I1, text: big } }]
+        - when: "steps.look.result.value > 2"
+          do:
+            - { id: middle, verb: note, params: { incident: I1, text: middle } }
+            - { id: again, verb: note, params: { incident: I1, text: "${steps.middle.status}" } }
+      else: []
+  - { id: after, verb: note, params: { incident: I1, text: "${steps.route.result.branch}" } }
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        assert await status(bench, run_id) == {
+            "run": "succeeded",
+            "look": "succeeded",
+            "route": "succeeded",
+            "route.middle": "succeeded",
+            "route.again": "succeeded",
+            "after": "succeeded",
+        }
+        assert [call.params["text"] for call in targets.note.calls] == ["middle", "succeeded", "case_2"]
+
+
+async def test_a_switch_without_a_case_that_holds_fails_and_names_the_values(opened: Opener) -> None:
+    runbook = """
+steps:
+  - { id: look, verb: look }
+  - id: route
+    switch: { cases: [{ when: "steps.look.result.value > 5", do: [{ id: x, verb: look }] }] }
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        run = await bench.run(run_id)
+        assert run["status"] == "failed_terminal"
+        assert run["steps"]["route"]["error"] == ("no case holds, and there is no else: steps.look.result.value is 3")
+
+
+async def test_a_repeat_goes_over_a_list_one_after_the_other(opened: Opener, targets: Targets) -> None:
+    runbook = """
+steps:
+  - id: letters
+    repeat:
+      for_each: "${['a', 'b', 'c']}"
+      collect: "${item + string(index) + steps.look.status}"
+      do:
+        - { id: look, verb: look }
+        - { id: write, verb: note, params: { incident: I1, text: "${item}" } }
+  - { id: after, verb: note, params: { incident: I1, text: "${steps.letters.result.results[2]}" } }
+output: { letters: "${steps.letters.result.results}" }
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        found = await status(bench, run_id)
+        assert found["run"] == "succeeded"
+        assert {"letters", "letters[0]", "letters[2]", "letters[2].look"} <= found.keys()
+        assert [call.params["text"] for call in targets.note.calls] == ["a", "b", "c", "c2succeeded"]
+        (row,) = await bench.rows("SELECT output FROM runs WHERE run_id = %s", run_id)
+        assert row["output"] == {"letters": ["a0succeeded", "b1succeeded", "c2succeeded"]}
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 5])
+async def test_no_more_iterations_go_on_at_once_than_may(opened: Opener, at_once: int) -> None:
+    runbook = f"""
+steps:
+  - id: waits
+    repeat:
+      for_each: "${{[1, 2, 3]}}"
+      at_most_at_once: {at_once}
+      do: [{{ id: pause, wait: {{ for: PT1H }} }}]
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        for ended in range(0, 3, at_once):
+            open_now = [path for path, each in (await status(bench, run_id)).items() if path.endswith("pause")]
+            assert len(open_now) == min(ended + at_once, 3)
+            await bench.later(hours=1)
+        assert (await bench.run(run_id))["status"] == "succeeded"
+
+
+async def test_a_repeat_until_ends_when_its_condition_is_met_or_its_rounds_are_over(opened: Opener) -> None:
+    runbook = """
+steps:
+  - { id: zero, set: { rounds: 0 } }
+  - id: ask
+    needs: [zero]
+    repeat:
+      until: "state.rounds == 2"
+      at_most: 5
+      do:
+        - { id: count, set: { rounds: "${state.rounds + 1}" } }
+  - id: more
+    needs: [ask]
+    repeat:
+      while: "state.rounds < 9"
+      at_most: 3
+      do: [{ id: count, set: { rounds: "${state.rounds + 1}" } }]
+output: { met: "${[steps.ask.result.met, steps.more.result.met]}", rounds: "${state.rounds}" }
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        (row,) = await bench.rows("SELECT status, output, state FROM runs WHERE run_id = %s", run_id)
+        assert row == {"status": "succeeded", "output": {"met": [True, False], "rounds": 5}, "state": {"rounds": 5}}
+
+
+async def test_an_end_ends_the_run_with_its_word_and_cancels_what_is_open(opened: Opener, targets: Targets) -> None:
+    runbook = """
+steps:
+  - { id: long, wait: { for: P1D } }
+  - { id: never, verb: note, needs: [long], params: { incident: I1, text: never } }
+  - { id: know, reference: "case:${run.id}" }
+  - { id: stop, needs: [know], end: { outcome: rejected, result: { why: "${run.reference}" } } }
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        assert await status(bench, run_id) == {
+            "run": "succeeded",
+            "know": "succeeded",
+            "long": "canceled",
+            "never": "skipped",
+            "stop": "succeeded",
+        }
+        (row,) = await bench.rows("SELECT outcome, output, reference FROM runs WHERE run_id = %s", run_id)
+        assert row == {"outcome": "rejected", "output": {"why": f"case:{run_id}"}, "reference": f"case:{run_id}"}
+        assert targets.note.calls == []
+
+
+async def test_a_wait_for_a_moment_ends_when_it_comes(opened: Opener) -> None:
+    runbook = """
+steps:
+  - { id: due, wait: { until: "2026-01-05T12:00:00Z" } }
+  - { id: past, wait: { until: "2020-01-01T00:00:00Z" } }
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        await bench.later(hours=2, minutes=59)
+        assert await status(bench, run_id) == {"run": "waiting", "due": "parked", "past": "succeeded"}
+        await bench.later(minutes=1)
+        assert (await bench.run(run_id))["status"] == "succeeded"
+
+
+async def test_silence_takes_the_branch_of_a_timeout(opened: Opener, targets: Targets) -> None:
+    runbook = """
+steps:
+  - id: hear
+    wait: { signal: closed, timeout: P1D }
+    on:
+      timeout:
+        - { id: tell, verb: note, params: { incident: I1, text: "${error['class']}" } }
+      failure:
+        - { id: other, verb: note, params: { incident: I1, text: other } }
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        await bench.later(days=1)
+        assert (await bench.run(run_id))["status"] == "succeeded"
+        assert [call.params["text"] for call in targets.note.calls] == ["timeout"]
+
+
+async def test_a_failure_without_a_branch_inside_a_repeat_ends_the_run(opened: Opener, targets: Targets) -> None:
+    targets.note.answers = [{"ok": True}, RefusedError("closed")]
+    runbook = """
+steps:
+  - id: letters
+    repeat:
+      for_each: "${['a', 'b', 'c']}"
+      do: [{ id: write, verb: note, params: { incident: I1, text: "${item}" } }]
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        assert await status(bench, run_id) == {
+            "run": "failed_terminal",
+            "letters": "canceled",
+            "letters[0]": "succeeded",
+            "letters[1]": "canceled",
+            "letters[2]": "canceled",
+            "letters[0].write": "succeeded",
+            "letters[1].write": "failed_terminal",
+        }

@@ -1,0 +1,278 @@
+"""The planner over trees: properties of random runbooks with branches, switches, repeats, waits and ends."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from receipts.canonical import dumps
+from runtime.definitions.canonical import definition_document, from_canonical
+from runtime.definitions.model import Definition
+from runtime.definitions.nodes import MAX_ITERATIONS
+from runtime.definitions.sources.runbooks import load_runbook
+from runtime.definitions.sources.yaml_source import Source
+from runtime.model.errors import ErrorCode
+from runtime.model.paths import address_of, around
+from runtime.model.run import StepState
+from runtime.model.states import RUN, STEP, RunStatus, StepStatus, is_final
+from runtime.planning.making import DONE, branch_taken
+from runtime.planning.planner import Canceled, Event, Snapshot, Started, StepMoved, Transition, plan
+from tests.unit.test_planner import READ, WRITE, plan_in_parts
+
+VERBS = {
+    verb.name: replace(verb, input_schema={"type": "object", "properties": {"n": {}}}, output_schema={"type": "object"})
+    for verb in (READ, WRITE)
+}
+Step = dict[str, Any]
+
+
+class Names:
+    """Gives each step of a runbook an id of its own."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self) -> str:
+        self.count += 1
+        return f"s{self.count}"
+
+
+@st.composite
+def blocks(draw: st.DrawFn, names: Names, depth: int) -> list[Step]:
+    """Draw the steps of a block; those of an inner one come one after the other."""
+    steps: list[Step] = []
+    for _ in range(draw(st.integers(1, 3))):
+        step: Step = draw(nodes(names, depth))
+        if draw(st.booleans()):
+            step["when"] = draw(st.sampled_from(["true", "false", "run.version == 1"]))
+        if len(steps) > 0 and draw(st.booleans()):
+            before = draw(st.lists(st.sampled_from([one["id"] for one in steps]), max_size=3, unique=True))
+            step["needs"] = sorted(before)
+        steps.append(step)
+    return steps
+
+
+@st.composite
+def nodes(draw: st.DrawFn, names: Names, depth: int) -> Step:
+    """Draw one step: of those with others in it only as deep as is said."""
+    step: Step = {"id": names()}
+    flat = [st.sampled_from([{"verb": "look"}, {"verb": "do"}]), st.just({"reference": "r:${run.id}"}), pauses(names)]
+    if depth:
+        inner = blocks(names, depth - 1)
+        flat += [st.just({"end": {"outcome": "enough"}}), branches(inner), switches(inner), repeats(inner)]
+    return step | draw(st.one_of(flat))
+
+
+@st.composite
+def pauses(draw: st.DrawFn, names: Names) -> Step:
+    heard = draw(st.booleans())
+    branch = {"on": {"timeout": draw(blocks(names, 0))}} if draw(st.booleans()) else {}
+    return {"wait": {"signal": "word", "timeout": "PT1H"}, **branch} if heard else {"wait": {"for": "PT1H"}}
+
+
+@st.composite
+def branches(draw: st.DrawFn, inner: st.SearchStrategy[list[Step]]) -> Step:
+    endings = draw(st.sets(st.sampled_from(["success", "failure", "timeout", "rejected"]), min_size=1))
+    on = {ending: draw(inner) for ending in sorted(endings)}
+    return {"verb": draw(st.sampled_from(["look", "do"])), "on": on}
+
+
+@st.composite
+def switches(draw: st.DrawFn, inner: st.SearchStrategy[list[Step]]) -> Step:
+    cases = [{"when": draw(st.sampled_from(["true", "false"])), "do": draw(inner)} for _ in range(2)]
+    return {"switch": {"cases": cases, **({"else": draw(inner)} if draw(st.booleans()) else {})}}
+
+
+@st.composite
+def repeats(draw: st.DrawFn, inner: st.SearchStrategy[list[Step]]) -> Step:
+    if draw(st.booleans()):
+        return {"repeat": {"until": "index == 1", "at_most": draw(st.integers(1, 3)), "do": draw(inner)}}
+    listed = f"${{{list(range(draw(st.integers(0, 3))))}}}"
+    at_once = draw(st.integers(1, 3))
+    return {"repeat": {"for_each": listed, "at_most_at_once": at_once, "collect": "${index}", "do": draw(inner)}}
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> Definition:
+    value = {
+        "name": "tree",
+        "version": 1,
+        "title": "T",
+        "trigger": {"type": "t.t", "schema": {}},
+        "steps": draw(blocks(Names(), 2)),
+    }
+    loaded = load_runbook(Source("tree.yaml", value, {}), VERBS)
+    assert loaded.definition is not None, [str(problem) for problem in loaded.problems]
+    return loaded.definition
+
+
+def fresh(tree: Definition) -> Snapshot:
+    steps = {path: StepState(StepStatus.PENDING) for path in tree.block("")}
+    return Snapshot("run_1", "acme", RunStatus.QUEUED, {}, steps)
+
+
+def after(tree: Definition, snapshot: Snapshot, transition: Transition) -> Snapshot:
+    """Return the snapshot as the store would load it after the transition."""
+    steps = dict(snapshot.steps)
+    for path, state in transition.steps.items():
+        assert (path in transition.entered) == (path not in steps)
+        kept = steps[path].held if path in steps and state.held is None else state.held
+        steps[path] = replace(state, held=kept)
+    for path, held in transition.held.items():
+        steps[path] = replace(steps[path], held=held)
+    return replace(
+        snapshot,
+        status=transition.run,
+        steps={path: steps[path] for path in tree.in_order(steps)},
+        state=snapshot.state if transition.state is None else transition.state,
+        reference=snapshot.reference if transition.reference is None else transition.reference,
+    )
+
+
+def waiting(tree: Definition, snapshot: Snapshot) -> list[str]:
+    """Return the steps for which something outside has to happen."""
+    return [
+        path
+        for path, state in snapshot.steps.items()
+        if state.status is StepStatus.READY
+        or (state.status is StepStatus.PARKED and "wait" in tree.node(path).kind and not path.endswith("]"))
+    ]
+
+
+FAILURES = st.sampled_from([ErrorCode.REFUSED, ErrorCode.NO_ANSWER, ErrorCode.REJECTED])
+
+
+def happens(data: st.DataObject, snapshot: Snapshot, path: str) -> StepMoved:
+    if data.draw(st.integers(0, 3)):
+        return StepMoved(path, StepStatus.SUCCEEDED, {})
+    return StepMoved(path, StepStatus.FAILED_TERMINAL, None, "why", data.draw(FAILURES))
+
+
+def play(tree: Definition, data: st.DataObject) -> list[tuple[Snapshot, Event, Transition]]:
+    """Play a run to its end in any order of answers; return what was planned, on what."""
+    snapshot, played = fresh(tree), list[tuple[Snapshot, Event, Transition]]()
+    event: Event = Started()
+    while True:
+        transition = plan(tree, snapshot, event)
+        played.append((snapshot, event, transition))
+        snapshot = after(tree, snapshot, transition)
+        if is_final(RUN, snapshot.status):
+            assert all(is_final(STEP, state.status) for state in snapshot.steps.values())
+            return [*played, (snapshot, event, Transition(snapshot.status))]
+        path = data.draw(st.sampled_from(waiting(tree, snapshot)))
+        event = happens(data, snapshot, path)
+
+
+@given(trees(), st.data())
+def test_every_run_ends_and_succeeds_only_if_all_went_well_or_it_was_told_to_end(
+    tree: Definition, data: st.DataObject
+) -> None:
+    played = play(tree, data)
+    last = played[-1][0]
+    ended = any(transition.ended for _, _, transition in played)
+    well = {state.status for state in last.steps.values()} <= DONE
+    assert (last.status is RunStatus.SUCCEEDED) == (well or ended)
+    assert last.status in (RunStatus.SUCCEEDED, RunStatus.FAILED_TERMINAL)
+
+
+def wishes(transition: Transition) -> list[str]:
+    """Return the steps that want something of the world."""
+    return [
+        *(one.path for one in transition.proposals),
+        *(one.path for one in transition.reads),
+        *(one.path for one in transition.timers),
+        *(one.path for one in transition.signals),
+    ]
+
+
+@given(trees(), st.data())
+def test_nothing_is_wanted_twice(tree: Definition, data: st.DataObject) -> None:
+    wanted = [wish for _, _, transition in play(tree, data) for wish in wishes(transition)]
+    assert len(wanted) == len(set(wanted))
+
+
+@given(trees(), st.data())
+def test_every_step_stands_where_the_definition_has_it_in_steps_that_were_entered(
+    tree: Definition, data: st.DataObject
+) -> None:
+    for snapshot, _, _ in play(tree, data):
+        for path in snapshot.steps:
+            assert address_of(path) in tree.steps
+            assert set(around(path)) <= snapshot.steps.keys()
+
+
+@given(trees(), st.data())
+def test_a_step_starts_once_all_that_it_needs_is_done(tree: Definition, data: st.DataObject) -> None:
+    for snapshot, _, transition in play(tree, data):
+        later = after(tree, snapshot, transition).steps
+        for wish in wishes(transition):
+            beside = set(tree.needs(wish)) - set(around(wish))
+            assert all(is_done(tree, later, need) for need in beside)
+
+
+def is_done(tree: Definition, steps: Mapping[str, StepState], path: str) -> bool:
+    taken = branch_taken(tree, path, steps[path])
+    return steps[path].status in DONE and (taken is None or steps[f"{path}.{taken}"].status in DONE)
+
+
+@given(trees(), st.data())
+def test_at_most_one_branch_of_an_ending_and_one_case_of_a_switch_are_taken(
+    tree: Definition, data: st.DataObject
+) -> None:
+    last = play(tree, data)[-1][0]
+    taken: dict[str, set[str]] = {}
+    for path in last.steps:
+        node = tree.node(path)
+        if node.kind == "branch":
+            taken.setdefault(path.rpartition(".")[0], set()).add(path)
+        elif node.branch.startswith("case_") or node.branch == "else":
+            taken.setdefault(path.rpartition(".")[0], set()).add(node.branch)
+    assert all(len(branches) == 1 for branches in taken.values())
+
+
+@settings(max_examples=60)
+@given(trees(), st.data())
+def test_the_plan_of_what_an_event_reaches_is_the_plan_of_the_whole_run(tree: Definition, data: st.DataObject) -> None:
+    for snapshot, event, transition in play(tree, data)[:-1]:
+        assert plan_in_parts(tree, snapshot, event)[0] == transition
+        assert plan_in_parts(tree, snapshot, Canceled("no"))[0] == plan(tree, snapshot, Canceled("no"))
+
+
+@given(trees(), st.data())
+def test_a_run_played_again_is_planned_alike(tree: Definition, data: st.DataObject) -> None:
+    for snapshot, event, transition in play(tree, data)[:-1]:
+        assert plan(tree, snapshot, event) == transition
+
+
+@given(trees())
+def test_a_tree_is_its_canonical_form(tree: Definition) -> None:
+    assert from_canonical(dumps(definition_document(tree))) == tree
+
+
+def test_a_long_repeat_looks_at_a_few_steps_for_each_iteration() -> None:
+    step = {"id": "each", "repeat": {"for_each": "${trigger.items}", "do": [{"id": "look", "verb": "look"}]}}
+    value = {"name": "t", "version": 1, "title": "T", "trigger": {"type": "t.t", "schema": {}}, "steps": [step]}
+    tree = load_runbook(Source("t.yaml", value, {}), VERBS).definition
+    assert tree is not None
+    snapshot = replace(fresh(tree), trigger={"items": list(range(MAX_ITERATIONS))})
+    snapshot = after(tree, snapshot, plan(tree, snapshot, Started()))
+    assert len(snapshot.steps) == MAX_ITERATIONS + 2
+    _, loaded = plan_in_parts(tree, snapshot, StepMoved("each[0].look", StepStatus.SUCCEEDED, {}))
+    assert loaded == [4]
+
+
+def test_what_needs_two_waits_for_the_branch_of_one_though_the_other_ended_later() -> None:
+    slow = {"id": "slow", "verb": "look", "on": {"failure": [{"id": "mend", "verb": "look"}]}}
+    steps = [slow, {"id": "fast", "verb": "look"}, {"id": "both", "verb": "look", "needs": ["slow", "fast"]}]
+    value = {"name": "t", "version": 1, "title": "T", "trigger": {"type": "t.t", "schema": {}}, "steps": steps}
+    tree = load_runbook(Source("t.yaml", value, {}), VERBS).definition
+    assert tree is not None
+    snapshot = after(tree, fresh(tree), plan(tree, fresh(tree), Started()))
+    failed = StepMoved("slow", StepStatus.FAILED_TERMINAL, None, "no", ErrorCode.REFUSED)
+    for event in (failed, StepMoved("fast", StepStatus.SUCCEEDED, {})):
+        snapshot = after(tree, snapshot, plan(tree, snapshot, event))
+        assert snapshot.steps["both"].status is StepStatus.PENDING
+    snapshot = after(tree, snapshot, plan(tree, snapshot, StepMoved("slow.failure.mend", StepStatus.SUCCEEDED, {})))
+    assert snapshot.steps["both"].status is StepStatus.READY
