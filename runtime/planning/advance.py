@@ -24,24 +24,12 @@ from runtime.planning.children import cancel_children, tell_parent
 from runtime.planning.ending import Ending, StepNote, ending_of
 from runtime.planning.planner import Event, NotLoadedError, Proposal, Snapshot, Timer, Transition, plan
 from runtime.planning.reach import reach, reach_on
+from runtime.planning.replay import POST_TASK, SAID, step_facts
 from runtime.planning.waits import open_wait
 from runtime.store import approvals, effects, waits
 from runtime.store import steps as step_rows
 from runtime.store.leftovers import StepOf
 from runtime.store.transactions.run_tx import RunTx
-
-POST_TASK = "slack::post_task"
-
-_SAID = {
-    StepStatus.SUCCEEDED,
-    StepStatus.FAILED_HANDLED,
-    StepStatus.FAILED_TERMINAL,
-    StepStatus.FAILED_RETRYABLE,
-    StepStatus.SKIPPED,
-    StepStatus.CANCELED,
-    StepStatus.PARKED,
-    StepStatus.WAITING_APPROVAL,
-}
 
 
 async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
@@ -108,7 +96,7 @@ async def _write_steps(tx: RunTx, definition: Definition, transition: Transition
     await step_rows.write_steps(tx.conn, tx.run_id, moved, params, tx.now)
     await step_rows.keep_steps(tx.conn, tx.run_id, transition.held)
     for path, state in transition.steps.items():
-        if state.status in _SAID:
+        if state.status in SAID:
             tx.leaf(f"step.{state.status}", _step_facts(state, tx.row["salt"]), step=path)
     _tell_run(tx, transition)
 
@@ -125,16 +113,7 @@ def _tell_run(tx: RunTx, transition: Transition) -> None:
 
 
 def _step_facts(state: StepState, salt: str) -> dict[str, Any]:
-    facts: dict[str, Any] = {}
-    if state.error:
-        facts["error"] = state.error
-    if state.error_code:
-        facts["code"] = state.error_code
-    if state.held and "branch" in state.held:
-        facts["branch"] = state.held["branch"]
-    if state.result is not None:
-        facts["result"] = commitment(state.result, salt)  # bound, and not to be guessed
-    return facts
+    return {**({"error": state.error} if state.error else {}), **step_facts(state, salt)}
 
 
 async def _emit(engine: Engine, tx: RunTx, definition: Definition, transition: Transition) -> None:

@@ -127,7 +127,7 @@ def step_findings(one: Placed, tree: Tree, scopes: Scopes, verbs: Verbs) -> Iter
     if one.shape is None:
         return
     yield from node_findings(one.shape, verbs, scopes.of(one.address), scopes.inside(one.address))
-    beside = {id_of(address) for address in tree.blocks[one.block]}
+    beside = {id_of(address) for address in tree.blocks.get(one.block, ())}
     for index, need in enumerate(one.shape.needs or ()):
         if need not in beside:
             yield ("needs", index), "dangling_reference", f"unknown step '{need}'{hint(need, beside)}"

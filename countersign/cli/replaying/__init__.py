@@ -1,0 +1,1 @@
+"""Planning runs again from the command line."""

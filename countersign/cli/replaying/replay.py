@@ -1,0 +1,27 @@
+"""The command `replay`."""
+
+from typing import Annotated
+
+import typer
+
+from countersign.cli.command import out, run, shared_settings
+
+
+def replay(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")]) -> None:
+    """Plan a run again from its record, and name the first place where today's planner decides otherwise."""
+    from countersign.cli.operate import OperateError, looked_up
+    from runtime.desk.replays import replaying
+
+    found = run(looked_up(shared_settings("database_url"), replaying.replay_run, run_id))
+    if found is None:
+        raise OperateError(f"there is no run {run_id}")
+    for value in sorted(found.hidden):
+        out.print(f"{value}: the run has forgotten values of it that nobody may see")
+    if found.difference is None:
+        out.print(f"{run_id} is planned again as it was: {found.events} events")
+        return
+    where = f"leaf {found.difference.seq}" if found.difference.seq else "the end"
+    out.print(f"{run_id} differs at {where}")
+    out.print(f"    planned now: {found.difference.planned}")
+    out.print(f"    on record:   {found.difference.recorded}")
+    raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""Plans runs again from their records."""
