@@ -9,6 +9,7 @@ from receipts.chain import Actor
 from runtime.desk.callers import AnswerConflictError
 from runtime.desk.inbound.signals import NoSuchRunError, SeveralRunsError, Signal, SignalDesk
 from runtime.desk.operator import OperatorDesk
+from runtime.desk.replays.replaying import replay_run
 from runtime.inbox import inbox
 from runtime.inbox.word.signals import data_fault
 from runtime.model.notification import CompletionPayload, Notification
@@ -233,3 +234,18 @@ async def test_a_signal_that_nobody_sends_in_time_is_a_timeout(bench: Bench) -> 
     await bench.later(days=3, seconds=1)
     assert (await bench.run(run_id))["status"] == "failed_terminal"
     assert (await _send(bench, _signal(run_id), ["bench.signal"]))["status"] == "stale"
+
+
+async def test_runs_that_signals_and_brought_answers_moved_are_planned_again_as_they_were(bench: Bench) -> None:
+    signaled = await _waits(bench)
+    await _send(bench, _signal(signaled), ["bench.signal"])
+    task = await bench.review("2")
+    await bench.claim("ann", task)
+    await bench.click("ann", task)
+    await bench.settle()
+    (reviewed,) = await bench.rows("SELECT run_id FROM approvals WHERE approval_id = %s", task)
+    for run_id in (signaled, reviewed["run_id"]):
+        async with bench.engine.pool.connection() as conn:
+            found = await replay_run(conn, TENANT, run_id)
+        assert found
+        assert found.difference is None
