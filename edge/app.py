@@ -144,10 +144,11 @@ class _Routes:
     async def signed(self, request: Request, *, query: bool = False) -> tuple[Caller, bytes]:
         """Return the caller and the body that it signed. What cannot be signed is refused before its body is read.
 
-        A query string is part of the path that is signed; most routes take none.
+        Most routes take no query string; where one does, it is part of the path that is signed.
         """
         sent = request.scope
-        path = b"?".join(filter(None, (sent["raw_path"], sent["query_string"])))
+        asked = sent["query_string"] if query else b""
+        path = b"?".join(filter(None, (sent["raw_path"], asked)))
         claim = claimed(sent["headers"], self.secrets, self.desk.now().timestamp())
         if claim is None:
             raise _not_signed()

@@ -12,6 +12,7 @@ _WORDS = {
     RefusalCode.REPEATED: "You have voted on this request already. Your first vote stands.",
     RefusalCode.BROUGHT: "Whoever brought this run in cannot bring an answer to it, too. Nothing has changed.",
     RefusalCode.NO_TASK: "Only a review can be claimed, given back, or answered in this way. Nothing has changed.",
+    RefusalCode.CLAIMED: "Somebody else works on this. You can answer it when they give it back.",
     RefusalCode.CLAIMED_BEFORE: "You have claimed this already.",
     RefusalCode.NOT_CLAIMED: "You have not claimed this, so you cannot give it back. Nothing has changed.",
     RefusalCode.REASON_MISSING: "A reason is needed, in a few words.",

@@ -115,7 +115,6 @@ async def test_reviews_come_a_page_at_a_time(stage: Stage) -> None:
         ("/v1/tasks?as=boris&status=open", 422, "status"),
         ("/v1/tasks?as=sena", 403, "may not answer for sena"),
         ("/v1/tasks/apr_none?as=boris", 404, "no task apr_none"),
-        ("/v1/runs/run_1?as=boris", 400, "nothing is taken from a query string"),
     ],
 )
 async def test_what_is_asked_for_in_a_wrong_way_is_said(stage: Stage, path: str, status: int, says: str) -> None:
