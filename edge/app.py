@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
@@ -12,28 +12,30 @@ from starlette.types import ASGIApp
 
 from edge.body import parse, read_body
 from edge.buckets import Buckets, Rate
+from edge.calls import Caller
 from edge.evidence import EvidenceIn, EvidencePage
-from edge.messages import NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut, WaitOut
+from edge.messages import RUN_ID, NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut, WaitOut
 from edge.problems import Problem, handle_problems
+from edge.signals import add_signals
 from edge.signing import claimed, is_signed
+from edge.tasks import add_tasks
 from receipts.chain import Actor
 from runtime.desk.callers import (
     Answer,
     AnswerConflictError,
     CallerDesk,
-    Grants,
     NoRunbookError,
     NotActiveError,
     TriggerConflictError,
     TriggerError,
     Wish,
 )
+from runtime.desk.inbound.signals import SignalDesk
+from runtime.desk.inbound.tasks import TaskDesk
 from runtime.model.notification import AnswerCode
 from runtime.model.states import NotificationStatus
 
 Ready = Callable[[], Awaitable[list[str]]]
-
-_RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 _REFUSED = {
     AnswerCode.NOT_YOURS: 403,
@@ -41,24 +43,19 @@ _REFUSED = {
     AnswerCode.OTHER_TOKEN: 409,
     AnswerCode.BY_PEOPLE: 409,
     AnswerCode.BY_CLOCK: 409,
+    AnswerCode.BY_SIGNAL: 409,
     AnswerCode.INVALID: 422,
 }
 """The status of an answer that is refused, and recorded."""
 
 
 @dataclass(frozen=True)
-class Caller:
-    """A verified agent and what the directory lets it do."""
-
-    id: str
-    grants: Grants
-
-
-@dataclass(frozen=True)
 class Api:
-    """What the API needs: the runtime's counter, the secret of each caller, and how much each may ask for."""
+    """What the API needs: the runtime's counters, the secret of each caller, and how much each may ask for."""
 
     desk: CallerDesk
+    signals: SignalDesk
+    tasks: TaskDesk
     secrets: Mapping[str, str]
     rate: Rate
 
@@ -84,6 +81,8 @@ def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastA
         app.post("/v1/notifications", status_code=202)(routes.notify)
         app.get("/v1/runs/{run_id}")(routes.run)
         app.post("/v1/evidence/search")(routes.search)
+        add_signals(app, api.signals, routes.signed)
+        add_tasks(app, api.tasks, routes.signed)
     if slack is not None:
         app.router.routes.append(Route("/slack/events", slack))
     return app
@@ -96,7 +95,7 @@ class _Routes:
         self.buckets = Buckets(api.rate)
 
     async def trigger(self, type_: str, request: Request) -> TriggerOut:
-        caller, body = await self._signed(request)
+        caller, body = await self.signed(request)
         if type_ not in caller.grants.triggers:
             raise Problem(403, f"{caller.id} may not send triggers of type {type_}")
         trigger = parse(TriggerIn, body)
@@ -113,7 +112,7 @@ class _Routes:
         return TriggerOut(run_id=claim.run_id, is_new=claim.is_new)
 
     async def notify(self, request: Request) -> NotificationOut:
-        caller, body = await self._signed(request)
+        caller, body = await self.signed(request)
         answer = _answer(parse(NotificationIn, body))
         try:
             notification_id, facts = await self.desk.notify(caller.id, caller.grants, answer)
@@ -123,18 +122,21 @@ class _Routes:
         if facts["status"] == NotificationStatus.REFUSED:
             raise Problem(_REFUSED[AnswerCode(facts["code"])], reason)
         waits = [WaitOut(**{name: one[name] for name in WaitOut.model_fields}) for one in facts.get("waits", ())]
-        return NotificationOut(notification_id=notification_id, status=facts["status"], reason=reason, waits=waits)
+        outcomes = Counter(wait.status for wait in waits)
+        return NotificationOut(
+            notification_id=notification_id, status=facts["status"], reason=reason, waits=waits, outcomes=outcomes
+        )
 
     async def run(self, run_id: str, request: Request) -> RunOut:
-        caller, _ = await self._signed(request)
-        summary = await self.desk.run(run_id) if _RUN_ID.fullmatch(run_id) else None
+        caller, _ = await self.signed(request)
+        summary = await self.desk.run(run_id) if RUN_ID.fullmatch(run_id) else None
         if summary is None or summary["trigger_type"] not in caller.grants.triggers:
             raise Problem(404, f"no run {run_id}")
         return RunOut.model_validate(summary)
 
     async def search(self, request: Request) -> EvidencePage:
         """Return evidence of runs of the types that the caller may trigger; more than that it may not see."""
-        caller, body = await self._signed(request)
+        caller, body = await self.signed(request)
         asked = parse(EvidenceIn, body)
         try:
             found = await self.desk.find(asked.sought(caller.grants.triggers))
@@ -142,18 +144,23 @@ class _Routes:
             raise Problem(422, f"after: {error}") from error
         return EvidencePage.of(found, asked.limit)
 
-    async def _signed(self, request: Request) -> tuple[Caller, bytes]:
-        """Return the caller and the body that it signed. What cannot be signed is refused before its body is read."""
+    async def signed(self, request: Request, *, query: bool = False) -> tuple[Caller, bytes]:
+        """Return the caller and the body that it signed. What cannot be signed is refused before its body is read.
+
+        Most routes take no query string; where one does, it is part of the path that is signed.
+        """
         sent = request.scope
+        asked = sent["query_string"] if query else b""
+        path = b"?".join(filter(None, (sent["raw_path"], asked)))
         claim = claimed(sent["headers"], self.secrets, self.desk.now().timestamp())
         if claim is None:
             raise _not_signed()
         body = await read_body(request)
-        if not is_signed(claim, self.secrets[claim.caller], sent["method"], sent["raw_path"], body):
+        if not is_signed(claim, self.secrets[claim.caller], sent["method"], path, body):
             raise _not_signed()
         if wait := self.buckets.take(claim.caller, asyncio.get_running_loop().time()):
             raise Problem(429, f"{claim.caller} asks for too much", {"Retry-After": str(math.ceil(wait))})
-        if sent["query_string"]:
+        if sent["query_string"] and not query:
             raise Problem(400, "nothing is taken from a query string")
         grants = await self.desk.grants(claim.caller)
         if grants is None:
@@ -185,5 +192,6 @@ def _answer(sent: NotificationIn) -> Answer:
         result=sent.result,
         error=sent.error,
         message=sent.message,
+        data=sent.data,
         token=sent.token,
     )

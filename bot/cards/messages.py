@@ -20,6 +20,8 @@ from runtime.model.messages import (
     RunEnded,
     RunName,
     Said,
+    TaskClaimed,
+    TaskReleased,
     TimeRunsShort,
     Unfulfillable,
     VoteCounted,
@@ -39,11 +41,13 @@ _ENDED = {
 }
 
 
-def words(said: Said) -> str:  # noqa: PLR0911 - one for each kind
+def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
     """Return what is said."""
     match said:
         case VoteCounted():
             return _vote(said)
+        case TaskClaimed() | TaskReleased():
+            return _claim(said)
         case ApprovalEnded():
             return _approval(said)
         case TimeRunsShort() | Reminder() | NotStarted():
@@ -106,6 +110,12 @@ def _quoted(reason: str) -> str:
 def _vote(said: VoteCounted) -> str:
     progress = f" ({said.count} of {said.quorum})" if said.verdict is VoteVerdict.APPROVE else ""
     return f"{said.person} {verdict_word(said.ask, said.verdict)}{progress}{_quoted(said.reason)}"
+
+
+def _claim(said: TaskClaimed | TaskReleased) -> str:
+    if isinstance(said, TaskReleased):
+        return f"{said.person} has given this back. Anybody who is asked may take it on."
+    return f"{said.person} works on this now{f', in the place of {said.before}' if said.before else ''}."
 
 
 def _approval(said: ApprovalEnded) -> str:

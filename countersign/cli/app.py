@@ -12,6 +12,8 @@ from countersign.cli.command import attached_settings, importing, out, own_setti
 from countersign.cli.definitions.commands import definitions
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
+from countersign.cli.inbound.signals import signal
+from countersign.cli.inbound.tasks import tasks
 from countersign.cli.keys import keys
 from countersign.cli.letters import letters
 from countersign.cli.listings import effects, runs, waits
@@ -21,7 +23,7 @@ from countersign.cli.replaying.replay import replay
 from countersign.cli.witness import witness
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (up, demo, case, cancel, retry, replay, witness):
+for command in (up, demo, case, cancel, retry, replay, signal, witness):
     app.command()(command)
 app.add_typer(evidence, name="evidence")
 app.add_typer(runs, name="runs")
@@ -29,6 +31,7 @@ app.add_typer(waits, name="waits")
 app.add_typer(effects, name="effects")
 app.add_typer(definitions, name="definitions")
 app.add_typer(letters, name="dead-letters")
+app.add_typer(tasks, name="tasks")
 app.add_typer(people, name="people")
 app.add_typer(keys, name="keys")
 app.add_typer(log, name="log")

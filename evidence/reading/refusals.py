@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from evidence.reading.material import Material, Record, record, records, text
 from evidence.reading.words import REFUSALS, plain
 
-_WANTED = {"approve": "wanted to approve", "reject": "wanted to reject"}
+_WANTED = {
+    "approve": "wanted to approve",
+    "reject": "wanted to reject",
+    "claim": "wanted to take on",
+    "release": "wanted to give back",
+}
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ def _vote(kind: str, vote: Record, about: Sequence[Record], cards: Sequence[Card
     return Vote(
         name=text(vote, "person_name").strip(" ") or person,
         person=person,
-        account=" ".join(filter(None, [text(vote, "slack", "team"), text(vote, "slack", "user")])),
+        account=_account(vote),
         groups=texts(vote, "groups"),
         at=at,
         said=verdict(kind, code),
@@ -154,6 +154,14 @@ def _vote(kind: str, vote: Record, about: Sequence[Record], cards: Sequence[Card
         reason=text(vote, "reason"),
         card=stood[-1] if stood else None,
     )
+
+
+def _account(vote: Record) -> str:
+    """Return the account that clicked, or how the vote came in where none did."""
+    via, brought_by = text(vote, "via"), text(vote, "brought_by")
+    if via:
+        return f"none: by {f'the caller {brought_by}' if brought_by else via}"
+    return " ".join(filter(None, [text(vote, "slack", "team"), text(vote, "slack", "user")]))
 
 
 def needed(requirement: Record) -> str:

@@ -11,7 +11,7 @@ from evidence.verify.acts import attempts, decisions, effects, order, policies, 
 from evidence.verify.course import blocks, branches, chain, leaves, logged, outcome, runs, stamped, steps, texts
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
-from evidence.verify.people import approvals, authority, escalations, requests, votes, waits
+from evidence.verify.people import approvals, authority, escalations, requests, tasks, votes, waits, words
 from evidence.verify.rules import Rule
 
 
@@ -87,14 +87,14 @@ STEPS = (
     Step(
         8,
         (authority.allowed, authority.as_decided, authority.consent, authority.approved, authority.of_votes),
-        (*votes.RULES, *requests.RULES, *approvals.RULES),
+        (*votes.RULES, *tasks.RULES, *requests.RULES, *approvals.RULES),
         _authority,
     ),
     Step(9, (policies.digest_of_each, policies.there, policies.used), (), _policies),
     Step(
         10,
         (order.lasting, order.keys_once, order.after_decision, order.after_votes),
-        (*waits.RULES, *escalations.RULES),
+        (*waits.RULES, *escalations.RULES, *words.RULES),
         _order,
     ),
     Step(

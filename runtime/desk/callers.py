@@ -1,7 +1,7 @@
 """The counter at which callers of the HTTP edge stand: agents that trigger runs and answer for durable steps."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -42,11 +42,17 @@ class AnswerConflictError(Exception):
 
 @dataclass(frozen=True)
 class Grants:
-    """What the directory lets an agent do: trigger types, speaking for people, verbs it may answer for."""
+    """What the directory lets an agent do: trigger types, speaking for people, verbs it may answer for.
+
+    `signals` are types of triggers to whose runs it may send signals, `answers_for` people whose answers to tasks it
+    may bring.
+    """
 
     triggers: Sequence[str] = ()
     on_behalf: bool = False
-    completes: Sequence[str] = field(default_factory=tuple)
+    completes: Sequence[str] = ()
+    signals: Sequence[str] = ()
+    answers_for: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,7 @@ class Answer:
     result: Mapping[str, Any]
     error: str
     message: str
+    data: Mapping[str, Any] | None
     token: str | None
 
 
@@ -158,20 +165,12 @@ class CallerDesk:
             raise AnswerConflictError("this id was used before, for another answer; each answer has an id of its own")
 
     def _notification(self, caller: str, grants: Grants, answer: Answer) -> Notification:
-        kind = ProgressPayload if answer.is_progress else CompletionPayload
         return Notification(
             notification_id=self.engine.new_id("ntf"),
             tenant=self.tenant,
             dedupe_key=f"{self.tenant}:{caller}:{answer.answer_id}",
             correlation_key=answer.correlation_key,
-            payload=kind(
-                outcome=answer.outcome,
-                result=dict(answer.result),
-                error=answer.error,
-                message=answer.message,
-                token=answer.token,
-                verbs=list(grants.completes),
-            ),
+            payload=_payload_of(answer, list(grants.completes)),
             actor=Actor(id=caller, kind="agent"),
             request_id=self.engine.new_id("req"),
         )
@@ -189,6 +188,20 @@ class CallerDesk:
     async def _actor(self, name: str, kind: str) -> dict[str, Any] | None:
         row = await self.engine.actor(name)
         return row if row is not None and row["kind"] == kind else None
+
+
+def _payload_of(answer: Answer, verbs: list[str]) -> CompletionPayload | ProgressPayload:
+    said = {
+        "outcome": answer.outcome,
+        "result": dict(answer.result),
+        "error": answer.error,
+        "message": answer.message,
+        "token": answer.token,
+        "verbs": verbs,
+    }
+    if answer.is_progress:
+        return ProgressPayload(**said, data=None if answer.data is None else dict(answer.data))
+    return CompletionPayload(**said)
 
 
 def _said(notification: Notification) -> dict[str, Any] | None:

@@ -7,15 +7,16 @@ from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN, Actor
 from runtime.approvals.rules import refuse_vote
 from runtime.desk.fields import shown_fields
-from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, VoteView
+from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.inbox import inbox
-from runtime.inbox.votes import UNKNOWN_APPROVAL, ballot_of
+from runtime.inbox.people.voters import UNKNOWN_APPROVAL, ballot_of, holder_in
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import (
     ApprovalStatus,
     AskKind,
+    ClaimAct,
     Refusal,
     RefusalCode,
     Requirement,
@@ -25,7 +26,8 @@ from runtime.model.approval import (
     stamp,
 )
 from runtime.model.json_limits import error_text
-from runtime.model.notification import Notification, VotePayload, VoteRefusal
+from runtime.model.notification import ClaimPayload, Notification, VotePayload, VoteRefusal
+from runtime.model.wait import Progress
 from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
@@ -82,7 +84,9 @@ class EngineDesk:
         row = await approvals.approval_view_row(conn, approval_id)
         if approval is None or who is None or row is None or row["tenant"] != self.tenant:
             return UNKNOWN_APPROVAL
-        ballot = ballot_of(approval, await approvals.votes_of(conn, approval_id), row)
+        claimed_by = await directory.actor(conn, self.tenant, approval.assignee) if approval.assignee else None
+        holder = holder_in(approval, claimed_by)
+        ballot = ballot_of(approval, await approvals.votes_of(conn, approval_id), row, holder)
         person = Person(who["actor_id"], who["name"], tuple(who["groups"]))
         accounts = await directory.accounts_of(conn, self.tenant, person_id)
         return refuse_vote(ballot, person, accounts, VoteVerdict.APPROVE, None, self.engine.clock())
@@ -95,16 +99,7 @@ class EngineDesk:
             tenant=self.tenant,
             dedupe_key=f"vote:{click.dedupe_key}",
             correlation_key=f"approval:{click.approval_id}",
-            payload=VotePayload(
-                approval_id=click.approval_id,
-                stamp=click.stamp,
-                verdict=click.verdict,
-                reason=error_text(click.reason),
-                team=click.account.team,
-                user=click.account.user,
-                person_id=click.person_id,
-                refusal=_refusal_of(click),
-            ),
+            payload=_payload_of(click),
             actor=Actor(id=actor_id, kind="person"),
             request_id=click.request_id,
         )
@@ -116,6 +111,19 @@ class EngineDesk:
         refusal = None if facts["counted"] else Refusal(RefusalCode(facts["code"]), tuple(facts.get("about", ())))
         status = ApprovalStatus(facts["approval"]) if facts["approval"] else None
         return ClickOutcome(facts["counted"], refusal, status)
+
+
+def _payload_of(click: Click) -> VotePayload | ClaimPayload:
+    who = {
+        "approval_id": click.approval_id,
+        "team": click.account.team,
+        "user": click.account.user,
+        "person_id": click.person_id,
+        "refusal": _refusal_of(click),
+    }
+    if isinstance(click.verdict, ClaimAct):
+        return ClaimPayload(**who, act=click.verdict)
+    return VotePayload(**who, stamp=click.stamp, verdict=click.verdict, reason=error_text(click.reason))
 
 
 def _refusal_of(click: Click) -> VoteRefusal | None:
@@ -163,7 +171,19 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         shortfall=row["shortfall"],
         links=(("Trigger", f"{row['trigger_type']} {row['trigger_ref']}"),),
         mocked=mocked,
+        assignee=row["assignee"],
+        joined=tuple(row["joined"]),
+        assignee_name=row["assignee_name"] or row["assignee"] or "",
+        leads=tuple(requirement["escalate_to"]) if kind is AskKind.TASK else (),
+        progress=_progress(row["progress"]),
     )
+
+
+def _progress(document: dict[str, Any] | None) -> ProgressView | None:
+    if document is None:
+        return None
+    word = Progress.of(document)
+    return ProgressView(word.message, word.data, word.at, word.count)
 
 
 def _review(row: dict[str, Any]) -> dict[str, str]:

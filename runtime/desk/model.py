@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import ApprovalStatus, AskKind, Refusal, Result, VoteVerdict
+from runtime.model.approval import ApprovalStatus, AskKind, ClaimAct, Refusal, Result, VoteVerdict
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,16 @@ class VoteView:
     verdict: VoteVerdict
     reason: str
     at: datetime
+
+
+@dataclass(frozen=True)
+class ProgressView:
+    """How far what a review waits for has come: the newest word, and how often there was some."""
+
+    message: str
+    data: Mapping[str, Any] | None
+    at: datetime
+    count: int
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,11 @@ class ApprovalView:
     shortfall: str
     links: tuple[tuple[str, str], ...]
     mocked: bool
+    assignee: str | None = None  # id of the person who has claimed a review
+    assignee_name: str = ""
+    joined: tuple[str, ...] = ()  # groups next in line that may answer by now
+    leads: tuple[str, ...] = ()  # groups next in line, who may take a review over once they may answer it
+    progress: ProgressView | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +97,9 @@ class Pending:
 
 @dataclass(frozen=True)
 class Click:
-    """A person's verdict as it came from Slack, verified. `dedupe_key` is equal for deliveries of the same click.
+    """A person's verdict as it came from Slack, or that they take a review on or give it back; verified.
+
+    `dedupe_key` is equal for deliveries of the same click.
 
     `refusal` is set where the bot already knows that the click cannot count (guest, stranger, bot, other team);
     it is still recorded, and audited.
@@ -91,7 +108,7 @@ class Click:
     dedupe_key: str
     approval_id: str
     stamp: str
-    verdict: VoteVerdict
+    verdict: VoteVerdict | ClaimAct
     reason: str
     account: SlackAccount
     person_id: str | None

@@ -8,10 +8,13 @@ from typing import Any
 
 from receipts.chain import Actor
 from runtime.clock import Clock
+from runtime.desk.inbound.said import Said, payload_of
 from runtime.engine import new_id
+from runtime.model.approval import Via
 from runtime.model.notification import (
     ActivatePayload,
     CancelPayload,
+    ClaimPayload,
     Command,
     DropPayload,
     Notification,
@@ -19,10 +22,15 @@ from runtime.model.notification import (
     RequeuePayload,
     RetirePayload,
     RetryPayload,
+    SignalPayload,
+    VotePayload,
 )
+from runtime.model.wait import signal_key
 from runtime.store import directory, effects, notifications
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.database.signals import announce
+
+Word = SignalPayload | VotePayload | ClaimPayload
 
 PAUSE = 0.1
 
@@ -73,6 +81,16 @@ class OperatorDesk:
         """Ask for the stuck bundle of a run to be tried anew."""
         return await self._record(by, run_id, RepairPayload(run_id=run_id, reason=reason))
 
+    async def signal(self, by: str, run_id: str, name: str, data: Mapping[str, Any]) -> str:
+        """Send a signal to a run: what waits for it by this name goes on with the data."""
+        return await self._record(
+            by, signal_key(run_id, name), SignalPayload(run_id=run_id, name=name, data=dict(data))
+        )
+
+    async def say(self, said: Said) -> str:
+        """Answer a review, take it on or give it back, by the rules by which it is done in Slack."""
+        return await self._record(said.person, f"approval:{said.task_id}", payload_of(said, Via.COMMAND))
+
     async def requeue(self, by: str, letter_id: str, reason: str) -> str:
         """Ask for a dead letter to be looked at again."""
         return await self._record(by, letter_id, RequeuePayload(letter_id=letter_id, reason=reason))
@@ -106,7 +124,7 @@ class OperatorDesk:
             except LookupError as error:
                 raise UnknownEffectError(f"there is no effect {effect_id}") from error
 
-    async def _record(self, by: str, subject: str, payload: Command) -> str:
+    async def _record(self, by: str, subject: str, payload: Command | Word) -> str:
         async with self.pool.connection() as conn:
             actor = await person_of(conn, self.tenant, by)
             notification = Notification(

@@ -46,6 +46,21 @@ class VoteCounted(Message):
     quorum: int
 
 
+class TaskClaimed(Message):
+    """Somebody works on a review now; `before` is the name of whom they took it over from, "" where it was free."""
+
+    kind: Literal["task_claimed"] = "task_claimed"
+    person: str
+    before: str
+
+
+class TaskReleased(Message):
+    """Somebody has given a review back."""
+
+    kind: Literal["task_released"] = "task_released"
+    person: str
+
+
 class ApprovalEnded(Message):
     """What the requester asked for was decided, or not in time; `votes` are those who gave a reason."""
 
@@ -158,6 +173,8 @@ class Plain(Message):
 
 Said = Annotated[
     VoteCounted
+    | TaskClaimed
+    | TaskReleased
     | ApprovalEnded
     | TimeRunsShort
     | NotStarted

@@ -167,7 +167,7 @@ WAIT: Table = {
 
 NOTIFICATION: Table = {
     _N.RECEIVED: frozenset({_N.EARLY, _N.APPLIED, _N.DUPLICATE, _N.STALE, _N.REFUSED, _N.DEAD_LETTER}),
-    _N.EARLY: frozenset({_N.RECEIVED, _N.DEAD_LETTER}),
+    _N.EARLY: frozenset({_N.RECEIVED, _N.STALE, _N.DEAD_LETTER}),
     _N.DEAD_LETTER: frozenset({_N.RECEIVED, _N.DROPPED}),
     **_ends(_N.APPLIED, _N.DUPLICATE, _N.STALE, _N.REFUSED, _N.DROPPED),
 }

@@ -79,13 +79,38 @@ class Wait:
 
 
 def signal_key(run_id: str, name: str) -> str:
-    """Return the correlation key of a wait for a signal to a run."""
+    """Return the correlation key of what waits for a signal to a run, and of the signal."""
     return f"signal:{run_id}:{name}"
 
 
 def wait_of_token(token: str) -> str:
     """Return the id of the wait whose token this is."""
     return token.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The newest word of progress for a wait; `data` is None where there was a message alone.
+
+    `count` is how often there was word, `noted_at` when some was last put on the run's chain.
+    """
+
+    message: str
+    data: Mapping[str, Any] | None
+    at: datetime
+    count: int
+    noted_at: datetime
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it is stored and shown."""
+        times = {"at": timestamp(self.at), "noted_at": timestamp(self.noted_at)}
+        return {"message": self.message, "data": self.data, "count": self.count, **times}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Progress":
+        """Read what is stored."""
+        times = {name: datetime.fromisoformat(document[name]) for name in ("at", "noted_at")}
+        return cls(**{**document, **times})
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ _COUNTED = Kind(
     "counted",
     "votes",
     """
-    INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at)
+    INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at,
+                       via, brought_by)
     SELECT * FROM {r}
     """,
     (
@@ -39,6 +40,8 @@ _COUNTED = Kind(
         ("account", "text"),
         ("notification_id", "text"),
         ("at", "timestamptz"),
+        ("via", "text"),
+        ("brought_by", "text"),
     ),
     key=2,
 )
@@ -183,7 +186,14 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
     """Count one person's verdict; the database refuses a second by the same person, or from the same account."""
     groups = json.dumps(list(vote.groups))
     who = (vote.person, vote.person_name, groups, vote.verdict, vote.reason, vote.team, vote.account)
-    await conn.gather(_COUNTED, (approval_id, *who, notification_id, vote.at))
+    await conn.gather(_COUNTED, (approval_id, *who, notification_id, vote.at, vote.via, vote.brought_by))
+
+
+async def assign(conn: Conn, approval_id: str, person: str | None) -> None:
+    """Note who works on a review, or that nobody does; the caller holds its run's row, and has looked who did."""
+    await conn.execute(
+        "UPDATE approvals SET assignee = %s, revision = revision + 1 WHERE approval_id = %s", (person, approval_id)
+    )
 
 
 async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
@@ -225,25 +235,29 @@ async def counted_votes(conn: Conn, approval_ids: Sequence[str]) -> list[list[Vo
     return [found[approval_id] for approval_id in approval_ids]
 
 
-_VIEW = """
+VIEW = """
     SELECT a.*, r.definition_name, r.definition_version, r.requested_by, r.submitted_by,
            r.requester_accounts, r.salt, r.trigger_type, r.trigger_ref, e.connector, e.operation, e.target,
            e.fields, e.redact, e.forgotten, e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
-           who.name AS requester_name, convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title,
+           who.name AS requester_name, holder.name AS assignee_name,
+           (SELECT w.progress FROM waits w WHERE a.kind = 'task' AND w.run_id = a.run_id AND w.step = a.step
+               AND w.status = 'active' AND w.type <> 'approval') AS progress,
+           convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title,
            coalesce(a.prolonged_until, a.expires_at) AS open_until, count(*) OVER () AS total
       FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
       JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version
       LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
+      LEFT JOIN actors holder ON holder.tenant = r.tenant AND holder.actor_id = a.assignee
 """
 
 
 async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | None:
     """Return everything that a card shows of an approval, joined, or None."""
-    return await (await conn.execute(f"{_VIEW} WHERE a.approval_id = %s", (approval_id,))).fetchone()
+    return await (await conn.execute(f"{VIEW} WHERE a.approval_id = %s", (approval_id,))).fetchone()
 
 
-# What `approvals.rules.refuse_vote` says of one approval, for all of them at once.
-_MAY_DECIDE = """
+# What `approvals.rules.refuse_vote` says of one approval, for all of them at once; who has claimed it, apart.
+MAY_ANSWER = """
     a.status = 'requested' AND (a.kind = 'in_doubt' OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)
     AND p.actor_id NOT IN (r.requested_by, r.submitted_by)
     AND NOT (a.requirement::jsonb -> 'exclude') ? p.actor_id
@@ -258,6 +272,13 @@ _MAY_DECIDE = """
                             OR EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id
                                           AND v.team = s.team AND v.account = s.account)))
 """
+# Nobody else has claimed it who may still answer.
+_IS_FREE = """
+    (a.assignee IS NULL OR a.assignee = p.actor_id OR NOT EXISTS (
+        SELECT 1 FROM jsonb_array_elements_text(holder.groups::jsonb) AS g (name)
+         WHERE (a.requirement::jsonb -> 'groups') ? g.name
+            OR a.joined::jsonb ? g.name))
+"""
 
 
 async def pending_rows(conn: Conn, tenant: str, person_id: str, now: datetime, limit: int) -> list[dict[str, Any]]:
@@ -268,8 +289,8 @@ async def pending_rows(conn: Conn, tenant: str, person_id: str, now: datetime, l
     return await (
         await conn.execute(
             f"""
-            {_VIEW} JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(person)s AND p.kind = 'person'
-             WHERE a.tenant = %(tenant)s AND {_MAY_DECIDE}
+            {VIEW} JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(person)s AND p.kind = 'person'
+             WHERE a.tenant = %(tenant)s AND {MAY_ANSWER} AND {_IS_FREE}
              ORDER BY open_until, a.approval_id LIMIT %(limit)s
             """,
             {"tenant": tenant, "person": person_id, "now": now, "limit": limit},

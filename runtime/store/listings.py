@@ -24,7 +24,7 @@ _RUN = (
 )
 _WAIT = (
     "w.wait_id, w.status, w.run_id, w.step, r.definition_name, w.type, w.correlation_key, w.correlate, w.deadline,"
-    " w.escalate_at, w.approval_id, w.created_at, w.resolved_at"
+    " w.escalate_at, w.approval_id, w.created_at, w.resolved_at, w.progress"
 )
 _EFFECT = (
     "e.effect_id, e.status, e.run_id, e.purpose, e.step, r.definition_name, e.connector, e.operation, e.target,"

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from runtime.model.states import WaitStatus, WaitType
-from runtime.model.wait import Correlate, DueWait, Moment, NamedWait, Wait
+from runtime.model.wait import Correlate, DueWait, Moment, NamedWait, Progress, Wait
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
@@ -145,6 +145,31 @@ async def _due(conn: Conn, moment: str, kind: str, tenant: str, now: datetime, l
         )
     ).fetchall()
     return [DueWait(**row) for row in rows]
+
+
+async def progress_of(conn: Conn, wait_id: str) -> tuple[datetime, Progress | None]:
+    """Return when a wait was opened, and the newest word of progress for it, or None."""
+    row = await (await conn.execute("SELECT created_at, progress FROM waits WHERE wait_id = %s", (wait_id,))).fetchone()
+    if row is None:
+        raise LookupError(f"no wait {wait_id}")
+    return row["created_at"], None if row["progress"] is None else Progress.of(row["progress"])
+
+
+async def keep_progress(conn: Conn, wait_id: str, progress: Progress) -> None:
+    """Keep the newest word of progress for a wait, in the place of the one before; the caller holds its run."""
+    await conn.execute("UPDATE waits SET progress = %s WHERE wait_id = %s", (json.dumps(progress.document()), wait_id))
+
+
+async def progress_by_step(conn: Conn, run_id: str) -> dict[str, dict[str, Any]]:
+    """Return the newest word of progress for each step of a run for which there was any."""
+    rows = await (
+        await conn.execute(
+            "SELECT DISTINCT ON (step) step, progress::jsonb - 'noted_at' AS progress FROM waits"
+            " WHERE run_id = %s AND progress IS NOT NULL ORDER BY step, created_at DESC",
+            (run_id,),
+        )
+    ).fetchall()
+    return {row["step"]: row["progress"] for row in rows}
 
 
 async def turn(conn: Conn, wait: Wait) -> None:

@@ -54,6 +54,15 @@ WAITS: dict[str, Lie] = {
         *("waits.escalated", "kyc"),
         lambda f: f.leaf("wait.escalated").update(at=later(f.leaf("wait.escalated")["at"], days=-1)),
     ),
+    "progress of another wait": ("waits.progress", "late", change_leaf("wait.progress", "data.wait_id", "wait_other")),
+    "progress before anything was asked": (
+        *("waits.progress", "late"),
+        lambda f: f.move(f.leaf("wait.progress"), before=f.leaf("wait.opened")),
+    ),
+    "progress that goes back": (
+        *("waits.progress", "late"),
+        lambda f: f.leaves.insert(f.leaves.index(f.leaf("wait.progress")), copy.deepcopy(f.leaf("wait.progress"))),
+    ),
     "escalated twice": (
         *("waits.escalated", "expired"),
         lambda f: f.leaves.insert(

@@ -14,9 +14,12 @@ from policy.client import OpaEngine
 from receipts.signing import SigningKey
 from runtime.desk.desk import StoredCards
 from runtime.desk.evidence import EvidenceDesk, Story
+from runtime.desk.inbound.said import Said
+from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.operator import OperatorDesk
 from runtime.handlers import OutcomeUnknownError, RefusedError
-from tests.bench import Bench, open_bench
+from runtime.model.approval import VoteVerdict
+from tests.bench import TENANT, Bench, open_bench
 from tests.conftest import fresh_database
 from tests.integration.conftest import PACK, PATIENCE, Targets
 from tests.integration.test_incident_run import PACK as INCIDENTS
@@ -129,14 +132,32 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
 
 
 async def _others(bench: Bench) -> dict[str, str]:
-    """Play a timer, an answer that did not come, and branches of which one was skipped."""
+    """Play a timer, an answer that did not come but for word of it, and branches of which one was skipped."""
     timer = (await bench.start("bench.timer", {})).run_id
     branches = (await bench.start("bench.branches", {})).run_id
     late = (await bench.start("bench.wait", {"case": "C1"})).run_id
     await bench.settle()
+    await bench.progress("acme:await_answer:C1", "half of it is here", {"documents": 2})
     await bench.later(hours=1)
     await bench.later(days=15)
-    return {"timer": timer, "branches": branches, "late": late}
+    return {"timer": timer, "branches": branches, "late": late, "claimed": await _claimed(bench)}
+
+
+async def _claimed(bench: Bench) -> str:
+    """Play a review that was claimed, given back, claimed again, lost with its group, and answered by a third."""
+    task = await bench.review("claimed")
+    assert (await bench.claim("ann", task)).counted
+    assert (await bench.claim("ann", task, "release")).counted
+    assert (await bench.claim("ben", task)).counted
+    await bench.later(days=5, seconds=1)
+    assert (await bench.claim("sue", task)).counted
+    await bench.meddle("UPDATE actors SET groups = '[]' WHERE actor_id = 'sue'")
+    view = await bench.desk.approval(task)
+    assert view
+    said = Said(task, "cat", VoteVerdict.APPROVE, "seen and checked", view.stamp)
+    assert (await TaskDesk(bench.engine, TENANT).bring("officer-portal", "answer", said))["counted"]
+    await bench.settle()
+    return view.run_id
 
 
 async def play_nodes(bench: Bench, targets: Targets) -> dict[str, str]:

@@ -22,6 +22,8 @@ from runtime.model.messages import (
     RunEnded,
     RunName,
     Said,
+    TaskClaimed,
+    TaskReleased,
     TimeRunsShort,
     Unfulfillable,
     VoteCounted,
@@ -45,6 +47,9 @@ SAID: list[tuple[Said, str]] = [
     ),
     (VoteCounted(ask=AskKind.IN_DOUBT, person="Anna", verdict=REJECT, reason="", count=1, quorum=1),
      "Anna says it did not happen."),
+    (TaskClaimed(person="Anna", before=""), "Anna works on this now."),
+    (TaskClaimed(person="Anna", before="Boris"), "Anna works on this now, in the place of Boris."),
+    (TaskReleased(person="Anna"), "Anna has given this back. Anybody who is asked may take it on."),
     (
         ApprovalEnded(run=RUN, step="filing", status=ApprovalStatus.REJECTED, votes=[Note(name="Boris", why="no")]),
         'Your request in Corporate onboarding (case-7), filing, was rejected. Boris: "no"',

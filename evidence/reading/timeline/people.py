@@ -16,6 +16,7 @@ _WAITS = {
     "signal": "a signal",
     "child_run": "another run",
 }
+_CLAIMS = {"claim": "The claim of", "release": "The release by"}
 _MOST = 9
 """Groups that are named."""
 
@@ -40,7 +41,21 @@ def _voted(material: Material, leaf: Record) -> str:
 def _uncounted(material: Material, leaf: Record) -> str:
     code = text(leaf, "data", "code")
     why = REFUSALS.get(code) or named(code)
-    return f"The vote of {actor(material, leaf)} on {asked(material, leaf)} did not count: {why}"
+    what = _CLAIMS.get(text(leaf, "data", "verdict"), "The vote of")
+    return f"{what} {actor(material, leaf)} on {asked(material, leaf)} did not count: {why}"
+
+
+def _claimed(material: Material, leaf: Record) -> str:
+    before = text(leaf, "data", "from")
+    over = f", in the place of {person(material, before)}" if before else ""
+    return f"{person(material, text(leaf, 'data', 'person'))} works on {asked(material, leaf)}{over}"
+
+
+def _released(material: Material, leaf: Record) -> str:
+    who = text(leaf, "data", "person")
+    if text(leaf, "actor", "id") != who:
+        return f"{person(material, who)} is asked no more, and works no more on {asked(material, leaf)}"
+    return f"{person(material, who)} gave {asked(material, leaf)} back"
 
 
 def _unfit(material: Material, leaf: Record) -> str:
@@ -71,6 +86,11 @@ def _answered(material: Material, leaf: Record) -> str:
     return f"{actor(material, leaf)} answered for the step {step(material, leaf)}"
 
 
+def _progressed(material: Material, leaf: Record) -> str:
+    said = because(text(leaf, "data", "message"))
+    return f"{actor(material, leaf)} told how far the step {step(material, leaf)} has come{said}"
+
+
 def _late(material: Material, leaf: Record) -> str:
     return f"Nobody answered in time for the step {step(material, leaf)}"
 
@@ -94,9 +114,12 @@ TELL: dict[str, Callable[[Material, Record], str]] = {
     "card.shown": _shown,
     "vote.counted": _voted,
     "vote.refused": _uncounted,
+    "task.claimed": _claimed,
+    "task.released": _released,
     "notification.refused": _unfit,
     **{f"approval.{end}": _settled for end in ENDINGS if end != "requested"},
     "wait.opened": _opened,
+    "wait.progress": _progressed,
     "wait.completed": _answered,
     "wait.timed_out": _late,
     "wait.escalated": _escalated,

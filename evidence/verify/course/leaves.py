@@ -13,6 +13,8 @@ _BY_OTHERS = frozenset(
         "run.retry_requested",
         "vote.counted",
         "vote.refused",
+        "task.claimed",
+        "task.released",
         "wait.completed",
         "wait.progress",
         "notification.refused",
@@ -24,7 +26,7 @@ _BY_OTHERS = frozenset(
     "leaves.actors",
     "A leaf is by `countersign`, a system, but for those of the events that tell what others asked for, answered or"
     " said: `run.queued`, `run.cancel_requested`, `run.retry_requested`, `vote.counted`, `vote.refused`,"
-    " `wait.completed`, `wait.progress` and `notification.refused`.",
+    " `task.claimed`, `task.released`, `wait.completed`, `wait.progress` and `notification.refused`.",
 )
 def _actors(facts: Facts) -> str:
     for leaf in facts.leaves:

@@ -114,6 +114,12 @@ class VoteForm(VoteRecord):
     slack: AccountForm
     at: Timestamp
 
+    @property
+    def way(self) -> tuple[object, object]:
+        """Return how it came in and who brought it, both None where it came from Slack: then the record has neither."""
+        more = self.model_extra or {}
+        return more.get("via"), more.get("brought_by")
+
 
 class ApprovalForm(ApprovalRecord):
     """One file of `approvals/`."""
@@ -162,3 +168,10 @@ class Escalated(Open):
     to: list[str]
     deadline: Timestamp = ""
     started: StartedForm | None = None
+
+
+class Progressed(Open):
+    """The data of `wait.progress`; `count` is how often there was word."""
+
+    wait_id: NonEmpty
+    count: int = Field(ge=1)

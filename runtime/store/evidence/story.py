@@ -13,7 +13,7 @@ from psycopg.rows import DictRow, dict_row
 
 from receipts.chain import EVIDENCE_FORMAT, in_place
 from receipts.fields import timestamp
-from runtime.model.approval import Vote
+from runtime.model.approval import Via, Vote
 
 
 @dataclass(frozen=True)
@@ -166,4 +166,5 @@ def _asked_in_format_1(row: DictRow) -> dict[str, Any]:
 
 def vote(row: DictRow) -> dict[str, Any]:
     """Return the vote as `Vote.document` had it when its digest went on the chain."""
-    return Vote(**{name: row[name] for name in Vote.__dataclass_fields__}).document()
+    said = {name: row[name] for name in Vote.__dataclass_fields__}
+    return Vote(**{**said, "via": Via(row["via"])}).document()

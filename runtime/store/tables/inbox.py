@@ -28,6 +28,7 @@ waits = Table(
     words("approval_id", nullable=True),
     moment("created_at"),
     moment("resolved_at", nullable=True),
+    document("progress", nullable=True),  # the newest word of it
     one_of("type", WaitType),
     one_of("status", WaitStatus),
     one_of("correlate", Correlate),

@@ -66,3 +66,9 @@ async def _make(conn: Conn, tenant: str) -> None:
     await conn.execute(
         "INSERT INTO tenants (tenant, salt) VALUES (%s, %s) ON CONFLICT DO NOTHING", (tenant, secrets.token_hex(16))
     )
+
+
+async def is_mocked(conn: Conn, tenant: str) -> bool:
+    """Return whether the tenant's runs are on mocks."""
+    row = await (await conn.execute("SELECT mocked FROM tenants WHERE tenant = %s", (tenant,))).fetchone()
+    return bool(row and row["mocked"])

@@ -26,6 +26,7 @@ PARTS = (
     "log",
     "tenant",
     "holds",
+    "tasks",
     "nodes",
     "lives",
     "entities",
