@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 from edge.body import parse, read_body
 from edge.buckets import Buckets, Rate
 from edge.evidence import EvidenceIn, EvidencePage
+from edge.held import add_held
 from edge.messages import NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut, WaitOut
 from edge.problems import Problem, handle_problems
 from edge.signing import claimed, is_signed
@@ -25,6 +26,7 @@ from runtime.desk.callers import (
     TriggerConflictError,
     TriggerError,
 )
+from runtime.desk.held.callers import MendDesk
 from runtime.model.notification import AnswerCode
 from runtime.model.states import NotificationStatus
 
@@ -81,6 +83,7 @@ def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastA
         app.post("/v1/notifications", status_code=202)(routes.notify)
         app.get("/v1/runs/{run_id}")(routes.run)
         app.post("/v1/evidence/search")(routes.search)
+        add_held(app, MendDesk(api.desk.engine, api.desk.tenant), routes.signed, routes.requester)
     if slack is not None:
         app.router.routes.append(Route("/slack/events", slack))
     return app
@@ -93,14 +96,14 @@ class _Routes:
         self.buckets = Buckets(api.rate)
 
     async def trigger(self, type_: str, request: Request) -> TriggerOut:
-        caller, body = await self._signed(request)
+        caller, body = await self.signed(request)
         if type_ not in caller.grants.triggers:
             raise Problem(403, f"{caller.id} may not send triggers of type {type_}")
         trigger = parse(TriggerIn, body)
         runbook = self.desk.runbook_for(type_)
         if runbook is None:
             raise Problem(404, f"no available runbook takes triggers of type {type_}")
-        requester = await self._requester(caller, trigger.on_behalf_of)
+        requester = await self.requester(caller, trigger.on_behalf_of)
         try:
             claim = await self.desk.trigger(runbook, trigger.ref, trigger.payload, requester, caller.id)
         except TriggerConflictError as error:
@@ -110,7 +113,7 @@ class _Routes:
         return TriggerOut(run_id=claim.run_id, is_new=claim.is_new)
 
     async def notify(self, request: Request) -> NotificationOut:
-        caller, body = await self._signed(request)
+        caller, body = await self.signed(request)
         answer = _answer(parse(NotificationIn, body))
         try:
             notification_id, facts = await self.desk.notify(caller.id, caller.grants, answer)
@@ -123,7 +126,7 @@ class _Routes:
         return NotificationOut(notification_id=notification_id, status=facts["status"], reason=reason, waits=waits)
 
     async def run(self, run_id: str, request: Request) -> RunOut:
-        caller, _ = await self._signed(request)
+        caller, _ = await self.signed(request)
         summary = await self.desk.run(run_id) if _RUN_ID.fullmatch(run_id) else None
         if summary is None or summary["trigger_type"] not in caller.grants.triggers:
             raise Problem(404, f"no run {run_id}")
@@ -131,7 +134,7 @@ class _Routes:
 
     async def search(self, request: Request) -> EvidencePage:
         """Return evidence of runs of the types that the caller may trigger; more than that it may not see."""
-        caller, body = await self._signed(request)
+        caller, body = await self.signed(request)
         asked = parse(EvidenceIn, body)
         try:
             found = await self.desk.find(asked.sought(caller.grants.triggers))
@@ -139,7 +142,7 @@ class _Routes:
             raise Problem(422, f"after: {error}") from error
         return EvidencePage.of(found, asked.limit)
 
-    async def _signed(self, request: Request) -> tuple[Caller, bytes]:
+    async def signed(self, request: Request) -> tuple[Caller, bytes]:
         """Return the caller and the body that it signed. What cannot be signed is refused before its body is read."""
         sent = request.scope
         claim = claimed(sent["headers"], self.secrets, self.desk.now().timestamp())
@@ -157,7 +160,8 @@ class _Routes:
             raise Problem(403, f"the directory has no agent {claim.caller}")
         return Caller(claim.caller, grants), body
 
-    async def _requester(self, caller: Caller, on_behalf_of: str | None) -> Actor:
+    async def requester(self, caller: Caller, on_behalf_of: str | None) -> Actor:
+        """Return who is behind what a caller wants: itself, or the person for whom it speaks."""
         if on_behalf_of is None and caller.grants.on_behalf:
             raise Problem(422, f"on_behalf_of: missing; {caller.id} speaks for people")
         if on_behalf_of is None:

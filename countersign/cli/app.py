@@ -11,6 +11,7 @@ from countersign.cli.acts import cancel, retry
 from countersign.cli.command import attached_settings, importing, out, own_settings, roles_of, run, shared_settings
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
+from countersign.cli.held.commands import held
 from countersign.cli.keys import keys
 from countersign.cli.letters import letters
 from countersign.cli.listings import effects, runs, waits
@@ -26,6 +27,7 @@ app.add_typer(evidence, name="evidence")
 app.add_typer(runs, name="runs")
 app.add_typer(waits, name="waits")
 app.add_typer(effects, name="effects")
+app.add_typer(held, name="held")
 app.add_typer(letters, name="dead-letters")
 app.add_typer(people, name="people")
 app.add_typer(keys, name="keys")

@@ -45,13 +45,17 @@ class PersonEntry(_Closed):
 
 
 class AgentEntry(_Closed):
-    """A program that calls the edge: what it may start, whose wishes it may bring, which verbs it may answer for."""
+    """A program that calls the edge: what it may start, whose wishes it may bring, which verbs it may answer for.
+
+    `mends` are types of triggers: of runs of these it may bring what people say of held steps.
+    """
 
     id: Name
     name: Title
     triggers: list[Title] = []
     on_behalf: bool = False
     completes: list[Title] = []
+    mends: list[Title] = []
 
 
 class Directory(_Closed):

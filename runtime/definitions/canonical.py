@@ -18,7 +18,7 @@ from runtime.definitions.model import (
     StepDefinition,
     Verb,
 )
-from runtime.definitions.nodes import SPECS, NodeKind, read_spec, spec_document
+from runtime.definitions.nodes import SPECS, NodeKind, OnError, read_spec, spec_document
 from runtime.definitions.problems import DefinitionError
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
@@ -68,7 +68,8 @@ def definition_document(definition: Definition) -> dict[str, Any]:
 
 
 def _says_more(definition: Definition) -> bool:
-    more = any(step.spec or step.branch or step.result_key or step.timeout for step in definition.steps.values())
+    steps = definition.steps.values()
+    more = any(step.spec or step.branch or step.result_key or step.timeout or step.holds for step in steps)
     return more or definition.state is not None or definition.output is not None
 
 
@@ -81,6 +82,7 @@ def _step_document(step: StepDefinition) -> dict[str, Any]:
         "in": step.branch,
         "result_key": step.result_key,
         "timeout": format_duration(step.timeout) if step.timeout else "",
+        "on_error": OnError.HOLD.value if step.holds else "",
     }
     return {"id": step.path, "when": step.when, **said, **{name: value for name, value in more.items() if value}}
 
@@ -97,6 +99,7 @@ def _step(document: Document) -> StepDefinition:
         branch=document.get("in", ""),
         result_key=document.get("result_key", ""),
         timeout=parse_duration(document["timeout"]) if "timeout" in document else None,
+        holds=OnError(document.get("on_error", OnError.FAIL)) is OnError.HOLD,
     )
 
 

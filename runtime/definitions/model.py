@@ -109,6 +109,7 @@ class StepDefinition:
     `path` is its address. A node inside another belongs to one of that one's branches. A call has a verb and params,
     any other kind its `spec`. The result of a call goes into the business state under `result_key`, where
     there is one. `timeout` is that of the verb where the step does not say its own.
+    Where it `holds`, an error that no branch takes up waits for a person instead of failing the run.
     """
 
     path: str
@@ -120,6 +121,7 @@ class StepDefinition:
     branch: str = ""
     result_key: str = ""
     timeout: timedelta | None = None
+    holds: bool = False
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,15 @@ class AnswerConflictError(Exception):
 
 @dataclass(frozen=True)
 class Grants:
-    """What the directory lets an agent do: trigger types, speaking for people, verbs it may answer for."""
+    """What the directory lets an agent do: trigger types, speaking for people, verbs it may answer for.
+
+    And of which trigger types it may bring people's word on held steps.
+    """
 
     triggers: Sequence[str] = ()
     on_behalf: bool = False
     completes: Sequence[str] = field(default_factory=tuple)
+    mends: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

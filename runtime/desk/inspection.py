@@ -13,16 +13,20 @@ from runtime.store.effects import Held
 from runtime.store.evidence import bundles as stored
 from runtime.store.evidence import holds as stored_holds
 from runtime.store.evidence.bundles import OpenBundle
+from runtime.store.held.steps import FoundStep
+from runtime.store.held.steps import list_held as held_steps
 from runtime.store.log import checkpoints
 from runtime.store.log.checkpoints import LogStanding, Signed
 
 __all__ = [
     "Audit",
+    "FoundStep",
     "Held",
     "LogStanding",
     "OpenBundle",
     "actor",
     "audit",
+    "held_steps",
     "log_standing",
     "newest_checkpoint",
     "open_bundles",

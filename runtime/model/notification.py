@@ -7,8 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from policy.model import Ruling
 from receipts.chain import Actor
 from runtime.model.approval import RefusalCode, VoteVerdict
+from runtime.model.run import HeldAct
 from runtime.model.states import NotificationStatus
 from runtime.model.wait import NamedWait
 
@@ -133,6 +135,22 @@ class RetryPayload(_Payload):
     version: int | None
 
 
+class MendPayload(_Payload):
+    """A person says how a held step goes on, in the run as they saw it; `result` is what they supply.
+
+    `submitted_by` is the caller that brought it, or the person.
+    """
+
+    kind: Literal["mend"] = "mend"
+    run_id: str
+    step: str
+    act: HeldAct
+    result: Any = None
+    reason: str
+    version: int
+    submitted_by: str
+
+
 class RepairPayload(_Payload):
     """Somebody has mended what a stuck bundle is stuck for, and wants it tried anew."""
 
@@ -159,7 +177,7 @@ class DropPayload(_LetterPayload):
 
 
 Answer = CompletionPayload | ProgressPayload
-Command = CancelPayload | RetryPayload | RepairPayload | RequeuePayload | DropPayload
+Command = CancelPayload | RetryPayload | MendPayload | RepairPayload | RequeuePayload | DropPayload
 Signal = DeadlinePayload | EscalationPayload | ChildEndedPayload
 Payload = VotePayload | Answer | Signal | Command
 
@@ -198,6 +216,7 @@ class Addressed:
     notification: Notification
     waits: Sequence[NamedWait]
     run_id: str | None
+    ruling: Ruling | None = None  # of policy, where it was asked
 
 
 @dataclass(frozen=True)

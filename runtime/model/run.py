@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from runtime.model.states import StepStatus
@@ -41,6 +42,24 @@ class StepState:
     error: str = ""
     error_code: str = ""
     held: Any = None
+
+
+class HeldAct(StrEnum):
+    """How a person lets a held step go on."""
+
+    RETRY = "retry"  # anew from its start
+    SUPPLY = "supply"  # with a result that they give it
+    SKIP = "skip"  # without it
+    END = "end"  # not at all: the run fails
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a step has wanted of the world so far: how many effects, and whether one succeeded, or is not settled."""
+
+    effects: int
+    done: bool
+    unsettled: bool
 
 
 @dataclass(frozen=True)
