@@ -80,12 +80,27 @@ def _escalated(material: Material, leaf: Record) -> str:
     return f"Time runs short for the step {step(material, leaf)}: {groups} may decide, too"
 
 
+_MENDED = {
+    "retry": "had the step {} tried anew",
+    "supply": "gave the step {} its result",
+    "skip": "left out the step {}",
+    "end": "ended the run at the step {}",
+}
+
+
+def _mended(material: Material, leaf: Record) -> str:
+    act = text(leaf, "data", "act")
+    said = _MENDED.get(act, f"said {named(act)} of the step {{}}").format(step(material, leaf))
+    return f"{actor(material, leaf)} {said}{because(text(leaf, 'data', 'reason'))}"
+
+
 TELL: dict[str, Callable[[Material, Record], str]] = {
     "approval.requested": _requested,
     "card.shown": _shown,
     "vote.counted": _voted,
     "vote.refused": _uncounted,
     "notification.refused": _unfit,
+    "held.settled": _mended,
     **{f"approval.{end}": _settled for end in ENDINGS if end != "requested"},
     "wait.opened": _opened,
     "wait.completed": _answered,
