@@ -92,8 +92,7 @@ class OperatorDesk:
             step = await find_step(conn, self.tenant, mending.run_id, mending.step)
         if step is None:
             raise UnknownStepError(f"there is no step {mending.step} of a run {mending.run_id}")
-        said = {**vars(mending), "version": step.version if mending.version is None else mending.version}
-        return await self._record(by, mending.run_id, MendPayload(**said, submitted_by=by))
+        return await self._record(by, mending.run_id, MendPayload(**vars(mending), submitted_by=by))
 
     async def repair(self, by: str, run_id: str, reason: str) -> str:
         """Ask for the stuck bundle of a run to be tried anew."""

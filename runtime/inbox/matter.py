@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from policy.model import Ruling
 from runtime.engine import Engine
 from runtime.inbox.answer_rules import meant_by
 from runtime.model.notification import (
@@ -13,6 +12,7 @@ from runtime.model.notification import (
     CompletionPayload,
     DeadlinePayload,
     EscalationPayload,
+    Judged,
     Notification,
     ProgressPayload,
 )
@@ -33,7 +33,7 @@ class Matter:
     notification: Notification
     waits: Sequence[NamedWait]  # that it is for, as they were before the locks
     runs: Mapping[str, RunTx]
-    ruling: Ruling | None = None  # of policy, asked before anything was locked
+    judged: Judged | None = None  # by policy, which was asked before anything was locked
 
     def run(self) -> RunTx | None:
         """Return the run that a click or a command names, or None where the tenant has none by that name."""

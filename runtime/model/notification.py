@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from policy.model import Ruling
 from receipts.chain import Actor
 from runtime.model.approval import RefusalCode, VoteVerdict
-from runtime.model.run import HeldAct
+from runtime.model.run import FoundStep, HeldAct
 from runtime.model.states import NotificationStatus
 from runtime.model.wait import NamedWait
 
@@ -136,7 +136,7 @@ class RetryPayload(_Payload):
 
 
 class MendPayload(_Payload):
-    """A person says how a held step goes on, in the run as they saw it; `result` is what they supply.
+    """A person says how a held step goes on; `result` is what they supply. `version` as for a cancel.
 
     `submitted_by` is the caller that brought it, or the person.
     """
@@ -147,7 +147,7 @@ class MendPayload(_Payload):
     act: HeldAct
     result: Any = None
     reason: str
-    version: int
+    version: int | None
     submitted_by: str
 
 
@@ -210,13 +210,21 @@ class Notification:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """What policy says of an act on a held step, and the step of which it was told."""
+
+    ruling: Ruling
+    step: FoundStep
+
+
+@dataclass(frozen=True)
 class Addressed:
     """A notification, the open waits that it names, and the run where it names one: read before anything is locked."""
 
     notification: Notification
     waits: Sequence[NamedWait]
     run_id: str | None
-    ruling: Ruling | None = None  # of policy, where it was asked
+    judged: Judged | None = None  # by policy, where it was asked
 
 
 @dataclass(frozen=True)

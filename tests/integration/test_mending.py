@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
+from policy.model import OperatorQuestion, PolicyUnavailableError, Question, Ruling, Verdict
 from runtime.clock import utc_now
 from runtime.desk.operator import Mending, OperatorDesk, UnknownStepError
 from runtime.handlers import OutcomeUnknownError, RefusedError
@@ -25,7 +26,9 @@ from tests.integration.program_stage import Finished, command, environment, sett
 from tests.integration.test_cli import is_one_sentence
 from tests.integration.test_replay import replayed
 from tests.patience import MINUTE
+from tests.policies import Between
 
+NODES = Path(__file__).parents[1] / "packs/nodes"
 HEAD = "name: held\nversion: 1\ntitle: T\ntrigger: { type: bench.held, schema: {} }\non_error: hold\nsteps:\n"
 NOTE = "  - { id: note, verb: note, params: { incident: I1, text: a } }\n"
 AFTER = '  - { id: after, verb: note, needs: [note], params: { incident: I1, text: "b ${steps.note.status}" } }\n'
@@ -84,7 +87,7 @@ def started(dsn: str, opa: OpaChild, targets: Targets, tmp_path: Path) -> Opener
         (tmp_path / "runbooks" / "held.yaml").write_text(HEAD + steps, encoding="utf-8")
         async with (
             OpaEngine(opa.url, timeout=MINUTE) as policy,
-            open_bench(dsn, policy, [PACK, tmp_path], targets.handlers()) as bench,
+            open_bench(dsn, policy, [PACK, NODES, tmp_path], targets.handlers()) as bench,
         ):
             run_id = (await bench.start("bench.held", {}, by=by)).run_id
             await bench.settle()
@@ -315,3 +318,39 @@ async def test_each_other_act_has_its_command(started: Opener, targets: Targets,
         done = await held.command("held", act, held.run_id, "note", "--as", "omar", "--reason", "seen", "--json")
         assert json.loads(done.out)["act"] == act
         assert (await held.bench.run(held.run_id))["finished_at"] is not None
+
+
+class Silent(Between):
+    """A policy that says nothing of what operators do."""
+
+    async def changed(self, question: Question, verdict: Verdict) -> Verdict:
+        del question
+        return verdict
+
+    async def judge(self, question: OperatorQuestion) -> Ruling:
+        raise PolicyUnavailableError(f"away, step {question.step.path}")
+
+
+async def test_without_a_word_of_policy_nothing_is_done_until_it_has_one(started: Opener, targets: Targets) -> None:
+    targets.note.answers = [RefusedError("no")]
+    async with started(NOTE) as held:
+        recorded = await held.desk.mend("omar", Mending(held.run_id, "note", HeldAct.SKIP, "seen"))
+        silent = replace(held.bench.engine, policy=Silent(held.bench.engine.policy))
+        assert (await inbox.apply(silent, recorded))["status"] == "received"
+        assert (await held.status())["note"] == "held"
+        assert (await inbox.apply(held.bench.engine, recorded))["status"] == "applied"
+        assert (await held.status())["note"] == "skipped"
+
+
+@pytest.mark.parametrize("act", ["supply", "retry"])
+async def test_what_people_are_asked_is_answered_by_them(started: Opener, act: str) -> None:
+    async with started("  - { id: ask, verb: review, params: { title: Review, groups: [compliance] } }\n") as held:
+        await held.bench.later(days=30)
+        assert (await held.status())["ask"] == "held"
+        facts = await held.act(act, "ask", result={"decision": "approved", "reviewer": "omar", "reason": "mine"})
+        if act == "supply":
+            assert "What people are asked is answered by them" in facts["reason"]
+            return
+        await held.bench.click("ann", await held.bench.approval_id("task"), reason="looked at it")
+        await held.bench.settle()
+        assert await held.status() == {"run": "succeeded", "ask": "succeeded"}

@@ -9,7 +9,8 @@ from runtime.desk.callers import AnswerConflictError
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.notification import MendPayload, Notification
-from runtime.store.held.steps import FoundStep, find_step
+from runtime.model.run import FoundStep
+from runtime.store.held.steps import find_step
 
 
 @dataclass(frozen=True)

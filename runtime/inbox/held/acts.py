@@ -32,14 +32,17 @@ async def apply_mend(matter: Matter, payload: MendPayload) -> Applied:
     if step is None or step.status is not StepStatus.HELD:
         reason = f"{payload.step} of it is not held: {step.status if step else 'there is no such step'}"
         return Applied(NotificationStatus.STALE, {"reason": reason})
-    if refused := await _refusal(matter, tx, payload):
+    judged = matter.judged
+    if judged is None or not judged.step.is_as(step):
+        return Applied(NotificationStatus.STALE, {"reason": f"{payload.step} has moved on since policy was asked"})
+    if refused := await _refusal(judged.ruling, tx, payload):
         return await _refused(matter, tx, payload, *refused)
-    return await _done(matter, tx, payload)
+    return await _done(matter, tx, payload, judged.ruling)
 
 
-async def _refusal(matter: Matter, tx: RunTx, payload: MendPayload) -> tuple[str, str] | None:
+async def _refusal(ruling: Ruling, tx: RunTx, payload: MendPayload) -> tuple[str, str] | None:
     """Return code and sentence of why it is not done, or None."""
-    if said := _denied(matter.ruling):
+    if said := _denied(ruling):
         return _DENIED, said
     if payload.act is HeldAct.SUPPLY:
         wrong = _unfit(await tx.definition(), payload.step, payload.result)
@@ -49,9 +52,7 @@ async def _refusal(matter: Matter, tx: RunTx, payload: MendPayload) -> tuple[str
     return None
 
 
-def _denied(ruling: Ruling | None) -> str:
-    if ruling is None:
-        return "policy was not asked: the step was not there then"
+def _denied(ruling: Ruling) -> str:
     if ruling.answer.outcome == "allow":
         return ""
     return f"denied by policy: {'; '.join(reason.msg for reason in ruling.answer.reasons)}"
@@ -80,10 +81,11 @@ async def _refused(matter: Matter, tx: RunTx, payload: MendPayload, code: str, r
     return Applied(NotificationStatus.REFUSED, {"reason": reason, "code": code})
 
 
-async def _done(matter: Matter, tx: RunTx, payload: MendPayload) -> Applied:
+async def _done(matter: Matter, tx: RunTx, payload: MendPayload, ruling: Ruling) -> Applied:
     engine, actor = matter.engine, matter.notification.actor
     reason = (await tx.privacy()).text(payload.reason)
-    facts: dict[str, Any] = {"act": str(payload.act), "reason": reason, "policy": _policy(matter.ruling)}
+    policy = {"decision_id": ruling.decision_id, "digest": ruling.policy_digest}
+    facts: dict[str, Any] = {"act": str(payload.act), "reason": reason, "policy": policy}
     if payload.act is HeldAct.SUPPLY:
         facts["result"] = commitment(payload.result, tx.row["salt"])
     event = Mended(payload.step, payload.act, f"{actor.id}: {reason}", payload.result)
@@ -92,10 +94,6 @@ async def _done(matter: Matter, tx: RunTx, payload: MendPayload) -> Applied:
     await tell_settled(engine, tx, payload.step, payload.act, await _name(matter), reason)
     tx.conn.on_commit(engine.wakeup.poke)
     return Applied(NotificationStatus.APPLIED, {"run_id": tx.run_id, "step": payload.step, "act": str(payload.act)})
-
-
-def _policy(ruling: Ruling | None) -> dict[str, str]:
-    return {"decision_id": ruling.decision_id, "digest": ruling.policy_digest} if ruling else {}
 
 
 async def _name(matter: Matter) -> str:

@@ -8,15 +8,16 @@ from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.model.action import Tier
 from runtime.model.errors import CLASS_OF, ErrorCode
-from runtime.model.notification import Addressed, MendPayload
-from runtime.store.held.steps import FoundStep, find_step
+from runtime.model.notification import Addressed, Judged, MendPayload
+from runtime.model.run import FoundStep
+from runtime.store.held.steps import find_step
 
 
 async def ruled(engine: Engine, found: Addressed) -> Addressed:
     """Return a notification with what policy says of it, where that is asked; raise PolicyUnavailableError.
 
-    What policy is told was read without a lock. It is true as long as the run has the version that the person saw, and
-    if it has another when the act is applied, nothing is done.
+    What policy is told was read without a lock: if anything has happened to the step when the act is applied, nothing
+    is done.
     """
     payload = found.notification.payload
     if not isinstance(payload, MendPayload) or found.run_id is None:
@@ -27,7 +28,7 @@ async def ruled(engine: Engine, found: Addressed) -> Addressed:
             return found
         definition = await engine.definitions.get(conn, step.definition_name, step.definition_version)
     question = await _question(engine, found, payload, step, definition)
-    return replace(found, ruling=await engine.policy.judge(question))
+    return replace(found, judged=Judged(await engine.policy.judge(question), step))
 
 
 async def _question(

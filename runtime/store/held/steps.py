@@ -1,37 +1,11 @@
 """Steps that are held: who looks for them, what policy is told of one, and what a new try of one starts from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from runtime.model.run import Tried
+from runtime.model.run import FoundStep, Tried
 from runtime.model.states import StepStatus
 from runtime.store.database.pool import Conn
-
-
-@dataclass(frozen=True)
-class FoundStep:
-    """A step, whatever its status, with its run. `signed` says that people were asked for their signatures on it."""
-
-    run_id: str
-    path: str
-    verb: str
-    status: StepStatus
-    error: str
-    error_code: str
-    run_status: str
-    version: int  # of the run
-    title: str
-    definition_name: str
-    definition_version: int
-    trigger_type: str
-    trigger_ref: str
-    requested_by: str
-    submitted_by: str
-    signed: bool
-    updated_at: datetime  # the run's
-
 
 _FOUND = """
     SELECT s.run_id, s.path, s.verb, s.status, s.error, s.error_code, r.status AS run_status, r.version,
