@@ -9,7 +9,7 @@ from bot.cards import references
 from bot.cards.blocks import Block, bold, button, plain_text, rows, section
 from bot.cards.modals import REASON_MAX, REASON_MIN
 from bot.cards.text import Shown, render, short
-from runtime.desk.held.counter import HeldView
+from runtime.desk.held.model import HeldView
 from runtime.model.messages import StepHeld
 from runtime.model.run import HeldAct
 

@@ -17,7 +17,7 @@ from bot.listeners.payloads import Actions, Submission, User
 from bot.listeners.private import PrivateAnswers
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
-from runtime.desk.held.counter import HeldWish
+from runtime.desk.held.model import HeldWish
 from runtime.desk.model import Desk
 from runtime.model.run import HeldAct
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from runtime.desk.held.counter import HeldDesk
+from runtime.desk.held.model import HeldDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import ApprovalStatus, AskKind, Refusal, Result, VoteVerdict
 

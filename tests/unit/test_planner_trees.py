@@ -47,7 +47,7 @@ def blocks(draw: st.DrawFn, names: Names, depth: int) -> list[Step]:
     for _ in range(draw(st.integers(1, 3))):
         step: Step = draw(nodes(names, depth))
         if ("verb" in step or "wait" in step) and draw(st.booleans()):
-            step["on_error"] = draw(st.sampled_from(["hold", "fail"]))
+            step["on_error"] = draw(st.sampled_from(["fail", "hold"]))
         if draw(st.booleans()):
             step["when"] = draw(st.sampled_from(["true", "false", "run.version == 1"]))
         if len(steps) > 0 and draw(st.booleans()):
@@ -104,6 +104,7 @@ def trees(draw: st.DrawFn) -> Definition:
         "version": 1,
         "title": "T",
         "trigger": {"type": "t.t", "schema": {}},
+        "on_error": draw(st.sampled_from(["fail", "hold", "hold"])),
         "steps": draw(blocks(Names(), 2)),
     }
     loaded = load_runbook(Source("tree.yaml", value, {}), VERBS)
@@ -149,7 +150,7 @@ FAILURES = st.sampled_from([ErrorCode.REFUSED, ErrorCode.NO_ANSWER, ErrorCode.RE
 
 def happens(data: st.DataObject, snapshot: Snapshot, path: str) -> Event:
     if snapshot.steps[path].status is StepStatus.HELD:
-        return Mended(path, data.draw(st.sampled_from(HeldAct)), "seen", {})
+        return Mended(path, data.draw(st.sampled_from(sorted(HeldAct))), "seen", {})
     if data.draw(st.integers(0, 3)):
         return StepMoved(path, StepStatus.SUCCEEDED, {})
     return StepMoved(path, StepStatus.FAILED_TERMINAL, None, "why", data.draw(FAILURES))
