@@ -14,6 +14,7 @@ from edge.body import parse, read_body
 from edge.buckets import Buckets, Rate
 from edge.calls import Caller
 from edge.evidence import EvidenceIn, EvidencePage
+from edge.held import add_held
 from edge.messages import RUN_ID, NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut, WaitOut
 from edge.problems import Problem, handle_problems
 from edge.signals import add_signals
@@ -30,6 +31,7 @@ from runtime.desk.callers import (
     TriggerError,
     Wish,
 )
+from runtime.desk.held.callers import MendDesk
 from runtime.desk.inbound.signals import SignalDesk
 from runtime.desk.inbound.tasks import TaskDesk
 from runtime.model.notification import AnswerCode
@@ -83,6 +85,7 @@ def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastA
         app.post("/v1/evidence/search")(routes.search)
         add_signals(app, api.signals, routes.signed)
         add_tasks(app, api.tasks, routes.signed)
+        add_held(app, MendDesk(api.desk.engine, api.desk.tenant), routes.signed, routes.requester)
     if slack is not None:
         app.router.routes.append(Route("/slack/events", slack))
     return app
@@ -99,7 +102,7 @@ class _Routes:
         if type_ not in caller.grants.triggers:
             raise Problem(403, f"{caller.id} may not send triggers of type {type_}")
         trigger = parse(TriggerIn, body)
-        requester = await self._requester(caller, trigger.on_behalf_of)
+        requester = await self.requester(caller, trigger.on_behalf_of)
         try:
             wish = Wish(type_, trigger.version, trigger.ref, trigger.payload)
             claim = await self.desk.trigger(wish, requester, caller.id)
@@ -167,7 +170,8 @@ class _Routes:
             raise Problem(403, f"the directory has no agent {claim.caller}")
         return Caller(claim.caller, grants), body
 
-    async def _requester(self, caller: Caller, on_behalf_of: str | None) -> Actor:
+    async def requester(self, caller: Caller, on_behalf_of: str | None) -> Actor:
+        """Return who is behind what a caller wants: itself, or the person for whom it speaks."""
         if on_behalf_of is None and caller.grants.on_behalf:
             raise Problem(422, f"on_behalf_of: missing; {caller.id} speaks for people")
         if on_behalf_of is None:

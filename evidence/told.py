@@ -6,7 +6,7 @@ from typing import Any
 from receipts.chain import APPROVAL_ENDED, RUN_ENDED, RUN_QUEUED, WAIT_ENDED, WAIT_OPENED, Leaf
 
 _STEP = "step."
-_OVER = frozenset({"succeeded", "failed_handled", "failed_terminal", "skipped", "canceled"})
+_OVER = frozenset({"held", "succeeded", "failed_handled", "failed_terminal", "skipped", "canceled"})
 _WAIT_AFTER = {"approved": "completed", "rejected": "completed", "expired": "timed_out", "canceled": "canceled"}
 
 

@@ -4,7 +4,8 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Self
 
 import aiohttp
@@ -13,7 +14,16 @@ from pydantic import ValidationError
 from policy.access import ANYBODY, Access
 from policy.answer import Reply, first_problem, parse_answers, parse_flaws, parse_reply
 from policy.complaints import Complaints
-from policy.model import Answer, PolicyText, PolicyUnavailableError, Question, Verdict
+from policy.model import (
+    Answer,
+    OperatorAnswer,
+    OperatorQuestion,
+    PolicyText,
+    PolicyUnavailableError,
+    Question,
+    Ruling,
+    Verdict,
+)
 from policy.transport import connect
 
 _log = logging.getLogger(__name__)
@@ -26,6 +36,7 @@ MOST_QUESTIONS = 32
 """Questions in one request: together they cost OPA and us far less, and of more than these none is answered sooner."""
 
 _DECISIONS, _FLAWS = "countersign/effect/decisions", "countersign/effect/config/flaws"
+_OPERATOR = "countersign/operator/decision"
 
 
 class _AwayError(PolicyUnavailableError):
@@ -82,13 +93,38 @@ class OpaEngine:
 
     async def _answers(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
         started = time.perf_counter()
+        async with self._in_time():
+            asked = b"[%b]" % b",".join(question.model_dump_json().encode() for question in questions)
+            reply = parse_reply(await self._client.ask(_DECISIONS, asked))
+            answers = parse_answers(reply.result, len(questions))
+            await self._know(reply)
+            flaws = {tenant: await self._flaw(reply, tenant) for tenant in {one.tenant for one in questions}}
+        latency = (time.perf_counter() - started) * 1000
+        return [
+            self._verdict(reply, place, flaws[question.tenant] or answers[place], latency)
+            for place, question in enumerate(questions)
+        ]
+
+    async def judge(self, question: OperatorQuestion) -> Ruling:
+        """Return whether an operator may do something, or raise PolicyUnavailableError, within the timeout."""
         try:
-            async with asyncio.timeout(self._timeout):  # all of it: connecting, a slow drip, fetching the text
-                asked = b"[%b]" % b",".join(question.model_dump_json().encode() for question in questions)
-                reply = parse_reply(await self._client.ask(_DECISIONS, asked))
-                answers = parse_answers(reply.result, len(questions))
+            async with self._in_time():
+                reply = parse_reply(await self._client.ask(_OPERATOR, question.model_dump_json().encode()))
+                answer = OperatorAnswer.model_validate_json(json.dumps(reply.result))
                 await self._know(reply)
-                flaws = {tenant: await self._flaw(reply, tenant) for tenant in {one.tenant for one in questions}}
+                flaw = await self._flaw(reply, question.tenant)
+        except PolicyUnavailableError as error:
+            raise self._unavailable(str(error)) from error
+        if flaw:
+            raise self._unavailable(flaw)
+        return Ruling(answer, reply.decision_id, reply.revision)
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        """Bound all that is done in the block: connecting, a slow drip, fetching the text; what fails is no answer."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                yield
         except TimeoutError as error:
             raise _AwayError(f"no answer within {self._timeout * 1000:.0f} ms") from error
         except (aiohttp.ClientConnectionError, OSError) as error:
@@ -97,11 +133,6 @@ class OpaEngine:
             raise PolicyUnavailableError(first_problem(error)) from error
         except (aiohttp.ClientError, ValueError, RecursionError) as error:
             raise PolicyUnavailableError(str(error) or type(error).__name__) from error
-        latency = (time.perf_counter() - started) * 1000
-        return [
-            self._verdict(reply, place, flaws[question.tenant] or answers[place], latency)
-            for place, question in enumerate(questions)
-        ]
 
     def _verdict(
         self, reply: Reply, place: int, found: Answer | PolicyUnavailableError | str, latency: float

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Protocol, Self
 
@@ -106,6 +107,34 @@ class Question(Strict):
     counters: Counters
 
 
+class OperatedRun(RunInput):
+    """The run that an operator's act is about, with whoever asked for it and the caller that sent it."""
+
+    requested_by: str
+    submitted_by: str
+
+
+class HeldInput(Strict):
+    """The held step: what went wrong, and how `people` come into it: they `sign` it, they `answer` it, or neither."""
+
+    path: str
+    verb: str
+    code: str
+    error_class: str
+    people: Literal["none", "sign", "answer"]
+
+
+class OperatorQuestion(Strict):
+    """The whole input document of a question about what an operator does."""
+
+    time: str
+    tenant: str
+    actor: ActorInput
+    act: Literal["retry", "supply", "skip", "end"]
+    run: OperatedRun
+    step: HeldInput
+
+
 class Requirement(Strict):
     """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration."""
 
@@ -123,6 +152,13 @@ class Reason(Strict):
 
     code: Text
     msg: Text
+
+
+class OperatorAnswer(Strict):
+    """Whether an operator may do it, and why not."""
+
+    outcome: Literal["allow", "deny"]
+    reasons: list[Reason] = Field(max_length=MOST_ITEMS)
 
 
 class Answer(Strict):
@@ -167,6 +203,15 @@ class PolicyUnavailableError(Exception):
     """No usable answer: missing, late, undefined or malformed. Never an allow; the message says which."""
 
 
+@dataclass(frozen=True)
+class Ruling:
+    """What policy says of an operator's act, OPA's id of that decision, and the digest of the text that gave it."""
+
+    answer: OperatorAnswer
+    decision_id: str
+    policy_digest: str
+
+
 class PolicyEngine(Protocol):
     """Answers questions; `text` gives the exact policy text of a digest that a verdict carried."""
 
@@ -176,6 +221,10 @@ class PolicyEngine(Protocol):
 
     async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
         """Return for each question, in their order, the verdict, or why there is none."""
+        ...
+
+    async def judge(self, question: OperatorQuestion) -> Ruling:
+        """Return whether an operator may do something, or raise PolicyUnavailableError."""
         ...
 
     def text(self, digest: str) -> PolicyText:

@@ -4,7 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from policy.model import PolicyEngine, PolicyText, PolicyUnavailableError, Question, Verdict
+from policy.model import (
+    OperatorQuestion,
+    PolicyEngine,
+    PolicyText,
+    PolicyUnavailableError,
+    Question,
+    Ruling,
+    Verdict,
+)
 
 
 @dataclass
@@ -22,6 +30,9 @@ class Between(ABC):
     async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
         answers = zip(questions, await self.real.ask_all(questions), strict=True)
         return [await self.changed(one, found) if isinstance(found, Verdict) else found for one, found in answers]
+
+    async def judge(self, question: OperatorQuestion) -> Ruling:
+        return await self.real.judge(question)
 
     def text(self, digest: str) -> PolicyText:
         return self.real.text(digest)

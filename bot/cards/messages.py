@@ -13,6 +13,7 @@ from runtime.model.messages import (
     EvidenceSealed,
     EvidenceStuck,
     Held,
+    HeldSettled,
     Note,
     NotStarted,
     Plain,
@@ -20,12 +21,14 @@ from runtime.model.messages import (
     RunEnded,
     RunName,
     Said,
+    StepHeld,
     TaskClaimed,
     TaskReleased,
     TimeRunsShort,
     Unfulfillable,
     VoteCounted,
 )
+from runtime.model.run import HeldAct
 from runtime.model.states import RunStatus
 
 _DECIDED = {
@@ -60,9 +63,8 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
             return _evidence(said)
         case Unfulfillable():
             return f"Nobody can fulfil the request for {said.step} of {_run(said.run)}: {said.why}."
-        case Held():
-            what = said.step or "A card"
-            return f"{what} of {_run(said.run)} is held: {said.why}. It goes on by itself once that is mended."
+        case Held() | StepHeld() | HeldSettled():
+            return _held(said)
         case Plain():
             return said.text
 
@@ -84,6 +86,25 @@ def _patience(said: TimeRunsShort | Reminder | NotStarted) -> str:
 
 def _day(moment: str) -> str:
     return utc(datetime.fromisoformat(moment))
+
+
+_MENDED = {
+    HeldAct.RETRY: "tries it again",
+    HeldAct.SUPPLY: "supplied its result",
+    HeldAct.SKIP: "skips it",
+    HeldAct.END: "ended the run",
+}
+
+
+def _held(said: Held | StepHeld | HeldSettled) -> str:
+    if isinstance(said, Held):
+        what = said.step or "A card"
+        return f"{what} of {_run(said.run)} is held: {said.why}. It goes on by itself once that is mended."
+    if isinstance(said, HeldSettled):
+        return f"{said.step} of {_run(said.run)}: {said.person} {_MENDED[said.act]}{_quoted(said.why)}"
+    why = f"{said.why.rstrip('.')} ({said.code})" if said.code else said.why.rstrip(".")
+    todo = f"Somebody has to say how it goes on: countersign held show {said.run_id} {said.step}"
+    return f"{said.step} of {_run(said.run)} failed and is held: {why}. {todo}"
 
 
 def _evidence(said: EvidenceSealed | EvidenceStuck) -> str:

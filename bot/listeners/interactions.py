@@ -14,12 +14,13 @@ from pydantic import ValidationError
 from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards import references
+from bot.cards import held, references
 from bot.cards.details import details_modal
 from bot.cards.modals import reason_fault, reason_modal
 from bot.cards.refusals import refusal_words
 from bot.listeners import private
 from bot.listeners.clicks import click
+from bot.listeners.holding import Holding
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.payloads import Actions, Submission, User
@@ -70,6 +71,7 @@ class Interactions:
         self._desk = desk
         self._installation = installation
         self._answers = PrivateAnswers(client)
+        self._holding = Holding(client, desk, installation, self._answers)
         self._telling: set[asyncio.Task[None]] = set()
         self._log = slack_logger()
 
@@ -81,6 +83,8 @@ class Interactions:
             await self._guarded(payload, ack, self._vote(payload, ack))
         elif action_id == references.SHOW_ALL or action_id in references.PAGE_ACTIONS:
             await self._guarded(payload, ack, self._show(payload, ack))
+        elif action_id in held.ACTIONS:
+            await self._guarded(payload, ack, self._holding.on_click(payload, ack))
         else:
             await self._unknown(payload, ack)
 
@@ -88,6 +92,9 @@ class Interactions:
         """Handle the reason modal: a fault is shown at its input, and the modal stays open."""
         payload = Submission.model_validate(body)
         try:
+            if payload.view.callback_id == held.MODAL:
+                await self._holding.on_submission(payload, ack)
+                return
             ref = references.ReasonRef.model_validate_json(payload.view.private_metadata)
         except ValidationError:
             self._log.warning("a modal that is not ours was ignored")

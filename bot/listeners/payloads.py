@@ -98,7 +98,11 @@ class Submission(_Loose):
     @property
     def reason(self) -> str:
         """Return what was typed as the reason."""
-        typed = self.view.state.values.get("reason", {}).get("reason")
+        return self.typed("reason")
+
+    def typed(self, name: str) -> str:
+        """Return what was typed into an input."""
+        typed = self.view.state.values.get(name, {}).get(name)
         return (typed.value if typed else None) or ""
 
 

@@ -9,6 +9,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.blocks import SECTION_LIMIT, Block, context, mrkdwn_text, section
 from bot.cards.card import BUDGET
+from bot.cards.held import held_buttons
 from bot.cards.messages import words
 from bot.cards.text import chunks, clip, mrkdwn, plain
 from bot.slack.card_posts import CardPosts
@@ -20,7 +21,7 @@ from bot.slack.posts import Posts
 from runtime.clock import Clock
 from runtime.desk.model import CardLedger, Desk
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, Untouched
-from runtime.model.messages import DirectMessage, PostCard, PostMessage, PostTask, UpdateCard
+from runtime.model.messages import DirectMessage, PostCard, PostMessage, PostTask, StepHeld, UpdateCard
 
 MESSAGE_EVENT = "countersign_message"
 
@@ -127,7 +128,8 @@ class SlackConnector:
         link = await self._cards.link(params.card_of) if params.card_of else None
         way = [context(mrkdwn_text(link))] if link else []
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
-        blocks = [*_blocks(text), *way]
+        acts = [held_buttons(params.said)] if isinstance(params.said, StepHeld) else []
+        blocks = [*_blocks(text), *acts, *way]
         return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), blocks, thread)
 
 

@@ -12,6 +12,7 @@ from countersign.cli.command import attached_settings, importing, out, own_setti
 from countersign.cli.definitions.commands import definitions
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
+from countersign.cli.held.commands import held
 from countersign.cli.inbound.signals import signal
 from countersign.cli.inbound.tasks import tasks
 from countersign.cli.keys import keys
@@ -30,6 +31,7 @@ app.add_typer(runs, name="runs")
 app.add_typer(waits, name="waits")
 app.add_typer(effects, name="effects")
 app.add_typer(definitions, name="definitions")
+app.add_typer(held, name="held")
 app.add_typer(letters, name="dead-letters")
 app.add_typer(tasks, name="tasks")
 app.add_typer(people, name="people")

@@ -13,7 +13,7 @@ from countersign.config.settings import Settings, required
 from receipts.register import Entry
 from runtime.clock import utc_now
 from runtime.desk import keys
-from runtime.desk.operator import OperatorDesk, UnknownEffectError, UnknownPersonError
+from runtime.desk.operator import OperatorDesk, UnknownEffectError, UnknownPersonError, UnknownStepError
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ async def perform(settings: Settings, record: Callable[[OperatorDesk], Awaitable
         desk = OperatorDesk(storage.pool, storage.clock, settings.tenant)
         try:
             notification_id = await record(desk)
-        except (UnknownPersonError, UnknownEffectError) as error:
+        except (UnknownPersonError, UnknownEffectError, UnknownStepError) as error:
             raise OperateError(str(error)) from error
         facts = await desk.outcome(notification_id, APPLY_SECONDS) or {"status": "received"}
     if facts["status"] not in ("applied", "received", "early"):

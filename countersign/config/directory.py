@@ -48,7 +48,7 @@ class AgentEntry(_Closed):
     """A program that calls the edge: what it may start, whose wishes it may bring, which verbs it may answer for.
 
     `signals` are types of triggers to whose runs it may send signals, `answers_for` people whose answers to tasks it
-    may bring.
+    may bring, `mends` types of triggers: of runs of these it may bring what people say of held steps.
     """
 
     id: Name
@@ -58,6 +58,7 @@ class AgentEntry(_Closed):
     completes: list[Title] = []
     signals: list[Title] = []
     answers_for: list[Name] = []
+    mends: list[Title] = []
 
 
 class Directory(_Closed):

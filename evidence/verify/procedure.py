@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from evidence import names
 from evidence.verify.acts import attempts, decisions, effects, order, policies, reads, record
-from evidence.verify.course import blocks, branches, chain, leaves, logged, outcome, runs, stamped, steps, texts
+from evidence.verify.course import blocks, branches, chain, held, leaves, logged, outcome, runs, stamped, steps, texts
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people import approvals, authority, escalations, requests, tasks, votes, waits, words
@@ -100,7 +100,16 @@ STEPS = (
     Step(
         11,
         (outcome.queued, outcome.ended, outcome.writes_have_receipts),
-        (*runs.MOVES, *steps.RULES, *blocks.RULES, *branches.RULES, *runs.OUTCOME, *effects.RULES, *reads.DONE),
+        (
+            *runs.MOVES,
+            *steps.RULES,
+            *blocks.RULES,
+            *branches.RULES,
+            *held.RULES,
+            *runs.OUTCOME,
+            *effects.RULES,
+            *reads.DONE,
+        ),
         _ending,
     ),
     Step(12, (texts.timeline_follows, texts.readme_follows), (*reads.COSTS, *texts.SUMMARY), _texts),

@@ -16,7 +16,7 @@ from runtime.definitions.model import (
     StepDefinition,
     Verb,
 )
-from runtime.definitions.nodes import SPECS, NodeKind, read_spec, spec_document
+from runtime.definitions.nodes import SPECS, NodeKind, OnError, read_spec, spec_document
 from runtime.definitions.problems import DefinitionError
 from runtime.definitions.waiting import escalation_document, escalation_of, retry_document, retry_of
 from runtime.model.action import Tier
@@ -69,7 +69,8 @@ def definition_document(definition: Definition) -> dict[str, Any]:
 
 def _says_more(definition: Definition) -> bool:
     more = any(
-        step.spec or step.branch or step.result_key or step.timeout or step.retry for step in definition.steps.values()
+        step.spec or step.branch or step.result_key or step.timeout or step.retry or step.holds
+        for step in definition.steps.values()
     )
     return more or definition.state is not None or definition.output is not None
 
@@ -84,6 +85,7 @@ def _step_document(step: StepDefinition) -> dict[str, Any]:
         "result_key": step.result_key,
         "timeout": format_duration(step.timeout) if step.timeout else "",
         "retry": retry_document(step.retry) if step.retry else {},
+        "on_error": OnError.HOLD.value if step.holds else "",
     }
     return {"id": step.path, "when": step.when, **said, **{name: value for name, value in more.items() if value}}
 
@@ -101,6 +103,7 @@ def _step(document: Document) -> StepDefinition:
         result_key=document.get("result_key", ""),
         timeout=parse_duration(document["timeout"]) if "timeout" in document else None,
         retry=retry_of(document["retry"]) if "retry" in document else None,
+        holds=OnError(document.get("on_error", OnError.FAIL)) is OnError.HOLD,
     )
 
 

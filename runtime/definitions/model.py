@@ -127,6 +127,7 @@ class StepDefinition:
     `path` is its address. A node inside another belongs to one of that one's branches. A call has a verb and params,
     any other kind its `spec`. The result of a call goes into the business state under `result_key`, where
     there is one. `timeout` and `retry` are those of the verb where the step does not say its own.
+    Where it `holds`, an error that no branch takes up waits for a person instead of failing the run.
     """
 
     path: str
@@ -139,6 +140,7 @@ class StepDefinition:
     result_key: str = ""
     timeout: timedelta | None = None
     retry: Retry | None = None
+    holds: bool = False
 
 
 @dataclass(frozen=True)

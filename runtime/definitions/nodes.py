@@ -40,6 +40,13 @@ class BranchName(StrEnum):
     REJECTED = "rejected"
 
 
+class OnError(StrEnum):
+    """What an error does that no branch takes up: it waits for a person, or fails the run."""
+
+    HOLD = "hold"
+    FAIL = "fail"
+
+
 BODY = "do"
 """The branch of what stands inside a `repeat` or a branch."""
 OTHERWISE = "else"

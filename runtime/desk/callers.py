@@ -45,7 +45,7 @@ class Grants:
     """What the directory lets an agent do: trigger types, speaking for people, verbs it may answer for.
 
     `signals` are types of triggers to whose runs it may send signals, `answers_for` people whose answers to tasks it
-    may bring.
+    may bring, `mends` the trigger types for whose runs it may bring people's word on held steps.
     """
 
     triggers: Sequence[str] = ()
@@ -53,6 +53,7 @@ class Grants:
     completes: Sequence[str] = ()
     signals: Sequence[str] = ()
     answers_for: Sequence[str] = ()
+    mends: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

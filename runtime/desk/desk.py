@@ -7,6 +7,7 @@ from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN, Actor
 from runtime.approvals.rules import refuse_vote
 from runtime.desk.fields import shown_fields
+from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
@@ -43,6 +44,7 @@ class EngineDesk:
     def __init__(self, engine: Engine, tenant: str) -> None:
         self.engine = engine
         self.tenant = tenant
+        self.held = HeldCounter(engine, tenant)
 
     async def people(self, account: SlackAccount) -> list[Person]:
         """Return every person the directory maps the account to: exactly one may act."""

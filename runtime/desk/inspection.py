@@ -6,6 +6,7 @@ from typing import Any
 from runtime.approvals.rules import shortfall
 from runtime.log.audit import Audit, audit
 from runtime.model.approval import Requirement
+from runtime.model.run import FoundStep
 from runtime.store import directory, effects, runs
 from runtime.store.database import health
 from runtime.store.database.pool import Conn
@@ -13,16 +14,19 @@ from runtime.store.effects import Held
 from runtime.store.evidence import bundles as stored
 from runtime.store.evidence import holds as stored_holds
 from runtime.store.evidence.bundles import OpenBundle
+from runtime.store.held.steps import list_held as held_steps
 from runtime.store.log import checkpoints
 from runtime.store.log.checkpoints import LogStanding, Signed
 
 __all__ = [
     "Audit",
+    "FoundStep",
     "Held",
     "LogStanding",
     "OpenBundle",
     "actor",
     "audit",
+    "held_steps",
     "log_standing",
     "newest_checkpoint",
     "open_bundles",

@@ -4,6 +4,7 @@ from typing import Any
 
 from runtime.store import listings
 from runtime.store.database.pool import Conn
+from runtime.store.held.steps import find_step, list_held
 from runtime.store.listings import (
     Wanted,
     find_effect,
@@ -21,8 +22,10 @@ __all__ = [
     "find_effect",
     "find_letter",
     "find_run",
+    "find_step",
     "find_wait",
     "list_effects",
+    "list_held",
     "list_letters",
     "list_runs",
     "list_waits",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from runtime.desk.held.model import HeldDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import ApprovalStatus, AskKind, ClaimAct, Refusal, Result, VoteVerdict
 
@@ -127,6 +128,11 @@ class ClickOutcome:
 
 class Desk(Protocol):
     """The runtime's counter, at which the bot stands."""
+
+    @property
+    def held(self) -> HeldDesk:
+        """Return the counter of held steps."""
+        ...
 
     async def people(self, account: SlackAccount) -> list[Person]:
         """Return every person the directory maps the account to: exactly one may act."""

@@ -17,6 +17,7 @@ from runtime.model.notification import (
     ClaimPayload,
     Command,
     DropPayload,
+    MendPayload,
     Notification,
     RepairPayload,
     RequeuePayload,
@@ -25,10 +26,12 @@ from runtime.model.notification import (
     SignalPayload,
     VotePayload,
 )
+from runtime.model.run import HeldAct
 from runtime.model.wait import signal_key
 from runtime.store import directory, effects, notifications
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.database.signals import announce
+from runtime.store.held.steps import find_step
 
 Word = SignalPayload | VotePayload | ClaimPayload
 
@@ -43,6 +46,22 @@ class UnknownPersonError(Exception):
 
 class UnknownEffectError(Exception):
     """There is no such effect."""
+
+
+class UnknownStepError(Exception):
+    """There is no such step."""
+
+
+@dataclass(frozen=True)
+class Mending:
+    """How a person wants a held step to go on; `result` is what they supply, `version` the run's as they saw it."""
+
+    run_id: str
+    step: str
+    act: HeldAct
+    reason: str
+    result: Any = None
+    version: int | None = None
 
 
 async def person_of(conn: Conn, tenant: str, by: str) -> Actor:
@@ -76,6 +95,14 @@ class OperatorDesk:
             run_id, effect_id = await self._run_of(subject), subject
         payload = RetryPayload(run_id=run_id, effect_id=effect_id, reason=reason, version=version)
         return await self._record(by, run_id, payload)
+
+    async def mend(self, by: str, mending: Mending) -> str:
+        """Say how a held step goes on; raise UnknownStepError."""
+        async with self.pool.connection() as conn:
+            step = await find_step(conn, self.tenant, mending.run_id, mending.step)
+        if step is None:
+            raise UnknownStepError(f"there is no step {mending.step} of a run {mending.run_id}")
+        return await self._record(by, mending.run_id, MendPayload(**vars(mending), submitted_by=by))
 
     async def repair(self, by: str, run_id: str, reason: str) -> str:
         """Ask for the stuck bundle of a run to be tried anew."""

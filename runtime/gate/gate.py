@@ -35,7 +35,7 @@ from runtime.model.action import Tier
 from runtime.model.effect import Effect, KeyInUseError, LeaseLostError
 from runtime.model.errors import ErrorCode
 from runtime.model.json_limits import fault
-from runtime.model.states import STEP, EffectStatus, StepStatus, is_final
+from runtime.model.states import EffectStatus, StepStatus, has_stopped
 from runtime.outbox.attempt import make_attempt, make_question
 from runtime.planning.errors import describe
 from runtime.planning.passage import Passage
@@ -129,7 +129,7 @@ class _Gate(Crossing):
     async def _refuse_unwanted(self) -> bool:
         """Settle what the run no longer wants, and what is not what was proposed; void what can no longer count."""
         attempt = self.attempt
-        if attempt.facts.step_status is not None and is_final(STEP, attempt.facts.step_status):
+        if attempt.facts.step_status is not None and has_stopped(attempt.facts.step_status):
             return not await self.write(settlement.settle_if_step_ended)
         if attempt.is_changed and attempt.approval_id is None:
             await self._reject("the action is not the one that was proposed")

@@ -12,7 +12,7 @@ from runtime.model.approval import Result, ResultCode
 from runtime.model.effect import AttemptOutcome, OnDoubt
 from runtime.model.errors import ErrorCode, ParamsError
 from runtime.model.messages import Held
-from runtime.model.states import STEP, EffectStatus, StepStatus, WaitStatus, is_final
+from runtime.model.states import EffectStatus, StepStatus, WaitStatus, has_stopped
 from runtime.outbox import messages, retry
 from runtime.planning.passage import Passage
 from runtime.planning.planner import fits
@@ -86,7 +86,7 @@ async def settle_if_step_ended(passage: Passage) -> bool:
     if passage.effect.is_message:
         return False
     status = await steps.step_status(passage.tx.conn, passage.tx.run_id, passage.effect.step)
-    if not is_final(STEP, status):
+    if not has_stopped(status):
         return False
     if passage.attempt.is_doubtful and status is StepStatus.SUCCEEDED:  # the next passage looks for its start
         await passage.settle(EffectStatus.IN_DOUBT, error=passage.effect.error, next_try_at=passage.tx.now)

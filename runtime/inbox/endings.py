@@ -6,7 +6,7 @@ from runtime.model.approval import Approval, ApprovalStatus, AskKind, Result, Re
 from runtime.model.effect import AttemptOutcome
 from runtime.model.errors import ErrorCode
 from runtime.model.messages import ApprovalEnded, Note
-from runtime.model.states import STEP, EffectStatus, StepStatus, WaitStatus, is_final
+from runtime.model.states import EffectStatus, StepStatus, WaitStatus, has_stopped
 from runtime.outbox import messages
 from runtime.outbox.attempt import make_attempt
 from runtime.planning.advance import advance
@@ -120,7 +120,7 @@ async def _end_doubt(engine: Engine, tx: RunTx, approval: Approval, status: Appr
     """A person said whether it happened. If not, the effect may be attempted again, as long as its step wants it."""
     passage = await _passage(engine, tx, approval)
     effect = passage.effect
-    step_is_over = is_final(STEP, await steps.step_status(tx.conn, tx.run_id, effect.step))
+    step_is_over = has_stopped(await steps.step_status(tx.conn, tx.run_id, effect.step))
     happened = status is ApprovalStatus.APPROVED
     after = EffectStatus.PENDING
     if happened or step_is_over:

@@ -19,6 +19,8 @@ from runtime.inbox.cancellations import apply_cancel
 from runtime.inbox.children import apply_child_ended
 from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
+from runtime.inbox.held.acts import apply_mend
+from runtime.inbox.held.asking import ruled
 from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
@@ -40,6 +42,7 @@ from runtime.model.notification import (
     DeadlinePayload,
     DropPayload,
     EscalationPayload,
+    MendPayload,
     Notification,
     PayloadError,
     ProgressPayload,
@@ -143,6 +146,7 @@ async def _apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
     found = await engine.addressed(notification_id)
     if found.notification.status not in _OPEN:
         return await _told_of_all(engine, found.notification.outcome or {})
+    found = await ruled(engine, found)
     runs = runs_meant(found)
     if runs:
         facts = await _apply_together(engine, found, *runs)
@@ -199,7 +203,8 @@ async def _settle(
     with ExitStack() as asked:
         for tx in runs.values():
             asked.enter_context(tx.asked_by(notification.request_id))
-        applied = await _dispatch(Matter(engine, conn, loads, notification, waits_meant(found), runs))
+        matter = Matter(engine, conn, loads, notification, waits_meant(found), runs, found.judged)
+        applied = await _dispatch(matter)
     facts = {**applied.facts, "status": str(applied.status)}
     await notifications.mark(conn, notification.notification_id, applied.status, facts, engine.clock())
     at(Point.NOTIFICATION_APPLYING)
@@ -232,6 +237,8 @@ async def _obey(matter: Matter, command: Command) -> Applied:
             return await apply_cancel(matter, payload)
         case RetryPayload() as payload:
             return await apply_retry(matter, payload)
+        case MendPayload() as payload:
+            return await apply_mend(matter, payload)
         case RepairPayload() as payload:
             return await apply_repair(matter, payload)
         case RequeuePayload() | DropPayload() as payload:

@@ -12,6 +12,7 @@ from runtime.model.notification import (
     CompletionPayload,
     DeadlinePayload,
     EscalationPayload,
+    Judged,
     Notification,
     ProgressPayload,
 )
@@ -32,6 +33,7 @@ class Matter:
     notification: Notification
     waits: Sequence[NamedWait]  # that it is for, as they were before the locks
     runs: Mapping[str, RunTx]
+    judged: Judged | None = None  # by policy, which was asked before anything was locked
 
     def run(self) -> RunTx | None:
         """Return the run that a click or a command names, or None where the tenant has none by that name."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from runtime.model.approval import ApprovalStatus, AskKind, ResultCode, VoteVerdict
+from runtime.model.run import HeldAct
 from runtime.model.states import RunStatus
 
 Text = Annotated[str, Field(min_length=1)]
@@ -164,6 +165,28 @@ class Held(Message):
     why: str
 
 
+class StepHeld(Message):
+    """A step has failed, and waits for a person to say how it goes on."""
+
+    kind: Literal["step_held"] = "step_held"
+    run: RunName
+    run_id: str
+    step: str
+    why: str
+    code: str
+
+
+class HeldSettled(Message):
+    """Somebody let a held step go on."""
+
+    kind: Literal["held_settled"] = "held_settled"
+    run: RunName
+    step: str
+    act: Annotated[HeldAct, Field(strict=False)]
+    person: str
+    why: str
+
+
 class Plain(Message):
     """Words as the first release wrote them into its outbox."""
 
@@ -185,6 +208,8 @@ Said = Annotated[
     | EvidenceStuck
     | Unfulfillable
     | Held
+    | StepHeld
+    | HeldSettled
     | Plain,
     Field(discriminator="kind"),
 ]

@@ -7,8 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from policy.model import Ruling
 from receipts.chain import Actor
 from runtime.model.approval import ClaimAct, RefusalCode, Via, VoteVerdict
+from runtime.model.run import FoundStep, HeldAct
 from runtime.model.states import NotificationStatus
 from runtime.model.wait import NamedWait
 
@@ -167,6 +169,22 @@ class RetryPayload(_Payload):
     version: int | None
 
 
+class MendPayload(_Payload):
+    """A person says how a held step goes on; `result` is what they supply. `version` as for a cancel.
+
+    `submitted_by` is the caller that brought it, or the person.
+    """
+
+    kind: Literal["mend"] = "mend"
+    run_id: str
+    step: str
+    act: HeldAct
+    result: Any = None
+    reason: str
+    version: int | None
+    submitted_by: str
+
+
 class RepairPayload(_Payload):
     """Somebody has mended what a stuck bundle is stuck for, and wants it tried anew."""
 
@@ -212,7 +230,16 @@ class RetirePayload(_LifePayload):
 
 
 Answer = CompletionPayload | ProgressPayload
-Command = CancelPayload | RetryPayload | RepairPayload | RequeuePayload | DropPayload | ActivatePayload | RetirePayload
+Command = (
+    CancelPayload
+    | RetryPayload
+    | MendPayload
+    | RepairPayload
+    | RequeuePayload
+    | DropPayload
+    | ActivatePayload
+    | RetirePayload
+)
 Signal = DeadlinePayload | EscalationPayload | ChildEndedPayload
 Payload = VotePayload | ClaimPayload | Answer | SignalPayload | Signal | Command
 
@@ -245,12 +272,21 @@ class Notification:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """What policy says of an act on a held step, and the step of which it was told."""
+
+    ruling: Ruling
+    step: FoundStep
+
+
+@dataclass(frozen=True)
 class Addressed:
     """A notification, the open waits that it names, and the run where it names one: read before anything is locked."""
 
     notification: Notification
     waits: Sequence[NamedWait]
     run_id: str | None
+    judged: Judged | None = None  # by policy, where it was asked
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """A run as a trigger claims it, and its steps as the planner and the workers know them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from runtime.model.states import StepStatus
@@ -41,6 +42,51 @@ class StepState:
     error: str = ""
     error_code: str = ""
     held: Any = None
+
+
+class HeldAct(StrEnum):
+    """How a person lets a held step go on."""
+
+    RETRY = "retry"  # anew from its start
+    SUPPLY = "supply"  # with a result that they give it
+    SKIP = "skip"  # without it
+    END = "end"  # not at all: the run fails
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a step has wanted of the world so far: how many effects, and whether one succeeded, or is not settled."""
+
+    effects: int
+    done: bool
+    unsettled: bool
+
+
+@dataclass(frozen=True)
+class FoundStep:
+    """A step, whatever its status, with its run. `signed` says that people were asked for their signatures on it."""
+
+    run_id: str
+    path: str
+    verb: str
+    status: StepStatus
+    error: str
+    error_code: str
+    run_status: str
+    version: int  # of the run
+    title: str
+    definition_name: str
+    definition_version: int
+    trigger_type: str
+    trigger_ref: str
+    requested_by: str
+    submitted_by: str
+    signed: bool
+    updated_at: datetime  # the run's
+
+    def is_as(self, other: "FoundStep") -> bool:
+        """Return whether nothing has happened to the step between the two; its run may have moved."""
+        return replace(self, version=other.version, run_status=other.run_status, updated_at=other.updated_at) == other
 
 
 @dataclass(frozen=True)

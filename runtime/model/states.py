@@ -17,6 +17,7 @@ class RunStatus(StrEnum):
     WAITING_APPROVAL = "waiting_approval"
     WAITING = "waiting"
     FAILED_RETRYABLE = "failed_retryable"
+    HELD = "held"
     SUCCEEDED = "succeeded"
     FAILED_TERMINAL = "failed_terminal"
     CANCELED = "canceled"
@@ -25,7 +26,8 @@ class RunStatus(StrEnum):
 class StepStatus(StrEnum):
     """Where a step stands. A step whose effect waits in the outbox is ready; running means an attempt has begun.
 
-    A step in which others stand is parked while they go on. A failure that a branch took up is handled.
+    A step in which others stand is parked while they go on. A failure that a branch took up is handled. What is held
+    has failed, and waits for a person to say how it goes on.
     """
 
     PENDING = "pending"
@@ -34,6 +36,7 @@ class StepStatus(StrEnum):
     WAITING_APPROVAL = "waiting_approval"
     PARKED = "parked"
     FAILED_RETRYABLE = "failed_retryable"
+    HELD = "held"
     SUCCEEDED = "succeeded"
     FAILED_HANDLED = "failed_handled"
     FAILED_TERMINAL = "failed_terminal"
@@ -117,14 +120,15 @@ def _ends(*states: StrEnum) -> dict[StrEnum, frozenset[StrEnum]]:
 _R, _S, _E, _N = RunStatus, StepStatus, EffectStatus, NotificationStatus
 _RUN_ENDS = {_R.SUCCEEDED, _R.FAILED_TERMINAL, _R.CANCELED}
 _STEP_ENDS = {_S.SUCCEEDED, _S.FAILED_HANDLED, _S.FAILED_TERMINAL, _S.SKIPPED, _S.CANCELED}
-_STEP_FAILS = {_S.FAILED_HANDLED, _S.FAILED_TERMINAL}
+_STEP_FAILS = {_S.FAILED_HANDLED, _S.FAILED_TERMINAL, _S.HELD}
 
 RUN: Table = {
     _R.QUEUED: frozenset({_R.RUNNING, _R.CANCELED}),
-    _R.RUNNING: frozenset({_R.WAITING_APPROVAL, _R.WAITING, _R.FAILED_RETRYABLE, *_RUN_ENDS}),
+    _R.RUNNING: frozenset({_R.WAITING_APPROVAL, _R.WAITING, _R.FAILED_RETRYABLE, _R.HELD, *_RUN_ENDS}),
     _R.WAITING_APPROVAL: frozenset({_R.RUNNING, _R.FAILED_TERMINAL, _R.CANCELED}),
     _R.WAITING: frozenset({_R.RUNNING, _R.FAILED_TERMINAL, _R.CANCELED}),
     _R.FAILED_RETRYABLE: frozenset({_R.RUNNING, _R.FAILED_TERMINAL, _R.CANCELED}),
+    _R.HELD: frozenset({_R.RUNNING, _R.FAILED_TERMINAL, _R.CANCELED}),
     **_ends(*_RUN_ENDS),
 }
 
@@ -141,6 +145,7 @@ STEP: Table = {
     _S.FAILED_RETRYABLE: frozenset(
         {_S.RUNNING, _S.READY, _S.SUCCEEDED, _S.WAITING_APPROVAL, *_STEP_FAILS, _S.CANCELED}
     ),
+    _S.HELD: frozenset({_S.READY, _S.PARKED, _S.SUCCEEDED, _S.SKIPPED, _S.FAILED_TERMINAL, _S.CANCELED}),
     **_ends(*_STEP_ENDS),
 }
 
@@ -199,6 +204,11 @@ MACHINES: Mapping[str, Table] = {
 def is_final(table: Table, state: StrEnum) -> bool:
     """Return whether nothing may follow `state`."""
     return not table[state]
+
+
+def has_stopped(step: StepStatus) -> bool:
+    """Return whether nothing that goes on for a step is wanted any more: it has ended, or a person has to say how."""
+    return step is StepStatus.HELD or is_final(STEP, step)
 
 
 def check(table: Table, before: StrEnum, after: StrEnum) -> None:

@@ -16,12 +16,14 @@ from runtime.model.action import commitment, dedupe_key
 from runtime.model.effect import NewEffect, Purpose
 from runtime.model.messages import Note, RunEnded
 from runtime.model.run import StepState
-from runtime.model.states import RUN, STEP, StepStatus, WaitStatus, WaitType, is_final
+from runtime.model.states import RUN, StepStatus, WaitStatus, WaitType, has_stopped, is_final
 from runtime.model.wait import signal_key
 from runtime.outbox import messages, retry
 from runtime.outbox.propose import propose
 from runtime.planning.children import cancel_children, tell_parent
 from runtime.planning.ending import Ending, StepNote, ending_of
+from runtime.planning.mending.again import anew
+from runtime.planning.mending.telling import tell_held
 from runtime.planning.planner import Event, NotLoadedError, Proposal, Snapshot, Timer, Transition, plan
 from runtime.planning.reach import reach, reach_on
 from runtime.planning.replay import POST_TASK, SAID, step_facts
@@ -35,10 +37,11 @@ from runtime.store.transactions.run_tx import RunTx
 async def advance(engine: Engine, tx: RunTx, event: Event) -> Transition:
     """Plan what follows from `event` and write it: steps, effects, waits and leaves, in the transaction of `tx`."""
     definition = await tx.definition()
-    transition = await _cleaned(tx, await _plan(tx, definition, event))
+    transition = await anew(tx, event, await _cleaned(tx, await _plan(tx, definition, event)))
     await _write_steps(tx, definition, transition)
     await _close_durable_steps(engine, tx, definition, transition)
     await _emit(engine, tx, definition, transition)
+    await tell_held(engine, tx, transition)
     await _move_run(engine, tx, definition, transition)
     if transition.reads:
         tx.conn.on_commit(engine.wakeup.poke)
@@ -141,7 +144,7 @@ def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Prop
         fields = {**fields, "channel": target}
     return NewEffect(
         effect_id=engine.new_id("eff"),
-        dedupe_key=dedupe_key(definition.digest, tx.run_id, proposal.path, "perform"),
+        dedupe_key=dedupe_key(definition.digest, tx.run_id, proposal.path, _command(proposal)),
         purpose=Purpose.STEP,
         step=proposal.path,
         connector=connector,
@@ -159,6 +162,10 @@ def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Prop
         settles_s=verb.settles.total_seconds(),
         retry=retry.to_document(verb.retry, retry.ends_at(definition, tx.row["created_at"])),
     )
+
+
+def _command(proposal: Proposal) -> str:
+    return "perform" if proposal.nth == 1 else f"perform:{proposal.nth}"
 
 
 _START_LIMIT = 30.0
@@ -220,7 +227,7 @@ async def _close_durable_steps(engine: Engine, tx: RunTx, definition: Definition
         return  # which ends all of it together
     for path, state in transition.steps.items():
         if (
-            is_final(STEP, state.status)
+            has_stopped(state.status)
             and _may_wait(definition, path)
             and await tx.loads.is_open(StepOf(tx.run_id, path))
         ):

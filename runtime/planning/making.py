@@ -10,7 +10,7 @@ from runtime.model.errors import CLASS_OF, ErrorClass, ErrorCode, ParamsError
 from runtime.model.json_limits import fault
 from runtime.model.paths import address_of, inside
 from runtime.model.run import StepState
-from runtime.model.states import STEP, StepStatus, check, is_final
+from runtime.model.states import STEP, StepStatus, check, has_stopped, is_final
 from runtime.planning.params import fits
 from runtime.planning.values import Json, NotLoadedError, Snapshot, Transition
 
@@ -63,12 +63,16 @@ class Planning:
         return taken is None or self.look(inside(path, taken)).status in DONE
 
     def move(self, path: str, state: StepState) -> None:
-        """Move a step; a failure for which it has a branch is handled. What has ended is never moved again."""
+        """Move a step; a failure for which it has a branch is handled, another may be held. What has ended stays."""
+        if has_stopped(self.look(path).status):
+            return  # a late answer about a step that has ended, or is held, changes nothing
+        if state.status is StepStatus.FAILED_TERMINAL:
+            state = replace(state, status=_failed(self.definition, path, state))
+        self.put(path, state)
+
+    def put(self, path: str, state: StepState) -> None:
+        """Move a step that may be held, too."""
         before = self.look(path)
-        if is_final(STEP, before.status):
-            return  # a late answer about a step that has ended changes nothing
-        if state.status is StepStatus.FAILED_TERMINAL and branch_taken(self.definition, path, state):
-            state = replace(state, status=StepStatus.FAILED_HANDLED)
         check(STEP, before.status, state.status)
         self._keep_result(path, state)
         keeps = state if state.held is not None else replace(state, held=before.held)
@@ -115,8 +119,20 @@ class Planning:
         for path, state in self.steps.items():
             if not is_final(STEP, state.status):
                 after = pending if state.status is StepStatus.PENDING else StepStatus.CANCELED
-                self.move(path, StepState(after, error=reason))
+                self.put(path, StepState(after, error=reason))
         self.transition.want_nothing()
+
+
+_DECIDED = frozenset({ErrorCode.REJECTED, ErrorCode.DENIED})
+"""What people or policy decided: no error, and nothing that anybody could mend."""
+
+
+def _failed(definition: Definition, path: str, state: StepState) -> StepStatus:
+    """Return what a failure of a step comes to."""
+    if branch_taken(definition, path, state):
+        return StepStatus.FAILED_HANDLED
+    holds = definition.node(path).holds and state.error_code not in _DECIDED
+    return StepStatus.HELD if holds else StepStatus.FAILED_TERMINAL
 
 
 def branch_taken(definition: Definition, path: str, state: StepState) -> BranchName | None:

@@ -8,10 +8,12 @@ The rules: a step starts when all that it needs has succeeded or was skipped, or
 A step with a `when` starts if the condition holds and is skipped if not; a step without one is skipped when something
 it needs was skipped. A step with others in it has ended when those have. One step that fails for good, and has no
 branch for that, ends the run: what has not ended is canceled. A run succeeds if and only if every step has succeeded,
-was skipped or failed and was handled, or if one of its steps said that it ends.
+was skipped or failed and was handled, or if one of its steps said that it ends. A step that fails and whose runbook
+wants a person for that is held: others go on, and it does as the person says.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from receipts.errors import ReceiptsError
@@ -21,8 +23,8 @@ from runtime.definitions.model import Definition
 from runtime.definitions.nodes import BODY, NodeKind
 from runtime.model.errors import ParamsError
 from runtime.model.paths import block_of, inside, iterated
-from runtime.model.run import StepState
-from runtime.model.states import RUN, RunStatus, StepStatus, check_run, is_final
+from runtime.model.run import HeldAct, StepState
+from runtime.model.states import RUN, IllegalTransitionError, RunStatus, StepStatus, check_run, is_final
 from runtime.planning.context import Context, context_of, run_facts
 from runtime.planning.errors import step_error
 from runtime.planning.making import DONE, Planning, branch_taken
@@ -32,6 +34,7 @@ from runtime.planning.values import (
     Canceled,
     Ended,
     Event,
+    Mended,
     NotLoadedError,
     Proposal,
     Read,
@@ -48,6 +51,7 @@ __all__ = [
     "Canceled",
     "Ended",
     "Event",
+    "Mended",
     "NotLoadedError",
     "Proposal",
     "Read",
@@ -101,6 +105,7 @@ _WAITS_FIRST = (
     (StepStatus.RUNNING, RunStatus.RUNNING),
     (StepStatus.WAITING_APPROVAL, RunStatus.WAITING_APPROVAL),
     (StepStatus.FAILED_RETRYABLE, RunStatus.FAILED_RETRYABLE),
+    (StepStatus.HELD, RunStatus.HELD),
     (StepStatus.PARKED, RunStatus.WAITING),
 )
 
@@ -111,6 +116,8 @@ def freed_by(definition: Definition, event: Event) -> Collection[str]:
         case Started():
             return [path for path in definition.block("") if not definition.needs(path)]
         case StepMoved(path, status) if status in DONE:
+            return definition.needed_by(path)
+        case Mended(path):
             return definition.needed_by(path)
         case _:
             return ()
@@ -131,6 +138,9 @@ def _go_on(planning: Planning, event: Event) -> RunStatus:
         moved = StepState(event.status, event.result, event.error, event.error_code)
         _guarded(planning, event.path, partial(planning.move, event.path, moved))
         _start_what_is_free(planning, _freed(planning))
+    elif isinstance(event, Mended):
+        _mend(planning, event)
+        _start_what_is_free(planning, _freed(planning))
     else:
         _start_what_is_free(planning, freed_by(planning.definition, event))
     if planning.transition.ended:
@@ -138,6 +148,24 @@ def _go_on(planning: Planning, event: Event) -> RunStatus:
         return RunStatus.SUCCEEDED
     _halt_if_failed(planning)
     return run_status(planning.present())
+
+
+def _mend(planning: Planning, event: Mended) -> None:
+    """Let a held step go on as a person says; raise ParamsError where the result that they gave cannot be kept."""
+    path, held = event.path, planning.look(event.path)
+    if held.status is not StepStatus.HELD:
+        raise IllegalTransitionError(f"step {path} is not held: {held.status}")
+    match event.act:
+        case HeldAct.RETRY:
+            planning.steps[path] = replace(held, status=StepStatus.PENDING)
+            _guarded(planning, path, partial(_start, planning, path))
+        case HeldAct.SUPPLY:
+            planning.put(path, StepState(StepStatus.SUCCEEDED, event.result))
+        case HeldAct.SKIP:
+            planning.put(path, StepState(StepStatus.SKIPPED, error=event.reason))
+        case HeldAct.END:
+            ended = StepState(StepStatus.FAILED_TERMINAL, error=event.reason, error_code=held.error_code)
+            planning.put(path, ended)
 
 
 def _start_what_is_free(planning: Planning, candidates: Iterable[str]) -> None:

@@ -8,8 +8,9 @@ from itertools import chain, islice
 
 from runtime.definitions.model import Definition
 from runtime.model.paths import around, inside, iterated, iteration
+from runtime.model.run import HeldAct
 from runtime.model.states import StepStatus
-from runtime.planning.planner import Event, StepMoved, freed_by
+from runtime.planning.planner import Event, Mended, StepMoved, freed_by
 
 NEEDS_READ = 32
 """Of a step that needs more than these, most others wait for something else as well: the rest is read if it must be."""
@@ -17,12 +18,13 @@ NEEDS_READ = 32
 
 def reach(definition: Definition, event: Event) -> frozenset[str] | None:
     """Return the steps that planning `event` will look at, as far as one can say before; None: all of them."""
-    if not isinstance(event, StepMoved) or _ends_the_run(definition, event):
+    if not isinstance(event, StepMoved | Mended) or _ends_the_run(definition, event):
         return None
+    own = definition.needs(event.path) if isinstance(event, Mended) else ()
     followers = freed_by(definition, event)
     needs = list(chain.from_iterable(_some_needs(definition, follower, event.path) for follower in followers))
     branches = (inside(path, branch) for path in (event.path, *needs) for branch in definition.branches(path))
-    return frozenset({event.path, *followers, *needs, *branches, *_holders(event.path)})
+    return frozenset({event.path, *own, *followers, *needs, *branches, *_holders(event.path)})
 
 
 def reach_on(definition: Definition, loaded: frozenset[str], missing: frozenset[str], depth: int) -> frozenset[str]:
@@ -34,8 +36,11 @@ def reach_on(definition: Definition, loaded: frozenset[str], missing: frozenset[
     return frozenset(found)
 
 
-def _ends_the_run(definition: Definition, event: StepMoved) -> bool:
-    return event.status is StepStatus.FAILED_TERMINAL and not definition.branches(event.path)
+def _ends_the_run(definition: Definition, event: StepMoved | Mended) -> bool:
+    if isinstance(event, Mended):
+        return event.act is HeldAct.END
+    failed = event.status is StepStatus.FAILED_TERMINAL
+    return failed and not definition.branches(event.path) and not definition.node(event.path).holds
 
 
 def _holders(path: str) -> Iterable[str]:

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from receipts.chain import Leaf
+from receipts.chain import HELD_SETTLED, Leaf
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import NodeKind
 from runtime.model.action import Acting, commitment
-from runtime.model.run import StepState
+from runtime.model.run import HeldAct, StepState, Tried
 from runtime.model.states import STEP, IllegalTransitionError, RunStatus, StepStatus, is_final
-from runtime.planning.planner import Canceled, Event, Proposal, Snapshot, Started, StepMoved, Transition, plan
+from runtime.planning.mending.names import renamed
+from runtime.planning.planner import Canceled, Event, Mended, Proposal, Snapshot, Started, StepMoved, Transition, plan
 
 POST_TASK = "slack::post_task"
 
@@ -26,6 +27,7 @@ SAID = frozenset(
         StepStatus.FAILED_HANDLED,
         StepStatus.FAILED_TERMINAL,
         StepStatus.FAILED_RETRYABLE,
+        StepStatus.HELD,
         StepStatus.SKIPPED,
         StepStatus.CANCELED,
         StepStatus.PARKED,
@@ -34,6 +36,8 @@ SAID = frozenset(
 )
 """The statuses of steps that are put on record."""
 
+_TOLD = ("run.started", "run.cancel_requested", HELD_SETTLED)
+"""What the planner was told of that is no step's status."""
 _ENDS = ("run.succeeded", "run.failed_terminal", "run.canceled")
 
 
@@ -96,14 +100,14 @@ def replay(recorded: Recorded) -> Replayed:
             try:
                 event = _event(leaf, recorded, found, snapshot)
                 snapshot = _begun(snapshot, event)
-                transition = plan(recorded.definition, snapshot, event)
+                transition = _as_named(recorded, leaf, event, plan(recorded.definition, snapshot, event))
             except (IllegalTransitionError, LookupError, ValueError) as error:
                 found.difference = Difference(leaf.seq, f"nothing: {error}", _shown(said))
                 return found
             found.events += 1
             snapshot = _after(snapshot, transition)
             expected.extend(_expected(transition, recorded))
-            if leaf.event in ("run.started", "run.cancel_requested"):
+            if leaf.event in _TOLD:
                 continue
         planned = expected.popleft() if expected else ("", "", {})
         if planned != said:
@@ -117,7 +121,7 @@ def replay(recorded: Recorded) -> Replayed:
 def _said(leaf: Leaf) -> Said | None:
     """Return what of a leaf a plan decides, None where it decides nothing of it."""
     step = leaf.correlation.step or ""
-    if leaf.event in ("run.started", "run.cancel_requested"):
+    if leaf.event in _TOLD:
         return leaf.event, "", {}
     if leaf.event in _ENDS:
         return leaf.event, "", {name: leaf.data[name] for name in ("outcome", "output") if name in leaf.data}
@@ -135,17 +139,38 @@ def _event(leaf: Leaf, recorded: Recorded, found: Replayed, snapshot: Snapshot) 
     if leaf.event == "run.cancel_requested":
         return Canceled(leaf.data["reason"])
     path = leaf.correlation.step or ""
+    if leaf.event == HELD_SETTLED:
+        said = f"{leaf.actor.id}: {leaf.data['reason']}"
+        return Mended(path, HeldAct(leaf.data["act"]), said, _result(leaf, recorded, found, path))
     if not leaf.event.startswith("step.") or not _may_hear(recorded.definition, snapshot, path):
         raise ValueError("nothing had happened that it follows from")
     status = StepStatus(leaf.event.removeprefix("step."))
     if status in (StepStatus.SKIPPED, StepStatus.CANCELED):
         raise ValueError("that is for the planner alone to say")
-    if status is StepStatus.FAILED_HANDLED:
+    if status in (StepStatus.FAILED_HANDLED, StepStatus.HELD):
         status = StepStatus.FAILED_TERMINAL
+    result = _result(leaf, recorded, found, path)
+    return StepMoved(path, status, result, leaf.data.get("error", ""), leaf.data.get("code", ""))
+
+
+def _result(leaf: Leaf, recorded: Recorded, found: Replayed, path: str) -> Any:
+    """Return the result that a leaf binds, None where it binds none."""
     result = recorded.results.get(path) if "result" in leaf.data else None
     if "result" in leaf.data and commitment(result, recorded.salt) != leaf.data["result"]:
         found.hidden.add(path)
-    return StepMoved(path, status, result, leaf.data.get("error", ""), leaf.data.get("code", ""))
+    return result
+
+
+def _as_named(recorded: Recorded, leaf: Leaf, event: Event, transition: Transition) -> Transition:
+    """Return the transition with what a new try of a held step wants under the names that it gets."""
+    if not isinstance(event, Mended) or event.act is not HeldAct.RETRY:
+        return transition
+    before = [one for one in recorded.leaves if one.seq < leaf.seq and one.correlation.step == event.path]
+    proposed = sum(one.event == "effect.proposed" for one in before)
+    done = any(one.event == "receipt.written" and one.data["outcome"] == "success" for one in before)
+    tried = Tried(proposed, done, unsettled=False)
+    proposals = [renamed(one, tried) if one.path == event.path else one for one in transition.proposals]
+    return replace(transition, proposals=proposals)
 
 
 def _may_hear(definition: Definition, snapshot: Snapshot, path: str) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runtime.definitions.model import Verb
-from runtime.model.run import StepState
+from runtime.model.run import HeldAct, StepState
 from runtime.model.states import RunStatus, StepStatus
 
 Json = Any
@@ -56,13 +56,23 @@ class StepMoved:
 
 
 @dataclass(frozen=True)
+class Mended:
+    """A person said how a held step goes on; `result` is what they supplied."""
+
+    path: str
+    act: HeldAct
+    reason: str
+    result: Json = None
+
+
+@dataclass(frozen=True)
 class Canceled:
     """Somebody asked for the run to stop."""
 
     reason: str
 
 
-Event = Started | StepMoved | Canceled
+Event = Started | StepMoved | Mended | Canceled
 
 
 @dataclass(frozen=True)
@@ -75,6 +85,7 @@ class Proposal:
     target: str
     idempotency_key: str
     correlation_key: str  # of the wait that a durable verb opens; "" for others
+    nth: int = 1  # of the effects that the step has wanted: it may be held, and tried anew
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,8 @@ async def load_steps(conn: Conn, wanted: Sequence[Wanted]) -> list[Loaded]:
                    LATERAL (SELECT FROM steps o WHERE o.run_id = w.run_id AND o.status = open.status
                                AND o.run_id || '/' || o.path <> ALL(%(named)b::text[])
                                AND o.status IN
-                                   ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable')
+                                   ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable',
+                                    'held')
                              LIMIT 1) AS others
              WHERE NOT w.every
              ORDER BY number, position

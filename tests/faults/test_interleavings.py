@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from policy.model import PolicyEngine, PolicyText, PolicyUnavailableError, Question, Verdict
+from policy.model import (
+    OperatorQuestion,
+    PolicyEngine,
+    PolicyText,
+    PolicyUnavailableError,
+    Question,
+    Ruling,
+    Verdict,
+)
 from receipts.chain import Actor
 from runtime.gate import gate
 from runtime.handlers import Call, JsonObject, OutcomeUnknownError, TransientError
@@ -58,6 +66,9 @@ class Away:
 
     async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
         return [PolicyUnavailableError(f"away, step {question.step}") for question in questions]
+
+    async def judge(self, question: OperatorQuestion) -> Ruling:
+        raise PolicyUnavailableError(f"away, step {question.step.path}")
 
     def text(self, digest: str) -> PolicyText:
         raise LookupError(digest)

@@ -19,6 +19,7 @@ from countersign.embedded.standins import actions
 from countersign.embedded.system import Embedded, Ports, embedded
 from sandbox.client import SandboxUser
 from tests.forked import ForkedChild
+from tests.integration.program_stage import command
 from tests.patience import MINUTE, until
 
 FILING = "register::file_report"
@@ -77,13 +78,16 @@ class Plant:
 
 
 def _impatient(folder: Path) -> Path:
-    """Return the pack with a filing that is given up, and known to have landed or not, within seconds."""
+    """Return the pack with a filing that is given up, and known to have landed or not, within seconds, or is held."""
     copytree(ROOT / "packs/kyc", folder)
     file = folder / "verbs/kyc.yaml"
     head, name, filing = file.read_text(encoding="utf-8").partition("  - name: file_ubo_report\n")
     filing = filing.replace("timeout: PT30S", "timeout: PT2S", 1)
     filing = filing.replace("in_doubt: reconcile", "in_doubt: reconcile\n      settles_within: PT6S", 1)
     file.write_text(head + name + filing, encoding="utf-8")
+    runbook = folder / "runbooks/kyc-onboarding.yaml"
+    steps = runbook.read_text(encoding="utf-8").replace("  - id: filing\n", "  - id: filing\n    on_error: hold\n", 1)
+    runbook.write_text(steps, encoding="utf-8")
     return folder
 
 
@@ -162,3 +166,21 @@ async def test_a_worker_killed_during_a_call_that_lands_late(plant: Plant) -> No
     await plant.worker.kill()
     await plant.worker.start()
     await _ends_well(plant)
+
+
+async def test_a_worker_killed_before_what_a_person_said_of_a_held_step_is_applied(
+    plant: Plant, system: Embedded
+) -> None:
+    await plant.sign("403")
+    await plant.case.until("the filing", lambda run: step(run, "filing") == "held")
+    await plant.worker.kill()
+    words = ("held", "retry", plant.case.run_id, "filing", "--as", "omar", "--reason", "they let us in again", "--json")
+    said = await command(*words, env=dict(system.env))
+    assert json.loads(said.out)["status"] == "received", said
+    assert await plant.filings() == 0
+    await plant.worker.start()
+    second = await plant.decide("anna", "Approval needed", "file_report", "0 of 2")
+    await plant.decide("boris", "Approval needed", "1 of 2", ts=second)
+    await _ends_well(plant)
+    again = await command(*words, env=dict(system.env))
+    assert "nothing was done: filing of it is not held" in again.err

@@ -14,6 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.listeners.app import Bot, BotSettings, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
+from runtime.desk.held.model import HeldDesk, HeldView, HeldWish
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.actor import Person, SlackAccount
@@ -131,6 +132,19 @@ class DatabaseDownError(Exception):
     """What a store raises when it cannot be reached; its text quotes what it was given, as drivers do."""
 
 
+class NothingHeld:
+    """A counter of held steps where none is held."""
+
+    async def view(self, run_id: str, step: str) -> HeldView | None:
+        raise AssertionError(f"nothing here is held: {run_id} {step}")
+
+    async def record(self, wish: HeldWish) -> str:
+        raise AssertionError(f"nothing here is held: {wish}")
+
+    async def apply(self, notification_id: str) -> str:
+        raise AssertionError(f"nothing here is held: {notification_id}")
+
+
 @dataclass
 class MemoryDesk:
     """A desk and a ledger with the runtime's rules: one row per dedupe key, applied once, distinct people."""
@@ -143,6 +157,7 @@ class MemoryDesk:
     cards: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = field(default_factory=dict)
     applications: int = 0
     missing: list[tuple[str, str, str]] = field(default_factory=list)
+    held: HeldDesk = field(default_factory=NothingHeld)
     down: set[str] = field(default_factory=set)
     applied: asyncio.Condition = field(default_factory=asyncio.Condition)
 

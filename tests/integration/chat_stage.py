@@ -5,6 +5,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -83,8 +84,8 @@ class Chat:
 
 
 @asynccontextmanager
-async def chatting(dsn: str, policy: PolicyEngine, targets: Targets) -> AsyncIterator[Chat]:
-    """Run everything until the block ends."""
+async def chatting(dsn: str, policy: PolicyEngine, targets: Targets, *packs: Path) -> AsyncIterator[Chat]:
+    """Run everything until the block ends, with these packs or the bench's own."""
     faults = Faults()
     async with AsyncExitStack() as stack:
         listener = socket.create_server(("127.0.0.1", 0))
@@ -98,7 +99,7 @@ async def chatting(dsn: str, policy: PolicyEngine, targets: Targets) -> AsyncIte
             "request_url": f"http://127.0.0.1:{listener.getsockname()[1]}/slack/events",
         }
         handlers: dict[str, Any] = targets.handlers()
-        bench = await stack.enter_async_context(open_bench(dsn, policy, [PACK], handlers))
+        bench = await stack.enter_async_context(open_bench(dsn, policy, list(packs) or [PACK], handlers))
         limits = Limits(burst=10_000, channel_burst=10_000)
         workspace = parse_workspace({**WORKSPACE, "app": app}, "the stage")
         sandbox = create_app(workspace, clock=bench.clock, sleep=asyncio.sleep, limits=limits)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 from aiohttp.test_utils import TestServer
 from countersign_incident_triage import handlers as incident_handlers
@@ -16,9 +17,11 @@ from runtime.desk.desk import StoredCards
 from runtime.desk.evidence import EvidenceDesk, Story
 from runtime.desk.inbound.said import Said
 from runtime.desk.inbound.tasks import TaskDesk
-from runtime.desk.operator import OperatorDesk
+from runtime.desk.operator import Mending, OperatorDesk
 from runtime.handlers import OutcomeUnknownError, RefusedError
+from runtime.inbox import inbox
 from runtime.model.approval import VoteVerdict
+from runtime.model.run import HeldAct
 from tests.bench import TENANT, Bench, open_bench
 from tests.conftest import fresh_database
 from tests.integration.conftest import PACK, PATIENCE, Targets
@@ -92,7 +95,8 @@ async def _play_nodes(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
     targets = Targets.fresh()
     with fresh_database(postgres) as dsn:
         async with open_bench(dsn, policy, [PACK, NODES], targets.handlers()) as bench:
-            return await stories_of(key, bench, await play_nodes(bench, targets))
+            played = {**await play_nodes(bench, targets), **await play_held(bench, targets)}
+            return await stories_of(key, bench, played)
 
 
 async def stories_of(key: SigningKey, bench: Bench, run_ids: Mapping[str, str]) -> dict[str, Story]:
@@ -175,6 +179,35 @@ async def play_nodes(bench: Bench, targets: Targets) -> dict[str, str]:
     letters = (await bench.start("bench.letters", {})).run_id
     await bench.settle()
     return {"nodes": nodes, "asked": asked, "letters": letters}
+
+
+async def play_held(bench: Bench, targets: Targets) -> dict[str, str]:
+    """Play a run whose held steps are supplied, tried anew twice, and skipped; and one that somebody ended."""
+    run_id = (await bench.start("bench.mended", {})).run_id
+    targets.look.answers = [RefusedError("closed")]
+    targets.note.answers = [RefusedError("no such incident")]
+    await bench.settle()
+    await mend(bench, run_id, "look", HeldAct.SUPPLY, {"value": 4})
+    await mend(bench, run_id, "note", HeldAct.RETRY)
+    await bench.later(days=15)
+    targets.look.answers = [RefusedError("closed")]
+    await mend(bench, run_id, "ask", HeldAct.RETRY)
+    await bench.complete("acme:await_answer:M1", {"answer": "yes"})
+    await bench.settle()
+    await mend(bench, run_id, "again", HeldAct.SKIP)
+    targets.look.answers = [RefusedError("closed")]
+    ended = (await bench.start("bench.mended", {}, ref="ended")).run_id
+    await bench.settle()
+    await mend(bench, ended, "look", HeldAct.END)
+    return {"mended": run_id, "ended": ended}
+
+
+async def mend(bench: Bench, run_id: str, step: str, act: HeldAct, result: Any = None) -> None:
+    """Let a held step go on, as an operator."""
+    desk = OperatorDesk(bench.engine.pool, bench.engine.clock, "acme")
+    recorded = await desk.mend("omar", Mending(run_id, step, act, "seen", result))
+    assert (await inbox.apply(bench.engine, recorded))["status"] == "applied"
+    await bench.settle()
 
 
 async def _onboarded(case: Case) -> str:

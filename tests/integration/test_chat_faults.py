@@ -83,7 +83,7 @@ async def test_what_is_held_stands_where_operators_and_callers_look(chat: Chat, 
     chat.faults.refuse("chat.postMessage", "not_in_channel")
     await chat.file("1")
     await chat.file("2")
-    [found] = await held(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
+    found, _ = await held(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
     assert (found.name, found.ok) == ("held", False)
     assert f"2 times slack::post_card to {CHANNEL}: Slack refuses: not_in_channel" in found.detail
     [run_id] = {row["run_id"] for row in await chat.bench.rows("SELECT run_id FROM runs WHERE trigger_ref = '1'")}
@@ -92,7 +92,7 @@ async def test_what_is_held_stands_where_operators_and_callers_look(chat: Chat, 
     assert card in [(one.operation, one.target, one.error) for one in run.held]
     chat.faults.lift("chat.postMessage")
     await chat.bench.later(minutes=1)
-    [found] = await held(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
+    found, _ = await held(settings_of(dsn, "http://127.0.0.1:1", Path("nowhere"), tenant=TENANT))
     assert found.ok
 
 

@@ -41,6 +41,7 @@ FACTS = {
     "slack channel C0APPROVALS",
     "slack channel C0COMPLIANCE",
     "held",
+    "held steps",
     "archive writable",
     "archive versioned",
     "archive written once",

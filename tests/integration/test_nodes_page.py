@@ -48,6 +48,7 @@ async def desk(dsn: str, opa: OpaChild, folder: Path, example: str, register: Ta
 RUNS: dict[str, dict[str, Any]] = {
     "call": {"state": {"why": "refused: no such company", "ended": "failed_handled"}},
     "set and reference": {"output": {"rounds": 1, "reference": f"company:{LEI}"}},
+    "Held steps": {},
     "switch": {"state": {"todo": "nothing"}},
     "repeat": {},
     "wait": {"state": {"closed": False}},

@@ -13,7 +13,15 @@ from countersign.checks.probe import examined
 from countersign.checks.readiness import Readiness
 from countersign.compose.system import Role, compose
 from countersign.embedded.opa import OpaChild
-from policy.model import PolicyEngine, PolicyText, PolicyUnavailableError, Question, Verdict
+from policy.model import (
+    OperatorQuestion,
+    PolicyEngine,
+    PolicyText,
+    PolicyUnavailableError,
+    Question,
+    Ruling,
+    Verdict,
+)
 from tests.integration.program_stage import (
     composed,
     edge_of,
@@ -41,6 +49,9 @@ class Counting:
     async def ask_all(self, questions: Sequence[Question]) -> list[Verdict | PolicyUnavailableError]:
         self.asked += len(questions)
         return await self.policy.ask_all(questions)
+
+    async def judge(self, question: OperatorQuestion) -> Ruling:
+        return await self.policy.judge(question)
 
     def text(self, digest: str) -> PolicyText:
         return self.policy.text(digest)

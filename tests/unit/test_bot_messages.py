@@ -14,6 +14,7 @@ from runtime.model.messages import (
     EvidenceSealed,
     EvidenceStuck,
     Held,
+    HeldSettled,
     Note,
     NotStarted,
     Plain,
@@ -22,12 +23,14 @@ from runtime.model.messages import (
     RunEnded,
     RunName,
     Said,
+    StepHeld,
     TaskClaimed,
     TaskReleased,
     TimeRunsShort,
     Unfulfillable,
     VoteCounted,
 )
+from runtime.model.run import HeldAct
 from runtime.model.states import RunStatus
 
 RUN = RunName(title="Corporate onboarding", reference="case-7")
@@ -135,6 +138,17 @@ SAID: list[tuple[Said, str]] = [
     (
         Held(run=RUN, step="", why="not_in_channel"),
         "A card of Corporate onboarding (case-7) is held: not_in_channel. It goes on by itself once that is mended.",
+    ),
+    (
+        StepHeld(run=RUN, run_id="run_7", step="find", why="no such company.", code="refused"),
+        (
+            "find of Corporate onboarding (case-7) failed and is held: no such company (refused)."
+            " Somebody has to say how it goes on: countersign held show run_7 find"
+        ),
+    ),
+    (
+        HeldSettled(run=RUN, step="find", act=HeldAct.SUPPLY, person="Omar", why="by telephone"),
+        'find of Corporate onboarding (case-7): Omar supplied its result: "by telephone"',
     ),
     (Plain(text="as it was"), "as it was"),
 ]  # fmt: skip

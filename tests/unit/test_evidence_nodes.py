@@ -9,22 +9,24 @@ from hypothesis import strategies as st
 
 from evidence import names
 from evidence.statement import Statement
-from evidence.verify.course import blocks, branches, leaves, runs, steps
+from evidence.verify.course import blocks, branches, held, leaves, runs, steps
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people.approvals import OVER
 from evidence.verify.trust import Trust
 from receipts import canonical
-from receipts.chain import GENESIS, PROGRAM, Correlation, Head, Leaf, next_leaf
+from receipts.chain import GENESIS, HELD_SETTLED, PROGRAM, Actor, Correlation, Head, Leaf, next_leaf
 from runtime.definitions.canonical import definition_document
 from runtime.definitions.model import Definition
+from runtime.model.action import commitment
+from runtime.model.run import HeldAct
 from runtime.model.states import RUN, is_final
 from runtime.planning.ending import ending_of
-from runtime.planning.planner import Canceled, Event, Snapshot, StepMoved, Transition, plan
+from runtime.planning.planner import Canceled, Event, Mended, Snapshot, StepMoved, Transition, plan
 from runtime.planning.replay import SAID, step_facts
 from tests.unit.test_planner_trees import after, play, trees
 
-RULES = (*leaves.RULES, *steps.RULES, *blocks.RULES, *branches.RULES, *runs.MOVES[1:], *runs.OUTCOME[:1])
+RULES = (*leaves.RULES, *steps.RULES, *blocks.RULES, *branches.RULES, *held.RULES, *runs.MOVES[1:], *runs.OUTCOME[:1])
 Played = tuple[Snapshot, Event, Transition]
 
 
@@ -40,9 +42,11 @@ class Record:
         self.add("run.started")
 
     def add(self, event: str, step: str | None = None, **data: Any) -> None:
-        about = Correlation(run_id="run_1", step=step, effect_id=f"eff_{step}" if event == "effect.proposed" else None)
+        effect = f"eff_{self.head.seq}" if event == "effect.proposed" else None
+        about = Correlation(run_id="run_1", step=step, effect_id=effect)
+        by = Actor(id="omar", kind="person") if event == HELD_SETTLED else PROGRAM
         leaf = next_leaf(
-            self.head, run_id="run_1", at=self.at, event=event, actor=PROGRAM, correlation=about, data=data
+            self.head, run_id="run_1", at=self.at, event=event, actor=by, correlation=about, data=data
         ).leaf
         self.head = Head(leaf.seq, leaf.hash)
         self.lines.append(canonical.dumps(leaf.model_dump()))
@@ -52,6 +56,9 @@ class Record:
         self.at += timedelta(seconds=1)
         if isinstance(event, Canceled):
             self.add("run.cancel_requested")
+        if isinstance(event, Mended):
+            given = {"result": commitment(event.result, "salt")} if event.act is HeldAct.SUPPLY else {}
+            self.add(HELD_SETTLED, event.path, act=str(event.act), **given)
         if isinstance(event, StepMoved) and self.tree.node(event.path).kind == "wait":
             self.add("wait.completed", event.path)
         for path, state in transition.steps.items():

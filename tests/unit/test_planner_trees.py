@@ -1,5 +1,6 @@
 """The planner over trees: properties of random runbooks with branches, switches, repeats, waits and ends."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,10 +16,10 @@ from runtime.definitions.sources.runbooks import load_runbook
 from runtime.definitions.sources.yaml_source import Source
 from runtime.model.errors import ErrorCode
 from runtime.model.paths import address_of, around
-from runtime.model.run import StepState
+from runtime.model.run import HeldAct, StepState
 from runtime.model.states import RUN, STEP, RunStatus, StepStatus, is_final
 from runtime.planning.making import DONE, branch_taken
-from runtime.planning.planner import Canceled, Event, Snapshot, Started, StepMoved, Transition, plan
+from runtime.planning.planner import Canceled, Event, Mended, Snapshot, Started, StepMoved, Transition, plan
 from tests.unit.test_planner import READ, WRITE, plan_in_parts
 
 VERBS = {
@@ -45,6 +46,8 @@ def blocks(draw: st.DrawFn, names: Names, depth: int) -> list[Step]:
     steps: list[Step] = []
     for _ in range(draw(st.integers(1, 3))):
         step: Step = draw(nodes(names, depth))
+        if ("verb" in step or "wait" in step) and draw(st.booleans()):
+            step["on_error"] = draw(st.sampled_from(["fail", "hold"]))
         if draw(st.booleans()):
             step["when"] = draw(st.sampled_from(["true", "false", "run.version == 1"]))
         if len(steps) > 0 and draw(st.booleans()):
@@ -101,6 +104,7 @@ def trees(draw: st.DrawFn) -> Definition:
         "version": 1,
         "title": "T",
         "trigger": {"type": "t.t", "schema": {}},
+        "on_error": draw(st.sampled_from(["fail", "hold", "hold"])),
         "steps": draw(blocks(Names(), 2)),
     }
     loaded = load_runbook(Source("tree.yaml", value, {}), VERBS)
@@ -132,11 +136,11 @@ def after(tree: Definition, snapshot: Snapshot, transition: Transition) -> Snaps
 
 
 def waiting(tree: Definition, snapshot: Snapshot) -> list[str]:
-    """Return the steps for which something outside has to happen."""
+    """Return the steps for which something outside has to happen, or about which a person has to say something."""
     return [
         path
         for path, state in snapshot.steps.items()
-        if state.status is StepStatus.READY
+        if state.status in (StepStatus.READY, StepStatus.HELD)
         or (state.status is StepStatus.PARKED and "wait" in tree.node(path).kind and not path.endswith("]"))
     ]
 
@@ -144,7 +148,9 @@ def waiting(tree: Definition, snapshot: Snapshot) -> list[str]:
 FAILURES = st.sampled_from([ErrorCode.REFUSED, ErrorCode.NO_ANSWER, ErrorCode.REJECTED])
 
 
-def happens(data: st.DataObject, snapshot: Snapshot, path: str) -> StepMoved:
+def happens(data: st.DataObject, snapshot: Snapshot, path: str) -> Event:
+    if snapshot.steps[path].status is StepStatus.HELD:
+        return Mended(path, data.draw(st.sampled_from(sorted(HeldAct))), "seen", {})
     if data.draw(st.integers(0, 3)):
         return StepMoved(path, StepStatus.SUCCEEDED, {})
     return StepMoved(path, StepStatus.FAILED_TERMINAL, None, "why", data.draw(FAILURES))
@@ -188,9 +194,43 @@ def wishes(transition: Transition) -> list[str]:
 
 
 @given(trees(), st.data())
-def test_nothing_is_wanted_twice(tree: Definition, data: st.DataObject) -> None:
-    wanted = [wish for _, _, transition in play(tree, data) for wish in wishes(transition)]
-    assert len(wanted) == len(set(wanted))
+def test_nothing_is_wanted_twice_but_on_a_persons_word(tree: Definition, data: st.DataObject) -> None:
+    played = play(tree, data)
+    wanted = Counter(wish for _, _, transition in played for wish in wishes(transition))
+    asked = Counter(event.path for _, event, _ in played if isinstance(event, Mended))
+    assert all(times <= 1 + asked[wish] for wish, times in wanted.items())
+
+
+@given(trees(), st.data())
+def test_a_step_is_held_only_where_its_runbook_says_so_and_only_a_person_lets_it_go_on(
+    tree: Definition, data: st.DataObject
+) -> None:
+    for snapshot, event, transition in play(tree, data):
+        moved = {path for path, state in transition.steps.items() if not is_final(STEP, state.status)}
+        for path, state in snapshot.steps.items():
+            assert state.status is not StepStatus.HELD or tree.node(path).holds
+            if state.status is StepStatus.HELD and path in moved:
+                assert isinstance(event, Mended)
+                assert event.path == path
+
+
+@given(trees(), st.data())
+def test_a_late_answer_about_a_held_step_changes_nothing(tree: Definition, data: st.DataObject) -> None:
+    for snapshot, _, _ in play(tree, data):
+        for path in (one for one, state in snapshot.steps.items() if state.status is StepStatus.HELD):
+            late = plan(tree, snapshot, StepMoved(path, StepStatus.SUCCEEDED, {}))
+            assert (late.steps, late.run) == ({}, snapshot.status)
+
+
+@given(trees(), st.data())
+def test_a_run_is_held_only_where_nothing_else_is_to_be_done(tree: Definition, data: st.DataObject) -> None:
+    for snapshot, _, _ in play(tree, data):
+        present = {state.status for state in snapshot.steps.values()}
+        if snapshot.status is RunStatus.HELD:
+            assert StepStatus.HELD in present
+            assert not present & {StepStatus.READY, StepStatus.RUNNING, StepStatus.WAITING_APPROVAL}
+        elif StepStatus.HELD in present:
+            assert present & {StepStatus.READY, StepStatus.RUNNING, StepStatus.WAITING_APPROVAL}
 
 
 @given(trees(), st.data())

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from policy.__main__ import main
 from policy.bundle import build_bundle
-from policy.model import Question
+from policy.model import OperatorQuestion, Question
 from policy.text import CONFIG_FILE, PolicyError, PolicyFolders, policy_text, read_policy, strict_json
 from tests.opa_server import PACKS, POLICIES, SHIPPED, copy_policies
 
@@ -203,7 +204,8 @@ def flat(schema: Any, definitions: dict[str, Any]) -> Any:
     }
 
 
-def test_input_schema_for_the_compiler_is_that_of_the_question() -> None:
-    schema = Question.model_json_schema()
-    written = json.loads((POLICIES / "schemas" / "input.json").read_text())
+@pytest.mark.parametrize(("file", "question"), [("input.json", Question), ("operator.json", OperatorQuestion)])
+def test_input_schema_for_the_compiler_is_that_of_the_question(file: str, question: type[BaseModel]) -> None:
+    schema = question.model_json_schema()
+    written = json.loads((POLICIES / "schemas" / file).read_text())
     assert written == {"$schema": "http://json-schema.org/draft-07/schema#", **flat(schema, schema["$defs"])}

@@ -13,6 +13,7 @@ _STEPS = {
     "step.failed_terminal": "failed",
     "step.failed_handled": "failed, as the runbook provides for",
     "step.failed_retryable": "failed, and is tried again",
+    "step.held": "failed, and waits for a person to say how it goes on",
     "step.canceled": "was canceled",
     "step.parked": "waits for its answer",
     "step.waiting_approval": "waits for people",

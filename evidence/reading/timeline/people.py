@@ -109,6 +109,20 @@ def _escalated(material: Material, leaf: Record) -> str:
     )
 
 
+_MENDED = {
+    "retry": "had the step {} tried anew",
+    "supply": "gave the step {} its result",
+    "skip": "left out the step {}",
+    "end": "ended the run at the step {}",
+}
+
+
+def _mended(material: Material, leaf: Record) -> str:
+    act = text(leaf, "data", "act")
+    said = _MENDED.get(act, f"said {named(act)} of the step {{}}").format(step(material, leaf))
+    return f"{actor(material, leaf)} {said}{because(text(leaf, 'data', 'reason'))}"
+
+
 TELL: dict[str, Callable[[Material, Record], str]] = {
     "approval.requested": _requested,
     "card.shown": _shown,
@@ -117,6 +131,7 @@ TELL: dict[str, Callable[[Material, Record], str]] = {
     "task.claimed": _claimed,
     "task.released": _released,
     "notification.refused": _unfit,
+    "held.settled": _mended,
     **{f"approval.{end}": _settled for end in ENDINGS if end != "requested"},
     "wait.opened": _opened,
     "wait.progress": _progressed,

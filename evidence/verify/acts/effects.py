@@ -5,9 +5,11 @@ from evidence.verify.material.comparing import agree, broken
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.definition import VerbForm
 from evidence.verify.material.facts import Decided, Facts
+from evidence.verify.material.mended import retries
 from evidence.verify.material.templates import can_give
 from evidence.verify.people.approvals import OVER
 from evidence.verify.rules import Rule, counted, rule
+from receipts.model import Receipt
 
 CHAT = frozenset({"slack::post_card", "slack::update_card", "slack::post_message", "slack::direct_message"})
 """What the program says by itself, beside the steps of the definition."""
@@ -16,22 +18,24 @@ POST_TASK = "slack::post_task"
 
 @rule(
     "effects.of-definition",
-    "An effect of a step is proposed once, is the `handler` of the step's verb, and the verb's class is `write`. An"
-    " effect of no step is word in the chat: `slack::post_card`, `slack::update_card`, `slack::post_message` or"
-    " `slack::direct_message`.",
+    "An effect of a step is proposed once, and once more each time that somebody had the step tried anew, is the"
+    " `handler` of the step's verb, and the verb's class is `write`. An effect of no step is word in the chat:"
+    " `slack::post_card`, `slack::update_card`, `slack::post_message` or `slack::direct_message`.",
 )
 def _of_definition(facts: Facts) -> str:
-    steps, effects = set[str](), set[str | None]()
+    times, anew, effects = dict[str, int](), retries(facts.contents), set[str | None]()
     for leaf, proposal in facts.proposals:
         path = leaf.correlation.step
-        if leaf.correlation.effect_id in effects or path in steps:
+        so_far = times.get(path, 0) if path else 0
+        may = 1 + sum(seq < leaf.seq for seq in anew.get(str(path), ()))
+        if leaf.correlation.effect_id in effects or so_far >= may:
             raise broken(leaf, f"an effect of step {path} was proposed before" if path else "was proposed before")
         effects.add(leaf.correlation.effect_id)
         if path is None:
             if proposal.action not in CHAT:
                 raise broken(leaf, f"{proposal.action} is of no step, and no word in the chat")
             continue
-        steps.add(path)
+        times[path] = so_far + 1
         verb = facts.verb(leaf, path)
         if (proposal.action, "write") != (verb.execution.handler, verb.effect.kind):
             raise broken(leaf, f"{proposal.action} is not the write that step {path} is for")
@@ -42,8 +46,9 @@ def _of_definition(facts: Facts) -> str:
     "effects.as-declared",
     "An effect of a step has the `tier` of its verb, can be undone by what the verb says (`reversible_by`), and its"
     " `target` and idempotency key are what the verb's templates give: their fixed parts, `run.id`, `run.tenant`,"
-    " `run.definition`, `tenant`, `step`, and `params.NAME` where that is a text that is shown. A task goes to the"
-    " channel that it names. Word in the chat has tier `low`, and cannot be undone.",
+    " `run.definition`, `tenant`, `step`, and `params.NAME` where that is a text that is shown. The key of an effect of"
+    " a step that was tried anew may end with its number among the step's, as in `#2`. A task goes to the channel that"
+    " it names. Word in the chat has tier `low`, and cannot be undone.",
 )
 def _as_declared(facts: Facts) -> str:
     for decision in facts.decisions:
@@ -57,11 +62,17 @@ def _as_declared(facts: Facts) -> str:
             reversible_by=(record.reversible_by, verb.effect.reversible_by if verb else None),
         )
         fields = record.request if isinstance(record.request, dict) else {}
-        if verb and not can_give(
-            verb.effect.idempotency_key, record.idempotency_key, _known(facts, record.step), fields
-        ):
+        key = _first_key(facts, record) if verb else ""
+        if verb and not can_give(verb.effect.idempotency_key, key, _known(facts, record.step), fields):
             raise BrokenError(receipt.name, f"its idempotency key is not what {verb.effect.idempotency_key} gives")
     return counted(len(facts.proposed), "effect")
+
+
+def _first_key(facts: Facts, record: Receipt) -> str:
+    """Return the key without what a step that was tried anew adds: the number of the effect, where it asks again."""
+    of_step = [leaf.correlation.effect_id for leaf, _ in facts.proposals if leaf.correlation.step == record.step]
+    nth = of_step.index(record.effect_id) + 1
+    return record.idempotency_key.removesuffix(f"#{nth}") if nth > 1 else record.idempotency_key
 
 
 def _check_declared(facts: Facts, decision: Decided) -> None:

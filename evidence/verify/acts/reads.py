@@ -6,6 +6,7 @@ from evidence.reading.paths import address_of
 from evidence.verify.acts.record import check_named
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
+from evidence.verify.material.mended import supplied
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import READ_RECORDED, Leaf
 from receipts.read import ReadRecord
@@ -57,7 +58,7 @@ def _in_place(facts: Facts) -> str:
 @rule(
     "reads.done",
     "A `step.succeeded` of a step that reads follows a read record of it that says `success`, and its `result` is the"
-    " commitment of that record's response.",
+    " commitment of that record's response; or somebody supplied it.",
 )
 def _done(facts: Facts) -> str:
     return counted(count_done(facts.contents), "step")
@@ -67,8 +68,11 @@ def count_done(contents: Contents) -> int:
     """Return how many steps succeeded that read; raise unless each has its record, with that result."""
     done = {contents.reads[name].step: (leaf.seq, contents.reads[name]) for leaf, name in _named(contents)}
     reads = {step.id for step in contents.definition.steps if _is_read(contents, step.verb)}
+    given = supplied(contents)
     succeeded = [
-        leaf for leaf in contents.leaves_of("step.succeeded") if address_of(str(leaf.correlation.step)) in reads
+        leaf
+        for leaf in contents.leaves_of("step.succeeded")
+        if address_of(str(leaf.correlation.step)) in reads and str(leaf.correlation.step) not in given
     ]
     for leaf in succeeded:
         seq, read = done.get(str(leaf.correlation.step), (leaf.seq, None))

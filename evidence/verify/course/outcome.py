@@ -3,6 +3,7 @@
 from evidence import names
 from evidence.reading.paths import address_of
 from evidence.verify.material.contents import BrokenError, Contents
+from evidence.verify.material.mended import supplied
 from evidence.verify.rules import counted, rule
 from receipts.chain import Leaf
 
@@ -40,7 +41,8 @@ def ended(contents: Contents) -> str:
     "steps.receipts",
     "A `step.succeeded` is of a step in the definition. If the step's verb is of class `write`, one of these holds: a"
     " receipt of the step and of the verb's handler says `success`; the step has an `effect.repeated`; or it has such a"
-    " receipt of any outcome, and its answer came: a `wait.completed`, or a task's approval or rejection.",
+    " receipt of any outcome, and its answer came: a `wait.completed`, or a task's approval or rejection; or somebody"
+    " supplied its result.",
 )
 def writes_have_receipts(contents: Contents) -> str:
     """Look for the receipt of each write."""
@@ -69,7 +71,7 @@ def count_writes(contents: Contents) -> int:
     verb_of = {step.id: step.verb for step in definition.steps}
     done, begun = _handled(contents, "success"), _handled(contents)
     repeated = {leaf.correlation.step for leaf in contents.leaves_of("effect.repeated")}
-    answered = _answered(contents)
+    answered, given = _answered(contents), supplied(contents)
     writes = 0
     for leaf in contents.leaves_of("step.succeeded"):
         path = str(leaf.correlation.step)
@@ -81,6 +83,8 @@ def count_writes(contents: Contents) -> int:
             continue
         writes += 1
         did = (path, verb.execution.handler)
+        if path in given:
+            continue
         if did not in done and path not in repeated and not (path in answered and did in begun):
             raise BrokenError(names.AUDIT, f"line {leaf.seq}: step {path} succeeded, and no receipt says that it acted")
     return writes

@@ -7,7 +7,16 @@ from evidence.verify.material.facts import Facts
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import RUN_ENDED
 
-_STATUSES = ("running", "waiting_approval", "waiting", "failed_retryable", "succeeded", "failed_terminal", "canceled")
+_STATUSES = (
+    "running",
+    "waiting_approval",
+    "waiting",
+    "failed_retryable",
+    "held",
+    "succeeded",
+    "failed_terminal",
+    "canceled",
+)
 
 
 @rule(

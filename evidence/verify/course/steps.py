@@ -6,9 +6,10 @@ from evidence.verify.course.blocks import ENDED_WELL, entered
 from evidence.verify.material.comparing import broken
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import PROPOSED, Facts
+from evidence.verify.material.mended import supplied
 from evidence.verify.people.approvals import OVER
 from evidence.verify.rules import Rule, counted, rule
-from receipts.chain import Leaf
+from receipts.chain import HELD_SETTLED, Leaf
 
 _CANCELED = "step.canceled"
 _STARTED = "run.started"
@@ -85,14 +86,15 @@ def _goes_on(need: str, leaf: Leaf, inner: dict[str, str]) -> bool:
     "steps.skipped",
     "A step is skipped that has a condition (`when`), or that has none and waits for a step that was skipped, by an"
     " edge that says more than `order`; and every such step without a condition is skipped or canceled. Where an `end`"
-    " ended the run, what was skipped at that moment needs no reason.",
+    " ended the run, what was skipped at that moment needs no reason; nor does what a person skipped (`steps.held`).",
 )
 def _skipped(facts: Facts) -> str:
     skipped = {path for path, leaves in facts.of_steps.items() if leaves[-1].event == _SKIPPED}
+    mended = {str(leaf.correlation.step) for leaf in facts.contents.leaves_of(HELD_SETTLED)}
     for path, leaves in facts.of_steps.items():
         end = leaves[-1]
         has_to_be = not skipped.isdisjoint(facts.plan.skips_with(path))
-        if facts.plan.node(path).when is not None or end.event == _CANCELED or _is_left(facts, end):
+        if facts.plan.node(path).when is not None or end.event == _CANCELED or _is_left(facts, end) or path in mended:
             continue
         if (path in skipped) != has_to_be:
             why = "it needs one that was skipped" if has_to_be else "nothing that it needs was"
@@ -106,7 +108,8 @@ _ANSWERED = ("approval.approved", "approval.rejected")
 @rule(
     "steps.answered",
     "A step whose verb is `durable`, or that waits by itself (`wait`), succeeds at the moment of its answer: a"
-    " `wait.completed`, or where people are asked (`human_task`) the end of its task.",
+    " `wait.completed`, or where people are asked (`human_task`) the end of its task; or with the result that somebody"
+    " supplied.",
 )
 def _answered_steps(facts: Facts) -> str:
     tasks = {approval.record.id for approval in facts.approvals.values() if approval.record.kind == "task"}
@@ -116,7 +119,7 @@ def _answered_steps(facts: Facts) -> str:
         if (is_task := leaf.event in _ANSWERED and leaf.correlation.approval_id in tasks)
         or leaf.event == "wait.completed"
     }
-    durable = 0
+    durable, given = 0, supplied(facts.contents)
     for leaf in facts.contents.leaves_of("step.succeeded"):
         path = str(leaf.correlation.step)
         verb = facts.plan.verb(path)
@@ -124,7 +127,7 @@ def _answered_steps(facts: Facts) -> str:
             continue
         durable += 1
         is_task = verb is not None and verb.execution.wait == "human_task"
-        if answers.get((path, leaf.at, is_task), leaf.seq) >= leaf.seq:
+        if path not in given and answers.get((path, leaf.at, is_task), leaf.seq) >= leaf.seq:
             raise broken(leaf, f"step {path} succeeded without its answer")
     return counted(durable, "step")
 

@@ -92,12 +92,14 @@ KINDS = ("verb", "set", "reference", "switch", "repeat", "wait", "end", "branch"
 class StepForm(StepRecord):
     """One step of the definition: `when` is its condition, `within` the branch of the step around it that it is in.
 
-    It has one of `KINDS`, and that is not null. `timeout` (ISO 8601) stands for that of its verb.
+    It has one of `KINDS`, and that is not null. `timeout` (ISO 8601) stands for that of its verb. `on_error` says that
+    an error waits for a person.
     """
 
     when: JsonValue
     within: str = Field("", alias="in")
     timeout: NonEmpty | None = None
+    on_error: Literal["hold"] | None = None
     switch: SwitchForm | None = None
     repeat: RepeatForm | None = None
     wait: WaitForm | None = None

@@ -6,6 +6,7 @@ from evidence.verify.material.facts import ACTED, Facts, Requested
 from evidence.verify.material.forms import DecisionForm
 from evidence.verify.rules import Rule, counted, rule
 
+STOPPED = "step.held"
 OVER = ("step.succeeded", "step.failed_handled", "step.failed_terminal", "step.skipped", "step.canceled")
 
 
@@ -32,7 +33,7 @@ def _used_once(facts: Facts) -> str:
     "approvals.ended",
     "An approval is `approved` or `rejected` at the moment of its last vote; `expired` no earlier than at its"
     " `expires_at`, as it was prolonged, and never where it asks what became of an attempt; `canceled` once its step"
-    " has ended. One of kind `effect` or `task` does not stay open.",
+    " has ended, or is held. One of kind `effect` or `task` does not stay open.",
 )
 def _ended(facts: Facts) -> str:
     for approval in facts.approvals.values():
@@ -52,7 +53,7 @@ def _check_end(facts: Facts, approval: Requested) -> None:
         until = facts.until(record.id, record.expires_at, end)
         if end.at < until or record.kind == "in_doubt":
             raise broken(end, f"approval {record.id} cannot expire before {until}")
-    elif not any(leaf.event in OVER and leaf.seq < end.seq for leaf in facts.of_steps.get(record.step, ())):
+    elif not any(leaf.event in (*OVER, STOPPED) and leaf.seq < end.seq for leaf in facts.of_steps.get(record.step, ())):
         raise broken(end, f"approval {record.id} was canceled, and its step had not ended")
 
 

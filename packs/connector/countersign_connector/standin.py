@@ -2,7 +2,7 @@
 
 Stand-ins run under the demo and the tests only. `GET /__standin/actions` tells every side effect performed, and how
 many faults are still to come. `POST /__standin/faults` with `{"next": KIND, "on": "write" | "read", "skip": 0}` makes
-the next such request fail: `401`, `429`, `500` and `hang` before anything is done; `408_after_commit` and so on,
+the next such request fail: `401`, `403`, `429`, `500` and `hang` before anything is done; `408_after_commit` and so on,
 `garbage_after_commit`, `hang_after_commit` and `drop_reply_after_commit` after it was; `late_commit` does it `after`
 seconds, and says nothing. `POST /__standin/keys` with `{"honoured": false}` makes it act again under an idempotency key
 that it knows.
@@ -40,6 +40,7 @@ class Fault(Params):
 
     next: Literal[
         "401",
+        "403",
         "429",
         "500",
         "hang",

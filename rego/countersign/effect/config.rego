@@ -141,5 +141,6 @@ _shape := {
 		"writes_per_run": {"type": "integer", "minimum": 0},
 		"connectors": {"type": "object", "additionalProperties": _connector},
 		"requirements": {"type": "object", "additionalProperties": _requirement, "required": ["high"]},
+		"operators": _texts,
 	},
 }

@@ -56,6 +56,8 @@ def _of_calls_alone(shape: StepShape, kind: str) -> Iterator[Finding]:
             yield (key,), "rule", f"'{key}' goes with 'verb'"
     if shape.on is not None and kind not in MAY_BRANCH:
         yield ("on",), "rule", f"'on' goes with {', '.join(MAY_BRANCH)}"
+    if shape.on_error is not None and kind not in MAY_BRANCH:
+        yield ("on_error",), "rule", f"'on_error' goes with {', '.join(MAY_BRANCH)}"
     if shape.on is not None and not shape.on.blocks():
         yield ("on",), "shape", "may not be empty"
 

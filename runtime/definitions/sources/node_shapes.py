@@ -70,6 +70,7 @@ class StepShape(Spec):
     needs: list[str] | None = None
     when: Text | None = None
     on: OnShape | None = None
+    on_error: Literal["hold", "fail"] | None = None
     verb: str | None = None
     params: dict[str, Any] = Field(default_factory=dict)
     result_key: Name | None = None
@@ -88,4 +89,4 @@ class StepShape(Spec):
 DOES = ("verb", "set", "reference", "switch", "repeat", "run", "continue_with", "wait", "end")
 """What a step may do; each does one thing."""
 MAY_BRANCH = ("verb", "run", "wait")
-"""What may end in more than one way."""
+"""What may end in more than one way; an error of these may wait for a person."""

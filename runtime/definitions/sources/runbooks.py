@@ -135,7 +135,7 @@ def _definition(
         title=declared.title,
         trigger_type=declared.trigger.type,
         trigger_schema=trigger,
-        steps={one.address: node_of(one) for one in ordered},
+        steps={one.address: node_of(one, declared.on_error) for one in ordered},
         edges=edges,
         verbs=verbs,
         canonical=b"",

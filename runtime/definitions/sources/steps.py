@@ -14,6 +14,7 @@ from runtime.definitions.nodes import (
     BranchSpec,
     EndSpec,
     NodeKind,
+    OnError,
     ReferenceSpec,
     RepeatSpec,
     SetSpec,
@@ -22,8 +23,8 @@ from runtime.definitions.nodes import (
     WaitSpec,
 )
 from runtime.definitions.problems import Finding, hint
-from runtime.definitions.sources.node_checks import Verbs, node_findings
-from runtime.definitions.sources.node_shapes import StepShape
+from runtime.definitions.sources.node_checks import Verbs, does, node_findings
+from runtime.definitions.sources.node_shapes import MAY_BRANCH, StepShape
 from runtime.definitions.sources.tree import Block, Placed, Tree, references_of
 from runtime.definitions.sources.waiting import declared_retry, retry_rules
 from runtime.model.paths import around, block_of, id_of
@@ -168,8 +169,8 @@ def verbs_of(steps: Iterable[Placed]) -> set[str]:
     return {node.verb for one in steps if (node := node_of(one)).kind is NodeKind.CALL}
 
 
-def node_of(one: Placed) -> StepDefinition:
-    """Return the node that a step becomes."""
+def node_of(one: Placed, on_error: str = OnError.FAIL) -> StepDefinition:
+    """Return the node that a step becomes; `on_error` is what holds where it does not say it."""
     shape = one.shape
     if shape is None:
         return StepDefinition(one.address, "", {}, None, NodeKind.BRANCH, BranchSpec(), one.branch)
@@ -185,9 +186,14 @@ def node_of(one: Placed) -> StepDefinition:
             result_key=shape.result_key or "",
             timeout=parse_duration(timeout) if timeout and _is_duration(timeout) else None,
             retry=declared_retry(shape.retry) if shape.retry and not any(retry_rules(shape.retry)) else None,
+            holds=_holds(shape, on_error),
         )
     kind, spec = _spec(shape)
-    return StepDefinition(one.address, "", {}, shape.when, kind, spec, one.branch)
+    return StepDefinition(one.address, "", {}, shape.when, kind, spec, one.branch, holds=_holds(shape, on_error))
+
+
+def _holds(shape: StepShape, on_error: str) -> bool:
+    return not set(does(shape)).isdisjoint(MAY_BRANCH) and (shape.on_error or on_error) == OnError.HOLD
 
 
 def _called(shape: StepShape) -> tuple[str | None, dict[str, Any]]:

@@ -97,8 +97,10 @@ steps = Table(
         "ix_steps_open",
         "run_id",
         "status",
-        where="status IN ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable')",
+        where="status IN ('pending', 'ready', 'running', 'waiting_approval', 'parked', 'failed_retryable', 'held')",
     ),
+    # what waits for a person to say how it goes on
+    partial("ix_steps_held", "run_id", "path", where="status = 'held'"),
     # what may hold something that nobody may see
     partial("ix_steps_params", "run_id", where="params IS NOT NULL"),
     # what a worker may lease: reads that are free, or whose lease or back-off has run out

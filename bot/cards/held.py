@@ -1,0 +1,102 @@
+"""The buttons beside the word that a step is held, and the modal that asks how it goes on."""
+
+import json
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.cards import references
+from bot.cards.blocks import Block, bold, button, plain_text, rows, section
+from bot.cards.modals import REASON_MAX, REASON_MIN
+from bot.cards.text import Shown, render, short
+from runtime.desk.held.model import HeldView
+from runtime.model.messages import StepHeld
+from runtime.model.run import HeldAct
+
+MODAL = "countersign_held"
+RESULT = "result"
+RESULT_MAX = 3000
+
+_BUTTONS = {
+    HeldAct.RETRY: "Try again",
+    HeldAct.SUPPLY: "Supply the result",
+    HeldAct.SKIP: "Skip the step",
+    HeldAct.END: "End the run",
+}
+ACTIONS = {f"countersign_held_{act}": act for act in HeldAct}
+_MEANS = {
+    HeldAct.RETRY: "The step begins anew. What was done before is not done twice.",
+    HeldAct.SUPPLY: "The step succeeds with the result that you give, and the record says that it is from you.",
+    HeldAct.SKIP: "The run goes on without the step; what needs it is skipped, too.",
+    HeldAct.END: "The run ends as failed. What has not been done will not be.",
+}
+
+Word = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class StepRef(_Strict):
+    """A button's value: which step."""
+
+    run: Word
+    step: Word
+
+
+class HeldRef(StepRef):
+    """The modal's private metadata: the act, the run's version as it was shown, and where to answer the person."""
+
+    act: Annotated[HeldAct, Field(strict=False)]
+    version: int
+    channel: str | None
+
+
+def held_buttons(said: StepHeld) -> Block:
+    """Return the four buttons."""
+    value = StepRef(run=said.run_id, step=said.step).model_dump_json()
+    elements = [button(action_id, _BUTTONS[act], value) for action_id, act in ACTIONS.items()]
+    return {"type": "actions", "elements": elements}
+
+
+def held_modal(view: HeldView, act: HeldAct, channel: str | None) -> dict[str, Any]:
+    """Return the modal that asks why, and where it is supplied for the result."""
+    ref = HeldRef(run=view.run_id, step=view.step, act=act, version=view.version, channel=channel)
+    facts = (("Run", view.run_title), ("Step", view.step), ("Error", view.error), ("Code", view.code))
+    words = Shown(_BUTTONS[act])
+    result = [_input(RESULT, "The result, as JSON", 1, RESULT_MAX)] if act is HeldAct.SUPPLY else []
+    return {
+        "type": "modal",
+        "callback_id": MODAL,
+        "title": plain_text(words),
+        "submit": plain_text(words),
+        "close": plain_text(Shown("Cancel")),
+        "private_metadata": ref.model_dump_json(),
+        "blocks": [
+            *rows([(bold(name), short(render(value), 300)) for name, value in facts if value]),
+            section(Shown(f"{_MEANS[act]} Your words are kept as evidence.")),
+            *result,
+            _input(references.REASON, "Why?", REASON_MIN, REASON_MAX),
+        ],
+    }
+
+
+def _input(name: str, label: str, least: int, most: int) -> Block:
+    element = {
+        "type": "plain_text_input",
+        "action_id": name,
+        "multiline": True,
+        "min_length": least,
+        "max_length": most,
+    }
+    return {"type": "input", "block_id": name, "label": plain_text(Shown(label)), "element": element}
+
+
+def parse_result(text: str) -> Any:
+    """Return the JSON that somebody typed; raise ValueError where it is none."""
+    return json.loads(text, parse_constant=_no_number)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

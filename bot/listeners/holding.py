@@ -1,0 +1,111 @@
+"""What a click beside a held step does: ask how it goes on and why, and hand in what the person says."""
+
+import asyncio
+from typing import Any
+from uuid import uuid4
+
+from slack_bolt.async_app import AsyncAck
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.cards import held, references
+from bot.cards.modals import reason_fault
+from bot.cards.refusals import refusal_words
+from bot.listeners import private
+from bot.listeners.identity import Identity, identify
+from bot.listeners.installation import InstallationWatch
+from bot.listeners.payloads import Actions, Submission, User
+from bot.listeners.private import PrivateAnswers
+from bot.slack.client import FAILURES, error_code
+from bot.slack.log import slack_logger
+from runtime.desk.held.model import HeldWish
+from runtime.desk.model import Desk
+from runtime.model.run import HeldAct
+
+DEADLINE = 2.0
+
+
+class Holding:
+    """The listeners for the buttons and their modal. People of the directory alone are shown anything."""
+
+    def __init__(
+        self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, answers: PrivateAnswers
+    ) -> None:
+        self._client = client
+        self._desk = desk
+        self._installation = installation
+        self._answers = answers
+        self._log = slack_logger()
+
+    async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
+        """Ask how the step goes on, as it stands now."""
+        ref = held.StepRef.model_validate_json(payload.action.value)
+        async with asyncio.timeout(DEADLINE):
+            identity = await self._identity(payload.user)
+            view = None if identity.refusal else await self._desk.held.view(ref.run, ref.step)
+        await ack()
+        if view is None:
+            said = refusal_words(identity.refusal) if identity.refusal else private.NOT_HELD
+            await self._tell(payload, said)
+            return
+        modal = held.held_modal(view, held.ACTIONS[payload.action.action_id], payload.place)
+        try:
+            await self._client.views_open(trigger_id=payload.trigger_id, view=modal)
+        except FAILURES as error:
+            if (code := error_code(error)) != "exchanged_trigger_id":
+                self._log.warning("a modal was not opened: %s", code)
+                await self._tell(payload, private.NOT_OPENED)
+
+    async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
+        """Record what the person says before the modal closes; a fault is shown at its input, and it stays open."""
+        ref = held.HeldRef.model_validate_json(payload.view.private_metadata)
+        try:
+            result = held.parse_result(payload.typed(held.RESULT)) if ref.act is HeldAct.SUPPLY else None
+        except (ValueError, RecursionError) as error:
+            await ack(response_action="errors", errors={held.RESULT: f"This is no JSON: {error}"})
+            return
+        fault = reason_fault(payload.reason)
+        notification, fault = ("", fault) if fault else await self._record(payload, ref, result)
+        if fault:
+            await ack(response_action="errors", errors={references.REASON: fault})
+            return
+        await ack()
+        await self._settle(notification, payload.user, ref)
+
+    async def _record(self, payload: Submission, ref: held.HeldRef, result: Any) -> tuple[str, str]:
+        """Return the notification's id, and why there is none, whatever the cause."""
+        try:
+            async with asyncio.timeout(DEADLINE):
+                identity = await self._identity(payload.user)
+                if identity.person is None:
+                    return "", refusal_words(identity.refusal) if identity.refusal else private.REASON_NOT_RECORDED
+                wish = HeldWish(
+                    dedupe_key=f"slack:{payload.view.id}",
+                    person_id=identity.person.id,
+                    run_id=ref.run,
+                    step=ref.step,
+                    act=ref.act,
+                    version=ref.version,
+                    reason=payload.reason,
+                    result=result,
+                    request_id=uuid4().hex,
+                )
+                return await self._desk.held.record(wish), ""
+        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it were recorded
+            self._log.error("what was said of a held step was not recorded: %s", type(error).__name__)
+            return "", private.REASON_NOT_RECORDED
+
+    async def _settle(self, notification: str, user: User, ref: held.HeldRef) -> None:
+        """Apply what is recorded and say in private why it was not done, if so. Never raises."""
+        try:
+            why = await self._desk.held.apply(notification)
+        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
+            self._log.error("what was said of a held step was not applied: %s", type(error).__name__)
+            why = private.NOT_YET_APPLIED
+        said = f"Nothing was done: {why}" if why else private.GOES_ON.format(ref.step)
+        await self._answers.tell(user.id, ref.channel, said, occasion=notification)
+
+    async def _identity(self, user: User) -> Identity:
+        return await identify(user, self._installation.known, self._client, self._desk)
+
+    async def _tell(self, payload: Actions, text: str) -> None:
+        await self._answers.tell(payload.user.id, payload.place, text, occasion=payload.action.action_ts)

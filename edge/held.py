@@ -1,0 +1,86 @@
+"""Held steps over HTTP: what callers send who bring a person's word on one, what they get, and the route."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Request
+from pydantic import StringConstraints
+
+from edge.body import parse
+from edge.messages import Message, Word
+from edge.problems import Problem
+from receipts.chain import Actor
+from runtime.desk.callers import AnswerConflictError
+from runtime.desk.held.callers import MendDesk
+from runtime.model.notification import MendPayload
+from runtime.model.run import HeldAct
+from runtime.model.states import NotificationStatus
+
+_RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_STATUS = {NotificationStatus.STALE: 409, NotificationStatus.REFUSED: 404}
+_REFUSED = {"act.denied": 403, "act.unfit": 422}
+
+Why = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+
+
+class MendIn(Message):
+    """What a person says of a held step of the run as they saw it. `id` is the sender's own: it is applied once."""
+
+    id: Word
+    on_behalf_of: Word
+    reason: Why
+    version: int
+
+
+class SupplyIn(MendIn):
+    """The result that a person gives the step."""
+
+    result: Any
+
+
+class MendOut(Message):
+    """What was done."""
+
+    run_id: str
+    step: str
+    act: str
+
+
+Signed = Callable[[Request], Awaitable[tuple[Any, bytes]]]
+Requester = Callable[[Any, str | None], Awaitable[Actor]]
+
+
+def add_held(app: FastAPI, desk: MendDesk, signed: Signed, requester: Requester) -> None:
+    """Add the route; `signed` returns the caller and its body, `requester` the person for whom it speaks."""
+
+    @app.post("/v1/runs/{run_id}/steps/{path}/{act}")
+    async def mend(run_id: str, path: str, act: str, request: Request) -> MendOut:
+        caller, body = await signed(request)
+        if act not in list(HeldAct) or not _RUN_ID.fullmatch(run_id):
+            raise Problem(404, f"no act {act} of a run {run_id}")
+        sent = parse(SupplyIn if act == HeldAct.SUPPLY else MendIn, body)
+        by = await requester(caller, sent.on_behalf_of)
+        payload = MendPayload(run_id=run_id, step=path, act=HeldAct(act), submitted_by=caller.id, **_said(sent))
+        try:
+            await desk.step(caller.grants.mends, run_id, path)
+            facts = await desk.mend(by, sent.id, payload)
+        except LookupError as error:
+            raise Problem(404, str(error)) from error
+        except AnswerConflictError as error:
+            raise Problem(409, str(error)) from error
+        return _out(facts)
+
+
+def _said(sent: MendIn) -> dict[str, Any]:
+    return sent.model_dump(exclude={"id", "on_behalf_of"})
+
+
+def _out(facts: Mapping[str, Any]) -> MendOut:
+    status = NotificationStatus(facts["status"])
+    if status is not NotificationStatus.APPLIED:
+        code = (
+            _REFUSED.get(str(facts.get("code")), 409) if status is NotificationStatus.REFUSED else _STATUS.get(status)
+        )
+        raise Problem(code or 503, str(facts.get("reason", status)))
+    return MendOut(**{name: facts[name] for name in MendOut.model_fields})

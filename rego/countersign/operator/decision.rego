@@ -1,0 +1,105 @@
+# METADATA
+# title: Decision on what an operator does
+# description: >-
+#   The entrypoint for a privileged act: how a held step goes on. It is allowed only when every rule says so outright.
+# schemas:
+#   - input: schema.operator
+package countersign.operator
+
+import data.countersign.effect.config
+import data.countersign.effect.reasons
+
+# METADATA
+# title: Decision
+# description: The answer, with every member present; the default stands when anything in it is undefined.
+# entrypoint: true
+default decision := {
+	"outcome": "deny",
+	"reasons": [{"code": "operator.undefined", "msg": "The policy gives no answer for this act"}],
+}
+
+decision := {"outcome": "deny", "reasons": sort(deny)} if count(deny) > 0
+
+decision := {"outcome": "allow", "reasons": []} if {
+	count(deny) == 0
+	permitted
+}
+
+# METADATA
+# title: Permitted
+# description: Every rule vouches for the act, beside that none denies it.
+permitted if {
+	known
+	entitled
+	apart
+	answerable
+}
+
+# METADATA
+# title: Known
+# description: The act is one of the four.
+known if input.act in {"retry", "supply", "skip", "end"}
+
+# METADATA
+# title: Entitled
+# description: A person of one of the groups that the tenant names as its operators; nobody, where it names none.
+entitled if {
+	input.actor.kind == "person"
+	some group in input.actor.groups
+	group in config.tenant.operators
+}
+
+# METADATA
+# title: Apart
+# description: >-
+#   Who asked for the run, or sent it, neither supplies nor skips what people have to sign or to answer. To try it again,
+#   or to end the run, takes nothing away from anybody.
+apart if input.act in {"retry", "end"}
+
+apart if input.step.people == "none"
+
+apart if {
+	every person in {input.run.requested_by, input.run.submitted_by} {
+		is_string(person)
+		person != input.actor.id
+	}
+}
+
+# METADATA
+# title: Answerable
+# description: What people are asked is answered by those who are asked, and by no operator in their place.
+answerable if input.act in {"retry", "skip", "end"}
+
+answerable if input.step.people in {"none", "sign"}
+
+# METADATA
+# title: Act unknown
+# description: Denies what is no act of an operator.
+# custom:
+#   short_name: operator.unknown_act
+#   failure_msg: The policy knows no such act
+deny contains reasons.of(rego.metadata.rule()) if not known
+
+# METADATA
+# title: Not entitled
+# description: Denies whoever is no person of the tenant's operators.
+# custom:
+#   short_name: operator.not_entitled
+#   failure_msg: Only people of the tenant's operators may do this
+deny contains reasons.of(rego.metadata.rule()) if not entitled
+
+# METADATA
+# title: Own request
+# description: Denies requesters what others have to sign or answer.
+# custom:
+#   short_name: operator.own_request
+#   failure_msg: Whoever asked for the run may not supply or skip what others have to sign or answer
+deny contains reasons.of(rego.metadata.rule()) if not apart
+
+# METADATA
+# title: Answer of others
+# description: Denies an answer in the place of the people who are asked.
+# custom:
+#   short_name: operator.answer_of_others
+#   failure_msg: What people are asked is answered by them; try it again, and they are asked anew
+deny contains reasons.of(rego.metadata.rule()) if not answerable

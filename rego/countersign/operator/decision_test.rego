@@ -1,0 +1,79 @@
+package countersign.operator_test
+
+import data.countersign.effect.given_test as given
+import data.countersign.operator
+
+config := {"t1": object.union(given.tenant, {"operators": ["ops"]})}
+
+question := {
+	"time": "2026-01-05T10:00:00Z",
+	"tenant": "t1",
+	"actor": {"id": "omar", "kind": "person", "groups": ["ops"], "submitted_by": "omar"},
+	"act": "supply",
+	"run": {
+		"id": "r1",
+		"definition": "d",
+		"version": 1,
+		"trigger_type": "t",
+		"requested_by": "ann",
+		"submitted_by": "hook",
+	},
+	"step": {"path": "s", "verb": "v", "code": "refused", "error_class": "transport", "people": "none"},
+}
+
+codes(changes) := {reason.code | some reason in decision.reasons} if {
+	decision := operator.decision with input as object.union(question, changes)
+		with data.countersign_config as config
+}
+
+by(person, act, people) := {"actor": {"id": person}, "act": act, "step": {"people": people}}
+
+test_a_person_of_the_operators_may_do_all_four if {
+	every act in {"retry", "supply", "skip", "end"} {
+		decision := operator.decision with input as object.union(question, {"act": act})
+			with data.countersign_config as config
+		decision == {"outcome": "allow", "reasons": []}
+	}
+}
+
+test_an_empty_question_is_denied if {
+	operator.decision.outcome == "deny" with input as {}
+}
+
+test_others_may_do_nothing if {
+	codes({"actor": {"groups": ["compliance"]}}) == {"operator.not_entitled"}
+	codes({"actor": {"kind": "agent"}}) == {"operator.not_entitled"}
+	codes({"tenant": "t2"}) == {"operator.not_entitled"}
+}
+
+test_a_tenant_without_operators_has_none if {
+	decision := operator.decision with input as question with data.countersign_config as given.config
+	decision.outcome == "deny"
+}
+
+test_an_act_that_is_none_is_denied if {
+	codes({"act": "undo"}) == {"operator.unknown_act"}
+}
+
+test_who_asked_neither_supplies_nor_skips_what_others_sign if {
+	codes(by("ann", "supply", "sign")) == {"operator.own_request"}
+	codes(by("ann", "skip", "sign")) == {"operator.own_request"}
+	codes(by("hook", "skip", "answer")) == {"operator.own_request"}
+	codes({"act": "skip", "step": {"people": "sign"}, "run": {"requested_by": null}}) == {"operator.own_request"}
+	codes(by("ann", "retry", "sign")) == set()
+	codes(by("ann", "end", "answer")) == set()
+	codes(by("ann", "supply", "none")) == set()
+}
+
+test_nobody_answers_in_the_place_of_those_who_are_asked if {
+	codes({"step": {"people": "answer"}}) == {"operator.answer_of_others"}
+	codes({"step": {"people": "perhaps"}}) == {"operator.answer_of_others"}
+	codes({"act": "skip", "step": {"people": "answer"}}) == set()
+}
+
+test_what_no_rule_vouches_for_is_denied if {
+	decision := operator.decision with input as question
+		with data.countersign_config as config
+		with operator.permitted as false
+	decision.reasons[0].code == "operator.undefined"
+}

@@ -1,0 +1,56 @@
+"""The counter at which the bot stands with what people say of held steps."""
+
+from dataclasses import dataclass
+
+from receipts.chain import Actor
+from runtime.desk.held.model import HeldView, HeldWish
+from runtime.engine import Engine
+from runtime.inbox import inbox
+from runtime.model.json_limits import error_text
+from runtime.model.notification import MendPayload, Notification
+from runtime.model.states import StepStatus
+from runtime.store.held.steps import find_step
+
+
+@dataclass(frozen=True)
+class HeldCounter:
+    """The counter of one tenant, over the engine."""
+
+    engine: Engine
+    tenant: str
+
+    async def view(self, run_id: str, step: str) -> HeldView | None:
+        """Return a step as it is now, None where it is not held."""
+        async with self.engine.pool.connection() as conn:
+            found = await find_step(conn, self.tenant, run_id, step)
+        if found is None or found.status is not StepStatus.HELD:
+            return None
+        title = f"{found.title} ({found.trigger_ref})"
+        return HeldView(run_id, step, found.version, title, found.error, found.error_code)
+
+    async def record(self, wish: HeldWish) -> str:
+        """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
+        payload = MendPayload(
+            run_id=wish.run_id,
+            step=wish.step,
+            act=wish.act,
+            result=wish.result,
+            reason=error_text(wish.reason),
+            version=wish.version,
+            submitted_by=wish.person_id,
+        )
+        notification = Notification(
+            notification_id=self.engine.new_id("ntf"),
+            tenant=self.tenant,
+            dedupe_key=f"mend:{wish.dedupe_key}",
+            correlation_key=wish.run_id,
+            payload=payload,
+            actor=Actor(id=wish.person_id, kind="person"),
+            request_id=wish.request_id,
+        )
+        return await inbox.record(self.engine, notification)
+
+    async def apply(self, notification_id: str) -> str:
+        """Apply a recorded wish, at most once; return why nothing was done, "" where it was."""
+        facts = await inbox.apply(self.engine, notification_id)
+        return "" if facts["status"] == "applied" else str(facts["reason"])

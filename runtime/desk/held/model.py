@@ -1,0 +1,49 @@
+"""What the bot sees of held steps: one to show, what a person says of it, and the counter that takes that."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from runtime.model.run import HeldAct
+
+
+@dataclass(frozen=True)
+class HeldView:
+    """A held step as its modal shows it; `version` is that of the run, which the act has to find again."""
+
+    run_id: str
+    step: str
+    version: int
+    run_title: str
+    error: str
+    code: str
+
+
+@dataclass(frozen=True)
+class HeldWish:
+    """How a person wants a held step to go on. `dedupe_key` is equal for deliveries of the same wish."""
+
+    dedupe_key: str
+    person_id: str
+    run_id: str
+    step: str
+    act: HeldAct
+    version: int
+    reason: str
+    result: object
+    request_id: str
+
+
+class HeldDesk(Protocol):
+    """Where the bot looks at held steps and hands in what people say of them."""
+
+    async def view(self, run_id: str, step: str) -> HeldView | None:
+        """Return a step as it is now, None where it is not held."""
+        ...
+
+    async def record(self, wish: HeldWish) -> str:
+        """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
+        ...
+
+    async def apply(self, notification_id: str) -> str:
+        """Apply a recorded wish, at most once; return why nothing was done, "" where it was."""
+        ...

@@ -1,0 +1,53 @@
+"""What somebody tells who holds the signing key, about held steps: one rule names each lie."""
+
+from typing import Any
+
+from tests.integration.forger import Bend, Forged, Json, Lie, change_leaf
+
+
+def _settled(forged: Forged, step: str) -> Json:
+    return forged.leaf("held.settled", step=step)
+
+
+def _said(step: str, **change: Any) -> Bend:
+    """Return what changes the data of what a person said of a step."""
+    return lambda f: _settled(f, step)["data"].update(change)
+
+
+def _by(step: str, kind: str) -> Bend:
+    return lambda f: _settled(f, step)["actor"].update(kind=kind)
+
+
+def _not_said(step: str) -> Bend:
+    return lambda f: f.drop(_settled(f, step))
+
+
+def _node(address: str, *missing: str, **change: Any) -> Bend:
+    """Return what changes what the definition says of a step."""
+
+    def bend(forged: Forged) -> None:
+        step = next(step for step in forged.definition["steps"] if step["id"] == address)
+        step.update(change)
+        for name in missing:
+            del step[name]
+
+    return bend
+
+
+HELD: dict[str, Lie] = {
+    "held where nothing says so": ("steps.held", "mended", _node("look", "on_error")),
+    "held for what was decided": ("steps.held", "mended", change_leaf("step.held", "data.code", "denied")),
+    "let go on by an agent": ("steps.held", "mended", _by("note", "agent")),
+    "let go on by nobody": ("steps.held", "ended", _not_said("look")),
+    "let go on in no known way": ("steps.held", "mended", _said("note", act="wish")),
+    "skipped, and tried anew": ("steps.held", "mended", _said("again", act="end")),
+    "supplied with something else": ("steps.held", "mended", _said("look", result="0" * 32)),
+    "nothing was supplied": ("steps.held", "mended", _said("look", act="skip")),
+    "an effect more than was asked for": ("steps.held", "mended", _not_said("ask")),
+    "by the program": (
+        *("steps.held", "mended"),
+        change_leaf("held.settled", "actor", {"id": "countersign", "kind": "system"}),
+    ),
+}
+
+GROUPS = {"held": HELD}

@@ -1,0 +1,116 @@
+"""Held steps over HTTP: entitled callers alone bring a person's word on one, and it counts as any other does."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import pytest
+from yarl import URL
+
+from edge.app import Api, build_edge
+from edge.buckets import Rate
+from edge.server import Limits, Server
+from edge.signing import headers
+from runtime.definitions.sources.catalog import load_catalog
+from runtime.desk.callers import CallerDesk
+from runtime.desk.inbound.signals import SignalDesk
+from runtime.desk.inbound.tasks import TaskDesk
+from runtime.handlers import RefusedError
+from tests.bench import TENANT
+from tests.integration.conftest import PACK, Targets
+from tests.integration.test_mending import LOOK, VALUE, Held, Opener, started
+from tests.patience import MINUTE
+
+__all__ = ["started"]
+
+SECRET = "a secret of the portal, long enough"
+GRANTS = {"triggers": [], "on_behalf": True, "completes": [], "mends": ["bench.held"]}
+
+
+@dataclass
+class Portal:
+    """A caller that brings what people say."""
+
+    url: str
+    held: Held
+    http: aiohttp.ClientSession
+
+    async def says(self, act: str, step: str = "look", **more: Any) -> tuple[int, dict[str, Any]]:
+        (seen,) = await self.held.bench.rows("SELECT version FROM runs WHERE run_id = %s", self.held.run_id)
+        said = {"id": "w1", "on_behalf_of": "omar", "reason": "by telephone", "version": seen["version"], **more}
+        path, body = f"/v1/runs/{self.held.run_id}/steps/{step}/{act}", json.dumps(said).encode()
+        now = int(self.held.bench.clock().timestamp())
+        signed = headers("portal-bot", SECRET, now, "POST", path, body)
+        async with self.http.post(URL(self.url + path, encoded=True), data=body, headers=signed) as response:
+            return response.status, await response.json(content_type=None)
+
+
+@asynccontextmanager
+async def portal(held: Held, targets: Targets, grants: dict[str, Any]) -> AsyncIterator[Portal]:
+    """Serve the edge of a bench to a caller with these grants."""
+    await held.bench.meddle("UPDATE actors SET grants = %s WHERE actor_id = 'portal-bot'", json.dumps(grants))
+    desk = CallerDesk(held.bench.engine, TENANT, load_catalog([PACK], held.bench.engine.handlers))
+
+    async def ready() -> list[str]:
+        return []
+
+    engine = held.bench.engine
+    inbound = SignalDesk(engine, TENANT), TaskDesk(engine, TENANT)
+    app = build_edge(ready, api=Api(desk, *inbound, {"portal-bot": SECRET}, Rate(100, 100)), slack=None)
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = Server(app, Limits(connections=50, seconds=MINUTE), headers=[])
+    task = asyncio.create_task(server.serve([listener]))
+    try:
+        async with aiohttp.ClientSession() as http:
+            yield Portal(f"http://127.0.0.1:{listener.getsockname()[1]}", held, http)
+    finally:
+        server.should_exit = True
+        await task
+        listener.close()
+
+
+async def test_an_entitled_caller_brings_a_persons_word_once(started: Opener, targets: Targets) -> None:
+    targets.look.answers = [RefusedError("closed")]
+    async with started(LOOK + VALUE) as held, portal(held, targets, GRANTS) as caller:
+        status, body = await caller.says("supply", result={"value": "many"})
+        assert (status, "is not of type 'integer'" in body["detail"]) == (422, True)
+        version = (await held.bench.rows("SELECT version FROM runs WHERE run_id = %s", held.run_id))[0]["version"]
+        said = {"id": "w2", "version": version, "result": {"value": 4}}
+        first, again = await caller.says("supply", **said), await caller.says("supply", **said)
+        assert first == again == (200, {"run_id": held.run_id, "step": "look", "act": "supply"})
+        (leaf,) = await held.leaves("held.settled")
+        assert leaf["actor"] == {"id": "omar", "kind": "person"}
+        assert (await caller.says("skip", **said | {"result": None}))[0] == 422
+        assert (await caller.says("skip", id="w2", version=version))[0] == 409
+        await held.bench.settle()
+        assert (await held.status())["run"] == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("grants", "more", "status"),
+    [
+        ({"mends": []}, {}, 404),
+        ({"mends": ["bench.other"]}, {}, 404),
+        ({"on_behalf": False}, {}, 403),
+        ({}, {"on_behalf_of": "mallory"}, 422),
+        ({}, {"on_behalf_of": None}, 422),
+        ({}, {"on_behalf_of": "ann"}, 403),
+        ({}, {"version": 1}, 409),
+        ({}, {"act": "undo"}, 404),
+        ({}, {"step": "other"}, 404),
+        ({}, {"reason": ""}, 422),
+    ],
+)
+async def test_whoever_is_not_entitled_or_did_not_see_the_run_changes_nothing(
+    started: Opener, targets: Targets, grants: dict[str, Any], more: dict[str, Any], status: int
+) -> None:
+    targets.look.answers = [RefusedError("closed")]
+    async with started(LOOK) as held, portal(held, targets, GRANTS | grants) as caller:
+        said = {"act": "skip", **more}
+        assert (await caller.says(**said))[0] == status
+        assert (await held.status())["look"] == "held"

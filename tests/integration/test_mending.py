@@ -1,0 +1,356 @@
+"""A step that fails may wait for a person, who tries it anew, supplies its result, skips it or ends the run."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.embedded.opa import OpaChild
+from policy.client import OpaEngine
+from policy.model import OperatorQuestion, PolicyUnavailableError, Question, Ruling, Verdict
+from runtime.clock import utc_now
+from runtime.desk.operator import Mending, OperatorDesk, UnknownStepError
+from runtime.handlers import OutcomeUnknownError, RefusedError
+from runtime.inbox import inbox
+from runtime.model.run import HeldAct
+from runtime.store import notifications
+from tests.bench import TENANT, Bench, open_bench
+from tests.integration.conftest import PACK, Targets
+from tests.integration.program_stage import Finished, command, environment, settings_of
+from tests.integration.test_cli import is_one_sentence
+from tests.integration.test_replay import replayed
+from tests.patience import MINUTE
+from tests.policies import Between
+
+NODES = Path(__file__).parents[1] / "packs/nodes"
+HEAD = "name: held\nversion: 1\ntitle: T\ntrigger: { type: bench.held, schema: {} }\non_error: hold\nsteps:\n"
+NOTE = "  - { id: note, verb: note, params: { incident: I1, text: a } }\n"
+AFTER = '  - { id: after, verb: note, needs: [note], params: { incident: I1, text: "b ${steps.note.status}" } }\n'
+LOOK = "  - { id: look, verb: look }\n"
+VALUE = '  - { id: after, verb: note, params: { incident: I1, text: "${string(steps.look.result.value)}" } }\n'
+
+
+@dataclass
+class Held:
+    """A bench with one run, and an operator's desk."""
+
+    bench: Bench
+    desk: OperatorDesk
+    run_id: str
+    env: dict[str, str]
+
+    async def status(self) -> dict[str, str]:
+        run = await self.bench.run(self.run_id)
+        return {"run": run["status"], **{path: step["status"] for path, step in run["steps"].items()}}
+
+    async def act(self, act: str, step: str = "note", by: str = "omar", **more: Any) -> Mapping[str, Any]:
+        mending = Mending(self.run_id, step, HeldAct(act), more.pop("reason", "seen"), **more)
+        facts = await inbox.apply(self.bench.engine, await self.desk.mend(by, mending))
+        await self.bench.settle()
+        return facts
+
+    async def command(self, *words: str) -> Finished:
+        """Run a command that puts an act on record, and apply it here, as a worker would."""
+        acting = asyncio.create_task(command(*words, env=self.env))
+        received: list[str] = []
+        now = utc_now() + timedelta(minutes=1)
+        while not received and not acting.done():
+            await asyncio.sleep(0.05)
+            async with self.bench.engine.pool.connection() as conn:
+                received = await notifications.claim(conn, TENANT, now, now + timedelta(minutes=1), 1)
+        for notification_id in received:
+            await inbox.apply(self.bench.engine, notification_id)
+        await self.bench.settle()
+        return await acting
+
+    async def leaves(self, event: str) -> list[dict[str, Any]]:
+        query = "SELECT leaf FROM audit_leaves WHERE run_id = %s AND leaf->>'event' = %s ORDER BY seq"
+        return [row["leaf"] for row in await self.bench.rows(query, self.run_id, event)]
+
+
+Opener = Callable[..., AbstractAsyncContextManager[Held]]
+
+
+@pytest.fixture
+def started(dsn: str, opa: OpaChild, targets: Targets, tmp_path: Path) -> Opener:
+    """Return what starts a run of a runbook all of whose errors hold, on a bench of its own."""
+
+    @asynccontextmanager
+    async def of(steps: str, by: str = "rita") -> AsyncIterator[Held]:
+        (tmp_path / "runbooks").mkdir()
+        (tmp_path / "runbooks" / "held.yaml").write_text(HEAD + steps, encoding="utf-8")
+        async with (
+            OpaEngine(opa.url, timeout=MINUTE) as policy,
+            open_bench(dsn, policy, [PACK, NODES, tmp_path], targets.handlers()) as bench,
+        ):
+            run_id = (await bench.start("bench.held", {}, by=by)).run_id
+            await bench.settle()
+            desk = OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+            yield Held(bench, desk, run_id, environment(settings_of(dsn, opa.url, tmp_path)))
+            assert (await replayed(bench, run_id)).difference is None
+
+    return of
+
+
+async def test_an_error_holds_its_run_and_operators_are_told(started: Opener, targets: Targets) -> None:
+    targets.note.answers = [RefusedError("no such incident")]
+    async with started(NOTE + AFTER) as held:
+        assert await held.status() == {"run": "held", "note": "held", "after": "pending"}
+        (leaf,) = await held.leaves("step.held")
+        assert leaf["data"] == {"error": "no such incident", "code": "refused"}
+        told = [one["text"] for one in held.bench.chat.said("direct_message") if one["user"] == "UOMAR"]
+        why = "note of T (1) failed and is held: no such incident (refused)."
+        assert told == [f"{why} Somebody has to say how it goes on: countersign held show {held.run_id} note"]
+        await held.bench.later(days=400)
+        assert (await held.status())["run"] == "held"
+
+
+async def test_a_held_write_is_tried_anew_under_the_same_key_and_the_run_goes_on(
+    started: Opener, targets: Targets
+) -> None:
+    targets.note.answers = [RefusedError("no such incident")]
+    async with started(NOTE + AFTER) as held:
+        assert (await held.act("retry", reason="it is there now"))["status"] == "applied"
+        assert await held.status() == {"run": "succeeded", "note": "succeeded", "after": "succeeded"}
+        first, second, _ = targets.note.calls
+        assert first.key == second.key
+        (leaf,) = await held.leaves("held.settled")
+        assert leaf["actor"] == {"id": "omar", "kind": "person"}
+        assert (leaf["data"]["act"], leaf["data"]["reason"]) == ("retry", "it is there now")
+        assert leaf["data"]["policy"].keys() == {"decision_id", "digest"}
+        outcomes = "SELECT outcome FROM receipts WHERE run_id = %s AND document->>'step' = 'note' ORDER BY seq"
+        assert [row["outcome"] for row in await held.bench.rows(outcomes, held.run_id)] == ["failure", "success"]
+
+
+async def test_a_held_read_has_all_its_attempts_and_its_time_again(started: Opener, targets: Targets) -> None:
+    targets.look.answers = [RefusedError("closed")]
+    async with started(LOOK + VALUE) as held:
+        held.bench.clock.move(days=3)  # longer than a read is tried
+        targets.look.answers = [TimeoutError(), TimeoutError()]
+        assert (await held.act("retry", "look"))["status"] == "applied"
+        for _ in range(2):
+            await held.bench.later(minutes=5)
+        assert (await held.status())["run"] == "succeeded"
+        assert len(targets.look.calls) == 4
+
+
+async def test_a_retry_that_fails_again_is_held_again(started: Opener, targets: Targets) -> None:
+    targets.note.answers = [RefusedError("no"), RefusedError("still no")]
+    async with started(NOTE) as held:
+        await held.act("retry")
+        assert await held.status() == {"run": "held", "note": "held"}
+        assert [leaf["data"]["error"] for leaf in await held.leaves("step.held")] == ["no", "still no"]
+        await held.act("retry")
+        assert (await held.status())["run"] == "succeeded"
+
+
+async def test_what_was_done_and_gave_a_wrong_result_is_never_done_twice(started: Opener, targets: Targets) -> None:
+    async with started("  - { id: ask, verb: odd, params: { incident: I1 } }\n") as held:
+        assert (await held.status())["ask"] == "held"
+        await held.act("retry", "ask")
+        assert (await held.status())["ask"] == "held"
+        assert len(targets.note.calls) == 1
+        facts = await held.act("supply", "ask", result={"id": 7})
+        assert facts["status"] == "applied"
+        assert (await held.status())["run"] == "succeeded"
+
+
+async def test_a_request_without_an_answer_is_made_again_under_a_key_of_its_own(
+    started: Opener, targets: Targets
+) -> None:
+    async with started("  - { id: ask, verb: await_answer, params: { case: C1 } }\n") as held:
+        await held.bench.later(days=15)
+        assert await held.status() == {"run": "held", "ask": "held"}
+        assert (await held.act("retry", "ask"))["status"] == "applied"
+        assert await held.status() == {"run": "waiting", "ask": "parked"}
+        first, second = (call.key for call in targets.portal.calls)
+        assert second == f"{first}#2"
+        await held.bench.complete("acme:await_answer:C1", {"answer": "yes"})
+        await held.bench.settle()
+        assert (await held.status())["run"] == "succeeded"
+
+
+async def test_a_supplied_result_fits_the_verb_and_is_on_record_with_its_giver(
+    started: Opener, targets: Targets
+) -> None:
+    targets.look.answers = [RefusedError("closed")]
+    async with started(LOOK + VALUE) as held:
+        unfit = await held.act("supply", "look", result={"value": "many"})
+        assert (unfit["status"], unfit["reason"]) == ("refused", "result: /value: 'many' is not of type 'integer'")
+        assert (await held.status())["run"] == "held"
+        assert (await held.leaves("notification.refused"))[0]["data"]["code"] == "act.unfit"
+        assert (await held.act("supply", "look", result={"value": 4}))["status"] == "applied"
+        assert (await held.status())["run"] == "succeeded"
+        assert targets.note.calls[0].params["text"] == "4"
+        (settled,) = await held.leaves("held.settled")
+        succeeded = (await held.leaves("step.succeeded"))[0]
+        assert settled["data"]["result"] == succeeded["data"]["result"]
+
+
+async def test_a_skipped_step_is_skipped_with_its_reason_and_what_needs_it_too(
+    started: Opener, targets: Targets
+) -> None:
+    targets.note.answers = [RefusedError("no")]
+    async with started(NOTE + AFTER) as held:
+        assert (await held.act("skip", reason="not worth it"))["status"] == "applied"
+        assert await held.status() == {"run": "succeeded", "note": "skipped", "after": "skipped"}
+        assert (await held.leaves("step.skipped"))[0]["data"]["error"] == "omar: not worth it"
+
+
+async def test_a_person_may_end_the_run(started: Opener, targets: Targets) -> None:
+    targets.note.answers = [RefusedError("no")]
+    async with started(NOTE + AFTER) as held:
+        assert (await held.act("end", reason="the client left"))["status"] == "applied"
+        assert await held.status() == {"run": "failed_terminal", "note": "failed_terminal", "after": "canceled"}
+        assert (await held.bench.run(held.run_id))["error"] == "note: omar: the client left"
+
+
+async def test_other_branches_go_on_while_a_step_is_held(started: Opener, targets: Targets) -> None:
+    targets.look.answers = [RefusedError("closed")]
+    pause = "  - { id: pause, wait: { for: P1D } }\n"
+    beside = "  - { id: beside, verb: note, needs: [pause], params: { incident: I1, text: b } }\n"
+    async with started(LOOK + pause + beside) as held:
+        assert await held.status() == {"run": "held", "look": "held", "pause": "parked", "beside": "pending"}
+        await held.bench.later(days=1)
+        assert await held.status() == {"run": "held", "look": "held", "pause": "succeeded", "beside": "succeeded"}
+
+
+async def test_what_people_reject_or_policy_denies_is_no_error_and_fails(started: Opener) -> None:
+    async with started("  - { id: file, verb: file, params: { company: ACME, text: r } }\n") as held:
+        await held.bench.click("ann", await held.bench.approval_id(), "reject")
+        await held.bench.settle()
+        assert await held.status() == {"run": "failed_terminal", "file": "failed_terminal"}
+
+
+async def test_an_act_loses_if_the_run_has_moved_since_it_was_looked_at(started: Opener, targets: Targets) -> None:
+    targets.note.answers = [RefusedError("no"), RefusedError("no")]
+    async with started(NOTE) as held:
+        (seen,) = await held.bench.rows("SELECT version FROM runs WHERE run_id = %s", held.run_id)
+        assert (await held.act("retry", version=seen["version"]))["status"] == "applied"
+        late = await held.act("skip", version=seen["version"])
+        assert late["status"] == "stale"
+        assert "the run has moved on" in late["reason"]
+        assert (await held.status())["note"] == "held"
+
+
+async def test_only_the_operators_may_act(started: Opener, targets: Targets) -> None:
+    targets.note.answers = [RefusedError("no")]
+    async with started(NOTE) as held:
+        for act in HeldAct:
+            facts = await held.act(act, by="ann")
+            assert facts["status"] == "refused"
+            assert facts["reason"] == "denied by policy: Only people of the tenant's operators may do this"
+        assert (await held.status())["note"] == "held"
+        assert {leaf["actor"]["id"] for leaf in await held.leaves("notification.refused")} == {"ann"}
+
+
+@pytest.mark.parametrize("act", ["supply", "skip"])
+async def test_who_asked_for_the_run_neither_supplies_nor_skips_what_others_have_to_sign(
+    started: Opener, act: str
+) -> None:
+    async with started("  - { id: file, verb: file, params: { company: ACME, text: r } }\n", by="omar") as held:
+        await held.bench.later(hours=9)
+        assert await held.status() == {"run": "held", "file": "held"}
+        facts = await held.act(act, "file", result={})
+        assert facts["status"] == "refused"
+        assert "Whoever asked for the run may not supply or skip" in facts["reason"]
+        assert (await held.act("retry", "file"))["status"] == "applied"
+        assert await held.status() == {"run": "waiting_approval", "file": "waiting_approval"}
+
+
+async def test_a_step_that_is_not_held_is_left_alone(started: Opener) -> None:
+    async with started(NOTE) as held:
+        facts = await held.act("skip")
+        assert (facts["status"], facts["reason"]) == ("stale", "note of it is not held: succeeded")
+        with pytest.raises(UnknownStepError, match="there is no step other"):
+            await held.act("skip", "other")
+
+
+async def test_a_step_is_not_tried_anew_while_an_attempt_of_it_may_have_acted(
+    started: Opener, targets: Targets
+) -> None:
+    targets.portal.answers = [OutcomeUnknownError("reset")]
+    async with started("  - { id: ask, verb: await_answer, params: { case: C1 } }\n") as held:
+        await held.bench.complete("acme:await_answer:C1", None, outcome="failed", error="closed")
+        await held.bench.settle()
+        assert (await held.status())["ask"] == "held"
+        facts = await held.act("retry", "ask")
+        assert facts["reason"] == "an attempt of it is still under way, or in doubt"
+
+
+async def test_a_canceled_run_takes_its_held_step_with_it(started: Opener, targets: Targets) -> None:
+    targets.note.answers = [RefusedError("no")]
+    async with started(NOTE) as held:
+        await inbox.apply(held.bench.engine, await held.desk.cancel("omar", held.run_id, "x", None))
+        assert await held.status() == {"run": "canceled", "note": "canceled"}
+
+
+async def test_held_steps_are_listed_shown_and_let_go_on_by_command(
+    started: Opener, targets: Targets, tmp_path: Path
+) -> None:
+    targets.look.answers = [RefusedError("closed")]
+    (tmp_path / "result.json").write_text('{"value": 9}')
+    async with started(LOOK + VALUE) as held:
+        (row,) = json.loads((await command("held", "list", "--json", env=held.env)).out)
+        assert (row["run_id"], row["path"], row["error"]) == (held.run_id, "look", "closed")
+        shown = await command("held", "show", held.run_id, "look", env=held.env)
+        assert "closed" in shown.out
+        wrong = await command("held", "show", held.run_id, "other", env=held.env)
+        assert is_one_sentence(wrong, f"there is no step other of a run {held.run_id}")
+        named = ("--as", "omar", "--reason", "asked by telephone", "--version", str(row["version"]))
+        done = await held.command("held", "supply", held.run_id, "look", str(tmp_path / "result.json"), *named)
+        assert (done.code, done.out) == (0, f"look of {held.run_id} has its result\n")
+        assert (await held.status())["run"] == "succeeded"
+        late = await held.command("held", "skip", held.run_id, "look", *named)
+        assert is_one_sentence(late, "nothing was done: the run has moved on")
+
+
+@pytest.mark.parametrize("act", ["retry", "skip", "end"])
+async def test_each_other_act_has_its_command(started: Opener, targets: Targets, act: str) -> None:
+    targets.note.answers = [RefusedError("no")]
+    async with started(NOTE) as held:
+        done = await held.command("held", act, held.run_id, "note", "--as", "omar", "--reason", "seen", "--json")
+        assert json.loads(done.out)["act"] == act
+        assert (await held.bench.run(held.run_id))["finished_at"] is not None
+
+
+class Silent(Between):
+    """A policy that says nothing of what operators do."""
+
+    async def changed(self, question: Question, verdict: Verdict) -> Verdict:
+        del question
+        return verdict
+
+    async def judge(self, question: OperatorQuestion) -> Ruling:
+        raise PolicyUnavailableError(f"away, step {question.step.path}")
+
+
+async def test_without_a_word_of_policy_nothing_is_done_until_it_has_one(started: Opener, targets: Targets) -> None:
+    targets.note.answers = [RefusedError("no")]
+    async with started(NOTE) as held:
+        recorded = await held.desk.mend("omar", Mending(held.run_id, "note", HeldAct.SKIP, "seen"))
+        silent = replace(held.bench.engine, policy=Silent(held.bench.engine.policy))
+        assert (await inbox.apply(silent, recorded))["status"] == "received"
+        assert (await held.status())["note"] == "held"
+        assert (await inbox.apply(held.bench.engine, recorded))["status"] == "applied"
+        assert (await held.status())["note"] == "skipped"
+
+
+@pytest.mark.parametrize("act", ["supply", "retry"])
+async def test_what_people_are_asked_is_answered_by_them(started: Opener, act: str) -> None:
+    async with started("  - { id: ask, verb: review, params: { title: Review, groups: [compliance], case: C1 } }\n") as held:
+        await held.bench.later(days=30)
+        assert (await held.status())["ask"] == "held"
+        facts = await held.act(act, "ask", result={"decision": "approved", "reviewer": "omar", "reason": "mine"})
+        if act == "supply":
+            assert "What people are asked is answered by them" in facts["reason"]
+            return
+        await held.bench.click("ann", await held.bench.approval_id("task"), reason="looked at it")
+        await held.bench.settle()
+        assert await held.status() == {"run": "succeeded", "ask": "succeeded"}
