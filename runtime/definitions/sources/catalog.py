@@ -9,6 +9,7 @@ from typing import Literal
 
 from runtime.definitions.model import Definition, Verb
 from runtime.definitions.problems import InvalidDefinitionsError, Problem, hint
+from runtime.definitions.sources.compensations import compensation_findings
 from runtime.definitions.sources.runbooks import LoadedRunbook, load_runbook
 from runtime.definitions.sources.verbs import Interface, LoadedVerb, load_verbs
 from runtime.definitions.sources.yaml_source import Source, SourceError, parse_source, read_source
@@ -123,7 +124,20 @@ def _verbs(
             verbs[verb.name] = None if verb.name in first else verb.verb or verb.interface
             first.setdefault(verb.name, verb)
     problems += _dangling_reversals(first.values(), verbs)
+    problems += _without_way_back(first.values(), verbs)
     return verbs
+
+
+def _without_way_back(loaded: Iterable[LoadedVerb], verbs: dict[str, Verb | Interface | None]) -> list[Problem]:
+    """Return what is wrong with how verbs are taken back. Of those verbs, `verbs` keeps the interface."""
+    found: list[Problem] = []
+    for each in loaded:
+        if each.verb is None or verbs[each.name] is not each.verb:
+            continue
+        for path, code, message in compensation_findings(each.verb, verbs):
+            found.append(each.source.problem((*each.path, *path), code, message))
+            verbs[each.name] = each.interface
+    return found
 
 
 def _declared_twice(verb: LoadedVerb, first: LoadedVerb) -> Problem:

@@ -85,6 +85,13 @@ class EffectShape(Shape):
     settles_within: str | None = None
 
 
+class CompensationShape(Shape):
+    """``compensate`` or ``on_cancel`` of a verb: which verb takes its effect back, with which params."""
+
+    verb: VerbName
+    params: dict[str, Any] = {}
+
+
 class VerbShape(Shape):
     """One verb."""
 
@@ -96,6 +103,8 @@ class VerbShape(Shape):
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] = {}
     redact: list[Annotated[str, Field(pattern=r"^(/[^/]+)+$")]] = []
+    compensate: CompensationShape | None = None
+    on_cancel: CompensationShape | None = None
 
 
 class VerbFile(Shape):
@@ -141,6 +150,7 @@ _PLACES: Mapping[str, type[BaseModel]] = {
     "retry": RetryShape,
     "escalation": EscalationShape,
     "effect": EffectShape,
+    "compensate": CompensationShape,
     "a runbook": RunbookFile,
     "trigger": TriggerShape,
     "a step": StepShape,

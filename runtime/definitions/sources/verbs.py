@@ -8,9 +8,17 @@ from typing import Any
 from runtime.definitions.checks.schema_faults import definition_faults, object_faults
 from runtime.definitions.checks.schemas import bundle, normalise
 from runtime.definitions.durations import parse_duration
-from runtime.definitions.model import EffectClass, Escalation, Kind, Retry, Verb
+from runtime.definitions.model import Compensation, EffectClass, Escalation, Kind, Retry, Verb
 from runtime.definitions.problems import Path, Problem
-from runtime.definitions.sources.shapes import EffectShape, ExecutionShape, ReversalShape, VerbFile, VerbShape, shape
+from runtime.definitions.sources.shapes import (
+    CompensationShape,
+    EffectShape,
+    ExecutionShape,
+    ReversalShape,
+    VerbFile,
+    VerbShape,
+    shape,
+)
 from runtime.definitions.sources.verb_rules import DEFAULT_TIMEOUT, Finding, input_rules, verb_rules, verb_warnings
 from runtime.definitions.sources.yaml_source import Source
 from runtime.handlers import Handler
@@ -123,7 +131,13 @@ def _verb(declared: VerbShape, *, input_schema: Mapping[str, Any], output_schema
         on_invalid=OnInvalid(execution.on_invalid or OnInvalid.REFUSE),
         wait_type=execution.wait,
         redact=tuple(declared.redact),
+        compensate=_compensation(declared.compensate),
+        on_cancel=_compensation(declared.on_cancel),
     )
+
+
+def _compensation(declared: CompensationShape | None) -> Compensation | None:
+    return Compensation(declared.verb, declared.params) if declared else None
 
 
 def _retry(execution: ExecutionShape) -> Retry:
