@@ -123,6 +123,16 @@ class CancelPayload(_Payload):
     version: int | None = None
 
 
+class UndoPayload(_Payload):
+    """Somebody wants what a run did to be taken back: all of it, or one step's. `version` as for a cancel."""
+
+    kind: Literal["undo"] = "undo"
+    run_id: str
+    step: str | None
+    reason: str
+    version: int | None
+
+
 class RetryPayload(_Payload):
     """Somebody wants what a run has put off to be tried now: all of it, or one effect. `version` as for a cancel."""
 
@@ -159,7 +169,7 @@ class DropPayload(_LetterPayload):
 
 
 Answer = CompletionPayload | ProgressPayload
-Command = CancelPayload | RetryPayload | RepairPayload | RequeuePayload | DropPayload
+Command = CancelPayload | UndoPayload | RetryPayload | RepairPayload | RequeuePayload | DropPayload
 Signal = DeadlinePayload | EscalationPayload | ChildEndedPayload
 Payload = VotePayload | Answer | Signal | Command
 

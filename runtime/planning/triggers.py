@@ -70,16 +70,23 @@ async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Cla
     except ParamsError as error:
         raise TriggerError(str(error)) from error
     async with engine.pool.connection() as conn, conn.transaction():
-        new = await _new_run(engine, conn, trigger)
-        run_id = await runs.claim_trigger(conn, new, definition, engine.clock())
-        if run_id is None:
-            return await _claimed_before(conn, trigger)
-        tx = await engine.lock_run(conn, run_id, trigger.request_id)
-        tx.leaf(RUN_QUEUED, _facts(definition, trigger), actor=trigger.requested_by)
-        await tx.flush()
-        at(Point.TRIGGER_CLAIMING)
-    at(Point.TRIGGER_CLAIMED)
-    engine.wakeup.poke()
+        claimed = await claim_in(engine, conn, definition, trigger)
+    if claimed.is_new:
+        at(Point.TRIGGER_CLAIMED)
+        engine.wakeup.poke()
+    return claimed
+
+
+async def claim_in(engine: Engine, conn: Conn, definition: Definition, trigger: Trigger) -> Claim:
+    """Claim a trigger, whose payload fits, in the caller's transaction."""
+    new = await _new_run(engine, conn, trigger)
+    run_id = await runs.claim_trigger(conn, new, definition, engine.clock())
+    if run_id is None:
+        return await _claimed_before(conn, trigger)
+    tx = await engine.lock_run(conn, run_id, trigger.request_id)
+    tx.leaf(RUN_QUEUED, _facts(definition, trigger), actor=trigger.requested_by)
+    await tx.flush()
+    at(Point.TRIGGER_CLAIMING)
     return Claim(run_id, is_new=True)
 
 

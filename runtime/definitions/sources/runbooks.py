@@ -27,6 +27,7 @@ from runtime.definitions.sources.steps import (
 from runtime.definitions.sources.tree import Placed, Tree, placed
 from runtime.definitions.sources.verb_rules import RUN, Finding
 from runtime.definitions.sources.yaml_source import Source
+from runtime.model.run import RESERVED
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,8 @@ def _build(declared: RunbookFile, verbs: Verbs) -> tuple[Definition | None, list
     findings += duplicates(steps)
     tree = Tree.of(steps)
     scopes = Scopes(tree, verbs, {"trigger": trigger, "run": RUN, "state": _state_schema(declared, findings)})
+    if declared.trigger.type.startswith(RESERVED):
+        findings.append((("trigger", "type"), "trigger_claim", f"'{RESERVED}*' is the runtime's own"))
     findings += _retain_findings(declared)
     for one in steps:
         for path, code, message in step_findings(one, tree, scopes, verbs):

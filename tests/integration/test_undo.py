@@ -1,0 +1,184 @@
+"""What a run did is taken back by a run of its own: once, the last first, by people's rules for each of it."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.embedded.opa import OpaChild
+from policy.client import OpaEngine
+from receipts.canonical import digest
+from runtime.desk.operator import OperatorDesk
+from runtime.handlers import Call, JsonObject
+from runtime.inbox import inbox
+from tests.bench import TENANT, Bench, Target, open_bench
+from tests.patience import MINUTE
+
+PACK = Path(__file__).parents[1] / "packs/undo"
+
+
+class Shelf(Target):
+    """What holds things: says what it held, and under which entry it has what was put there."""
+
+    async def run(self, call: Call) -> JsonObject:
+        await super().run(call)
+        self.done[call.key] = {"entry": f"e-{call.params['place']}"}
+        return self.done[call.key]
+
+    async def before(self, call: Call) -> JsonObject:
+        return {"held": f"nothing at {call.params['place']}"}
+
+
+@dataclass
+class Shelves:
+    """The other sides: where things are put, what takes them away, the register, and the portal."""
+
+    put: Shelf
+    take: Target
+    register: Target
+    portal: Shelf
+
+
+@pytest.fixture
+def shelves() -> Shelves:
+    return Shelves(Shelf(), Target(), Target(), Shelf())
+
+
+@pytest.fixture
+async def bench(dsn: str, opa: OpaChild, shelves: Shelves) -> AsyncIterator[Bench]:
+    handlers = {
+        "servicenow::add_work_note": shelves.put.handler(before=shelves.put.before),
+        "portal::request_information": shelves.take.handler(),
+        "register::file_report": shelves.register.handler(reconcile=shelves.register.reconcile),
+        "portal::request_documents": shelves.portal.handler(),
+    }
+    async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_bench(dsn, policy, [PACK], handlers) as found:
+        yield found
+
+
+@pytest.fixture
+def desk(bench: Bench) -> OperatorDesk:
+    return OperatorDesk(bench.engine.pool, bench.clock, TENANT)
+
+
+async def _ran(bench: Bench, name: str) -> str:
+    run_id = (await bench.start(f"undo.{name}", {})).run_id
+    await bench.settle()
+    return run_id
+
+
+async def _undo(bench: Bench, desk: OperatorDesk, run_id: str, step: str | None = None) -> Mapping[str, Any]:
+    facts = await inbox.apply(bench.engine, await desk.undo("omar", run_id, step, "a mistake", None))
+    await bench.settle()
+    return facts
+
+
+def _standing(items: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
+    return {item["step"]: (item["standing"], item["why"]) for item in items}
+
+
+async def test_what_was_done_is_undone_the_last_first_and_the_rest_is_named(
+    bench: Bench, desk: OperatorDesk, shelves: Shelves
+) -> None:
+    run_id = await _ran(bench, "three")
+    facts = await _undo(bench, desk, run_id)
+    assert [item["step"] for item in facts["undone"]] == ["third", "first"]
+    assert _standing(facts["left"]) == {"second": ("irreversible", "irreversible")}
+    assert [call.params for call in shelves.take.calls] == [
+        {"place": "third", "entry": "e-third", "was": "nothing at third"},
+        {"place": "first", "entry": "e-first", "was": "nothing at first"},
+    ]
+    undo = await bench.run(facts["undone_in"])
+    assert (undo["status"], undo["requested_by"], undo["trigger_type"]) == ("succeeded", "omar", "countersign.undo")
+    assert list(undo["steps"]) == ["undo_third", "undo_first"]
+
+
+async def test_each_undo_acts_under_the_key_of_its_receipt(bench: Bench, desk: OperatorDesk, shelves: Shelves) -> None:
+    run_id = await _ran(bench, "three")
+    await _undo(bench, desk, run_id)
+    receipts = await bench.rows(
+        "SELECT receipt_id FROM receipts WHERE run_id = %s AND document->>'step' <> '' ORDER BY seq DESC", run_id
+    )
+    third, _, first = (row["receipt_id"] for row in receipts)
+    assert [call.key for call in shelves.take.calls] == [f"undo:{third}", f"undo:{first}"]
+
+
+async def test_what_is_undone_is_not_undone_again(bench: Bench, desk: OperatorDesk, shelves: Shelves) -> None:
+    run_id = await _ran(bench, "three")
+    first = await _undo(bench, desk, run_id, "third")
+    second = await _undo(bench, desk, run_id)
+    assert [item["step"] for item in second["undone"]] == ["first"]
+    assert _standing(second["left"])["third"] == ("undone", f"undone by {first['undone_in']}")
+    again = await _undo(bench, desk, run_id)
+    assert again["status"] == "stale"
+    assert again["reason"].startswith("nothing of it can be undone; third: undone by ")
+    assert len(shelves.take.calls) == 2
+
+
+async def test_what_is_being_undone_is_not_asked_for_again(bench: Bench, desk: OperatorDesk) -> None:
+    run_id = await _ran(bench, "three")
+    acts = [await desk.undo("omar", run_id, None, "x", None) for _ in range(2)]
+    first, second = [await inbox.apply(bench.engine, act) for act in acts]
+    assert (first["status"], second["status"]) == ("applied", "stale")
+    assert f"third: {first['undone_in']} is at it" in second["reason"]
+
+
+async def test_a_run_that_goes_on_is_not_undone_but_one_step_of_it_may_be(
+    bench: Bench, desk: OperatorDesk, shelves: Shelves
+) -> None:
+    run_id = await _ran(bench, "asking")
+    whole = await _undo(bench, desk, run_id)
+    assert (whole["status"], whole["reason"]) == ("stale", "the run goes on: cancel it first (waiting)")
+    assert (await _undo(bench, desk, run_id, "kept"))["status"] == "applied"
+    assert [call.params["place"] for call in shelves.take.calls] == ["kept"]
+    assert (await bench.run(run_id))["status"] == "waiting"
+
+
+async def test_a_step_that_is_not_there_has_nothing_to_undo(bench: Bench, desk: OperatorDesk) -> None:
+    facts = await _undo(bench, desk, await _ran(bench, "three"), "fourth")
+    assert (facts["status"], facts["reason"]) == ("stale", "nothing of it can be undone")
+
+
+async def test_policy_is_told_what_each_effect_of_an_undo_takes_back(bench: Bench, desk: OperatorDesk) -> None:
+    run_id = await _ran(bench, "three")
+    facts = await _undo(bench, desk, run_id, "first")
+    (receipt,) = await bench.rows(
+        "SELECT receipt_id FROM receipts WHERE run_id = %s AND document->>'step' = 'first'", run_id
+    )
+    query = "SELECT document->'input'->'effect' AS asked FROM policy_decisions WHERE run_id = %s ORDER BY seq"
+    (undone,) = [
+        row["asked"] for row in await bench.rows(query, facts["undone_in"]) if row["asked"]["connector"] != "slack"
+    ]
+    assert undone["undoes"] == {"run": run_id, "receipt": receipt["receipt_id"]}
+    assert all("undoes" not in row["asked"] for row in await bench.rows(query, run_id))
+
+
+async def test_an_undo_is_undone_only_where_its_own_verb_says_how(bench: Bench, desk: OperatorDesk) -> None:
+    run_id = await _ran(bench, "three")
+    facts = await _undo(bench, desk, run_id, "first")
+    back = await _undo(bench, desk, facts["undone_in"])
+    assert back["reason"] == "nothing of it can be undone; undo_first: only by hand: Put it there again."
+
+
+async def test_the_run_that_undoes_names_the_receipts_by_their_digests_and_who_asked(
+    bench: Bench, desk: OperatorDesk
+) -> None:
+    run_id = await _ran(bench, "three")
+    facts = await _undo(bench, desk, run_id)
+    first = (await bench.chain(facts["undone_in"]))[0]
+    assert (first.event, first.actor.id, first.data["trigger_ref"]) == ("run.queued", "omar", f"undo:{run_id}:1")
+    definition = bench.engine.definitions
+    async with bench.engine.pool.connection() as conn:
+        undoing = await definition.get(conn, f"undo-{run_id}", 1)
+    assert first.data["definition_digest"] == undoing.digest
+    named = undoing.trigger_schema["properties"]["receipts"]["const"]
+    kept = await bench.rows(
+        "SELECT document FROM receipts WHERE run_id = %s AND document->>'step' <> '' ORDER BY seq", run_id
+    )
+    expected = [
+        {"receipt_id": r["receipt_id"], "digest": digest(r), "step": r["step"]}
+        for r in (row["document"] for row in kept)
+    ]
+    assert named == [expected[2], expected[0]]
