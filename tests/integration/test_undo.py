@@ -182,3 +182,60 @@ async def test_the_run_that_undoes_names_the_receipts_by_their_digests_and_who_a
         for r in (row["document"] for row in kept)
     ]
     assert named == [expected[2], expected[0]]
+
+
+async def _cancel(bench: Bench, desk: OperatorDesk, run_id: str) -> Mapping[str, Any]:
+    facts = await inbox.apply(bench.engine, await desk.cancel("omar", run_id, "not wanted", None))
+    await bench.settle()
+    return facts
+
+
+async def test_a_canceled_run_withdraws_what_it_waits_for_and_undoes_nothing_else(
+    bench: Bench, desk: OperatorDesk, shelves: Shelves
+) -> None:
+    run_id = await _ran(bench, "asking")
+    facts = await _cancel(bench, desk, run_id)
+    assert [call.params for call in shelves.take.calls] == [{"entry": "e-asked", "run": run_id}]
+    assert (await bench.run(facts["withdrawn_in"]))["status"] == "succeeded"
+    assert (await bench.run(run_id))["status"] == "canceled"
+
+
+async def test_what_was_withdrawn_is_undone_and_the_rest_can_be(
+    bench: Bench, desk: OperatorDesk, shelves: Shelves
+) -> None:
+    run_id = await _ran(bench, "asking")
+    canceled = await _cancel(bench, desk, run_id)
+    facts = await _undo(bench, desk, run_id)
+    assert [item["step"] for item in facts["undone"]] == ["kept"]
+    assert _standing(facts["left"]) == {"asked": ("undone", f"undone by {canceled['withdrawn_in']}")}
+    assert len(shelves.take.calls) == 2
+
+
+async def test_what_was_answered_is_not_withdrawn_but_undone(
+    bench: Bench, desk: OperatorDesk, shelves: Shelves
+) -> None:
+    run_id = await _ran(bench, "asking")
+    (wait,) = await bench.rows("SELECT correlation_key FROM waits WHERE run_id = %s", run_id)
+    await bench.complete(wait["correlation_key"], {}, verbs=["ask"])
+    await bench.settle()
+    facts = await _undo(bench, desk, run_id)
+    assert [item["step"] for item in facts["undone"]] == ["after", "asked", "kept"]
+    assert [call.params["was"] for call in shelves.take.calls] == ["nothing at after", "asked", "nothing at kept"]
+
+
+async def test_a_run_that_asked_nobody_is_canceled_without_a_run_beside_it(bench: Bench, desk: OperatorDesk) -> None:
+    run_id = await _ran(bench, "twelve")
+    facts = await _cancel(bench, desk, run_id)
+    assert facts["withdrawn_in"] is None
+    assert [row["run_id"] for row in await bench.rows("SELECT run_id FROM runs")] == [run_id]
+
+
+async def test_of_twelve_effects_the_nine_that_were_done_are_undone_the_last_first(
+    bench: Bench, desk: OperatorDesk, shelves: Shelves
+) -> None:
+    run_id = await _ran(bench, "twelve")
+    assert (await bench.run(run_id))["status"] == "waiting_approval"
+    await _cancel(bench, desk, run_id)
+    facts = await _undo(bench, desk, run_id)
+    assert [item["step"] for item in facts["undone"]] == [f"p{number}" for number in range(9, 0, -1)]
+    assert _standing(facts["left"]) == {"p10": ("not_performed", "not performed: rejected")}

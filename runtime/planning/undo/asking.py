@@ -1,7 +1,6 @@
 """Asks for what a run did to be taken back: reads what that was, and claims the run that undoes it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from receipts.canonical import digest
 from receipts.chain import Actor
@@ -78,9 +77,3 @@ async def ask_for_undo(
 def possible(items: Sequence[Item]) -> list[Item]:
     """Return the items that can be undone."""
     return [item for item in items if item.standing is Standing.POSSIBLE]
-
-
-def as_on_cancel(done: Done, steps: frozenset[str]) -> Done:
-    """Return what a run did in these steps alone, as it is taken back where nobody wants their answers any more."""
-    effects = [replace(one, step_status=StepStatus.CANCELED) for one in done.effects if one.step in steps]
-    return replace(done, effects=effects)
