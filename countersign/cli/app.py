@@ -17,10 +17,11 @@ from countersign.cli.listings import effects, runs, waits
 from countersign.cli.log import log
 from countersign.cli.people import people
 from countersign.cli.replaying.replay import replay
+from countersign.cli.undo.undoing import undo
 from countersign.cli.witness import witness
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (up, demo, case, cancel, retry, replay, witness):
+for command in (up, demo, case, cancel, undo, retry, replay, witness):
     app.command()(command)
 app.add_typer(evidence, name="evidence")
 app.add_typer(runs, name="runs")

@@ -1,72 +1,22 @@
 """What a run did is taken back by a run of its own: once, the last first, by people's rules for each of it."""
 
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from countersign.embedded.opa import OpaChild
-from policy.client import OpaEngine
 from receipts.canonical import digest
 from runtime.desk.operator import OperatorDesk
-from runtime.handlers import Call, JsonObject
 from runtime.inbox import inbox
-from tests.bench import TENANT, Bench, Target, open_bench
-from tests.patience import MINUTE
+from tests.bench import TENANT, Bench
+from tests.integration.undo_stage import Shelves, bench, ran, shelves
 
-PACK = Path(__file__).parents[1] / "packs/undo"
-
-
-class Shelf(Target):
-    """What holds things: says what it held, and under which entry it has what was put there."""
-
-    async def run(self, call: Call) -> JsonObject:
-        await super().run(call)
-        self.done[call.key] = {"entry": f"e-{call.params['place']}"}
-        return self.done[call.key]
-
-    async def before(self, call: Call) -> JsonObject:
-        return {"held": f"nothing at {call.params['place']}"}
-
-
-@dataclass
-class Shelves:
-    """The other sides: where things are put, what takes them away, the register, and the portal."""
-
-    put: Shelf
-    take: Target
-    register: Target
-    portal: Shelf
-
-
-@pytest.fixture
-def shelves() -> Shelves:
-    return Shelves(Shelf(), Target(), Target(), Shelf())
-
-
-@pytest.fixture
-async def bench(dsn: str, opa: OpaChild, shelves: Shelves) -> AsyncIterator[Bench]:
-    handlers = {
-        "servicenow::add_work_note": shelves.put.handler(before=shelves.put.before),
-        "portal::request_information": shelves.take.handler(),
-        "register::file_report": shelves.register.handler(reconcile=shelves.register.reconcile),
-        "portal::request_documents": shelves.portal.handler(),
-    }
-    async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_bench(dsn, policy, [PACK], handlers) as found:
-        yield found
+__all__ = ["bench", "shelves"]
 
 
 @pytest.fixture
 def desk(bench: Bench) -> OperatorDesk:
     return OperatorDesk(bench.engine.pool, bench.clock, TENANT)
-
-
-async def _ran(bench: Bench, name: str) -> str:
-    run_id = (await bench.start(f"undo.{name}", {})).run_id
-    await bench.settle()
-    return run_id
 
 
 async def _undo(bench: Bench, desk: OperatorDesk, run_id: str, step: str | None = None) -> Mapping[str, Any]:
@@ -82,7 +32,7 @@ def _standing(items: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
 async def test_what_was_done_is_undone_the_last_first_and_the_rest_is_named(
     bench: Bench, desk: OperatorDesk, shelves: Shelves
 ) -> None:
-    run_id = await _ran(bench, "three")
+    run_id = await ran(bench, "three")
     facts = await _undo(bench, desk, run_id)
     assert [item["step"] for item in facts["undone"]] == ["third", "first"]
     assert _standing(facts["left"]) == {"second": ("irreversible", "irreversible")}
@@ -96,7 +46,7 @@ async def test_what_was_done_is_undone_the_last_first_and_the_rest_is_named(
 
 
 async def test_each_undo_acts_under_the_key_of_its_receipt(bench: Bench, desk: OperatorDesk, shelves: Shelves) -> None:
-    run_id = await _ran(bench, "three")
+    run_id = await ran(bench, "three")
     await _undo(bench, desk, run_id)
     receipts = await bench.rows(
         "SELECT receipt_id FROM receipts WHERE run_id = %s AND document->>'step' <> '' ORDER BY seq DESC", run_id
@@ -106,7 +56,7 @@ async def test_each_undo_acts_under_the_key_of_its_receipt(bench: Bench, desk: O
 
 
 async def test_what_is_undone_is_not_undone_again(bench: Bench, desk: OperatorDesk, shelves: Shelves) -> None:
-    run_id = await _ran(bench, "three")
+    run_id = await ran(bench, "three")
     first = await _undo(bench, desk, run_id, "third")
     second = await _undo(bench, desk, run_id)
     assert [item["step"] for item in second["undone"]] == ["first"]
@@ -118,7 +68,7 @@ async def test_what_is_undone_is_not_undone_again(bench: Bench, desk: OperatorDe
 
 
 async def test_what_is_being_undone_is_not_asked_for_again(bench: Bench, desk: OperatorDesk) -> None:
-    run_id = await _ran(bench, "three")
+    run_id = await ran(bench, "three")
     acts = [await desk.undo("omar", run_id, None, "x", None) for _ in range(2)]
     first, second = [await inbox.apply(bench.engine, act) for act in acts]
     assert (first["status"], second["status"]) == ("applied", "stale")
@@ -128,7 +78,7 @@ async def test_what_is_being_undone_is_not_asked_for_again(bench: Bench, desk: O
 async def test_a_run_that_goes_on_is_not_undone_but_one_step_of_it_may_be(
     bench: Bench, desk: OperatorDesk, shelves: Shelves
 ) -> None:
-    run_id = await _ran(bench, "asking")
+    run_id = await ran(bench, "asking")
     whole = await _undo(bench, desk, run_id)
     assert (whole["status"], whole["reason"]) == ("stale", "the run goes on: cancel it first (waiting)")
     assert (await _undo(bench, desk, run_id, "kept"))["status"] == "applied"
@@ -137,12 +87,12 @@ async def test_a_run_that_goes_on_is_not_undone_but_one_step_of_it_may_be(
 
 
 async def test_a_step_that_is_not_there_has_nothing_to_undo(bench: Bench, desk: OperatorDesk) -> None:
-    facts = await _undo(bench, desk, await _ran(bench, "three"), "fourth")
+    facts = await _undo(bench, desk, await ran(bench, "three"), "fourth")
     assert (facts["status"], facts["reason"]) == ("stale", "nothing of it can be undone")
 
 
 async def test_policy_is_told_what_each_effect_of_an_undo_takes_back(bench: Bench, desk: OperatorDesk) -> None:
-    run_id = await _ran(bench, "three")
+    run_id = await ran(bench, "three")
     facts = await _undo(bench, desk, run_id, "first")
     (receipt,) = await bench.rows(
         "SELECT receipt_id FROM receipts WHERE run_id = %s AND document->>'step' = 'first'", run_id
@@ -156,7 +106,7 @@ async def test_policy_is_told_what_each_effect_of_an_undo_takes_back(bench: Benc
 
 
 async def test_an_undo_is_undone_only_where_its_own_verb_says_how(bench: Bench, desk: OperatorDesk) -> None:
-    run_id = await _ran(bench, "three")
+    run_id = await ran(bench, "three")
     facts = await _undo(bench, desk, run_id, "first")
     back = await _undo(bench, desk, facts["undone_in"])
     assert back["reason"] == "nothing of it can be undone; undo_first: only by hand: Put it there again."
@@ -165,7 +115,7 @@ async def test_an_undo_is_undone_only_where_its_own_verb_says_how(bench: Bench, 
 async def test_the_run_that_undoes_names_the_receipts_by_their_digests_and_who_asked(
     bench: Bench, desk: OperatorDesk
 ) -> None:
-    run_id = await _ran(bench, "three")
+    run_id = await ran(bench, "three")
     facts = await _undo(bench, desk, run_id)
     first = (await bench.chain(facts["undone_in"]))[0]
     assert (first.event, first.actor.id, first.data["trigger_ref"]) == ("run.queued", "omar", f"undo:{run_id}:1")
@@ -193,7 +143,7 @@ async def _cancel(bench: Bench, desk: OperatorDesk, run_id: str) -> Mapping[str,
 async def test_a_canceled_run_withdraws_what_it_waits_for_and_undoes_nothing_else(
     bench: Bench, desk: OperatorDesk, shelves: Shelves
 ) -> None:
-    run_id = await _ran(bench, "asking")
+    run_id = await ran(bench, "asking")
     facts = await _cancel(bench, desk, run_id)
     assert [call.params for call in shelves.take.calls] == [{"entry": "e-asked", "run": run_id}]
     assert (await bench.run(facts["withdrawn_in"]))["status"] == "succeeded"
@@ -203,7 +153,7 @@ async def test_a_canceled_run_withdraws_what_it_waits_for_and_undoes_nothing_els
 async def test_what_was_withdrawn_is_undone_and_the_rest_can_be(
     bench: Bench, desk: OperatorDesk, shelves: Shelves
 ) -> None:
-    run_id = await _ran(bench, "asking")
+    run_id = await ran(bench, "asking")
     canceled = await _cancel(bench, desk, run_id)
     facts = await _undo(bench, desk, run_id)
     assert [item["step"] for item in facts["undone"]] == ["kept"]
@@ -214,7 +164,7 @@ async def test_what_was_withdrawn_is_undone_and_the_rest_can_be(
 async def test_what_was_answered_is_not_withdrawn_but_undone(
     bench: Bench, desk: OperatorDesk, shelves: Shelves
 ) -> None:
-    run_id = await _ran(bench, "asking")
+    run_id = await ran(bench, "asking")
     (wait,) = await bench.rows("SELECT correlation_key FROM waits WHERE run_id = %s", run_id)
     await bench.complete(wait["correlation_key"], {}, verbs=["ask"])
     await bench.settle()
@@ -224,7 +174,7 @@ async def test_what_was_answered_is_not_withdrawn_but_undone(
 
 
 async def test_a_run_that_asked_nobody_is_canceled_without_a_run_beside_it(bench: Bench, desk: OperatorDesk) -> None:
-    run_id = await _ran(bench, "twelve")
+    run_id = await ran(bench, "twelve")
     facts = await _cancel(bench, desk, run_id)
     assert facts["withdrawn_in"] is None
     assert [row["run_id"] for row in await bench.rows("SELECT run_id FROM runs")] == [run_id]
@@ -233,7 +183,7 @@ async def test_a_run_that_asked_nobody_is_canceled_without_a_run_beside_it(bench
 async def test_of_twelve_effects_the_nine_that_were_done_are_undone_the_last_first(
     bench: Bench, desk: OperatorDesk, shelves: Shelves
 ) -> None:
-    run_id = await _ran(bench, "twelve")
+    run_id = await ran(bench, "twelve")
     assert (await bench.run(run_id))["status"] == "waiting_approval"
     await _cancel(bench, desk, run_id)
     facts = await _undo(bench, desk, run_id)
