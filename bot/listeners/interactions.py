@@ -24,6 +24,7 @@ from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.payloads import Actions, Submission, User
 from bot.listeners.private import PrivateAnswers
+from bot.listeners.undoing import Undoing
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
 from runtime.desk.model import ApprovalView, Desk
@@ -63,6 +64,7 @@ class Interactions:
         self._desk = desk
         self._installation = installation
         self._answers = PrivateAnswers(client)
+        self._undoing = Undoing(client, desk, installation, self._answers)
         self._telling: set[asyncio.Task[None]] = set()
         self._log = slack_logger()
 
@@ -74,6 +76,8 @@ class Interactions:
             await self._guarded(payload, ack, self._vote(payload, ack))
         elif action_id == references.SHOW_ALL or action_id in references.PAGE_ACTIONS:
             await self._guarded(payload, ack, self._show(payload, ack))
+        elif action_id == references.UNDO:
+            await self._guarded(payload, ack, self._undoing.on_click(payload, ack))
         else:
             await self._unknown(payload, ack)
 
@@ -81,6 +85,9 @@ class Interactions:
         """Handle the reason modal: a fault is shown at its input, and the modal stays open."""
         payload = Submission.model_validate(body)
         try:
+            if payload.view.callback_id == references.UNDO_MODAL:
+                await self._undoing.on_submission(payload, ack)
+                return
             ref = references.ReasonRef.model_validate_json(payload.view.private_metadata)
         except ValidationError:
             self._log.warning("a modal that is not ours was ignored")

@@ -23,6 +23,9 @@ NOT_YET_COUNTED = "Your click is recorded, but could not be counted yet. The car
 UNKNOWN_BUTTON = "Countersign does not know this button any more. Nothing was done."
 NOT_OPENED = "This could not be opened. Nothing was recorded. Please click again."
 
+UNDOING = "It is being undone, by {}. You are told what comes of it."
+NOT_YET_UNDONE = "Your wish is recorded, and is followed as soon as that can be."
+
 TELL_SECONDS = 10.0
 """Seconds that an answer may take; by then the click has been acknowledged long ago."""
 

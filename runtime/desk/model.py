@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import ApprovalStatus, AskKind, Refusal, Result, VoteVerdict
 
@@ -68,6 +69,7 @@ class ApprovalView:
     result: Result | None
     shortfall: str
     links: tuple[tuple[str, str], ...]
+    can_undo: bool = False  # it was performed, and its verb says how it is undone
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class ClickOutcome:
     status: ApprovalStatus | None
 
 
-class Desk(Protocol):
+class Desk(UndoDesk, Protocol):
     """The runtime's counter, at which the bot stands."""
 
     async def people(self, account: SlackAccount) -> list[Person]:

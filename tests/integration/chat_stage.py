@@ -5,6 +5,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -23,6 +24,7 @@ from sandbox.workspace import parse_workspace
 from tests.bench import PEOPLE, TEAM, TENANT, Bench, open_bench
 from tests.integration.bot_stage import heard, watched
 from tests.integration.conftest import PACK, Targets
+from tests.integration.undo_stage import Shelves
 
 SECRET = "sandbox-signing-secret"
 CHANNEL = "C0COMPLIANCE"
@@ -83,7 +85,9 @@ class Chat:
 
 
 @asynccontextmanager
-async def chatting(dsn: str, policy: PolicyEngine, targets: Targets) -> AsyncIterator[Chat]:
+async def chatting(
+    dsn: str, policy: PolicyEngine, targets: Targets | Shelves, pack: Path = PACK
+) -> AsyncIterator[Chat]:
     """Run everything until the block ends."""
     faults = Faults()
     async with AsyncExitStack() as stack:
@@ -98,7 +102,7 @@ async def chatting(dsn: str, policy: PolicyEngine, targets: Targets) -> AsyncIte
             "request_url": f"http://127.0.0.1:{listener.getsockname()[1]}/slack/events",
         }
         handlers: dict[str, Any] = targets.handlers()
-        bench = await stack.enter_async_context(open_bench(dsn, policy, [PACK], handlers))
+        bench = await stack.enter_async_context(open_bench(dsn, policy, [pack], handlers))
         limits = Limits(burst=10_000, channel_burst=10_000)
         workspace = parse_workspace({**WORKSPACE, "app": app}, "the stage")
         sandbox = create_app(workspace, clock=bench.clock, sleep=asyncio.sleep, limits=limits)

@@ -8,7 +8,7 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.handlers import Call, JsonObject
+from runtime.handlers import Call, Handler, JsonObject
 from tests.bench import Bench, Target, open_bench
 from tests.patience import MINUTE
 
@@ -36,6 +36,14 @@ class Shelves:
     register: Target
     portal: Shelf
 
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            "servicenow::add_work_note": self.put.handler(before=self.put.before),
+            "portal::request_information": self.take.handler(),
+            "register::file_report": self.register.handler(reconcile=self.register.reconcile),
+            "portal::request_documents": self.portal.handler(),
+        }
+
 
 @pytest.fixture
 def shelves() -> Shelves:
@@ -44,13 +52,10 @@ def shelves() -> Shelves:
 
 @pytest.fixture
 async def bench(dsn: str, opa: OpaChild, shelves: Shelves) -> AsyncIterator[Bench]:
-    handlers = {
-        "servicenow::add_work_note": shelves.put.handler(before=shelves.put.before),
-        "portal::request_information": shelves.take.handler(),
-        "register::file_report": shelves.register.handler(reconcile=shelves.register.reconcile),
-        "portal::request_documents": shelves.portal.handler(),
-    }
-    async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_bench(dsn, policy, [PACK], handlers) as found:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(dsn, policy, [PACK], shelves.handlers()) as found,
+    ):
         yield found
 
 
