@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import typer
 
-from countersign.cli.acts import cancel, retry
+from countersign.cli.acts import retry
 from countersign.cli.command import attached_settings, importing, out, own_settings, roles_of, run, shared_settings
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
@@ -17,6 +17,7 @@ from countersign.cli.listings import effects, runs, waits
 from countersign.cli.log import log
 from countersign.cli.people import people
 from countersign.cli.replaying.replay import replay
+from countersign.cli.undo.canceling import cancel
 from countersign.cli.undo.undoing import undo
 from countersign.cli.witness import witness
 

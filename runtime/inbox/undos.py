@@ -7,8 +7,9 @@ from runtime.inbox.cancellations import apply_cancel
 from runtime.inbox.matter import Matter
 from runtime.model.notification import Applied, CancelPayload, UndoPayload
 from runtime.model.states import NotificationStatus
+from runtime.model.undo import Item
 from runtime.planning.undo.asking import ask_for_undo, possible, read_done
-from runtime.planning.undo.items import Item, items_of
+from runtime.planning.undo.items import items_of
 
 
 async def apply_taking_back(matter: Matter, payload: CancelPayload | UndoPayload) -> Applied:

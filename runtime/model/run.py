@@ -7,13 +7,6 @@ from typing import Any
 
 from runtime.model.states import StepStatus
 
-RESERVED = "countersign."
-"""How trigger types begin that no runbook may claim."""
-UNDO = f"{RESERVED}undo"
-"""The trigger type of a run that takes back what another did."""
-UNDO_NAME, UNDO_KEY = "undo-", "undo:"
-"""Before the run's id, the name of its definition; before a receipt's id, the key under which that is undone, once."""
-
 
 @dataclass(frozen=True)
 class NewRun:

@@ -10,7 +10,7 @@ from runtime.model.action import Action
 from runtime.model.approval import ApprovalStatus
 from runtime.model.effect import Effect
 from runtime.model.passage import ApprovalFacts, PassageFacts, VoteFacts
-from runtime.model.run import UNDO, UNDO_KEY, UNDO_NAME
+from runtime.model.undo import UNDO, UNDO_KEY, UNDO_NAME
 
 
 @dataclass

@@ -27,7 +27,7 @@ from runtime.definitions.sources.steps import (
 from runtime.definitions.sources.tree import Placed, Tree, placed
 from runtime.definitions.sources.verb_rules import RUN, Finding
 from runtime.definitions.sources.yaml_source import Source
-from runtime.model.run import RESERVED
+from runtime.model.undo import RESERVED
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from runtime.planning.undo.items import Item, Standing
+from runtime.model.undo import Item, Standing
 
 __all__ = ["Item", "Standing", "UndoDesk", "UndoOutcome", "UndoView", "UndoWish"]
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.definitions.canonical import from_canonical
+from runtime.model.undo import Item, Standing
 from runtime.planning.undo.asking import read_done
-from runtime.planning.undo.items import Item, Standing, items_of
+from runtime.planning.undo.items import items_of
 from runtime.store import listings
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import canonical_definition

@@ -6,10 +6,10 @@ from receipts.canonical import digest
 from receipts.chain import Actor
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
-from runtime.model.run import UNDO
 from runtime.model.states import EffectStatus, StepStatus
+from runtime.model.undo import UNDO, Item, Standing
 from runtime.planning.triggers import Claim, Trigger, claim_in
-from runtime.planning.undo.items import Acted, Done, Item, Standing
+from runtime.planning.undo.items import Acted, Done
 from runtime.planning.undo.making import name_of, payload_of, refs_of, undo_definition
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import keep_definition

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from receipts.canonical import dumps
@@ -11,26 +10,13 @@ from receipts.redaction import MARKER
 from runtime.definitions.cel.expressions import ExpressionError
 from runtime.definitions.model import Compensation, Definition, Verb
 from runtime.model.states import EffectStatus, StepStatus
+from runtime.model.undo import Item, Standing
 from runtime.planning.planner import ParamsError, resolve_params
 
 POST_TASK = "slack::post_task"
 """A review asks people and changes nothing: there is nothing to take back."""
 
 _HIDDEN = MARKER.removesuffix("]").encode()
-
-
-class Standing(StrEnum):
-    """How an effect stands as to being undone. Only what is `possible` is asked for."""
-
-    POSSIBLE = "possible"
-    UNDONE = "undone"
-    BEING_UNDONE = "being_undone"
-    IRREVERSIBLE = "irreversible"
-    NOT_KNOWN = "not_known"
-    ELSEWHERE = "elsewhere"
-    IN_DOUBT = "in_doubt"
-    UNDER_WAY = "under_way"
-    NOT_PERFORMED = "not_performed"
 
 
 @dataclass(frozen=True)
@@ -72,21 +58,6 @@ class Done:
         run = {"id": self.run_id, "tenant": self.tenant, "definition": self.definition.name}
         said = {"request": acted.request, "response": acted.response, "before": acted.before}
         return {**said, "run": run, "tenant": self.tenant}
-
-
-@dataclass(frozen=True)
-class Item:
-    """One effect, how it stands as to being undone, and why. `by` is the name of the verb that would, with `params`."""
-
-    step: str
-    what: str  # connector and operation, joined by `::`
-    target: str
-    standing: Standing
-    why: str
-    receipt_id: str | None = None
-    digest: str = ""
-    by: str = ""
-    params: Mapping[str, Any] | None = None
 
 
 def items_of(done: Done, step: str | None = None) -> list[Item]:

@@ -13,8 +13,7 @@ from typing import Any
 from receipts.canonical import dumps
 from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.model import Definition, Edge, EdgeKind, StepDefinition, Verb
-from runtime.model.run import UNDO, UNDO_KEY, UNDO_NAME
-from runtime.planning.undo.items import Item
+from runtime.model.undo import UNDO, UNDO_KEY, UNDO_NAME, Item
 
 _UNFIT = re.compile(r"[^a-z0-9_]+")
 
