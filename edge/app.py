@@ -16,6 +16,7 @@ from edge.evidence import EvidenceIn, EvidencePage
 from edge.messages import NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut, WaitOut
 from edge.problems import Problem, handle_problems
 from edge.signing import claimed, is_signed
+from edge.undo import add_undo
 from receipts.chain import Actor
 from runtime.desk.callers import (
     Answer,
@@ -25,6 +26,7 @@ from runtime.desk.callers import (
     TriggerConflictError,
     TriggerError,
 )
+from runtime.desk.undo.callers import TakeBackDesk
 from runtime.model.notification import AnswerCode
 from runtime.model.states import NotificationStatus
 
@@ -53,9 +55,10 @@ class Caller:
 
 @dataclass(frozen=True)
 class Api:
-    """What the API needs: the runtime's counter, the secret of each caller, and how much each may ask for."""
+    """What the API needs: the runtime's counters, the secret of each caller, and how much each may ask for."""
 
     desk: CallerDesk
+    taking_back: TakeBackDesk
     secrets: Mapping[str, str]
     rate: Rate
 
@@ -81,6 +84,7 @@ def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastA
         app.post("/v1/notifications", status_code=202)(routes.notify)
         app.get("/v1/runs/{run_id}")(routes.run)
         app.post("/v1/evidence/search")(routes.search)
+        add_undo(app, api.taking_back, routes.signed, routes.requester)
     if slack is not None:
         app.router.routes.append(Route("/slack/events", slack))
     return app
@@ -93,14 +97,14 @@ class _Routes:
         self.buckets = Buckets(api.rate)
 
     async def trigger(self, type_: str, request: Request) -> TriggerOut:
-        caller, body = await self._signed(request)
+        caller, body = await self.signed(request)
         if type_ not in caller.grants.triggers:
             raise Problem(403, f"{caller.id} may not send triggers of type {type_}")
         trigger = parse(TriggerIn, body)
         runbook = self.desk.runbook_for(type_)
         if runbook is None:
             raise Problem(404, f"no available runbook takes triggers of type {type_}")
-        requester = await self._requester(caller, trigger.on_behalf_of)
+        requester = await self.requester(caller, trigger.on_behalf_of)
         try:
             claim = await self.desk.trigger(runbook, trigger.ref, trigger.payload, requester, caller.id)
         except TriggerConflictError as error:
@@ -110,7 +114,7 @@ class _Routes:
         return TriggerOut(run_id=claim.run_id, is_new=claim.is_new)
 
     async def notify(self, request: Request) -> NotificationOut:
-        caller, body = await self._signed(request)
+        caller, body = await self.signed(request)
         answer = _answer(parse(NotificationIn, body))
         try:
             notification_id, facts = await self.desk.notify(caller.id, caller.grants, answer)
@@ -123,7 +127,7 @@ class _Routes:
         return NotificationOut(notification_id=notification_id, status=facts["status"], reason=reason, waits=waits)
 
     async def run(self, run_id: str, request: Request) -> RunOut:
-        caller, _ = await self._signed(request)
+        caller, _ = await self.signed(request)
         summary = await self.desk.run(run_id) if _RUN_ID.fullmatch(run_id) else None
         if summary is None or summary["trigger_type"] not in caller.grants.triggers:
             raise Problem(404, f"no run {run_id}")
@@ -131,7 +135,7 @@ class _Routes:
 
     async def search(self, request: Request) -> EvidencePage:
         """Return evidence of runs of the types that the caller may trigger; more than that it may not see."""
-        caller, body = await self._signed(request)
+        caller, body = await self.signed(request)
         asked = parse(EvidenceIn, body)
         try:
             found = await self.desk.find(asked.sought(caller.grants.triggers))
@@ -139,7 +143,7 @@ class _Routes:
             raise Problem(422, f"after: {error}") from error
         return EvidencePage.of(found, asked.limit)
 
-    async def _signed(self, request: Request) -> tuple[Caller, bytes]:
+    async def signed(self, request: Request) -> tuple[Caller, bytes]:
         """Return the caller and the body that it signed. What cannot be signed is refused before its body is read."""
         sent = request.scope
         claim = claimed(sent["headers"], self.secrets, self.desk.now().timestamp())
@@ -157,7 +161,8 @@ class _Routes:
             raise Problem(403, f"the directory has no agent {claim.caller}")
         return Caller(claim.caller, grants), body
 
-    async def _requester(self, caller: Caller, on_behalf_of: str | None) -> Actor:
+    async def requester(self, caller: Caller, on_behalf_of: str | None) -> Actor:
+        """Return who is behind what a caller wants: itself, or the person for whom it speaks."""
         if on_behalf_of is None and caller.grants.on_behalf:
             raise Problem(422, f"on_behalf_of: missing; {caller.id} speaks for people")
         if on_behalf_of is None:

@@ -11,6 +11,9 @@ from runtime.clock import utc_now
 from runtime.store.database.pool import Conn
 from runtime.store.directory import DirectoryVersionError, Edition, replace_directory
 
+_LATER = ("cancels", "undoes")
+"""What agents could not be granted at first: where they are not, a directory has the digest that it always had."""
+
 
 async def load_directory(conn: Conn, tenant: str, file: Path) -> Directory:
     """Make the tenant's directory in the database what the file says; raise DirectoryError where it is not newer."""
@@ -33,9 +36,14 @@ async def load_directory(conn: Conn, tenant: str, file: Path) -> Directory:
 
 def edition_of(directory: Directory) -> Edition:
     """Return the version of a directory, and the digest of what it says."""
-    content = json.dumps(directory.model_dump(exclude={"version"}), sort_keys=True)
+    said = directory.model_dump(exclude={"version"})
+    for agent in said["agents"]:
+        for name in _LATER:
+            if not agent[name]:
+                del agent[name]
+    content = json.dumps(said, sort_keys=True)
     return Edition(directory.version, hashlib.sha256(content.encode()).hexdigest())
 
 
 def _grants(agent: AgentEntry) -> dict[str, Any]:
-    return agent.model_dump(include={"triggers", "on_behalf", "completes"})
+    return agent.model_dump(exclude={"id", "name"})

@@ -45,13 +45,18 @@ class PersonEntry(_Closed):
 
 
 class AgentEntry(_Closed):
-    """A program that calls the edge: what it may start, whose wishes it may bring, which verbs it may answer for."""
+    """A program that calls the edge: what it may start, whose wishes it may bring, which verbs it may answer for.
+
+    `cancels` and `undoes` are types of triggers: runs of these it may have stopped, or what they did taken back.
+    """
 
     id: Name
     name: Title
     triggers: list[Title] = []
     on_behalf: bool = False
     completes: list[Title] = []
+    cancels: list[Title] = []
+    undoes: list[Title] = []
 
 
 class Directory(_Closed):

@@ -26,11 +26,16 @@ class AnswerConflictError(Exception):
 
 @dataclass(frozen=True)
 class Grants:
-    """What the directory lets an agent do: trigger types, speaking for people, verbs it may answer for."""
+    """What the directory lets an agent do: trigger types, speaking for people, verbs it may answer for.
+
+    And of which trigger types it may cancel runs, or have undone what they did.
+    """
 
     triggers: Sequence[str] = ()
     on_behalf: bool = False
     completes: Sequence[str] = field(default_factory=tuple)
+    cancels: Sequence[str] = ()
+    undoes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

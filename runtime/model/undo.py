@@ -40,3 +40,8 @@ class Item:
     digest: str = ""
     by: str = ""
     params: Mapping[str, Any] | None = None
+
+    @property
+    def is_possible(self) -> bool:
+        """Return whether it can be undone now."""
+        return self.standing is Standing.POSSIBLE
