@@ -129,7 +129,7 @@ class _Routes:
     async def run(self, run_id: str, request: Request) -> RunOut:
         caller, _ = await self.signed(request)
         summary = await self.desk.run(run_id) if _RUN_ID.fullmatch(run_id) else None
-        if summary is None or summary["trigger_type"] not in caller.grants.triggers:
+        if summary is None or await self.desk.type_of(summary) not in caller.grants.triggers:
             raise Problem(404, f"no run {run_id}")
         return RunOut.model_validate(summary)
 

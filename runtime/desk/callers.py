@@ -12,6 +12,7 @@ from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.finding import FoundRun, Sought
 from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
+from runtime.model.undo import UNDO, UNDO_NAME
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
 from runtime.store import runs
@@ -134,6 +135,13 @@ class CallerDesk:
         """Return a run and its steps, or None."""
         async with self.engine.pool.connection() as conn:
             return await runs.run_summary(conn, self.tenant, run_id)
+
+    async def type_of(self, run: Mapping[str, Any]) -> str:
+        """Return the trigger type of a run; of one that undoes another, the other's: who may see that may see this."""
+        if run["trigger_type"] != UNDO:
+            return str(run["trigger_type"])
+        undone = await self.run(str(run["definition_name"]).removeprefix(UNDO_NAME))
+        return await self.type_of(undone) if undone else UNDO
 
     async def find(self, sought: Sought) -> list[FoundRun]:
         """Return the tenant's runs that are sought, the newest first; raise LookupError where `after` is no run."""

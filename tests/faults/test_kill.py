@@ -1,9 +1,9 @@
 """The plug is pulled (kill -9) at the worst moments; after a restart the run ends and the other side acted once."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -19,6 +19,7 @@ from countersign.embedded.standins import actions
 from countersign.embedded.system import Embedded, Ports, embedded
 from sandbox.client import SandboxUser
 from tests.forked import ForkedChild
+from tests.integration.program_stage import command
 from tests.patience import MINUTE, until
 
 FILING = "register::file_report"
@@ -162,3 +163,42 @@ async def test_a_worker_killed_during_a_call_that_lands_late(plant: Plant) -> No
     await plant.worker.kill()
     await plant.worker.start()
     await _ends_well(plant)
+
+
+async def _undone(run_id: str, env: Mapping[str, str]) -> str:
+    """Have a run undone from the command line; return the run that does it."""
+    words = ("undo", run_id, "--as", "omar", "--reason", "not ours", "--yes", "--json")
+    done = await command(*words, env=dict(env))
+    assert done.code == 0, done.err
+    return str(json.loads(done.out)["undone_in"])
+
+
+@pytest.mark.parametrize("fault", ["hang", "hang_after_commit"])
+async def test_a_worker_killed_between_two_undos(system: Embedded, fault: str) -> None:
+    servicenow = system.outside.standins["incident-triage"]
+    worker = ForkedChild.of(system.serve("worker", "worker", **QUICK))
+    async with Supervisor().running(worker):
+        case = await system.outside.bring_in("incident-triage", example_of(system.demos, "incident-triage", "vpn"))
+        await case.until("its end", lambda run: run["status"] == "succeeded")
+        kinds = ("update incident", "create label_entry", "delete label_entry")
+        before = {kind: await actions(servicenow, kind) for kind in kinds}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"{servicenow}/__standin/faults", json={"next": fault, "skip": 1}) as response,
+        ):
+            assert response.status < 300, await response.text()
+        undo = replace(case, run_id=await _undone(case.run_id, system.env))
+
+        async def began() -> bool:
+            async with aiohttp.ClientSession() as session, session.get(f"{servicenow}/__standin/actions") as response:
+                return not (await response.json())["faults_to_come"]
+
+        await until(began)
+        await worker.kill()
+        await worker.start()
+        ended = await undo.until("its end", lambda run: run["status"] in ("succeeded", "failed_terminal"))
+        assert ended["status"] == "succeeded", ended
+        after = {kind: await actions(servicenow, kind) for kind in kinds}
+        added = before["create label_entry"]
+        assert after["update incident"] - before["update incident"] == 2, "the correction and the assignment, each once"
+        assert after["delete label_entry"] - before["delete label_entry"] == added - before["delete label_entry"]

@@ -38,6 +38,12 @@ class Caller:
     async def may(self, **grants: Any) -> None:
         await self.bench.meddle("UPDATE actors SET grants = %s WHERE actor_id = %s", json.dumps(grants), CALLER)
 
+    async def run(self, run_id: str) -> Answer:
+        path = f"/v1/runs/{run_id}"
+        signed = headers(CALLER, SECRET, int(self.bench.clock().timestamp()), "GET", path, b"")
+        async with self.http.get(f"{self.url}{path}", headers=signed) as response:
+            return Answer(response.status, response.headers, await response.json(content_type=None))
+
     async def send(self, path: str, **said: Any) -> Answer:
         body = json.dumps({"id": "w-1", "reason": "entered twice", **said}).encode()
         signed = headers(CALLER, SECRET, int(self.bench.clock().timestamp()), "POST", path, body)
@@ -159,3 +165,12 @@ async def test_a_wish_that_is_none_is_refused_by_its_faults(
     answer = await caller.send(f"/v1/runs/{path}", **said)
     assert answer.status == 422
     assert wrong in answer.body["detail"]
+
+
+async def test_a_run_that_undoes_is_seen_by_who_may_see_the_one_that_it_undoes(bench: Bench, caller: Caller) -> None:
+    run_id = await ran(bench, "three")
+    await caller.may(undoes=["undo.three"], triggers=["undo.three"])
+    undo = (await caller.send(f"/v1/runs/{run_id}/undo", dry_run=False)).body["undone_in"]
+    assert (await caller.run(undo)).body["trigger_type"] == "countersign.undo"
+    await caller.may(undoes=["undo.three"], triggers=["undo.asking", "countersign.undo"])
+    assert is_problem(await caller.run(undo), 404, f"no run {undo}")
