@@ -34,7 +34,7 @@ async def _asked(tx: RunTx) -> frozenset[str]:
         return frozenset()
     steps, _ = await tx.loads.steps(Wanted(tx.run_id, None))
     parked = (path for path, state in steps.items() if state.status is StepStatus.PARKED)
-    return frozenset(path for path in parked if definition.verb_of(path).on_cancel)
+    return frozenset(path for path in parked if (verb := definition.calls(path)) and verb.on_cancel)
 
 
 async def _withdraw(engine: Engine, tx: RunTx, asked: frozenset[str], notification: Notification) -> str | None:

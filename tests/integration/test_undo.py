@@ -42,7 +42,11 @@ async def test_what_was_done_is_undone_the_last_first_and_the_rest_is_named(
     ]
     undo = await bench.run(facts["undone_in"])
     assert (undo["status"], undo["requested_by"], undo["trigger_type"]) == ("succeeded", "omar", "countersign.undo")
-    assert list(undo["steps"]) == ["undo_third", "undo_first"]
+    assert {path: step["status"] for path, step in undo["steps"].items()} == {
+        "undo_third": "succeeded",
+        "undo_first": "succeeded",
+        "rest": "succeeded",
+    }
 
 
 async def test_each_undo_acts_under_the_key_of_its_receipt(bench: Bench, desk: OperatorDesk, shelves: Shelves) -> None:
@@ -180,12 +184,68 @@ async def test_a_run_that_asked_nobody_is_canceled_without_a_run_beside_it(bench
     assert [row["run_id"] for row in await bench.rows("SELECT run_id FROM runs")] == [run_id]
 
 
-async def test_of_twelve_effects_the_nine_that_were_done_are_undone_the_last_first(
-    bench: Bench, desk: OperatorDesk, shelves: Shelves
-) -> None:
+async def _twelve_undone(bench: Bench, desk: OperatorDesk) -> tuple[str, str]:
+    """Cancel a run of twelve effects after its ninth and have it undone; return both runs."""
     run_id = await ran(bench, "twelve")
     assert (await bench.run(run_id))["status"] == "waiting_approval"
     await _cancel(bench, desk, run_id)
     facts = await _undo(bench, desk, run_id)
     assert [item["step"] for item in facts["undone"]] == [f"p{number}" for number in range(9, 0, -1)]
     assert _standing(facts["left"]) == {"p10": ("not_performed", "not performed: rejected")}
+    return run_id, facts["undone_in"]
+
+
+async def test_of_twelve_effects_nine_are_undone_in_reverse_and_one_that_is_refused_is_put_to_people(
+    bench: Bench, desk: OperatorDesk, shelves: Shelves
+) -> None:
+    run_id, undo = await _twelve_undone(bench, desk)
+    assert [call.params["place"] for call in shelves.take.calls] == ["p9", "p8", "p7", "p6"]
+    refused = await bench.click("ann", await bench.approval_id(), "reject", "it has been read by then")
+    assert refused.counted
+    await bench.settle()
+    assert [call.params["place"] for call in shelves.take.calls] == ["p9", "p8", "p7", "p6", "p4", "p3", "p2", "p1"]
+    assert shelves.register.calls == []
+    steps = (await bench.run(undo))["steps"]
+    assert (steps["undo_p5"]["status"], steps["rest.by_hand"]["status"]) == ("failed_handled", "parked")
+    view = await bench.desk.approval(await bench.approval_id("task"))
+    assert view is not None
+    assert view.groups == ("operators",)
+    (not_undone,) = [field.after for field in view.fields if field.name == "not_undone"]
+    assert "it has been read by then" in not_undone["undo_p5"]["why"]
+    receipts = await bench.rows(
+        "SELECT outcome FROM receipts WHERE run_id = %s AND document->>'step' LIKE 'undo%%'", undo
+    )
+    assert sorted(row["outcome"] for row in receipts) == ["refusal", *["success"] * 8]
+    assert run_id in str(view.fields)
+
+
+async def test_what_people_did_by_hand_counts_as_undone(bench: Bench, desk: OperatorDesk) -> None:
+    run_id, undo = await _twelve_undone(bench, desk)
+    await bench.click("ann", await bench.approval_id(), "reject", "not wanted")
+    await bench.settle()
+    own = await bench.click("omar", await bench.approval_id("task"), "approve", "sent a correction by post")
+    assert own.refusal is not None, "whoever asked for the undo does not say that it is done"
+    await bench.meddle("UPDATE actors SET groups = '[\"operators\"]' WHERE actor_id = 'cat'")
+    assert (await bench.click("cat", await bench.approval_id("task"), "approve", "sent a correction by post")).counted
+    await bench.settle()
+    assert (await bench.run(undo))["status"] == "succeeded"
+    again = await _undo(bench, desk, run_id)
+    assert f"p5: undone by hand, as {undo} tells" in again["reason"]
+
+
+async def test_what_people_leave_as_it_is_can_be_undone_later(
+    bench: Bench, desk: OperatorDesk, shelves: Shelves
+) -> None:
+    run_id, undo = await _twelve_undone(bench, desk)
+    await bench.click("ann", await bench.approval_id(), "reject", "not wanted")
+    await bench.settle()
+    await bench.meddle("UPDATE actors SET groups = '[\"operators\"]' WHERE actor_id = 'cat'")
+    await bench.click("cat", await bench.approval_id("task"), "reject", "leave it")
+    await bench.settle()
+    assert (await bench.run(undo))["status"] == "succeeded"
+    again = await _undo(bench, desk, run_id)
+    assert [item["step"] for item in again["undone"]] == ["p5"]
+    for name in ("ann", "ben"):
+        await bench.click(name, await bench.approval_id())
+    await bench.settle()
+    assert [call.params["company"] for call in shelves.register.calls] == ["p5"]

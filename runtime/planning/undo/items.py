@@ -9,12 +9,11 @@ from receipts.errors import ReceiptsError
 from receipts.redaction import MARKER
 from runtime.definitions.cel.expressions import ExpressionError
 from runtime.definitions.model import Compensation, Definition, Verb
+from runtime.model.errors import ParamsError
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.model.undo import Item, Standing
-from runtime.planning.planner import ParamsError, resolve_params
-
-POST_TASK = "slack::post_task"
-"""A review asks people and changes nothing: there is nothing to take back."""
+from runtime.planning.params import resolve_params
+from runtime.planning.undo.by_hand import POST_TASK
 
 _HIDDEN = MARKER.removesuffix("]").encode()
 
@@ -37,6 +36,7 @@ class Acted:
     before: Any
     undone_in: str | None  # the run that undid it
     being_undone_in: str | None  # … or that is at it
+    by_hand_in: str | None  # … or in which people said that they did it by hand
 
     @property
     def what(self) -> str:
@@ -66,7 +66,7 @@ def items_of(done: Done, step: str | None = None) -> list[Item]:
     That is the order of the receipts, backwards: what came last rests on what came before.
     """
     wanted = [one for one in done.effects if step in (None, one.step)]
-    return [_item(done, one) for one in reversed(wanted) if one.what != POST_TASK]
+    return [_item(done, one) for one in reversed(wanted) if one.what != POST_TASK]  # a review changes nothing
 
 
 def _item(done: Done, acted: Acted) -> Item:
@@ -104,6 +104,8 @@ def way_back(verb: Verb, acted: Acted) -> Compensation | None:
 def _in_the_way(acted: Acted) -> tuple[Standing, str]:
     if acted.undone_in is not None:
         return Standing.UNDONE, f"undone by {acted.undone_in}"
+    if acted.by_hand_in is not None:
+        return Standing.UNDONE, f"undone by hand, as {acted.by_hand_in} tells"
     if acted.being_undone_in is not None:
         return Standing.BEING_UNDONE, f"{acted.being_undone_in} is at it"
     if acted.receipt_id is not None:

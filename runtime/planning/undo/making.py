@@ -1,5 +1,7 @@
 """Makes the definition of a run that undoes: one call for each receipt, the last first, under the key of that receipt.
 
+One that fails or is refused does not stop the others: what was not undone is put to people when all were tried.
+
 All of it stands in the definition: whose receipts, which ones, their digests and the params. So its digest, which is on
 record with the run's first leaf, says what was to be undone.
 """
@@ -14,6 +16,7 @@ from receipts.canonical import dumps
 from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.model import Definition, Edge, EdgeKind, StepDefinition, Verb
 from runtime.model.undo import UNDO, UNDO_KEY, UNDO_NAME, Item
+from runtime.planning.undo import by_hand
 
 _UNFIT = re.compile(r"[^a-z0-9_]+")
 
@@ -42,13 +45,24 @@ def _named(item: Item) -> dict[str, Any]:
     return {"receipt_id": item.receipt_id, "digest": item.digest, "step": item.step}
 
 
-def undo_definition(of: Definition, run_id: str, number: int, items: Sequence[Item]) -> Definition:
-    """Return the definition that undoes these (possible) items of a run of `of`, in their order."""
-    verbs, steps = _verbs_after(of, items), dict[str, StepDefinition]()
+def undo_definition(
+    of: Definition, run_id: str, number: int, items: Sequence[Item], groups: Sequence[str]
+) -> Definition:
+    """Return the definition that undoes these (possible) items of a run of `of`, in their order.
+
+    `groups` are asked to do by hand what could not be undone.
+    """
+    verbs, calls, nodes = _verbs_after(of, items), list[str](), list[StepDefinition]()
     for item in items:
-        path = _free(_UNFIT.sub("_", f"undo_{item.step}").strip("_"), {*verbs, *steps})
+        path = _free(_UNFIT.sub("_", f"undo_{item.step}").strip("_"), {*verbs, *calls})
         verbs[path] = replace(of.verbs[item.by], idempotency_key=key_of(str(item.receipt_id)))
-        steps[path] = StepDefinition(path, path, _literal(item.params), None)
+        calls.append(path)
+        nodes.append(StepDefinition(path, path, _literal(item.params), None))
+        nodes += by_hand.noting(path, f"{item.what} on {item.target}, by {item.by}".replace("${", "$${"))
+    asking = _free(by_hand.VERB.name, set(verbs))
+    verbs[asking] = by_hand.VERB
+    nodes += by_hand.asking(asking, run_id, groups)
+    one_by_one = (Edge(first, then, EdgeKind.SEQUENCE) for first, then in pairwise(calls))
     draft = Definition(
         name=name_of(run_id),
         version=number,
@@ -56,8 +70,8 @@ def undo_definition(of: Definition, run_id: str, number: int, items: Sequence[It
         description=f"Takes back what {run_id}, a run of {of.name} v{of.version}, did.",
         trigger_type=UNDO,
         trigger_schema=_schema(payload_of(run_id, items)),
-        steps=steps,
-        edges=tuple(Edge(first, then, EdgeKind.SEQUENCE) for first, then in pairwise(steps)),
+        steps={node.path: node for node in nodes},
+        edges=(*one_by_one, *map(by_hand.behind, calls)),
         verbs=verbs,
         canonical=b"",
         digest="",

@@ -8,12 +8,29 @@ from runtime.store.database.pool import Conn
 
 @dataclass(frozen=True)
 class Undoing:
-    """A run that undoes another: its number among those, and the ids of the receipts that it is for."""
+    """A run that undoes another: its number among those, and the ids of the receipts that it is for.
+
+    `by_hand` says that people did by hand what it could not.
+    """
 
     run_id: str
     number: int
     is_over: bool
+    by_hand: bool
     receipts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Named:
+    """By what the runs that undo one run are known: the name of their definitions, and how their refs begin.
+
+    `by_hand` is the step in which people say what they did.
+    """
+
+    trigger_type: str
+    name: str
+    ref: str
+    by_hand: str
 
 
 async def effects_of(conn: Conn, run_id: str) -> list[dict[str, Any]]:
@@ -40,17 +57,20 @@ async def effects_of(conn: Conn, run_id: str) -> list[dict[str, Any]]:
     ).fetchall()
 
 
-async def undoings_of(conn: Conn, tenant: str, trigger_type: str, name: str, ref: str) -> list[Undoing]:
-    """Return the runs that undo a run, by their numbers: `name` is their definitions', `ref` begins their refs."""
+async def undoings_of(conn: Conn, tenant: str, named: Named) -> list[Undoing]:
+    """Return the runs that undo a run, by their numbers."""
     rows = await (
         await conn.execute(
             """
-            SELECT u.run_id, d.version, u.finished_at IS NOT NULL AS is_over, u.trigger
+            SELECT u.run_id, d.version, u.finished_at IS NOT NULL AS is_over, u.trigger,
+                   coalesce(s.result ->> 'decision' = 'approved', false) AS by_hand
               FROM definitions d
-              JOIN runs u ON u.tenant = %s AND u.trigger_type = %s AND u.trigger_ref = %s || d.version
-             WHERE d.name = %s ORDER BY d.version
+              JOIN runs u ON u.tenant = %(tenant)s AND u.trigger_type = %(trigger_type)s
+                         AND u.trigger_ref = %(ref)s || d.version
+              LEFT JOIN steps s ON s.run_id = u.run_id AND s.path = %(by_hand)s
+             WHERE d.name = %(name)s ORDER BY d.version
             """,
-            (tenant, trigger_type, ref, name),
+            {"tenant": tenant, **vars(named)},
         )
     ).fetchall()
     return [
@@ -58,6 +78,7 @@ async def undoings_of(conn: Conn, tenant: str, trigger_type: str, name: str, ref
             row["run_id"],
             row["version"],
             row["is_over"],
+            row["by_hand"],
             tuple(one["receipt_id"] for one in row["trigger"]["receipts"]),
         )
         for row in rows
