@@ -14,13 +14,14 @@ from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.inbox import votes
+from runtime.inbox.cancellations import apply_cancel
 from runtime.inbox.children import apply_child_ended
 from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
 from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
 from runtime.inbox.retries import apply_repair, apply_retry
-from runtime.inbox.undos import apply_taking_back
+from runtime.inbox.undos import apply_undo
 from runtime.model.approval import RefusalCode
 from runtime.model.json_limits import error_text, first_line
 from runtime.model.notification import (
@@ -203,8 +204,10 @@ async def _dispatch(matter: Matter) -> Applied:
 
 async def _obey(matter: Matter, command: Command) -> Applied:
     match command:
-        case CancelPayload() | UndoPayload() as payload:
-            return await apply_taking_back(matter, payload)
+        case CancelPayload() as payload:
+            return await apply_cancel(matter, payload)
+        case UndoPayload() as payload:
+            return await apply_undo(matter, payload)
         case RetryPayload() as payload:
             return await apply_retry(matter, payload)
         case RepairPayload() as payload:

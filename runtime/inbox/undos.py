@@ -3,20 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from runtime.inbox.cancellations import apply_cancel
 from runtime.inbox.matter import Matter
-from runtime.model.notification import Applied, CancelPayload, UndoPayload
+from runtime.model.notification import Applied, UndoPayload
 from runtime.model.states import NotificationStatus
 from runtime.model.undo import Item
 from runtime.planning.undo.asking import ask_for_undo, possible, read_done
 from runtime.planning.undo.items import items_of
-
-
-async def apply_taking_back(matter: Matter, payload: CancelPayload | UndoPayload) -> Applied:
-    """Stop a run, or have what it did taken back."""
-    if isinstance(payload, CancelPayload):
-        return await apply_cancel(matter, payload)
-    return await apply_undo(matter, payload)
 
 
 async def apply_undo(matter: Matter, payload: UndoPayload) -> Applied:

@@ -7,8 +7,8 @@ from typing import Any
 from runtime.model.states import RunStatus
 from runtime.store.database.pool import Conn
 
-REFERENCE = "r.trigger_ref"
-"""What people call a run by."""
+REFERENCE = "coalesce(nullif(r.reference, ''), r.trigger_ref)"
+"""What people call a run by: its business reference, and as long as it has none, its trigger's."""
 
 
 @dataclass(frozen=True)
