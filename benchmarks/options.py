@@ -10,7 +10,7 @@ QUICK_PARKED = (1_000, 10_000)
 
 @dataclass(frozen=True)
 class Options:
-    """Sizes of one run. `seconds` is how long each rate is measured for."""
+    """Sizes of one run. `seconds` is how long each rate is measured for, `lease` how long a killed worker's lasts."""
 
     seconds: float
     parked: tuple[int, ...]
@@ -19,6 +19,7 @@ class Options:
     sequential: int
     clicks: int
     peer_parked: int
+    lease: float
     only: frozenset[str] = field(default_factory=frozenset)
 
     def wants(self, part: str) -> bool:
@@ -26,9 +27,9 @@ class Options:
         return not self.only or part in self.only
 
 
-QUICK = Options(2.0, QUICK_PARKED, resumes=30, bulk=100, sequential=10, clicks=50, peer_parked=500)
-WHOLE = Options(5.0, PARKED, resumes=150, bulk=1_000, sequential=30, clicks=400, peer_parked=10_000)
-PARTS = ("steps", "latency", "parked", "slack")
+QUICK = Options(2.0, QUICK_PARKED, resumes=30, bulk=100, sequential=10, clicks=50, peer_parked=500, lease=5.0)
+WHOLE = Options(5.0, PARKED, resumes=150, bulk=1_000, sequential=30, clicks=400, peer_parked=10_000, lease=30.0)
+PARTS = ("steps", "latency", "parked", "slack", "killed")
 
 
 def parse(arguments: Sequence[str]) -> Options:

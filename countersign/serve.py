@@ -18,6 +18,8 @@ from edge.app import Api, build_edge
 from edge.buckets import Rate
 from edge.server import Limits, Server
 from runtime.desk.callers import CallerDesk
+from runtime.desk.inbound.signals import SignalDesk
+from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.undo.callers import TakeBackDesk
 from runtime.engine import Engine
 from runtime.log.sequencer import Sequencer
@@ -99,9 +101,11 @@ def make_edge(system: System, ready: Readiness) -> FastAPI:
     secrets = {name: secret.get_secret_value() for name, secret in settings.callers.items()}
     rate = Rate(settings.caller_rate, settings.caller_burst)
     desk = CallerDesk(system.engine, settings.tenant, system.catalog)
+    signals = SignalDesk(system.engine, settings.tenant)
+    tasks = TaskDesk(system.engine, settings.tenant)
     taking_back = TakeBackDesk(system.engine, settings.tenant)
     return build_edge(
         ready,
-        api=Api(desk, taking_back, secrets, rate) if Role.EDGE in system.roles else None,
+        api=Api(desk, signals, tasks, taking_back, secrets, rate) if Role.EDGE in system.roles else None,
         slack=hears.asgi if hears is not None else None,
     )

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-import re
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
@@ -12,27 +12,32 @@ from starlette.types import ASGIApp
 
 from edge.body import parse, read_body
 from edge.buckets import Buckets, Rate
+from edge.calls import Caller
 from edge.evidence import EvidenceIn, EvidencePage
-from edge.messages import NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut, WaitOut
+from edge.messages import RUN_ID, NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut, WaitOut
 from edge.problems import Problem, handle_problems
+from edge.signals import add_signals
 from edge.signing import claimed, is_signed
+from edge.tasks import add_tasks
 from edge.undo import add_undo
 from receipts.chain import Actor
 from runtime.desk.callers import (
     Answer,
     AnswerConflictError,
     CallerDesk,
-    Grants,
+    NoRunbookError,
+    NotActiveError,
     TriggerConflictError,
     TriggerError,
+    Wish,
 )
+from runtime.desk.inbound.signals import SignalDesk
+from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.undo.callers import TakeBackDesk
 from runtime.model.notification import AnswerCode
 from runtime.model.states import NotificationStatus
 
 Ready = Callable[[], Awaitable[list[str]]]
-
-_RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 _REFUSED = {
     AnswerCode.NOT_YOURS: 403,
@@ -40,17 +45,10 @@ _REFUSED = {
     AnswerCode.OTHER_TOKEN: 409,
     AnswerCode.BY_PEOPLE: 409,
     AnswerCode.BY_CLOCK: 409,
+    AnswerCode.BY_SIGNAL: 409,
     AnswerCode.INVALID: 422,
 }
 """The status of an answer that is refused, and recorded."""
-
-
-@dataclass(frozen=True)
-class Caller:
-    """A verified agent and what the directory lets it do."""
-
-    id: str
-    grants: Grants
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,8 @@ class Api:
     """What the API needs: the runtime's counters, the secret of each caller, and how much each may ask for."""
 
     desk: CallerDesk
+    signals: SignalDesk
+    tasks: TaskDesk
     taking_back: TakeBackDesk
     secrets: Mapping[str, str]
     rate: Rate
@@ -84,6 +84,8 @@ def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastA
         app.post("/v1/notifications", status_code=202)(routes.notify)
         app.get("/v1/runs/{run_id}")(routes.run)
         app.post("/v1/evidence/search")(routes.search)
+        add_signals(app, api.signals, routes.signed)
+        add_tasks(app, api.tasks, routes.signed)
         add_undo(app, api.taking_back, routes.signed, routes.requester)
     if slack is not None:
         app.router.routes.append(Route("/slack/events", slack))
@@ -101,13 +103,13 @@ class _Routes:
         if type_ not in caller.grants.triggers:
             raise Problem(403, f"{caller.id} may not send triggers of type {type_}")
         trigger = parse(TriggerIn, body)
-        runbook = self.desk.runbook_for(type_)
-        if runbook is None:
-            raise Problem(404, f"no available runbook takes triggers of type {type_}")
         requester = await self.requester(caller, trigger.on_behalf_of)
         try:
-            claim = await self.desk.trigger(runbook, trigger.ref, trigger.payload, requester, caller.id)
-        except TriggerConflictError as error:
+            wish = Wish(type_, trigger.version, trigger.ref, trigger.payload)
+            claim = await self.desk.trigger(wish, requester, caller.id)
+        except NoRunbookError as error:
+            raise Problem(404, str(error)) from error
+        except (NotActiveError, TriggerConflictError) as error:
             raise Problem(409, str(error)) from error
         except TriggerError as error:
             raise Problem(422, str(error)) from error
@@ -124,11 +126,14 @@ class _Routes:
         if facts["status"] == NotificationStatus.REFUSED:
             raise Problem(_REFUSED[AnswerCode(facts["code"])], reason)
         waits = [WaitOut(**{name: one[name] for name in WaitOut.model_fields}) for one in facts.get("waits", ())]
-        return NotificationOut(notification_id=notification_id, status=facts["status"], reason=reason, waits=waits)
+        outcomes = Counter(wait.status for wait in waits)
+        return NotificationOut(
+            notification_id=notification_id, status=facts["status"], reason=reason, waits=waits, outcomes=outcomes
+        )
 
     async def run(self, run_id: str, request: Request) -> RunOut:
         caller, _ = await self.signed(request)
-        summary = await self.desk.run(run_id) if _RUN_ID.fullmatch(run_id) else None
+        summary = await self.desk.run(run_id) if RUN_ID.fullmatch(run_id) else None
         if summary is None or await self.desk.type_of(summary) not in caller.grants.triggers:
             raise Problem(404, f"no run {run_id}")
         return RunOut.model_validate(summary)
@@ -143,18 +148,23 @@ class _Routes:
             raise Problem(422, f"after: {error}") from error
         return EvidencePage.of(found, asked.limit)
 
-    async def signed(self, request: Request) -> tuple[Caller, bytes]:
-        """Return the caller and the body that it signed. What cannot be signed is refused before its body is read."""
+    async def signed(self, request: Request, *, query: bool = False) -> tuple[Caller, bytes]:
+        """Return the caller and the body that it signed. What cannot be signed is refused before its body is read.
+
+        Most routes take no query string; where one does, it is part of the path that is signed.
+        """
         sent = request.scope
+        asked = sent["query_string"] if query else b""
+        path = b"?".join(filter(None, (sent["raw_path"], asked)))
         claim = claimed(sent["headers"], self.secrets, self.desk.now().timestamp())
         if claim is None:
             raise _not_signed()
         body = await read_body(request)
-        if not is_signed(claim, self.secrets[claim.caller], sent["method"], sent["raw_path"], body):
+        if not is_signed(claim, self.secrets[claim.caller], sent["method"], path, body):
             raise _not_signed()
         if wait := self.buckets.take(claim.caller, asyncio.get_running_loop().time()):
             raise Problem(429, f"{claim.caller} asks for too much", {"Retry-After": str(math.ceil(wait))})
-        if sent["query_string"]:
+        if sent["query_string"] and not query:
             raise Problem(400, "nothing is taken from a query string")
         grants = await self.desk.grants(claim.caller)
         if grants is None:
@@ -187,5 +197,6 @@ def _answer(sent: NotificationIn) -> Answer:
         result=sent.result,
         error=sent.error,
         message=sent.message,
+        data=sent.data,
         token=sent.token,
     )

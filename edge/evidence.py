@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from edge.messages import Message, Word
 from evidence.export.period import PeriodError, day, end_of
@@ -21,16 +21,14 @@ def _must_be_day(text: str) -> str:
 
 Day = Annotated[str, AfterValidator(_must_be_day)]
 State = Literal["open", "unsealed", "sealing", "stuck", "sealed"]
-Outcome = Literal[
-    "queued", "running", "waiting_approval", "waiting", "failed_retryable", "succeeded", "failed_terminal", "canceled"
-]
+Outcome = Annotated[str, StringConstraints(max_length=200, pattern=r"^[a-z][a-z0-9_]*$")]
 
 
 class EvidenceIn(Message):
     """What is sought; null leaves it wide. Days are whole, in UTC, and both are included.
 
     `reference` is text in the business reference, `person` the id or name of who asked or voted, `after` the run behind
-    which the list goes on.
+    which the list goes on; `outcome` the word with which a run ended, its status where it has none.
     """
 
     model_config = ConfigDict(validate_by_name=False)
@@ -69,7 +67,10 @@ class EvidenceIn(Message):
 
 
 class EvidenceOut(Message):
-    """A run with its evidence; `waits_for`, `tries`, `next_try_at` and `error` say why there is no bundle yet."""
+    """A run with its evidence; `waits_for`, `tries`, `next_try_at` and `error` say why there is no bundle yet.
+
+    `outcome` is the word with which its runbook ended it, "" for none.
+    """
 
     run_id: str
     reference: str
@@ -77,6 +78,7 @@ class EvidenceOut(Message):
     definition: str
     definition_version: int
     status: str
+    outcome: str
     state: EvidenceState
     requested_by: str
     created_at: datetime

@@ -1,13 +1,15 @@
 """What callers send and get, strictly: unknown members are refused."""
 
+import re
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from receipts.costs import Costs
 
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 Sentence = Annotated[str, StringConstraints(max_length=2000)]
 
 
@@ -18,11 +20,15 @@ class Message(BaseModel):
 
 
 class TriggerIn(Message):
-    """A wish to start a run. `ref` names the event at its source: the same ref never starts a second run."""
+    """A wish to start a run. `ref` names the event at its source: the same ref never starts a second run.
+
+    `version` names one of the active versions of the runbook; without it the newest of them starts.
+    """
 
     ref: Word
     payload: dict[str, Any]
     on_behalf_of: Word | None = None
+    version: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
 
 
 class TriggerOut(Message):
@@ -35,7 +41,7 @@ class TriggerOut(Message):
 class NotificationIn(Message):
     """Word from the other side of a durable verb. `id` is the sender's own: the same id is applied once.
 
-    `correlation_key` and `token` are those that came with the request.
+    `correlation_key` and `token` are those that came with the request. `data` tells of progress.
     """
 
     id: Word
@@ -44,7 +50,14 @@ class NotificationIn(Message):
     result: dict[str, Any] = Field(default_factory=dict)
     error: Sentence = ""
     message: Sentence = ""
+    data: dict[str, Any] | None = None
     token: Word | None = None
+
+    @model_validator(mode="after")
+    def _data_is_of_progress(self) -> Self:
+        if self.data is not None and self.type != "progress":
+            raise ValueError("data: only word of progress has it; what comes of a request is its result")
+        return self
 
 
 class WaitOut(Message):
@@ -57,21 +70,37 @@ class WaitOut(Message):
 
 
 class NotificationOut(Message):
-    """What became of a notification, and why: applied, early, stale, dead_letter, or received and not applied yet."""
+    """What became of a notification, and why: applied, early, stale, dead_letter, or received and not applied yet.
+
+    `waits` are those that it was for, in the order in which it was applied to them; `outcomes` counts what it did.
+    """
 
     notification_id: str
     status: str
     reason: str
     waits: list[WaitOut]
+    outcomes: dict[str, int]
+
+
+class ProgressOut(Message):
+    """The newest word of how far a step's other side has come; `count` is how often there was some."""
+
+    message: str
+    data: dict[str, Any] | None
+    count: int
+    at: str
 
 
 class StepOut(Message):
-    """A step of a run."""
+    """A step of a run. `error_code` says what went wrong, `branch` which case a switch took; "" for none."""
 
     path: str
     verb: str
     status: str
     error: str
+    error_code: str
+    branch: str
+    progress: ProgressOut | None
 
 
 class HeldOut(Message):
@@ -83,7 +112,11 @@ class HeldOut(Message):
 
 
 class RunOut(Message):
-    """A run as a caller may see it."""
+    """A run as a caller may see it.
+
+    `reference` is the business reference that it gave itself, `outcome` the word with which it ended ("" for none),
+    `state` its business state and `output` what it gave; both are null where there is none.
+    """
 
     run_id: str
     tenant: str
@@ -93,6 +126,10 @@ class RunOut(Message):
     definition_version: int
     status: str
     error: str
+    reference: str
+    outcome: str
+    state: dict[str, Any] | None
+    output: Any
     requested_by: str
     submitted_by: str
     created_at: datetime
@@ -101,4 +138,5 @@ class RunOut(Message):
     location: str | None
     steps: list[StepOut]
     held: list[HeldOut]
+    mocked: bool
     costs: list[Costs]

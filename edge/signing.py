@@ -1,8 +1,8 @@
 """How callers sign: HMAC-SHA256 over time, method, path and body. Pure; the same functions sign and verify.
 
 Headers: `Countersign-Caller` (an agent of the directory), `Countersign-Timestamp` (Unix seconds) and
-`Countersign-Signature`: `v1=` and the hex digest of five lines: `v1`, the timestamp, the method, the path as sent, and
-the raw body, which may hold line breaks of its own.
+`Countersign-Signature`: `v1=` and the hex digest of five lines: `v1`, the timestamp, the method, the path as sent, with
+its query string where the route takes one, and the raw body, which may hold line breaks of its own.
 """
 
 import hashlib

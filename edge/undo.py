@@ -1,6 +1,5 @@
 """Canceling runs and taking back what they did: what callers send, what they get, and the routes."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -9,7 +8,8 @@ from fastapi import FastAPI, Request
 from pydantic import Field, StringConstraints, model_validator
 
 from edge.body import parse
-from edge.messages import Message, Word
+from edge.calls import Caller, Signed
+from edge.messages import RUN_ID, Message, Word
 from edge.problems import Problem
 from receipts.chain import Actor
 from runtime.desk.callers import AnswerConflictError
@@ -19,7 +19,6 @@ from runtime.model.notification import CancelPayload, UndoPayload
 from runtime.model.states import NotificationStatus, RunStatus
 from runtime.model.undo import Item
 
-_RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _STATUS = {NotificationStatus.REFUSED: 422, NotificationStatus.STALE: 409}
 
 Why = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
@@ -104,8 +103,7 @@ class UndoOut(Message):
     left: list[ItemOut]
 
 
-Signed = Callable[[Request], Awaitable[tuple[Any, bytes]]]
-Requester = Callable[[Any, str | None], Awaitable[Actor]]
+Requester = Callable[[Caller, str | None], Awaitable[Actor]]
 
 
 def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Requester) -> None:
@@ -162,7 +160,7 @@ def _canceled(run_id: str, facts: Mapping[str, Any]) -> CancelOut:
 async def _done(desk: TakeBackDesk, wisher: Wisher, wish_id: str, wish: Wish) -> Mapping[str, Any]:
     """Have a wish recorded and applied; return the facts of what it did."""
     try:
-        _, facts = await desk.wish(wisher, wish_id, wish) if _RUN_ID.fullmatch(wish.run_id) else _no_run(wish.run_id)
+        _, facts = await desk.wish(wisher, wish_id, wish) if RUN_ID.fullmatch(wish.run_id) else _no_run(wish.run_id)
     except LookupError as error:
         raise Problem(404, str(error)) from error
     except AnswerConflictError as error:
@@ -178,7 +176,7 @@ def _no_run(run_id: str) -> tuple[str, Mapping[str, Any]]:
 
 async def _previewed(desk: TakeBackDesk, wisher: Wisher, run_id: str, step: str | None) -> UndoOut:
     try:
-        items = await desk.preview(wisher, run_id, step) if _RUN_ID.fullmatch(run_id) else None
+        items = await desk.preview(wisher, run_id, step) if RUN_ID.fullmatch(run_id) else None
     except LookupError:
         items = None
     if items is None:

@@ -26,7 +26,7 @@ class DefinitionRef(Open):
 
 
 class RunRecord(Open):
-    """`run.json`."""
+    """`run.json`; `outcome` is the word with which the run ended, "" where it named none."""
 
     run_id: Identifier
     tenant: NonEmpty
@@ -34,8 +34,14 @@ class RunRecord(Open):
     requested_by: str
     submitted_by: str
     status: NonEmpty
+    outcome: str = ""
     sealed_seq: int = Field(ge=1)
     audit_head: Sha256Hex
+
+    @property
+    def word(self) -> str:
+        """Return what people are told that it came to."""
+        return self.outcome or self.status
 
 
 class AskedActor(Open):
@@ -133,10 +139,10 @@ class VerbRecord(Open):
 
 
 class StepRecord(Open):
-    """One step of the definition."""
+    """One step of the definition; `verb` is "" where it calls none."""
 
     id: NonEmpty
-    verb: NonEmpty
+    verb: NonEmpty = ""
 
 
 class DefinitionRecord(Open):

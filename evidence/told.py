@@ -6,7 +6,7 @@ from typing import Any
 from receipts.chain import APPROVAL_ENDED, RUN_ENDED, RUN_QUEUED, WAIT_ENDED, WAIT_OPENED, Leaf
 
 _STEP = "step."
-_OVER = frozenset({"succeeded", "failed_terminal", "skipped", "canceled"})
+_OVER = frozenset({"succeeded", "failed_handled", "failed_terminal", "skipped", "canceled"})
 _WAIT_AFTER = {"approved": "completed", "rejected": "completed", "expired": "timed_out", "canceled": "canceled"}
 
 
@@ -17,7 +17,7 @@ def format_of(leaves: Sequence[Leaf]) -> int:
 
 
 def run_as_told(leaves: Sequence[Leaf]) -> dict[str, Any]:
-    """Return `run.json`; a member that the leaves do not tell is None."""
+    """Return `run.json`; a member that the leaves do not tell is None, and one of what it came to is not there."""
     first, last = leaves[0], leaves[-1]
     queued: Mapping[str, Any] = first.data if first.event == RUN_QUEUED else {}
     end = next((leaf for leaf in reversed(leaves) if leaf.event in RUN_ENDED), None)
@@ -31,6 +31,7 @@ def run_as_told(leaves: Sequence[Leaf]) -> dict[str, Any]:
         "submitted_by": queued.get("submitted_by"),
         "status": end and end.event.removeprefix("run."),
         "error": end and end.data.get("error"),
+        **{name: end.data[name] for name in ("outcome", "output") if end and name in end.data},
         "created_at": first.at,
         "finished_at": end and end.at,
         "writes": end and end.data.get("writes"),
@@ -38,6 +39,7 @@ def run_as_told(leaves: Sequence[Leaf]) -> dict[str, Any]:
         "waits": _waits(leaves),
         "sealed_seq": last.seq,
         "audit_head": last.hash,
+        **({"mocked": queued["mocked"]} if "mocked" in queued else {}),
     }
 
 
@@ -60,12 +62,18 @@ def _waits(leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
             if status := ends_wait(opened, leaf):
                 wait.update(status=status, resolved_at=leaf.at)
             else:
+                wait.update(_prolonged(wait, leaf))
                 still.append((opened, wait))
         active = still
         if leaf.event == WAIT_OPENED:
             found.append(_active(leaf))
             active.append((leaf, found[-1]))
     return found
+
+
+def _prolonged(wait: Mapping[str, Any], leaf: Leaf) -> dict[str, Any]:
+    is_later = leaf.event == "wait.escalated" and leaf.data.get("wait_id") == wait["wait_id"]
+    return {"deadline": leaf.data["deadline"]} if is_later and "deadline" in leaf.data else {}
 
 
 def _active(opened: Leaf) -> dict[str, Any]:

@@ -20,6 +20,7 @@ class Receipt(Closed):
     `fingerprint` is the digest of the canonical action; `attempt` is 0 where the effect was refused before any;
     `redacted` are JSON pointers into this receipt; `decision_id` is the stored decision's own id, not OPA's. `told` is
     what the handler told beside its result (since format 2), and absent where it told nothing.
+    `mocked` says that the run was on mocks (since format 2), and is absent where it was not.
     """
 
     receipt_id: Identifier
@@ -43,6 +44,7 @@ class Receipt(Closed):
     started_at: Timestamp
     finished_at: Timestamp
     error: str | None
+    mocked: bool = Field(default=False, exclude_if=lambda mocked: not mocked)
     told: Told | None = Field(default=None, exclude_if=lambda told: told is None)
 
     def document(self) -> bytes:

@@ -99,6 +99,7 @@ class Engine:
     routing: Routing
     worker: str
     privacy: Privacy  # takes the settings' secrets out of texts from outside
+    mocked: bool = False  # this process, and all that its tenant ever ran, runs on mocks
     timing: Timing = field(default_factory=Timing)
     definitions: Definitions = field(default_factory=Definitions)
     wakeup: Wakeup = field(default_factory=Wakeup)

@@ -171,13 +171,17 @@ HandlerFactory = Callable[[Mapping[str, str]], Mapping[str, Handler]]
 
 @dataclass(frozen=True)
 class Caller:
-    """An agent of the demo: what it may trigger, whether it speaks for people, and the verbs it answers for."""
+    """An agent of the demo: what it may trigger, whether it speaks for people, and the verbs it answers for.
+
+    `signals` are types of triggers to whose runs it may send signals.
+    """
 
     id: str
     name: str
     triggers: Sequence[str]
     on_behalf: bool
     completes: Sequence[str]
+    signals: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from psycopg.rows import dict_row
 from pydantic import TypeAdapter
 
 from bot.cards.messages import words
+from countersign.compose.engine import keep_definitions
 from policy.model import PolicyEngine
 from receipts.chain import Actor, Leaf, in_place
 from receipts.privacy import Privacy, Secret
@@ -21,18 +22,19 @@ from runtime.desk.children.connector import child_handlers
 from runtime.desk.desk import EngineDesk
 from runtime.desk.model import Click, ClickOutcome
 from runtime.engine import Engine, Routing
+from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Answer, Call, Done, Handler, JsonObject, Reconciled, Untouched
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
-from runtime.model.approval import VoteVerdict
+from runtime.model.approval import ClaimAct, VoteVerdict
 from runtime.model.effect import Effect, Purpose
+from runtime.model.life import Activation
 from runtime.model.messages import Said
-from runtime.model.notification import CompletionPayload, Notification
+from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger
 from runtime.store import directory, runs
 from runtime.store.database.pool import make_pool
-from runtime.store.definitions import keep_definition
 from runtime.store.leasing import leases
 from runtime.store.leasing.leases import Lessee
 from runtime.worker import sweeps
@@ -54,6 +56,9 @@ PEOPLE = {
     "sue": ["senior-compliance"],
     "omar": ["operators"],
     "ivy": ["incident-managers"],
+    "olga": ["payments-owners"],
+    "sam": ["security"],
+    "pam": ["payments-owners", "security"],
 }
 
 _AWAIT = {
@@ -225,6 +230,28 @@ class Bench:
         )
         return await self.desk.apply(await self.desk.record(click))
 
+    async def claim(self, person: str, approval_id: str, act: str = "claim", nonce: str = "") -> ClickOutcome:
+        """Take a review on in Slack, or give it back."""
+        click = Click(
+            dedupe_key=f"{approval_id}:{person}:{act}:{nonce}",
+            approval_id=approval_id,
+            stamp="",
+            verdict=ClaimAct(act),
+            reason="",
+            account=SlackAccount(TEAM, f"U{person.upper()}"),
+            person_id=person,
+            refusal=None,
+            request_id="req-claim",
+        )
+        return await self.desk.apply(await self.desk.record(click))
+
+    async def review(self, ref: str = "1") -> str:
+        """Start a run that asks compliance for a review; return the review."""
+        run_id = (await self.start("bench.review", {"case": "C1"}, ref)).run_id
+        await self.settle()
+        found = await self.rows("SELECT approval_id FROM approvals WHERE run_id = %s", run_id)
+        return str(found[0]["approval_id"])
+
     async def complete(
         self, key: str, result: Any, dedupe: str = "c1", token: str | None = "", **payload: Any
     ) -> Mapping[str, Any]:
@@ -243,6 +270,16 @@ class Bench:
             request_id="req-done",
         )
         return await inbox.apply(self.engine, await inbox.record(self.engine, notification))
+
+    async def progress(
+        self, key: str, message: str, data: dict[str, Any] | None = None, verbs: list[str] = VERBS
+    ) -> Mapping[str, Any]:
+        """Tell how far the other side has come, with the token that went out."""
+        waits = await self.rows("SELECT token FROM waits WHERE correlation_key = %s ORDER BY created_at", key)
+        payload = ProgressPayload(message=message, data=data, token=waits[-1]["token"], verbs=verbs)
+        actor, id_ = Actor(id="portal-bot", kind="agent"), self.engine.new_id("ntf")
+        new = Notification(id_, TENANT, id_, key, payload, actor, "req-progress")
+        return await inbox.apply(self.engine, await inbox.record(self.engine, new))
 
 
 _catalogs: dict[tuple[object, ...], Catalog] = {}
@@ -271,11 +308,17 @@ async def open_bench(
 ) -> AsyncIterator[Bench]:
     """Open a runtime over `dsn` with the given packs and handlers; chat operations are counted by hand."""
     chat = ChatTarget()
-    every = {**{f"slack::{name}": chat.handler(reconcile=chat.reconcile) for name in CHAT_OPERATIONS}, **handlers}
+    nobody: Any = None
+    every = {
+        **entity_handlers(nobody, {}),
+        **{f"slack::{name}": chat.handler(reconcile=chat.reconcile) for name in CHAT_OPERATIONS},
+        **handlers,
+    }
     catalog = _catalog(packs, every)
     catalog.require("strict")
     clock = clock or HandClock()
     async with make_pool(as_program(dsn), size=8, behind_pooler=False, **connection) as pool:
+        every.update(entity_handlers(pool, catalog.entities))
         engine = Engine(
             dsn=as_program(dsn),
             listen_dsn=as_program(dsn),
@@ -290,11 +333,9 @@ async def open_bench(
             jitter=lambda: 0.0,
         )
         every.update(child_handlers(engine))
-        definitions = {}
+        await keep_definitions(engine, catalog, Activation.FIRST)
+        definitions = {definition.trigger_type: definition for definition in catalog.definitions.values()}
         async with pool.connection() as conn:
-            for definition in catalog.definitions.values():
-                await keep_definition(conn, TENANT, definition, clock())
-                definitions[definition.trigger_type] = definition
             people = [
                 {"id": i, "kind": "person", "name": i.title(), "groups": g, "grants": {}} for i, g in PEOPLE.items()
             ]

@@ -27,4 +27,4 @@ def handlers(settings: Mapping[str, str]) -> dict[str, Handler]:
     """Return the pack's handlers; the setting `port` says where to tell of calls."""
     handler = Handler(run=Teller(settings.get("port")).run)
     operations = ("servicenow::add_work_note", "register::file_report", "portal::request_documents")
-    return dict.fromkeys(operations, handler)
+    return {**dict.fromkeys(operations, handler), "servicenow::read_incident": Handler(run=handler.run, writes=False)}

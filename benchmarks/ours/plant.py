@@ -102,14 +102,15 @@ class Plant:
         async with self.serve("edge", *roles) as process, aiohttp.ClientSession() as http:
             yield process, Edge(process.url, http)
 
-    async def start(self, *roles: str) -> "Started":
-        """Start a process and do not wait for it."""
+    async def start(self, *roles: str, processes: int = 1) -> "Started":
+        """Start a process, or one that keeps so many, and do not wait for it."""
         port = free_port()
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("COUNTERSIGN_")}
         env = {**inherited, **_environment(self), **self.env, "COUNTERSIGN_PORT": str(port)}
         with (self.folder / "serve.log").open("ab") as log:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "countersign", "serve", *(f"--role={role}" for role in roles), "--processes=1"),
+                *(sys.executable, "-m", "countersign", "serve", *(f"--role={role}" for role in roles)),
+                f"--processes={processes}",
                 env=env, cwd=ROOT, stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
         return Started(Process(process, f"http://127.0.0.1:{port}"))

@@ -94,6 +94,7 @@ def _facts(view: ApprovalView, level: _Level) -> list[Row]:
         ("Run", view.run_title),
         ("Step", view.step),
         ("Needed", requirement(view)),
+        ("Worked on by", view.assignee_name),
     ]
     progress = (bold("So far"), Shown(f"{approvals(view)} of {view.quorum}"))
     return [*((bold(name), level.value(value)) for name, value in facts if value), progress]
@@ -120,6 +121,18 @@ def _fields(view: ApprovalView, level: _Level) -> list[Block]:
     words = "What is to be reviewed" if view.kind is AskKind.TASK else "What it sets"
     left_out = _left_out(len(view.fields) - len(fields), "fields")
     return [*_group("What it changes", changes), *_group(words, rows(sets)), *left_out]
+
+
+def _progress(view: ApprovalView, level: _Level) -> list[Block]:
+    """Return how far it has come, as somebody else tells: the message and the newest data, each as data."""
+    word = view.progress
+    if word is None:
+        return []
+    data = list((word.data or {}).items())
+    pairs = [(bold("Word"), level.value(word.message))] if word.message else []
+    pairs += [(plain_text(level.label(name)), level.value(value)) for name, value in data[: level.others]]
+    since = context(mrkdwn_text(Shown(f"{date(word.at)} · update {word.count:,}")))
+    return _group("How far it has come", [*rows(pairs), *_left_out(len(data) - level.others, "values"), since])
 
 
 def _rules(view: ApprovalView, level: _Level) -> list[Block]:
@@ -182,12 +195,27 @@ def decide_buttons(view: ApprovalView) -> list[Block]:
     return [button(references.APPROVE, yes, value, **good, **ask), button(references.REJECT, no, value, **bad)]
 
 
+def claim_buttons(view: ApprovalView) -> list[Block]:
+    """Return what takes a review on, or gives it back; where there are people next in line, they may take it over."""
+    if view.kind is not AskKind.TASK:
+        return []
+    value = references.CardRef(**references.of(view)).model_dump_json()
+    if view.assignee is None:
+        return [button(references.CLAIM, "Claim", value)]
+    over = [button(references.CLAIM, "Take over", value)] if view.leads else []
+    return [button(references.RELEASE, "Release", value), *over]
+
+
+def _answers(view: ApprovalView, now: datetime) -> list[Block]:
+    return [*decide_buttons(view), *claim_buttons(view)] if is_open(view, now) else []
+
+
 def _buttons(view: ApprovalView, now: datetime) -> Block:
     # A message that is updated wants new block ids.
     return {
         "type": "actions",
         "block_id": f"decide-{view.revision}",
-        "elements": [*(decide_buttons(view) if is_open(view, now) else []), *_undo_button(view), show_all_button(view)],
+        "elements": [*_answers(view, now), *_undo_button(view), show_all_button(view)],
     }
 
 
@@ -224,13 +252,20 @@ def _heading(view: ApprovalView, now: datetime) -> Block:
     return header(Shown(f"{title(view, now)}{tier}{' · escalated' if view.escalated else ''}{to}"))
 
 
+def _mocked(view: ApprovalView) -> list[Block]:
+    """Say first of all where nothing is done for real."""
+    return [section(Shown("On mocks: whatever is decided here, nothing is done for real."))] if view.mocked else []
+
+
 def _blocks(view: ApprovalView, now: datetime, level: _Level) -> list[Block]:
     return [
         _heading(view, now),
+        *_mocked(view),
         *_call(view, now),
         *_outcome(view, level),
         *rows(_facts(view, level)),
         *_fields(view, level),
+        *_progress(view, level),
         *_rules(view, level),
         *_votes(view, level),
         _DIVIDER,
@@ -242,7 +277,8 @@ def _blocks(view: ApprovalView, now: datetime, level: _Level) -> list[Block]:
 def _text(view: ApprovalView, now: datetime) -> str:
     run = short_mrkdwn(one_line(view.run_title), 100)
     progress = f"{approvals(view)} of {view.quorum} approvals"
-    return f"{title(view, now)}: {short_mrkdwn(what(view), 200)}, for {run} ({progress})"
+    mocked = "On mocks: " if view.mocked else ""
+    return f"{mocked}{title(view, now)}: {short_mrkdwn(what(view), 200)}, for {run} ({progress})"
 
 
 def card(view: ApprovalView, *, now: datetime) -> Card:

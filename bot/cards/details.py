@@ -45,6 +45,16 @@ def _vote_entries(view: ApprovalView) -> Iterator[Entry]:
         yield f"Vote {number} · reason", render(vote.reason)
 
 
+def _work_entries(view: ApprovalView) -> Iterator[Entry]:
+    if view.assignee is not None:
+        yield "Worked on by", render(view.assignee_name)
+    if view.progress is not None:
+        yield f"How far it has come · {utc(view.progress.at)}", render(view.progress.message)
+        for number, (name, value) in enumerate((view.progress.data or {}).items(), 1):
+            yield f"Progress {number} · name", render(name)
+            yield f"Progress {number} · value", render(value)
+
+
 def entries(view: ApprovalView) -> Iterator[Entry]:
     """Return every value of an approval under fixed words of ours; nothing is cut."""
     yield "Connector", render(view.connector)
@@ -57,6 +67,7 @@ def entries(view: ApprovalView) -> Iterator[Entry]:
     yield "Tier", render(view.tier)
     yield "Undone by", render(undone_by(view))
     yield from _policy_entries(view)
+    yield from _work_entries(view)
     yield from _vote_entries(view)
     yield "Status", view.status.value
     if view.result:

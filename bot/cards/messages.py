@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 
+from bot.cards.blocks import utc
 from bot.cards.wording import result_words, verdict_word
 from runtime.model.approval import ApprovalStatus, Result, VoteVerdict
 from runtime.model.messages import (
@@ -12,10 +14,14 @@ from runtime.model.messages import (
     EvidenceStuck,
     Held,
     Note,
+    NotStarted,
     Plain,
+    Reminder,
     RunEnded,
     RunName,
     Said,
+    TaskClaimed,
+    TaskReleased,
     TimeRunsShort,
     Unfulfillable,
     VoteCounted,
@@ -35,15 +41,17 @@ _ENDED = {
 }
 
 
-def words(said: Said) -> str:  # noqa: PLR0911 - one for each kind
+def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
     """Return what is said."""
     match said:
         case VoteCounted():
             return _vote(said)
+        case TaskClaimed() | TaskReleased():
+            return _claim(said)
         case ApprovalEnded():
             return _approval(said)
-        case TimeRunsShort():
-            return f"Time runs short for {said.step} of {_run(said.run)}. Now asked: {', '.join(said.groups)}."
+        case TimeRunsShort() | Reminder() | NotStarted():
+            return _patience(said)
         case EffectEnded():
             return f"Outcome: {result_words(Result(said.code, tuple(said.about)))}."
         case RunEnded():
@@ -59,9 +67,28 @@ def words(said: Said) -> str:  # noqa: PLR0911 - one for each kind
             return said.text
 
 
+def _patience(said: TimeRunsShort | Reminder | NotStarted) -> str:
+    of = f"{said.step} of {_run(said.run)}"
+    if isinstance(said, NotStarted):
+        return f"No run of {said.runbook} was started for {of}: {said.why}."
+    if isinstance(said, Reminder):
+        return f"Still open: {of}. Asked: {', '.join(said.groups)}, until {_day(said.until)}."
+    parts = [
+        f"Time runs short for {of}.",
+        f"Now asked: {', '.join(said.groups)}." if said.groups else "",
+        f"There is time until {_day(said.until)}." if said.until else "",
+        f"{said.started} takes it up." if said.started else "",
+    ]
+    return " ".join(filter(None, parts))
+
+
+def _day(moment: str) -> str:
+    return utc(datetime.fromisoformat(moment))
+
+
 def _evidence(said: EvidenceSealed | EvidenceStuck) -> str:
     if isinstance(said, EvidenceSealed):
-        return f"{_run(said.run)} {_ended(said.status)}. Evidence sealed. SHA-256: {said.sha256}"
+        return f"{_run(said.run)} {_ended(said)}. Evidence sealed. SHA-256: {said.sha256}"
     todo = f"When that is mended: countersign evidence repair {said.run_id}"
     return f"The evidence of {_run(said.run)} cannot be stored: {said.why}. {todo}"
 
@@ -70,8 +97,9 @@ def _run(run: RunName) -> str:
     return f"{run.title} ({run.reference})"
 
 
-def _ended(status: RunStatus) -> str:
-    return _ENDED.get(status, "has ended")
+def _ended(said: RunEnded | EvidenceSealed) -> str:
+    """Return how a run ended: by the word of its runbook, where that has one."""
+    return f"has ended: {said.outcome.replace('_', ' ')}" if said.outcome else _ENDED.get(said.status, "has ended")
 
 
 def _quoted(reason: str) -> str:
@@ -84,17 +112,25 @@ def _vote(said: VoteCounted) -> str:
     return f"{said.person} {verdict_word(said.ask, said.verdict)}{progress}{_quoted(said.reason)}"
 
 
+def _claim(said: TaskClaimed | TaskReleased) -> str:
+    if isinstance(said, TaskReleased):
+        return f"{said.person} has given this back. Anybody who is asked may take it on."
+    return f"{said.person} works on this now{f', in the place of {said.before}' if said.before else ''}."
+
+
 def _approval(said: ApprovalEnded) -> str:
     why = "".join(f" {vote.name}{_quoted(vote.why)}" for vote in said.votes)
     return f"Your request in {_run(said.run)}, {said.step}, {_DECIDED.get(said.status, 'has ended')}.{why}"
 
 
 def _run_ended(said: RunEnded) -> str:
-    head = f"{_run(said.run)} {_ended(said.status)}"
-    if said.status is RunStatus.SUCCEEDED and not said.rejected and not said.skipped:
+    head = f"{_run(said.run)} {_ended(said)}"
+    is_all_done = said.status is RunStatus.SUCCEEDED and not (said.rejected or said.skipped or said.handled)
+    if is_all_done and not said.outcome:
         return f"{head}: every step was done."
     parts = [
         *(f"{note.name}: {note.why}" for note in said.failed[:1]),
+        *_listed("Failed, and was handled", said.handled),
         *_listed("Rejected", said.rejected),
         *_listed("Not done", said.skipped),
     ]

@@ -11,6 +11,8 @@ DIGEST_PREFIX = 16
 
 APPROVE = "countersign_approve"
 REJECT = "countersign_reject"
+CLAIM = "countersign_claim"
+RELEASE = "countersign_release"
 SHOW_ALL = "countersign_show_all"
 UNDO = "countersign_undo"
 PAGE_ACTIONS = ("countersign_page_back", "countersign_page_next")

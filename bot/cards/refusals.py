@@ -10,6 +10,11 @@ _WORDS = {
     RefusalCode.REQUESTER: "You asked for this yourself, so somebody else has to decide it.",
     RefusalCode.EXCLUDED: "Policy excludes you from deciding this request.",
     RefusalCode.REPEATED: "You have voted on this request already. Your first vote stands.",
+    RefusalCode.BROUGHT: "Whoever brought this run in cannot bring an answer to it, too. Nothing has changed.",
+    RefusalCode.NO_TASK: "Only a review can be claimed, given back, or answered in this way. Nothing has changed.",
+    RefusalCode.CLAIMED: "Somebody else works on this. You can answer it when they give it back.",
+    RefusalCode.CLAIMED_BEFORE: "You have claimed this already.",
+    RefusalCode.NOT_CLAIMED: "You have not claimed this, so you cannot give it back. Nothing has changed.",
     RefusalCode.REASON_MISSING: "A reason is needed, in a few words.",
     RefusalCode.OTHER_TEAM: "You belong to another workspace. Only members of this one can decide here.",
     RefusalCode.DEACTIVATED: "This Slack account is deactivated, so it cannot decide.",
@@ -43,6 +48,8 @@ def refusal_words(refusal: Refusal) -> str:
             return _CLOSED[ApprovalStatus(status)]
         case RefusalCode.CLOSED, _:
             return "This request is closed already. Your click changes nothing."
+        case RefusalCode.CLAIMED, (name, *_):
+            return f"{name} works on this. You can answer it when they give it back."
         case RefusalCode.NOT_IN_GROUP, groups:
             return f"This request is for members of: {', '.join(groups)}."
     return _WORDS[refusal.code]

@@ -6,10 +6,10 @@ from uuid import uuid4
 from bot.cards.references import CardRef
 from bot.listeners.identity import Identity
 from runtime.desk.model import Click
-from runtime.model.approval import Refusal, VoteVerdict
+from runtime.model.approval import ClaimAct, Refusal, VoteVerdict
 
 
-def dedupe_key(ref: CardRef, identity: Identity, verdict: VoteVerdict, occasion: str) -> str:
+def dedupe_key(ref: CardRef, identity: Identity, verdict: VoteVerdict | ClaimAct, occasion: str) -> str:
     """Return a key that deliveries of the same click share; `occasion` is the click's action_ts or the modal's id."""
     account = identity.account
     parts = (ref.id, account.team, account.user, verdict.value, occasion)
@@ -17,7 +17,13 @@ def dedupe_key(ref: CardRef, identity: Identity, verdict: VoteVerdict, occasion:
 
 
 def click(
-    ref: CardRef, identity: Identity, verdict: VoteVerdict, *, occasion: str, reason: str, refusal: Refusal | None
+    ref: CardRef,
+    identity: Identity,
+    verdict: VoteVerdict | ClaimAct,
+    *,
+    occasion: str,
+    reason: str,
+    refusal: Refusal | None,
 ) -> Click:
     """Return the click to record, refused or not."""
     return Click(

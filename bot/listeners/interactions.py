@@ -28,12 +28,17 @@ from bot.listeners.undoing import Undoing
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
 from runtime.desk.model import ApprovalView, Desk
-from runtime.model.approval import Refusal, VoteVerdict
+from runtime.model.approval import ClaimAct, Refusal, VoteVerdict
 
 # Slack waits three seconds for the acknowledgement, and a trigger lives as long.
 DEADLINE = 2.0
 
-_VERDICTS = {references.APPROVE: VoteVerdict.APPROVE, references.REJECT: VoteVerdict.REJECT}
+_VERDICTS: dict[str, VoteVerdict | ClaimAct] = {
+    references.APPROVE: VoteVerdict.APPROVE,
+    references.REJECT: VoteVerdict.REJECT,
+    references.CLAIM: ClaimAct.CLAIM,
+    references.RELEASE: ClaimAct.RELEASE,
+}
 
 
 @dataclass(frozen=True)
@@ -45,14 +50,16 @@ class _Standing:
     refusal: Refusal | None
 
 
-def _modal(standing: _Standing, verdict: VoteVerdict, channel: str | None) -> dict[str, Any] | None:
+def _modal(standing: _Standing, verdict: VoteVerdict | ClaimAct, channel: str | None) -> dict[str, Any] | None:
     """Return the modal that must come before the vote, if one must."""
-    if standing.refusal or standing.view is None or not _wants_reason(standing.view, verdict):
+    if standing.refusal or standing.view is None or isinstance(verdict, ClaimAct):
         return None
-    return reason_modal(standing.view, verdict, channel)
+    return reason_modal(standing.view, verdict, channel) if _wants_reason(standing.view, verdict) else None
 
 
-def _wants_reason(view: ApprovalView | None, verdict: VoteVerdict) -> bool:
+def _wants_reason(view: ApprovalView | None, verdict: VoteVerdict | ClaimAct) -> bool:
+    if isinstance(verdict, ClaimAct):
+        return False
     return verdict is VoteVerdict.REJECT or (view is not None and view.reason_required)
 
 
@@ -134,13 +141,13 @@ class Interactions:
         return _Standing(identity, view, identity.refusal or references.stale(ref, view))
 
     async def _record(
-        self, ref: references.CardRef, standing: _Standing, verdict: VoteVerdict, occasion: str, reason: str
+        self, ref: references.CardRef, standing: _Standing, verdict: VoteVerdict | ClaimAct, occasion: str, reason: str
     ) -> str:
         recorded = click(ref, standing.identity, verdict, occasion=occasion, reason=reason, refusal=standing.refusal)
         return await self._desk.record(recorded)
 
     async def _vote(self, payload: Actions, ack: AsyncAck) -> None:
-        """Record a vote, or ask for its reason first."""
+        """Record a vote or a claim, or ask for the vote's reason first."""
         ref = references.CardRef.model_validate_json(payload.action.value)
         verdict = _VERDICTS[payload.action.action_id]
         notification = None

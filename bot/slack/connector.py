@@ -54,7 +54,8 @@ def _blocks(text: str) -> list[Block]:
 class SlackConnector:
     """The operations of the chat."""
 
-    def __init__(self, client: AsyncWebClient, posts: Posts, cards: CardPosts) -> None:
+    def __init__(self, client: AsyncWebClient, posts: Posts, cards: CardPosts, *, mocked: bool) -> None:
+        self._mocked = mocked
         self._client = client
         self._posts = posts
         self._cards = cards
@@ -122,7 +123,7 @@ class SlackConnector:
 
     async def _say(self, params: PostMessage | DirectMessage, channel: str, key: str, thread: str | None) -> JsonObject:
         """Put what happened into words and, where it is about a card that is elsewhere, add the way there."""
-        text = words(params.said)
+        text = f"{'On mocks: ' if self._mocked else ''}{words(params.said)}"
         link = await self._cards.link(params.card_of) if params.card_of else None
         way = [context(mrkdwn_text(link))] if link else []
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
@@ -134,11 +135,13 @@ def _place(channel: str, message: Mapping[str, Any] | None) -> Reconciled:
     return Done({"channel": channel, "ts": message["ts"]}) if message else Untouched()
 
 
-def slack_handlers(client: AsyncWebClient, desk: Desk, ledger: CardLedger, clock: Clock) -> dict[str, Handler]:
-    """Return the chat's handlers. `client` must not retry by itself (see client.py)."""
+def slack_handlers(
+    client: AsyncWebClient, desk: Desk, ledger: CardLedger, clock: Clock, *, mocked: bool
+) -> dict[str, Handler]:
+    """Return the chat's handlers. `client` must not retry by itself (see client.py); `mocked` messages say so."""
     posts = Posts(client, machine_pace())
     cards = CardPosts(client, posts, desk, ledger, clock)
-    slack = SlackConnector(client, posts, cards)
+    slack = SlackConnector(client, posts, cards, mocked=mocked)
     find_card = _answered(slack.reconcile_card)
     return {
         "slack::post_card": Handler(_answered(slack.post_card), find_card),

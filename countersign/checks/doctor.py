@@ -13,7 +13,7 @@ from countersign.checks.held import held
 from countersign.checks.probe import examined
 from countersign.checks.stamps import time_stamps
 from countersign.compose.archive import make_archive
-from countersign.compose.engine import make_policy, validated_catalog
+from countersign.compose.engine import load_overlay, make_policy, offered_handlers, validated_catalog
 from countersign.compose.slack import make_client
 from countersign.compose.system import Role
 from countersign.config.settings import Settings
@@ -73,8 +73,10 @@ async def _policy(settings: Settings, clock: Clock) -> list[Fact]:
 
 async def _definitions(settings: Settings) -> list[Fact]:
     catalog = await asyncio.to_thread(validated_catalog, settings)
+    overlay = load_overlay(settings, offered_handlers(settings), catalog)
     problems = [str(problem) for problem in catalog.problems]
-    detail = "; ".join(problems) or f"{len(catalog.definitions)} available"
+    mocks = f"; on mocks: {', '.join(sorted(overlay))}" if overlay else ""
+    detail = "; ".join(problems) or f"{len(catalog.definitions)} available{mocks}"
     return [Fact("definitions", ok=not problems, detail=detail, remedy="Mend the files; the messages say where.")]
 
 

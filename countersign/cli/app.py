@@ -9,8 +9,11 @@ import typer
 
 from countersign.cli.acts import retry
 from countersign.cli.command import attached_settings, importing, out, own_settings, roles_of, run, shared_settings
+from countersign.cli.definitions.commands import definitions
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
+from countersign.cli.inbound.signals import signal
+from countersign.cli.inbound.tasks import tasks
 from countersign.cli.keys import keys
 from countersign.cli.letters import letters
 from countersign.cli.listings import effects, runs, waits
@@ -22,13 +25,15 @@ from countersign.cli.undo.undoing import undo
 from countersign.cli.witness import witness
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (up, demo, case, cancel, undo, retry, replay, witness):
+for command in (up, demo, case, cancel, undo, retry, replay, signal, witness):
     app.command()(command)
 app.add_typer(evidence, name="evidence")
 app.add_typer(runs, name="runs")
 app.add_typer(waits, name="waits")
 app.add_typer(effects, name="effects")
+app.add_typer(definitions, name="definitions")
 app.add_typer(letters, name="dead-letters")
+app.add_typer(tasks, name="tasks")
 app.add_typer(people, name="people")
 app.add_typer(keys, name="keys")
 app.add_typer(log, name="log")
@@ -170,21 +175,6 @@ def doctor(
 
 
 @app.command()
-def definitions() -> None:
-    """Validate the packs' verbs and runbooks; list what is available, and every warning and problem with its place."""
-    from countersign.compose.engine import validated_catalog
-
-    catalog = validated_catalog(shared_settings())
-    for (name, version), definition in sorted(catalog.definitions.items()):
-        out.print(f"{name} v{version}  {definition.digest[:12]}  {len(definition.steps)} steps")
-    for warning in catalog.warnings:
-        out.print(f"warning: {warning}")
-    for problem in catalog.problems:
-        out.print(str(problem))
-    raise typer.Exit(1 if catalog.problems else 0)
-
-
-@app.command()
 def trigger(
     type_: Annotated[str, typer.Argument(metavar="TYPE", help="The type of trigger, which decides what is run.")],
     payload: Annotated[Path, typer.Argument(metavar="FILE", help="A file that holds the payload as JSON.")],
@@ -193,6 +183,9 @@ def trigger(
         str | None, typer.Option(help="The agent that signs; the only one of COUNTERSIGN_CALLERS if not given.")
     ] = None,
     on_behalf_of: Annotated[str | None, typer.Option(help="The person whose wish it is.")] = None,
+    version: Annotated[
+        int | None, typer.Option(min=1, help="Of the runbook, one that is active; the newest of them if not given.")
+    ] = None,
     edge: Annotated[str | None, typer.Option(help="Base URL of the edge; this machine's if not given.")] = None,
 ) -> None:
     """Start a run through the edge, signed as one of the settings' callers."""
@@ -206,7 +199,7 @@ def trigger(
         raise typer.BadParameter(f"name one with --caller: {', '.join(known)}")
     if signer not in settings.callers:
         raise typer.BadParameter(f"COUNTERSIGN_CALLERS has no secret for {signer}; it has {', '.join(known)}")
-    body = {"ref": ref, "payload": read_json(payload), "on_behalf_of": on_behalf_of}
+    body = {"ref": ref, "payload": read_json(payload), "on_behalf_of": on_behalf_of, "version": version}
     secret = settings.callers[signer].get_secret_value()
     path = f"/v1/triggers/{quote(type_, safe='')}"
     out.print_json(data=run(post(edge or f"http://127.0.0.1:{settings.port}", path, body, signer, secret)))

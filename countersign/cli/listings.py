@@ -23,7 +23,10 @@ OfRun = Annotated[str | None, typer.Option("--run", help="Of this run alone.")]
 OlderThan = Annotated[str | None, typer.Option(help="Made at least so long ago: PT1H, P3D.")]
 Limit = Annotated[int, typer.Option(min=1, max=10_000, help="At most so many, the newest.")]
 
-_RUN = ("run_id", "status", "version", "definition_name", "trigger_ref", "requested_by", "created_at", "error")
+_RUN = (
+    *("run_id", "status", "outcome", "version", "definition_name", "trigger_ref", "reference"),
+    *("requested_by", "created_at", "error"),
+)
 _WAIT = ("wait_id", "status", "type", "run_id", "step", "correlation_key", "deadline")
 _EFFECT = ("effect_id", "status", "run_id", "step", "connector", "operation", "target", "tries", "next_try_at", "error")
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -52,9 +52,19 @@ async def perform(settings: Settings, record: Callable[[OperatorDesk], Awaitable
         except (UnknownPersonError, UnknownEffectError) as error:
             raise OperateError(str(error)) from error
         facts = await desk.outcome(notification_id, APPLY_SECONDS) or {"status": "received"}
-    if facts["status"] not in ("applied", "received"):
-        raise OperateError(f"nothing was done: {facts['reason']}")
+    if facts["status"] not in ("applied", "received", "early"):
+        raise OperateError(f"nothing was done: {_why(facts)}")
     return {"notification_id": notification_id, **facts}
+
+
+def _why(facts: Mapping[str, Any]) -> str:
+    """Return why something was not done, in the words in which people are told in Slack where it is about a review."""
+    from bot.cards.refusals import refusal_words
+    from runtime.model.approval import Refusal, RefusalCode
+
+    if "reason" in facts:
+        return str(facts["reason"])
+    return refusal_words(Refusal(RefusalCode(facts["code"]), tuple(facts["about"])))
 
 
 async def perform_each(

@@ -1,9 +1,11 @@
 """The engine as the settings describe it: handlers, definitions and routing over the store and policy."""
 
+import logging
 import os
 import socket
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any
 
 from countersign.compose.privacy import make_privacy
 from countersign.compose.slack import unconnected_handlers
@@ -11,12 +13,21 @@ from countersign.compose.storage import Storage
 from countersign.config.settings import ConfigError, Settings, required, variable
 from policy.access import Access
 from policy.client import OpaEngine
+from runtime.definitions.entities import READ, WRITE
 from runtime.definitions.registry import discover
-from runtime.definitions.sources.catalog import Catalog, load_catalog
+from runtime.definitions.sources.catalog import OWN, Catalog, load_catalog
+from runtime.desk.definitions.arrivals import keep_own, take_in
+from runtime.desk.definitions.connector import definition_handlers
 from runtime.engine import Engine, Routing, Timing, new_id
+from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Handler
+from runtime.mocks.overlay import Overlay, read_overlay
 from runtime.model.json_limits import first_line
-from runtime.store.definitions import DefinitionChangedError, keep_definition
+from runtime.model.life import Activation
+from runtime.store.definitions import DefinitionChangedError
+from runtime.store.tenant import rows
+
+log = logging.getLogger(__name__)
 
 
 def make_policy(settings: Settings) -> OpaEngine:
@@ -52,13 +63,20 @@ def make_engine(
         routing=routing,
         worker=new_id(f"{socket.gethostname()}:{os.getpid()}"),
         privacy=make_privacy(settings),
+        mocked=settings.overlay is not None,
         timing=Timing(lease=timedelta(seconds=settings.lease_seconds)),
     )
 
 
 def validated_catalog(settings: Settings) -> Catalog:
     """Load the packs as a start does, but without any server."""
-    return load_catalog(settings.packs, {**offered_handlers(settings), **unconnected_handlers()})
+    return load_packs(settings, offered_handlers(settings))
+
+
+def load_packs(settings: Settings, handlers: Mapping[str, Handler]) -> Catalog:
+    """Load the packs beside the handlers that they offer and those that are ours, which are called by nobody yet."""
+    nobody: Any = None
+    return load_catalog(settings.packs, {**handlers, **unconnected_handlers(), **entity_handlers(nobody, {})})
 
 
 def offered_handlers(settings: Settings) -> dict[str, Handler]:
@@ -66,11 +84,41 @@ def offered_handlers(settings: Settings) -> dict[str, Handler]:
     return discover(settings.pack, [folder.name for folder in settings.packs])
 
 
-async def keep_definitions(engine: Engine, catalog: Catalog) -> None:
-    """Store the definitions that may execute, or raise ConfigError where one changed under its version."""
+def load_overlay(settings: Settings, handlers: Mapping[str, Handler], catalog: Catalog) -> Overlay | None:
+    """Return the mocks that the settings name, or None; raise InvalidDefinitionsError over any problem in the file."""
+    if settings.overlay is None:
+        return None
+    return read_overlay(settings.overlay, {*handlers, WRITE, READ}, catalog.definitions.values())
+
+
+async def bind_tenant(engine: Engine) -> None:
+    """Raise ConfigError where the tenant's runs are on mocks and this process is not, or the other way round."""
     async with engine.pool.connection() as conn:
-        for definition in catalog.definitions.values():
-            try:
-                await keep_definition(conn, engine.tenant, definition, engine.clock())
-            except DefinitionChangedError as error:
-                raise ConfigError(str(error)) from error
+        if await rows.bind(conn, engine.tenant, mocked=engine.mocked):
+            return
+    runs = "were never on mocks" if engine.mocked else "are on mocks"
+    remedy = "give the overlay a tenant or a database of its own" if engine.mocked else "set COUNTERSIGN_OVERLAY"
+    raise ConfigError(f"the runs of tenant {engine.tenant} {runs}, and this program must not go on with them: {remedy}")
+
+
+async def keep_definitions(engine: Engine, catalog: Catalog, rule: Activation) -> None:
+    """Store the definitions that may execute, and let come active what the rule says.
+
+    Raise ConfigError where one changed under its version.
+    """
+    own = load_catalog([OWN], unmoving_handlers())
+    own.require("strict")
+    now = engine.clock()
+    async with engine.pool.connection() as conn:
+        try:
+            await keep_own(conn, engine.tenant, own.definitions.values(), now)
+            for told in await take_in(conn, engine.tenant, catalog, rule, now):
+                log.info("%s is active from now on", told)
+        except DefinitionChangedError as error:
+            raise ConfigError(str(error)) from error
+
+
+def unmoving_handlers() -> dict[str, Handler]:
+    """Return the handlers of the program's own definitions where none is called: only their names are looked at."""
+    nothing: Any = None
+    return definition_handlers(nothing, nothing, nothing, {})

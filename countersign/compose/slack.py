@@ -17,7 +17,7 @@ def make_client(settings: Settings) -> SlackClient:
 def unconnected_handlers() -> dict[str, Handler]:
     """Return the chat's handlers for a process that calls none of them: definitions are checked against their names."""
     nobody: Any = None
-    return slack_handlers(slack_client(None), nobody, nobody, nobody)
+    return slack_handlers(slack_client(None), nobody, nobody, nobody, mocked=False)
 
 
 def check_hearing(settings: Settings) -> None:

@@ -10,14 +10,26 @@ from enum import StrEnum
 from bot.listeners.app import Bot, build_bot
 from bot.slack.connector import slack_handlers
 from countersign.compose.directory import load_directory
-from countersign.compose.engine import keep_definitions, make_engine, make_policy, make_routing, offered_handlers
-from countersign.compose.slack import bot_settings, check_hearing, make_client, unconnected_handlers
+from countersign.compose.engine import (
+    bind_tenant,
+    keep_definitions,
+    load_overlay,
+    load_packs,
+    make_engine,
+    make_policy,
+    make_routing,
+    offered_handlers,
+)
+from countersign.compose.slack import bot_settings, check_hearing, make_client
 from countersign.compose.storage import await_database, open_storage
 from countersign.config.settings import Settings
-from runtime.definitions.sources.catalog import Catalog, load_catalog
+from runtime.definitions.sources.catalog import Catalog
 from runtime.desk.children.connector import child_handlers
+from runtime.desk.definitions.connector import definition_handlers
 from runtime.desk.desk import EngineDesk, StoredCards
 from runtime.engine import Engine
+from runtime.entities.handlers import entity_handlers
+from runtime.mocks.handlers import completing, overlaid
 from runtime.store.database.signals import announcing
 
 log = logging.getLogger(__name__)
@@ -51,16 +63,21 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
         check_hearing(settings)
     slack = bot_settings(settings) if roles & {Role.BOT, Role.WORKER} else None
     handlers = offered_handlers(settings)
-    catalog = load_catalog(settings.packs, {**handlers, **unconnected_handlers()})
+    catalog = load_packs(settings, handlers)
     catalog.require(settings.definitions)
+    overlay = load_overlay(settings, handlers, catalog)
     await asyncio.to_thread(await_database, settings)
     async with policy, open_storage(settings) as storage:
         engine = make_engine(settings, storage, policy, handlers, routing)
         desk, cards = EngineDesk(engine, settings.tenant), StoredCards(engine)
         bot = build_bot(slack, desk, cards, engine.clock) if slack is not None else None
         if Role.WORKER in roles:  # these handlers work with the engine, so they join its mapping now
-            handlers.update(slack_handlers(make_client(settings), desk, cards, engine.clock))
+            handlers.update(entity_handlers(storage.pool, catalog.entities))
+            handlers.update(slack_handlers(make_client(settings), desk, cards, engine.clock, mocked=engine.mocked))
             handlers.update(child_handlers(engine))
+            handlers.update(definition_handlers(engine.pool, engine.clock, engine.definitions, handlers))
+        if overlay is not None:
+            handlers.update(overlaid(handlers, overlay, completing(engine)))
         async with announcing(storage.pool, engine.worker, engine.wakeup.announce):
             yield System(settings, roles, engine, catalog, bot)
 
@@ -68,9 +85,12 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
 async def prepare(system: System) -> None:
     """Write what a start writes: the definitions that may execute and, where callers are heard, the directory."""
     settings, engine = system.settings, system.engine
+    await bind_tenant(engine)
+    if engine.mocked:
+        log.warning("this program runs on mocks: nothing is written for real")
     for problem in system.catalog.problems:
         log.warning("not available: %s", problem)
-    await keep_definitions(engine, system.catalog)
+    await keep_definitions(engine, system.catalog, settings.activation)
     if Role.EDGE in system.roles and settings.directory is not None:
         async with engine.pool.connection() as conn:
             await load_directory(conn, settings.tenant, settings.directory)

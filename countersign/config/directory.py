@@ -47,7 +47,9 @@ class PersonEntry(_Closed):
 class AgentEntry(_Closed):
     """A program that calls the edge: what it may start, whose wishes it may bring, which verbs it may answer for.
 
-    `cancels` and `undoes` are types of triggers: runs of these it may have stopped, or what they did taken back.
+    `signals` are types of triggers to whose runs it may send signals, `answers_for` people whose answers to tasks it
+    may bring. `cancels` and `undoes` are types of triggers: runs of these it may have stopped, or what they did taken
+    back.
     """
 
     id: Name
@@ -57,6 +59,8 @@ class AgentEntry(_Closed):
     completes: list[Title] = []
     cancels: list[Title] = []
     undoes: list[Title] = []
+    signals: list[Title] = []
+    answers_for: list[Name] = []
 
 
 class Directory(_Closed):
@@ -80,7 +84,7 @@ def read_directory(path: Path) -> Directory:
         directory = Directory.model_validate(source.value)
     except ValidationError as error:
         _refuse(source, [(one["loc"], one["msg"]) for one in error.errors(include_url=False)])
-    _refuse(source, list(_repeated(directory)))
+    _refuse(source, [*_repeated(directory), *_unknown(directory)])
     return directory
 
 
@@ -101,3 +105,12 @@ def _repeated(directory: Directory) -> Iterator[Fault]:
         for number, account in enumerate(person.slack):
             if account in person.slack[:number]:
                 yield ("people", index, "slack", number), f"{account.team} {account.user} is listed twice"
+
+
+def _unknown(directory: Directory) -> Iterator[Fault]:
+    """Find people for whom an agent may answer, and whom the file does not have."""
+    people = {person.id for person in directory.people}
+    for index, agent in enumerate(directory.agents):
+        for number, person in enumerate(agent.answers_for):
+            if person not in people:
+                yield ("agents", index, "answers_for", number), f"there is no person {person}"

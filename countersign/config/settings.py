@@ -15,6 +15,7 @@ from pydantic_settings.exceptions import SettingsError
 from countersign.config.dsn import check_dsn
 from countersign.config.errors import CountersignError
 from runtime.definitions.problems import hint
+from runtime.model.life import Activation
 
 PREFIX = "COUNTERSIGN_"
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,7 +127,11 @@ class Settings(BaseSettings):
     policies: Path = Field(ROOT / "rego", description="policy folder of embedded mode")
     packs: list[Path] = Field(default_factory=lambda: packs_in(ROOT / "packs"), description="pack folders")
     pack: dict[str, dict[str, str]] = Field({}, repr=False, description="settings of packs, by pack name")
+    overlay: Path | None = Field(None, description="YAML file of mocks: what the program does then is not for real")
     definitions: Literal["strict", "warn"] = Field("strict", description="what an invalid definition does to a start")
+    activation: Activation = Field(
+        Activation.FIRST, description="what comes active at a start: a runbook's first version, newest too, or manual"
+    )
     directory: Path | None = Field(None, description="YAML file of people, agents and their Slack accounts")
 
     slack_bot_token: Token | None = Field(None, description="xoxb-…, of the installed app")

@@ -53,4 +53,5 @@ def _agent(caller: Caller, before: Mapping[str, Any]) -> dict[str, Any]:
         "triggers": [*before.get("triggers", ()), *caller.triggers],
         "on_behalf": caller.on_behalf or before.get("on_behalf", False),
         "completes": [*before.get("completes", ()), *caller.completes],
+        "signals": [*before.get("signals", ()), *caller.signals],
     }

@@ -31,6 +31,7 @@ from countersign.embedded.setup.servers import OPA, ensure
 from countersign.embedded.standins import standins
 from policy.text import PolicyFolders
 from runtime.handlers import Demo
+from runtime.model.life import Activation
 
 FILES = Path(__file__).parent / "files"
 OPA_PATIENCE = 5.0
@@ -160,10 +161,17 @@ def _environment(settings: Settings, home: Path) -> dict[str, str]:
         "COUNTERSIGN_HOME": str(home),
         "COUNTERSIGN_PACKS": json.dumps([str(pack.resolve()) for pack in settings.packs]),
         "COUNTERSIGN_DEFINITIONS": settings.definitions,
+        "COUNTERSIGN_ACTIVATION": activation_of(settings),
+        **({"COUNTERSIGN_OVERLAY": str(settings.overlay.resolve())} if settings.overlay else {}),
         "COUNTERSIGN_LOG_LEVEL": settings.log_level,
         "COUNTERSIGN_LOG_FORMAT": "text" if settings.log_format == "auto" else settings.log_format,
         "COUNTERSIGN_OPA_TIMEOUT": str(max(settings.opa_timeout, OPA_PATIENCE)),
     }
+
+
+def activation_of(settings: Settings) -> str:
+    """Return the setting; who did not set it is an author at a desk, for whom the newest version starts."""
+    return str(settings.activation if "activation" in settings.model_fields_set else Activation.NEWEST)
 
 
 def _slack_environment(workspace: Mapping[str, str], sandbox: str) -> dict[str, str]:

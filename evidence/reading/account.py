@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from evidence.reading.acts import Act, acts_of, is_chat
-from evidence.reading.material import Material, number, record, text
+from evidence.reading.handled import Handled, handled_of
+from evidence.reading.material import Material, Record, number, record, text
 from evidence.reading.refusals import Refusal, refusals_of
 from evidence.reading.requests import Request, requests_of
-from evidence.reading.words import STATUSES, counted
+from evidence.reading.words import STATUSES, counted, plain
 from receipts.chain import RUN_ENDED, RUN_QUEUED
 
 
@@ -41,7 +42,11 @@ class Look:
 
 @dataclass(frozen=True)
 class Account:
-    """All of it. `about` are the names under which the matter is known: its reference, reviews' titles, targets."""
+    """All of it.
+
+    `about` are the names under which the matter is known: its reference, reviews' titles, targets. `outcome` is the
+    word with which the runbook ended it, "" where it named none.
+    """
 
     title: str
     name: str
@@ -53,6 +58,7 @@ class Account:
     trigger: str
     about: Sequence[str]
     status: str
+    outcome: str
     error: str
     began_at: str
     ended_at: str
@@ -62,8 +68,16 @@ class Account:
     looks: Sequence[Look]
     costs: Sequence[Cost]
     skipped: Sequence[tuple[str, str]]
+    not_begun: Sequence[str]
+    handled: Sequence[Handled]
     answers: dict[str, int]
     messages: int
+    mocked: bool
+
+    @property
+    def ending(self) -> str:
+        """Return what people are told that it came to."""
+        return self.outcome or self.status
 
     @property
     def undone(self) -> list[Act]:
@@ -87,6 +101,7 @@ def account_of(material: Material) -> Account:
         trigger=text(run, "trigger", "type"),
         about=_about(material, requests),
         status=STATUSES.get(text(run, "status"), text(run, "status")),
+        outcome=plain(text(run, "outcome")),
         error=text(run, "error"),
         began_at=text(run, "created_at") or material.last_moment(RUN_QUEUED),
         ended_at=text(run, "finished_at") or material.last_moment(*RUN_ENDED),
@@ -96,8 +111,11 @@ def account_of(material: Material) -> Account:
         looks=[_look(material, one) for one in material.reads.values()],
         costs=[_cost(one) for one in material.costs],
         skipped=_skipped(material),
+        not_begun=_not_begun(material),
+        handled=handled_of(material),
         answers=_answers(material),
         messages=sum(not text(receipt, "step") for receipt in material.receipts.values()),
+        mocked=run.get("mocked") is True,
     )
 
 
@@ -109,9 +127,10 @@ def _about(material: Material, requests: Sequence[Request]) -> list[str]:
 
 
 def _look(material: Material, read: Any) -> Look:
-    step, size = text(read, "step"), number(read, "response", "bytes")
-    purpose, done = text(material.verbs.get(step), "description"), text(read, "outcome") == "success"
-    return Look(step, purpose, text(read, "finished_at"), "answered" if done else "failed", size, text(read, "error"))
+    path, size = text(read, "step"), number(read, "response", "bytes")
+    step, purpose = material.in_words(path), text(material.verb(path), "description")
+    outcome = "answered" if text(read, "outcome") == "success" else "failed"
+    return Look(step, purpose, text(read, "finished_at"), outcome, size, text(read, "error"))
 
 
 def _cost(costs: Any) -> Cost:
@@ -128,8 +147,21 @@ def _cost(costs: Any) -> Cost:
 
 
 def _skipped(material: Material) -> list[tuple[str, str]]:
-    leaves = material.leaves_of("step.skipped")
-    return [(text(leaf, "correlation", "step"), text(leaf, "data", "error")) for leaf in leaves]
+    leaves = [leaf for leaf in material.leaves_of("step.skipped") if not _is_left(material, leaf)]
+    return [(_step(material, leaf), text(leaf, "data", "error")) for leaf in leaves]
+
+
+def _not_begun(material: Material) -> list[str]:
+    """Return the steps that nobody had begun when a step of the runbook ended the run."""
+    return [_step(material, leaf) for leaf in material.leaves_of("step.skipped") if _is_left(material, leaf)]
+
+
+def _is_left(material: Material, leaf: Record) -> bool:
+    return bool(text(material.run, "outcome")) and text(leaf, "at") == text(material.run, "finished_at")
+
+
+def _step(material: Material, leaf: Record) -> str:
+    return material.in_words(text(leaf, "correlation", "step"))
 
 
 def _answers(material: Material) -> dict[str, int]:

@@ -54,18 +54,18 @@ def acts_of(material: Material) -> list[Act]:
         if not step or outcome == "refusal":
             continue
         is_done = outcome == "success"
-        undoes = done.get(material.verb_names.get(step, ""), {}) if is_done else {}
+        undoes = done.get(material.verb_name(step), {}) if is_done else {}
         acts.append(_act(material, receipt, list(undoes), replies.get(step, []) if outcome != "failure" else []))
         if is_done and text(receipt, "reversible_by"):
-            done.setdefault(text(receipt, "reversible_by"), {})[step] = None
+            done.setdefault(text(receipt, "reversible_by"), {})[material.in_words(step)] = None
     return acts
 
 
 def _act(material: Material, receipt: Record, undoes: Sequence[str], replied: Sequence[tuple[str, str]]) -> Act:
     step, outcome = text(receipt, "step"), text(receipt, "outcome")
     return Act(
-        step=step,
-        purpose=text(material.verbs.get(step), "description"),
+        step=material.in_words(step),
+        purpose=text(material.verb(step), "description"),
         connector=text(receipt, "connector"),
         what=plain(text(receipt, "operation")),
         target=text(receipt, "target"),

@@ -12,12 +12,13 @@ from typing import Any
 import orjson
 
 from evidence import names
-from evidence.reading.words import plain
+from evidence.reading.paths import address_of, path_in_words
 
 Record = Mapping[str, Any]
 
 _ACCOUNT = re.compile(r"slack:([^:]*):(.*)", re.DOTALL)
 """The actor of a click whose person is not known."""
+_HOLDERS = frozenset({"switch", "repeat", "branch"})
 
 
 def text(value: Any, *path: str) -> str:
@@ -107,15 +108,33 @@ class Material:
         return records({"costs": self._json(names.COSTS)}, "costs")
 
     @cached_property
-    def verb_names(self) -> dict[str, str]:
-        """Return the name of each step's verb, by the step's path."""
-        return {text(step, "id"): text(step, "verb") for step in records(self.definition, "steps")}
+    def _steps(self) -> dict[str, Record]:
+        """Return the steps of the definition by their ids."""
+        return {text(step, "id"): step for step in records(self.definition, "steps")}
 
     @cached_property
-    def verbs(self) -> dict[str, Record]:
-        """Return the verb of each step, by the step's path."""
-        found = record(self.definition, "verbs")
-        return {step: record(found, verb) for step, verb in self.verb_names.items()}
+    def _branches(self) -> set[str]:
+        return {name for name, step in self._steps.items() if "branch" in step}
+
+    def verb_name(self, path: str) -> str:
+        """Return the name of the verb of the step at a path; "" where it calls none."""
+        return text(self._steps.get(address_of(path)), "verb")
+
+    def verb(self, path: str) -> Record:
+        """Return the verb of the step at a path."""
+        return record(self.definition, "verbs", self.verb_name(path))
+
+    def is_branch(self, path: str) -> bool:
+        """Return whether what stands at a path is what follows an ending of the step in which it stands."""
+        return address_of(path) in self._branches
+
+    def holds_steps(self, path: str) -> bool:
+        """Return whether other steps stand in the one at a path: it goes on as long as they do."""
+        return not _HOLDERS.isdisjoint(self._steps.get(address_of(path), {}))
+
+    def in_words(self, path: str) -> str:
+        """Return a path as people read it: `docs, round 3: request`."""
+        return path_in_words(path, self._branches)
 
     @cached_property
     def effects(self) -> dict[str, Record]:
@@ -147,7 +166,7 @@ class Material:
         """Return what people were asked: a review's own title, else what the verb is for, else the step."""
         approval = self.approvals.get(approval_id, {})
         title = text(self.effects.get(text(approval, "digest")), "fields", "title")
-        return (text(approval, "kind") == "task" and title) or text(approval, "purpose") or plain(step)
+        return (text(approval, "kind") == "task" and title) or text(approval, "purpose") or self.in_words(step)
 
     def last_moment(self, *events: str) -> str:
         """Return when the last of these events was; "" where there was none."""

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from evidence.reading.material import Material, Record, record, records, text
 from evidence.reading.words import REFUSALS, plain
 
-_WANTED = {"approve": "wanted to approve", "reject": "wanted to reject"}
+_WANTED = {
+    "approve": "wanted to approve",
+    "reject": "wanted to reject",
+    "claim": "wanted to take on",
+    "release": "wanted to give back",
+}
 
 
 @dataclass(frozen=True)
@@ -62,22 +67,23 @@ def _expired(material: Material, leaf: Record) -> list[Refusal]:
     ]
 
 
-def _unanswered(_: Material, leaf: Record) -> list[Refusal]:
-    return [Refusal(text(leaf, "at"), "Nobody", "answered in time for the step {}", _step(leaf), "")]
+def _unanswered(material: Material, leaf: Record) -> list[Refusal]:
+    return [Refusal(text(leaf, "at"), "Nobody", "answered in time for the step {}", _step(material, leaf), "")]
 
 
 def _unfit(material: Material, leaf: Record) -> list[Refusal]:
     data, what = leaf.get("data"), "sent an answer for the step {}, which did not count"
     why = text(data, "reason") or text(data, "code")
-    return [Refusal(text(leaf, "at"), _who(material, leaf), what, _step(leaf), why)]
+    return [Refusal(text(leaf, "at"), _who(material, leaf), what, _step(material, leaf), why)]
 
 
 def _canceled(material: Material, leaf: Record) -> list[Refusal]:
     return [Refusal(text(leaf, "at"), _who(material, leaf), "canceled the run", "", text(leaf, "data", "reason"))]
 
 
-def _voided(_: Material, leaf: Record) -> list[Refusal]:
-    return [Refusal(text(leaf, "at"), "The gate", "took no approval of another action for {}", _step(leaf), "")]
+def _voided(material: Material, leaf: Record) -> list[Refusal]:
+    what = "took no approval of another action for {}"
+    return [Refusal(text(leaf, "at"), "The gate", what, _step(material, leaf), "")]
 
 
 def _who(material: Material, leaf: Record) -> str:
@@ -88,8 +94,8 @@ def _asked(material: Material, leaf: Record) -> str:
     return material.asked(text(leaf, "data", "approval_id"), text(leaf, "correlation", "step"))
 
 
-def _step(leaf: Record) -> str:
-    return plain(text(leaf, "correlation", "step"))
+def _step(material: Material, leaf: Record) -> str:
+    return material.in_words(text(leaf, "correlation", "step"))
 
 
 _TELL: dict[str, Callable[[Material, Record], Sequence[Refusal]]] = {

@@ -91,14 +91,14 @@ def _request(material: Material, approval: Record) -> Request:
     about = material.leaves_about.get(approval_id, [])
     cards = _cards(approval, about)
     effect = material.effects.get(text(approval, "digest"), {})
-    verb = record(material.verbs.get(text(approval, "step")), "effect")
+    verb = record(material.verb(text(approval, "step")), "effect")
     return Request(
         id=approval_id,
         kind=kind,
         step=text(approval, "step"),
         tier=text(approval, "tier"),
         purpose=text(approval, "purpose"),
-        what=_what(kind, effect, text(approval, "step")),
+        what=_what(kind, effect, material.in_words(text(approval, "step"))),
         undone_by=text(verb, "reversible_by"),
         rules=[(text(one, "code"), text(one, "msg")) for one in records(approval, "reasons")],
         needed=needed(record(approval, "requirement")),
@@ -115,7 +115,7 @@ def _request(material: Material, approval: Record) -> Request:
 
 def _what(kind: str, effect: Record, step: str) -> str:
     if kind == "task":
-        return text(effect, "fields", "title") or plain(step)
+        return text(effect, "fields", "title") or step
     target = text(effect, "target")
     return f"{plain(text(effect, 'operation'))} on {target}" if target else plain(text(effect, "operation"))
 
@@ -146,7 +146,7 @@ def _vote(kind: str, vote: Record, about: Sequence[Record], cards: Sequence[Card
     return Vote(
         name=text(vote, "person_name").strip(" ") or person,
         person=person,
-        account=" ".join(filter(None, [text(vote, "slack", "team"), text(vote, "slack", "user")])),
+        account=_account(vote),
         groups=texts(vote, "groups"),
         at=at,
         said=verdict(kind, code),
@@ -154,6 +154,14 @@ def _vote(kind: str, vote: Record, about: Sequence[Record], cards: Sequence[Card
         reason=text(vote, "reason"),
         card=stood[-1] if stood else None,
     )
+
+
+def _account(vote: Record) -> str:
+    """Return the account that clicked, or how the vote came in where none did."""
+    via, brought_by = text(vote, "via"), text(vote, "brought_by")
+    if via:
+        return f"none: by {f'the caller {brought_by}' if brought_by else via}"
+    return " ".join(filter(None, [text(vote, "slack", "team"), text(vote, "slack", "user")]))
 
 
 def needed(requirement: Record) -> str:

@@ -6,6 +6,7 @@ from typing import TypeVar
 from evidence import names
 from evidence.reading.account import Account, account_of
 from evidence.reading.acts import Act
+from evidence.reading.handled import Handled
 from evidence.reading.material import Material
 from evidence.reading.refusals import Refusal
 from evidence.reading.requests import Field, Request, Vote
@@ -20,13 +21,25 @@ _TEXT = 300
 """Characters of a reason or another sentence."""
 _VALUE = 150
 """Characters of a field of what was asked about."""
-_MOST = {"about": 6, "requests": 6, "fields": 6, "votes": 9, "refusals": 9, "acts": 12, "costs": 9, "skipped": 9}
+_MOST = {
+    "about": 6,
+    "requests": 6,
+    "fields": 6,
+    "votes": 9,
+    "refusals": 9,
+    "acts": 12,
+    "handled": 9,
+    "skipped": 9,
+    "costs": 9,
+}
 """How many of a kind are told one by one."""
 
 _HEAD = """\
 What stands in “ ” is in the words of people, programs and policies; all else are the words of this format. Everything
 here follows from the other files of the bundle: it proves nothing of its own, and verification compares it with them.
 """
+
+_MOCKED = "**This run was on mocks: nothing of what it did was done for real.**\n"
 
 _REST = """\
 - `timeline.md`: every change of state in its order; `audit.jsonl`: the same, each bound to the one before
@@ -42,7 +55,8 @@ def summary(material: Material) -> bytes:
     """Return the page."""
     account = account_of(material)
     parts = [
-        f"# {prose(account.title, _NAME) or 'A run'}: {prose(account.status, _NAME) or 'not ended'}\n",
+        f"# {prose(account.title, _NAME) or 'A run'}: {_ending(account) or 'not ended'}\n",
+        *([_MOCKED] if account.mocked else []),
         _HEAD,
         *_lines("", _facts(account)),
         *_part("What policy said", _policy(account)),
@@ -56,6 +70,10 @@ def summary(material: Material) -> bytes:
     return "\n".join(parts).encode()
 
 
+def _ending(account: Account) -> str:
+    return quoted(account.outcome, _NAME) if account.outcome else prose(account.status, _NAME)
+
+
 def _facts(account: Account) -> Iterable[str]:
     through = f", through {quoted(account.submitted_by, _NAME)}"
     by = quoted(account.requested_by, _NAME)
@@ -64,7 +82,8 @@ def _facts(account: Account) -> Iterable[str]:
     yield f"- **About:** {'; '.join(quoted(one, _NAME) for one in account.about[: _MOST['about']])}"
     yield f"- **For:** {quoted(account.tenant, _NAME)}"
     yield f"- **Began:** {moment(account.began_at)}"
-    yield f"- **Ended:** {moment(account.ended_at)}: {prose(account.status, _NAME)}{_also(account.error, ', ')}"
+    word = f"{quoted(account.outcome, _NAME)}; the run itself " if account.outcome else ""
+    yield f"- **Ended:** {moment(account.ended_at)}: {word}{prose(account.status, _NAME)}{_also(account.error, ', ')}"
 
 
 def _policy(account: Account) -> Iterable[str]:
@@ -121,9 +140,21 @@ def _done(account: Account) -> Iterable[str]:
     if account.looks:
         times, answers = len(account.looks), sum(not look.error for look in account.looks)
         yield f"- Beside that, it looked something up {counted(times, 'time')}, with {counted(answers, 'answer')}."
+    yield from _several(account.handled, "handled", _handled, names.AUDIT)
     if account.skipped:
-        steps = [prose(step, _NAME) for step, _ in account.skipped[: _MOST["skipped"]]]
-        yield f"- Left out, since their conditions were not met: {listed(steps)}."
+        yield f"- Left out, since their conditions were not met: {_steps([step for step, _ in account.skipped])}."
+    if account.not_begun:
+        yield f"- Not begun when the run was ended: {_steps(account.not_begun)}."
+
+
+def _handled(handled: Handled) -> Iterable[str]:
+    instead = f"; instead came {_steps(handled.by)}" if handled.by else ""
+    failed = f"{prose(handled.step, _NAME)} failed, as provided for"
+    yield f"- {moment(handled.at)}: {failed}{_also(handled.error, ', ')}{instead}"
+
+
+def _steps(steps: Sequence[str]) -> str:
+    return listed([prose(step, _NAME) for step in steps[: _MOST["skipped"]]])
 
 
 def _act(act: Act) -> Iterable[str]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from evidence import names
 from evidence.verify.acts import attempts, decisions, effects, order, policies, reads, record
-from evidence.verify.course import chain, leaves, logged, outcome, runs, stamped, steps, texts
+from evidence.verify.course import blocks, branches, chain, leaves, logged, outcome, runs, stamped, steps, texts
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
-from evidence.verify.people import approvals, authority, requests, votes, waits
+from evidence.verify.people import approvals, authority, escalations, requests, tasks, votes, waits, words
 from evidence.verify.rules import Rule
 
 
@@ -27,7 +27,7 @@ class Step:
 
 def _run(contents: Contents) -> str:
     run = contents.run
-    return f"run {run.run_id} executed {run.definition.name} version {run.definition.version}, and ended {run.status}"
+    return f"run {run.run_id} executed {run.definition.name} version {run.definition.version}, and ended {run.word}"
 
 
 def _chain(contents: Contents) -> str:
@@ -62,7 +62,7 @@ def _order(contents: Contents) -> str:
 def _ending(contents: Contents) -> str:
     run, writes = contents.run, outcome.count_writes(contents)
     recorded = f", {reads.count_done(contents)} reads their records" if contents.version > 1 else ""
-    return f"asked for by {run.requested_by}, and {run.status}; {writes} writes have their receipts{recorded}"
+    return f"asked for by {run.requested_by}, and {run.word}; {writes} writes have their receipts{recorded}"
 
 
 def _texts(contents: Contents) -> str:
@@ -87,15 +87,20 @@ STEPS = (
     Step(
         8,
         (authority.allowed, authority.as_decided, authority.consent, authority.approved, authority.of_votes),
-        (*votes.RULES, *requests.RULES, *approvals.RULES),
+        (*votes.RULES, *tasks.RULES, *requests.RULES, *approvals.RULES),
         _authority,
     ),
     Step(9, (policies.digest_of_each, policies.there, policies.used), (), _policies),
-    Step(10, (order.lasting, order.keys_once, order.after_decision, order.after_votes), waits.RULES, _order),
+    Step(
+        10,
+        (order.lasting, order.keys_once, order.after_decision, order.after_votes),
+        (*waits.RULES, *escalations.RULES, *words.RULES),
+        _order,
+    ),
     Step(
         11,
         (outcome.queued, outcome.ended, outcome.writes_have_receipts),
-        (*runs.MOVES, *steps.RULES, *runs.OUTCOME, *effects.RULES, *reads.DONE),
+        (*runs.MOVES, *steps.RULES, *blocks.RULES, *branches.RULES, *runs.OUTCOME, *effects.RULES, *reads.DONE),
         _ending,
     ),
     Step(12, (texts.timeline_follows, texts.readme_follows), (*reads.COSTS, *texts.SUMMARY), _texts),

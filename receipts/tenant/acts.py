@@ -31,6 +31,12 @@ def definition_name(name: str, version: int) -> str:
     return f"definition {name} version {version}"
 
 
+def life_record(event: str, said: Mapping[str, Any], by: str) -> dict[str, str]:
+    """Return name and digest of where a version stands since an act; `said` has the members of the act."""
+    name = f"life of {definition_name(said['name'], said['version'])}"
+    return {name: canonical.digest({"event": event, "by": by, **said})}
+
+
 def policy_name(digest: str) -> str:
     """Return what a policy is called there."""
     return f"policy {digest}"
@@ -87,6 +93,27 @@ class DefinitionStored(Act):
     def record(self) -> dict[str, str]:
         """Return the definition's name and digest."""
         return {self.once: self.digest}
+
+
+class _LifeAct(Act):
+    """A version of a definition has moved. `run_id` is of the run that asked for it, None where a start did it."""
+
+    name: NonEmpty
+    version: int = Field(ge=1)
+    digest: Sha256Hex
+    run_id: Identifier | None
+
+
+class DefinitionActivated(_LifeAct):
+    """New runs may start with the version."""
+
+    event = "definition.activated"
+
+
+class DefinitionRetired(_LifeAct):
+    """No new run starts with the version; those that there are go on."""
+
+    event = "definition.retired"
 
 
 class PolicySeen(Act):
@@ -230,6 +257,7 @@ class BundleFetched(Act):
 _ACTS: dict[str, type[Act]] = {
     act.event: act
     for act in (
+        *(DefinitionActivated, DefinitionRetired),
         *(DefinitionStored, PolicySeen, DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
         *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),
     )
@@ -250,4 +278,8 @@ def act_of(leaf: Leaf) -> Act:
 def record_of(leaf: Leaf) -> dict[str, str]:
     """Return what a leaf's act is about by its name, with the digest that it has from now on; or raise ActError."""
     act = act_of(leaf)
-    return hold_record(act.event, act.model_dump(), leaf.actor.id) if isinstance(act, _HoldAct) else act.record
+    if isinstance(act, _HoldAct):
+        return hold_record(act.event, act.model_dump(), leaf.actor.id)
+    if isinstance(act, _LifeAct):
+        return life_record(act.event, act.model_dump(), leaf.actor.id)
+    return act.record

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from policy.model import Answer, Question, Verdict
@@ -15,7 +15,9 @@ from runtime.model.action import Tier
 from runtime.model.approval import AskKind, NewApproval, Requirement
 from runtime.model.messages import Unfulfillable
 from runtime.model.states import EffectStatus, WaitType
+from runtime.model.wait import Moment
 from runtime.outbox import messages
+from runtime.planning.moments import moments_of
 from runtime.planning.passage import Passage
 from runtime.planning.waits import open_wait
 from runtime.store import approvals, directory, records, waits
@@ -98,12 +100,16 @@ async def open_approval(passage: Passage, answer: Answer, before: Mapping[str, A
         kind=WaitType.APPROVAL,
         correlation_key=f"approval:{approval_id}",
         lasts=requirement.lasts,
-        escalate_after=requirement.lasts * ESCALATE_AFTER,
-        escalate_to=requirement.escalate_to,
+        moments=_next_in_line(requirement, passage.tx.now),
         approval_id=approval_id,
     )
     until = passage.tx.now + requirement.lasts
     await messages.post_card(passage.engine, passage.tx, approval_id, requirement.groups, until)
+
+
+def _next_in_line(requirement: Requirement, now: datetime) -> list[Moment]:
+    at = now + requirement.lasts * ESCALATE_AFTER
+    return [Moment(at, 0, requirement.escalate_to)] if requirement.escalate_to else []
 
 
 async def open_verb_wait(passage: Passage) -> None:
@@ -125,8 +131,7 @@ async def open_verb_wait(passage: Passage) -> None:
         correlation_key=passage.effect.correlation_key,
         correlate=verb.correlate,
         lasts=verb.timeout,
-        escalate_after=verb.escalation.after if verb.escalation else None,
-        escalate_to=verb.escalation.to if verb.escalation else (),
+        moments=moments_of(verb, tx.now),
         approval_id=attempt.task_id,
     )
 
@@ -134,8 +139,7 @@ async def open_verb_wait(passage: Passage) -> None:
 async def _open_task(passage: Passage, verb: Verb) -> None:
     passage.attempt.task_id = passage.engine.new_id("apr")
     requirement = Requirement.of_one(passage.effect.fields.get("groups", []), verb.timeout)
-    if verb.escalation:
-        requirement = replace(requirement, escalate_to=verb.escalation.to)
+    requirement = replace(requirement, escalate_to=verb.next_in_line)
     await _ask(
         passage,
         NewApproval(

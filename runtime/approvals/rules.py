@@ -6,7 +6,7 @@ never counts. Expiry is never consent.
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from runtime.model.actor import Person
@@ -29,8 +29,9 @@ class Ballot:
     requester_accounts: frozenset[Account]
     voted: frozenset[str]
     voted_accounts: frozenset[Account]
-    escalated: bool
+    joined: Sequence[str]  # groups that were asked since
     expires_at: datetime
+    holder: Person | None = None  # who has claimed it, as long as they may answer
 
 
 def refuse_vote(
@@ -49,12 +50,40 @@ def refuse_vote(
         return Refusal(RefusalCode.REQUESTER)
     if person.id in ballot.requirement.exclude:
         return Refusal(RefusalCode.EXCLUDED)
-    electorate = ballot.requirement.electorate(escalated=ballot.escalated)
+    electorate = ballot.requirement.electorate(ballot.joined)
     if not set(person.groups) & set(electorate):
         return Refusal(RefusalCode.NOT_IN_GROUP, tuple(electorate))
     if person.id in ballot.voted or behind & ballot.voted_accounts:
         return Refusal(RefusalCode.REPEATED)
+    if ballot.holder is not None and ballot.holder.id != person.id:
+        return Refusal(RefusalCode.CLAIMED, (ballot.holder.name,))
     return _refuse_reason(ballot, verdict, reason)
+
+
+def refuse_claim(ballot: Ballot, person: Person, accounts: Iterable[Account], now: datetime) -> Refusal | None:
+    """Return why the person cannot take a review on, or None.
+
+    Who may answer may claim it, once nobody else has. Those next in line, once they may answer, may take it over.
+    """
+    if ballot.holder is not None and ballot.holder.id == person.id:
+        return Refusal(RefusalCode.CLAIMED_BEFORE)
+    is_lead = not set(ballot.requirement.escalate_to).isdisjoint(person.groups)
+    seen = replace(ballot, holder=None) if is_lead else ballot
+    return refuse_vote(seen, person, accounts, VoteVerdict.APPROVE, None, now)
+
+
+def refuse_release(ballot: Ballot, person: Person) -> Refusal | None:
+    """Return why the person cannot give a review back, or None: who has claimed it may, as long as it is open."""
+    if ballot.status is not ApprovalStatus.REQUESTED:
+        return Refusal(RefusalCode.CLOSED, (str(ballot.status),))
+    if ballot.holder is None or ballot.holder.id != person.id:
+        return Refusal(RefusalCode.NOT_CLAIMED)
+    return None
+
+
+def may_still_answer(requirement: Requirement, groups: Iterable[str], joined: Sequence[str]) -> bool:
+    """Return whether somebody of these groups, who has claimed a review, is still asked; else the claim is over."""
+    return not set(requirement.electorate(joined)).isdisjoint(groups)
 
 
 def _refuse_reason(ballot: Ballot, verdict: VoteVerdict, reason: str | None) -> Refusal | None:

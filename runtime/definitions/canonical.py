@@ -13,14 +13,13 @@ from runtime.definitions.model import (
     Edge,
     EdgeKind,
     EffectClass,
-    Escalation,
     Kind,
-    Retry,
     StepDefinition,
     Verb,
 )
 from runtime.definitions.nodes import SPECS, NodeKind, read_spec, spec_document
 from runtime.definitions.problems import DefinitionError
+from runtime.definitions.waiting import escalation_document, escalation_of, retry_document, retry_of
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
 from runtime.model.wait import Correlate, OnInvalid
@@ -65,6 +64,7 @@ def definition_document(definition: Definition) -> dict[str, Any]:
         **({"evidence": {"retain": _retain(definition.retain_days)}} if definition.retain_days else {}),
         **({"state": definition.state} if definition.state is not None else {}),
         **({"output": definition.output} if definition.output is not None else {}),
+        **({"sla": format_duration(definition.sla)} if definition.sla else {}),
     }
 
 
@@ -115,13 +115,9 @@ def _verb_document(verb: Verb) -> dict[str, Any]:
             "handler": verb.handler,
             "params": verb.static_params,
             "timeout": format_duration(verb.timeout),
-            "retry": {
-                "max_attempts": verb.retry.max_attempts,
-                "backoff": verb.retry.backoff,
-                "base_delay": format_duration(verb.retry.base_delay),
-                "max_delay": format_duration(verb.retry.max_delay),
-            },
-            "escalation": _escalation_document(verb.escalation),
+            "retry": retry_document(verb.retry),
+            "escalation": escalation_document(verb.escalation),
+            **({"remind": [format_duration(pause) for pause in verb.remind]} if verb.remind else {}),
             "correlation_field": verb.correlation_field,
             "wait": verb.wait_type,
             **_answer_document(verb),
@@ -155,10 +151,6 @@ def _answer_document(verb: Verb) -> dict[str, str]:
     return differs
 
 
-def _escalation_document(escalation: Escalation | None) -> dict[str, Any] | None:
-    return {"after": format_duration(escalation.after), "to": list(escalation.to)} if escalation else None
-
-
 def _definition(document: Document, data: bytes) -> Definition:
     if document["format"] not in (FORMAT, FORMAT_2):
         raise ValueError(f"the format is {document['format']!r}, expected {FORMAT!r} or {FORMAT_2!r}")
@@ -177,11 +169,12 @@ def _definition(document: Document, data: bytes) -> Definition:
         retain_days=parse_days(document["evidence"]["retain"]) if "evidence" in document else None,
         state=document.get("state"),
         output=document.get("output"),
+        sla=parse_duration(document["sla"]) if "sla" in document else None,
     )
 
 
 def _verb(document: Document) -> Verb:
-    execution, effect, retry = document["execution"], document["effect"], document["execution"]["retry"]
+    execution, effect = document["execution"], document["effect"]
     return Verb(
         name=document["name"],
         domain=document["domain"],
@@ -192,13 +185,8 @@ def _verb(document: Document) -> Verb:
         input_schema=document["input_schema"],
         output_schema=document["output_schema"],
         timeout=parse_duration(execution["timeout"]),
-        retry=Retry(
-            retry["max_attempts"],
-            retry["backoff"],
-            parse_duration(retry["base_delay"]),
-            parse_duration(retry["max_delay"]),
-        ),
-        escalation=_escalation(execution["escalation"]),
+        retry=retry_of(execution["retry"]),
+        escalation=escalation_of(execution["escalation"]),
         effect_class=EffectClass(effect["class"]),
         tier=Tier(effect["tier"]),
         reversible_by=effect["reversible_by"],
@@ -213,12 +201,9 @@ def _verb(document: Document) -> Verb:
         redact=tuple(document["redact"]),
         compensate=_compensation(document, "compensate"),
         on_cancel=_compensation(document, "on_cancel"),
+        remind=tuple(parse_duration(pause) for pause in execution.get("remind", ())),
     )
 
 
 def _compensation(verb: Document, key: str) -> Compensation | None:
     return Compensation(**verb[key]) if key in verb else None
-
-
-def _escalation(document: Document | None) -> Escalation | None:
-    return Escalation(parse_duration(document["after"]), tuple(document["to"])) if document else None

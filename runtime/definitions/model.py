@@ -43,20 +43,32 @@ class EdgeKind(StrEnum):
 
 @dataclass(frozen=True)
 class Retry:
-    """When to try again: `max_attempts` counts the first; delays double from `base_delay` up to `max_delay`."""
+    """When to try again: `max_attempts` counts the first, and chance takes off at most the share `jitter` of a pause.
+
+    By `backoff`, pauses double from `base_delay` up to `max_delay` (`exponential`), stay as they are (`fixed`), grow by
+    `factor`, or are those of the `ladder`, whose last one repeats; `max_delay` is then the longest of them.
+    """
 
     max_attempts: int
     backoff: str
     base_delay: timedelta
     max_delay: timedelta
+    factor: float | None = None
+    ladder: tuple[timedelta, ...] = ()
+    jitter: float | None = None  # 0 to 1; a half where it is not given
 
 
 @dataclass(frozen=True)
 class Escalation:
-    """Whom to ask when `after` has passed without an answer."""
+    """What happens when `after` has passed without an answer: the groups `to` are told, and may answer from then on.
+
+    `extend` is how much longer there is from then. `start` names the runbook of which a run is started.
+    """
 
     after: timedelta
-    to: tuple[str, ...]
+    to: tuple[str, ...] = ()
+    extend: timedelta | None = None
+    start: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +101,7 @@ class Verb:
     output_schema: Mapping[str, Any]
     timeout: timedelta
     retry: Retry
-    escalation: Escalation | None
+    escalation: tuple[Escalation, ...]  # in the order of their time
     effect_class: EffectClass
     tier: Tier
     reversible_by: str | None
@@ -102,8 +114,14 @@ class Verb:
     on_invalid: OnInvalid
     wait_type: str | None
     redact: tuple[str, ...]
+    remind: tuple[timedelta, ...] = ()  # pauses between reminders of those who are asked
     compensate: Compensation | None = None
     on_cancel: Compensation | None = None
+
+    @property
+    def next_in_line(self) -> tuple[str, ...]:
+        """Return the groups that may answer once time has run short, each once."""
+        return tuple(dict.fromkeys(group for entry in self.escalation for group in entry.to))
 
     @property
     def compensations(self) -> tuple[Compensation, ...]:
@@ -154,6 +172,7 @@ class Definition:
     `steps` are the nodes by their addresses, each behind what it needs and behind the node in which it stands.
     `retain_days` is for how many days the evidence of a run is kept, None where the installation's setting says it.
     `state` is the schema of the business state, `output` what a run that succeeds gives, None where nothing is said.
+    After `sla`, counted from when a run was asked for, nothing of it is tried again.
     """
 
     name: str
@@ -168,6 +187,7 @@ class Definition:
     digest: str
     description: str = ""
     retain_days: int | None = None
+    sla: timedelta | None = None
     state: Mapping[str, Any] | None = None
     output: Any = None
 

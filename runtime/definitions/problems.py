@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 Path = tuple[str | int, ...]
+Finding = tuple[Path, str, str]
+"""Something wrong at a path, with the code and the message of its problem."""
 
 
 class DefinitionError(Exception):

@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from runtime.definitions.problems import DefinitionError, hint
 from runtime.handlers import ENTRY_POINT_GROUP, Handler
 
-RESERVED_NAMESPACES = frozenset({"run", "slack", "timer"})
+RESERVED_NAMESPACES = frozenset({"crud", "definition", "run", "slack", "timer"})
 
 _NAME = re.compile(r"(?P<namespace>[a-z][a-z0-9_]*)::[a-z][a-z0-9_]*")
 

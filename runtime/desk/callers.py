@@ -1,7 +1,7 @@
 """The counter at which callers of the HTTP edge stand: agents that trigger runs and answer for durable steps."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -11,14 +11,30 @@ from runtime.definitions.sources.catalog import Catalog
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.finding import FoundRun, Sought
+from runtime.model.life import NotActiveError, starting
 from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
 from runtime.model.undo import UNDO, UNDO_NAME
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
 from runtime.store import runs
 from runtime.store.evidence.found import find_runs
+from runtime.store.tenant.lives import lives_of_trigger
 
-__all__ = ["Answer", "AnswerConflictError", "CallerDesk", "Grants", "TriggerConflictError", "TriggerError"]
+__all__ = [
+    "Answer",
+    "AnswerConflictError",
+    "CallerDesk",
+    "Grants",
+    "NoRunbookError",
+    "NotActiveError",
+    "TriggerConflictError",
+    "TriggerError",
+    "Wish",
+]
+
+
+class NoRunbookError(Exception):
+    """No runbook takes triggers of the type, or this process may not start the one that does."""
 
 
 class AnswerConflictError(Exception):
@@ -29,12 +45,16 @@ class AnswerConflictError(Exception):
 class Grants:
     """What the directory lets an agent do: trigger types, speaking for people, verbs it may answer for.
 
-    And of which trigger types it may cancel runs, or have undone what they did.
+    `signals` are types of triggers to whose runs it may send signals, `answers_for` people whose answers to tasks it
+    may bring. `cancels` and `undoes` are types of triggers: runs of these it may have stopped, or what they did taken
+    back.
     """
 
     triggers: Sequence[str] = ()
     on_behalf: bool = False
-    completes: Sequence[str] = field(default_factory=tuple)
+    completes: Sequence[str] = ()
+    signals: Sequence[str] = ()
+    answers_for: Sequence[str] = ()
     cancels: Sequence[str] = ()
     undoes: Sequence[str] = ()
 
@@ -53,7 +73,18 @@ class Answer:
     result: Mapping[str, Any]
     error: str
     message: str
+    data: Mapping[str, Any] | None
     token: str | None
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A wish to start a run: with the version that is named, or the newest active one where it is None."""
+
+    type: str
+    version: int | None
+    ref: str
+    payload: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -77,22 +108,47 @@ class CallerDesk:
         """Return whether the directory has that person."""
         return await self._actor(name, "person") is not None
 
-    def runbook_for(self, trigger_type: str) -> Definition | None:
-        """Return the runbook that takes triggers of this type."""
-        return self.catalog.for_trigger(trigger_type)
+    async def trigger(self, wish: Wish, by: Actor, caller: str) -> Claim:
+        """Start a run on behalf of `by`, or return the one that this wish started before.
 
-    async def trigger(self, runbook: Definition, ref: str, payload: Mapping[str, Any], by: Actor, caller: str) -> Claim:
-        """Start a run on behalf of `by`; raise TriggerError."""
+        Raise NoRunbookError, NotActiveError or TriggerError.
+        """
         trigger = Trigger(
             tenant=self.tenant,
-            type=runbook.trigger_type,
-            ref=ref,
-            payload=payload,
+            type=wish.type,
+            ref=wish.ref,
+            payload=wish.payload,
             requested_by=by,
             submitted_by=caller,
             request_id=self.engine.new_id("req"),
         )
+        try:
+            runbook = await self._runbook_for(wish)
+        except NotActiveError:
+            if claimed := await self._claimed_before(trigger):
+                return claimed
+            raise
         return await triggers.claim(self.engine, runbook, trigger)
+
+    async def _runbook_for(self, wish: Wish) -> Definition:
+        async with self.engine.pool.connection() as conn:
+            lives = await lives_of_trigger(conn, self.tenant, wish.type)
+            if not lives:
+                raise NoRunbookError(f"no runbook takes triggers of type {wish.type}")
+            life = starting(lives, wish.version)
+            if life.name in self.catalog.unavailable:
+                raise NoRunbookError(
+                    f"{life.name}, which takes triggers of type {wish.type}, has a problem in its files"
+                )
+            return await self.engine.definitions.get(conn, life.name, life.version)
+
+    async def _claimed_before(self, trigger: Trigger) -> Claim | None:
+        """Return the run that the same wish has started, None where none has; raise TriggerConflictError."""
+        async with self.engine.pool.connection() as conn:
+            try:
+                return await triggers.find_claim(conn, trigger)
+            except LookupError:
+                return None
 
     async def notify(self, caller: str, grants: Grants, answer: Answer) -> tuple[str, Mapping[str, Any]]:
         """Record an answer and apply it; return the notification's id and the facts of its outcome.
@@ -113,20 +169,12 @@ class CallerDesk:
             raise AnswerConflictError("this id was used before, for another answer; each answer has an id of its own")
 
     def _notification(self, caller: str, grants: Grants, answer: Answer) -> Notification:
-        kind = ProgressPayload if answer.is_progress else CompletionPayload
         return Notification(
             notification_id=self.engine.new_id("ntf"),
             tenant=self.tenant,
             dedupe_key=f"{self.tenant}:{caller}:{answer.answer_id}",
             correlation_key=answer.correlation_key,
-            payload=kind(
-                outcome=answer.outcome,
-                result=dict(answer.result),
-                error=answer.error,
-                message=answer.message,
-                token=answer.token,
-                verbs=list(grants.completes),
-            ),
+            payload=_payload_of(answer, list(grants.completes)),
             actor=Actor(id=caller, kind="agent"),
             request_id=self.engine.new_id("req"),
         )
@@ -151,6 +199,20 @@ class CallerDesk:
     async def _actor(self, name: str, kind: str) -> dict[str, Any] | None:
         row = await self.engine.actor(name)
         return row if row is not None and row["kind"] == kind else None
+
+
+def _payload_of(answer: Answer, verbs: list[str]) -> CompletionPayload | ProgressPayload:
+    said = {
+        "outcome": answer.outcome,
+        "result": dict(answer.result),
+        "error": answer.error,
+        "message": answer.message,
+        "token": answer.token,
+        "verbs": verbs,
+    }
+    if answer.is_progress:
+        return ProgressPayload(**said, data=None if answer.data is None else dict(answer.data))
+    return CompletionPayload(**said)
 
 
 def _said(notification: Notification) -> dict[str, Any] | None:

@@ -7,16 +7,17 @@ from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN, Actor
 from runtime.approvals.rules import refuse_vote
 from runtime.desk.fields import shown_fields
-from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, VoteView
+from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
 from runtime.desk.undo.counter import UndoCounter
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.inbox import inbox
-from runtime.inbox.votes import UNKNOWN_APPROVAL, ballot_of
+from runtime.inbox.people.voters import UNKNOWN_APPROVAL, ballot_of, holder_in
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import (
     ApprovalStatus,
     AskKind,
+    ClaimAct,
     Refusal,
     RefusalCode,
     Requirement,
@@ -27,7 +28,8 @@ from runtime.model.approval import (
     stamp,
 )
 from runtime.model.json_limits import error_text
-from runtime.model.notification import Notification, VotePayload, VoteRefusal
+from runtime.model.notification import ClaimPayload, Notification, VotePayload, VoteRefusal
+from runtime.model.wait import Progress
 from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
@@ -56,10 +58,9 @@ class EngineDesk(UndoCounter):
         row = await approvals.approval_view_row(conn, approval_id)
         if row is None or row["tenant"] != self.tenant:
             return None
-        groups = row["requirement"]["groups"]
-        people = [*groups, *row["requirement"]["escalate_to"]] if row["escalated"] else groups
+        people = [*row["requirement"]["groups"], *row["joined"]]
         accounts = await directory.accounts_in_groups(conn, self.tenant, people)
-        view = view_of(row, await approvals.votes_of(conn, approval_id))
+        view = view_of(row, await approvals.votes_of(conn, approval_id), mocked=self.engine.mocked)
         own = {user for _, user in row["requester_accounts"]}
         asked = tuple(user for user in accounts if user not in own)
         can_undo = await self._can_undo(conn, row, view)
@@ -76,7 +77,7 @@ class EngineDesk(UndoCounter):
         async with self.engine.pool.connection() as conn:
             rows = await approvals.pending_rows(conn, self.tenant, person_id, self.engine.clock(), limit)
             votes = await approvals.votes_of_all(conn, [row["approval_id"] for row in rows])
-        views = tuple(view_of(row, votes[row["approval_id"]]) for row in rows)
+        views = tuple(view_of(row, votes[row["approval_id"]], mocked=self.engine.mocked) for row in rows)
         return Pending(rows[0]["total"] if rows else 0, views)
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
@@ -90,7 +91,9 @@ class EngineDesk(UndoCounter):
         row = await approvals.approval_view_row(conn, approval_id)
         if approval is None or who is None or row is None or row["tenant"] != self.tenant:
             return UNKNOWN_APPROVAL
-        ballot = ballot_of(approval, await approvals.votes_of(conn, approval_id), row)
+        claimed_by = await directory.actor(conn, self.tenant, approval.assignee) if approval.assignee else None
+        holder = holder_in(approval, claimed_by)
+        ballot = ballot_of(approval, await approvals.votes_of(conn, approval_id), row, holder)
         person = Person(who["actor_id"], who["name"], tuple(who["groups"]))
         accounts = await directory.accounts_of(conn, self.tenant, person_id)
         return refuse_vote(ballot, person, accounts, VoteVerdict.APPROVE, None, self.engine.clock())
@@ -103,16 +106,7 @@ class EngineDesk(UndoCounter):
             tenant=self.tenant,
             dedupe_key=f"vote:{click.dedupe_key}",
             correlation_key=f"approval:{click.approval_id}",
-            payload=VotePayload(
-                approval_id=click.approval_id,
-                stamp=click.stamp,
-                verdict=click.verdict,
-                reason=error_text(click.reason),
-                team=click.account.team,
-                user=click.account.user,
-                person_id=click.person_id,
-                refusal=_refusal_of(click),
-            ),
+            payload=_payload_of(click),
             actor=Actor(id=actor_id, kind="person"),
             request_id=click.request_id,
         )
@@ -126,6 +120,19 @@ class EngineDesk(UndoCounter):
         return ClickOutcome(facts["counted"], refusal, status)
 
 
+def _payload_of(click: Click) -> VotePayload | ClaimPayload:
+    who = {
+        "approval_id": click.approval_id,
+        "team": click.account.team,
+        "user": click.account.user,
+        "person_id": click.person_id,
+        "refusal": _refusal_of(click),
+    }
+    if isinstance(click.verdict, ClaimAct):
+        return ClaimPayload(**who, act=click.verdict)
+    return VotePayload(**who, stamp=click.stamp, verdict=click.verdict, reason=error_text(click.reason))
+
+
 def _refusal_of(click: Click) -> VoteRefusal | None:
     if click.refusal is not None:
         return VoteRefusal(code=click.refusal.code, about=click.refusal.about)
@@ -134,7 +141,7 @@ def _refusal_of(click: Click) -> VoteRefusal | None:
     return None
 
 
-def view_of(row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
+def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> ApprovalView:
     """Return what a card shows, from the rows: the effect's public form, never its secrets."""
     requirement = row["requirement"]
     kind = AskKind(row["kind"])
@@ -165,12 +172,25 @@ def view_of(row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
         asked=(),
         votes=tuple(VoteView(v.person_name, VoteVerdict(v.verdict), v.reason, v.at) for v in votes),
         requested_at=row["requested_at"],
-        expires_at=row["expires_at"],
-        escalated=row["escalated"],
+        expires_at=row["open_until"],
+        escalated=bool(row["joined"]),
         result=Result.of(row["result"]) if row["result"] else None,
         shortfall=row["shortfall"],
         links=(("Trigger", f"{row['trigger_type']} {row['trigger_ref']}"),),
+        mocked=mocked,
+        assignee=row["assignee"],
+        joined=tuple(row["joined"]),
+        assignee_name=row["assignee_name"] or row["assignee"] or "",
+        leads=tuple(requirement["escalate_to"]) if kind is AskKind.TASK else (),
+        progress=_progress(row["progress"]),
     )
+
+
+def _progress(document: dict[str, Any] | None) -> ProgressView | None:
+    if document is None:
+        return None
+    word = Progress.of(document)
+    return ProgressView(word.message, word.data, word.at, word.count)
 
 
 def _review(row: dict[str, Any]) -> dict[str, str]:

@@ -170,7 +170,8 @@ class EvidenceDesk:
                 thread = await approvals.last_card_of_run(tx.conn, run_id)
                 if thread or tx.status is not RunStatus.SUCCEEDED:
                     name = await messages.run_name(tx)
-                    said = EvidenceSealed(run=name, status=tx.status, sha256=bundle.sha256)
+                    outcome = tx.row["outcome"]
+                    said = EvidenceSealed(run=name, status=tx.status, outcome=outcome, sha256=bundle.sha256)
                     await messages.tell_thread(self.engine, tx, thread, "sealed", said)
             at(Point.BUNDLE_STORING)
         at(Point.BUNDLE_STORED)

@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.desk.fields import shown_fields
 from runtime.desk.model import FieldView
-from runtime.model.approval import AskKind, Requirement, VoteVerdict
+from runtime.model.approval import AskKind, Requirement, Via, VoteVerdict
 from runtime.model.finding import EvidenceState, FoundRun, Sought
 from runtime.store.database.pool import Conn
 from runtime.store.evidence import voted
@@ -23,7 +23,7 @@ class CountedVote:
     at: datetime
     person: str
     name: str  # as it was when the vote was counted
-    account: str  # of Slack: team and user
+    account: str  # of Slack: team and user; else how it came in, and who brought it
     verdict: VoteVerdict
     reason: str
     kind: AskKind
@@ -61,7 +61,7 @@ def _vote(row: Mapping[str, Any]) -> CountedVote:
     return CountedVote(
         **{name: row[name] for name in _SAME},
         name=row["person_name"],
-        account=f"{row['team']} {row['account']}",
+        account=_account(row),
         verdict=VoteVerdict(row["verdict"]),
         kind=kind,
         verb=row["verb"] or f"{row['connector']}::{row['operation']}",
@@ -69,3 +69,9 @@ def _vote(row: Mapping[str, Any]) -> CountedVote:
         rules=tuple((reason["code"], reason["msg"]) for reason in row["reasons"]),
         requirement=Requirement.of(row["requirement"]),
     )
+
+
+def _account(row: Mapping[str, Any]) -> str:
+    if row["via"] == Via.SLACK:
+        return f"{row['team']} {row['account']}"
+    return f"none: by {row['brought_by'] or row['via']}"

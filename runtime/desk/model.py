@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import ApprovalStatus, AskKind, Refusal, Result, VoteVerdict
+from runtime.model.approval import ApprovalStatus, AskKind, ClaimAct, Refusal, Result, VoteVerdict
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,21 @@ class VoteView:
 
 
 @dataclass(frozen=True)
+class ProgressView:
+    """How far what a review waits for has come: the newest word, and how often there was some."""
+
+    message: str
+    data: Mapping[str, Any] | None
+    at: datetime
+    count: int
+
+
+@dataclass(frozen=True)
 class ApprovalView:
     """Everything a card shows. `revision` rises with every change; a click on a card with another `stamp` is stale.
 
     `result` says what became of what was asked about; None until that is known.
+    `mocked` says that the run is on mocks: nothing is done for real.
     `shortfall` says why nobody could fulfil the request when it was made; "" where people can.
     """
 
@@ -69,6 +80,12 @@ class ApprovalView:
     result: Result | None
     shortfall: str
     links: tuple[tuple[str, str], ...]
+    mocked: bool
+    assignee: str | None = None  # id of the person who has claimed a review
+    assignee_name: str = ""
+    joined: tuple[str, ...] = ()  # groups next in line that may answer by now
+    leads: tuple[str, ...] = ()  # groups next in line, who may take a review over once they may answer it
+    progress: ProgressView | None = None
     can_undo: bool = False  # it was performed, and its verb says how it is undone
 
 
@@ -82,7 +99,9 @@ class Pending:
 
 @dataclass(frozen=True)
 class Click:
-    """A person's verdict as it came from Slack, verified. `dedupe_key` is equal for deliveries of the same click.
+    """A person's verdict as it came from Slack, or that they take a review on or give it back; verified.
+
+    `dedupe_key` is equal for deliveries of the same click.
 
     `refusal` is set where the bot already knows that the click cannot count (guest, stranger, bot, other team);
     it is still recorded, and audited.
@@ -91,7 +110,7 @@ class Click:
     dedupe_key: str
     approval_id: str
     stamp: str
-    verdict: VoteVerdict
+    verdict: VoteVerdict | ClaimAct
     reason: str
     account: SlackAccount
     person_id: str | None

@@ -8,20 +8,30 @@ from typing import Any
 
 from receipts.chain import Actor
 from runtime.clock import Clock
+from runtime.desk.inbound.said import Said, payload_of
 from runtime.engine import new_id
+from runtime.model.approval import Via
 from runtime.model.notification import (
+    ActivatePayload,
     CancelPayload,
+    ClaimPayload,
     Command,
     DropPayload,
     Notification,
     RepairPayload,
     RequeuePayload,
+    RetirePayload,
     RetryPayload,
+    SignalPayload,
     UndoPayload,
+    VotePayload,
 )
+from runtime.model.wait import signal_key
 from runtime.store import directory, effects, notifications
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.database.signals import announce
+
+Word = SignalPayload | VotePayload | ClaimPayload
 
 PAUSE = 0.1
 
@@ -76,6 +86,16 @@ class OperatorDesk:
         """Ask for the stuck bundle of a run to be tried anew."""
         return await self._record(by, run_id, RepairPayload(run_id=run_id, reason=reason))
 
+    async def signal(self, by: str, run_id: str, name: str, data: Mapping[str, Any]) -> str:
+        """Send a signal to a run: what waits for it by this name goes on with the data."""
+        return await self._record(
+            by, signal_key(run_id, name), SignalPayload(run_id=run_id, name=name, data=dict(data))
+        )
+
+    async def say(self, said: Said) -> str:
+        """Answer a review, take it on or give it back, by the rules by which it is done in Slack."""
+        return await self._record(said.person, f"approval:{said.task_id}", payload_of(said, Via.COMMAND))
+
     async def requeue(self, by: str, letter_id: str, reason: str) -> str:
         """Ask for a dead letter to be looked at again."""
         return await self._record(by, letter_id, RequeuePayload(letter_id=letter_id, reason=reason))
@@ -83,6 +103,14 @@ class OperatorDesk:
     async def drop(self, by: str, letter_id: str, reason: str) -> str:
         """Put a dead letter away."""
         return await self._record(by, letter_id, DropPayload(letter_id=letter_id, reason=reason))
+
+    async def activate(self, by: str, name: str, version: int, reason: str, *, beside: bool) -> str:
+        """Ask for new runs to start with a version of a runbook."""
+        return await self._record(by, name, ActivatePayload(name=name, version=version, reason=reason, beside=beside))
+
+    async def retire(self, by: str, name: str, version: int, reason: str) -> str:
+        """Ask for no new run to start with a version of a runbook."""
+        return await self._record(by, name, RetirePayload(name=name, version=version, reason=reason))
 
     async def outcome(self, notification_id: str, patience: float) -> Mapping[str, Any] | None:
         """Return the facts of what became of it, or None if no worker has applied it within `patience` seconds."""
@@ -101,7 +129,7 @@ class OperatorDesk:
             except LookupError as error:
                 raise UnknownEffectError(f"there is no effect {effect_id}") from error
 
-    async def _record(self, by: str, subject: str, payload: Command) -> str:
+    async def _record(self, by: str, subject: str, payload: Command | Word) -> str:
         async with self.pool.connection() as conn:
             actor = await person_of(conn, self.tenant, by)
             notification = Notification(

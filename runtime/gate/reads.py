@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from runtime.definitions.model import Verb
 from runtime.engine import Engine
@@ -22,7 +22,7 @@ from runtime.handlers import (
     RefusedError,
     TransientError,
 )
-from runtime.model.errors import ParamsError, ResultError
+from runtime.model.errors import ErrorCode, ParamsError, ResultError
 from runtime.model.json_limits import error_text, fault
 from runtime.model.run import ReadLease
 from runtime.model.states import StepStatus
@@ -68,6 +68,7 @@ async def do_read(engine: Engine, lease: ReadLease) -> None:
 
 async def _write(engine: Engine, tx: RunTx, attempt: ReadAttempt, end: ReadEnd) -> None:
     lease = attempt.lease
+    end = within(end, tx.now, retry.ends_at(await tx.definition(), tx.row["created_at"]))
     if end.moved.error:
         error = error_text((await tx.privacy()).text(end.moved.error))
         end = replace(end, moved=replace(end.moved, error=error))
@@ -137,3 +138,11 @@ def after_read(
         after = result.retry_after if isinstance(result, TransientError) else None
         return ReadEnd(again, retry.pause(verb.retry, counted, jitter, after))
     return ReadEnd(StepMoved(lease.path, StepStatus.FAILED_TERMINAL, error=error, error_code=code))
+
+
+def within(end: ReadEnd, now: datetime, until: datetime | None) -> ReadEnd:
+    """Return how a read ends of which nothing is tried after `until`."""
+    if end.pause is None or until is None or now + end.pause <= until:
+        return end
+    error = f"{end.moved.error}; {retry.SLA_IS_OVER}"
+    return ReadEnd(StepMoved(end.moved.path, StepStatus.FAILED_TERMINAL, error=error, error_code=ErrorCode.SLA))

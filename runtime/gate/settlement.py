@@ -163,8 +163,10 @@ async def wait_until_taken(passage: Passage, reason: str, retry_after: float | N
 async def hold(passage: Passage, reason: str) -> None:
     """Nothing was done, and somebody has to mend something first: tried until the deadline, and shown meanwhile."""
     effect, tx = passage.effect, passage.tx
-    if not passage.attempt.is_doubtful and tx.now >= effect.give_up_at:
-        await fail(passage, reason, ErrorCode.HELD)
+    pause = retry.delay(retry.HELD_BACKOFF, effect.postponed + 1, passage.engine.jitter())
+    too_late = _comes_too_late(passage, pause)
+    if not passage.attempt.is_doubtful and (tx.now >= effect.give_up_at or too_late):
+        await fail(passage, _why_not_again(passage, reason, pause), ErrorCode.SLA if too_late else ErrorCode.HELD)
         return
     if not effect.held:
         log.warning("effect %s (%s::%s) is held: %s", effect.effect_id, effect.connector, effect.operation, reason)
@@ -174,7 +176,6 @@ async def hold(passage: Passage, reason: str) -> None:
     if passage.attempt.is_doubtful:
         await _still_in_doubt(passage, reason, None, counted=False, held=True)
     else:
-        pause = retry.delay(retry.HELD_BACKOFF, effect.postponed + 1, passage.engine.jitter())
         await _nothing_done(passage, EffectStatus.HELD, reason, pause, counted=False)
 
 
@@ -192,6 +193,9 @@ async def _nothing_done(
     What the step waits for stays open: the answer may come between two tries.
     """
     effect, attempt, tx = passage.effect, passage.attempt, passage.tx
+    if _comes_too_late(passage, pause):
+        await fail(passage, _why_not_again(passage, reason, pause), ErrorCode.SLA)
+        return
     await passage.settle(
         status,
         error=reason,
@@ -207,6 +211,16 @@ async def _nothing_done(
     await passage.move_step(StepStatus.FAILED_RETRYABLE, error=reason)
 
 
+def _comes_too_late(passage: Passage, pause: timedelta) -> bool:
+    """Return whether another try after the pause would come after its run's SLA."""
+    until = retry.until(passage.effect.retry)
+    return until is not None and passage.tx.now + pause > until
+
+
+def _why_not_again(passage: Passage, reason: str, pause: timedelta) -> str:
+    return f"{reason}; {retry.SLA_IS_OVER}" if _comes_too_late(passage, pause) else reason
+
+
 def _pause(passage: Passage, *, counted: bool, retry_after: float | None) -> timedelta:
     """Return the pause that the verb and the other side ask for, but never more than the verb's longest."""
     effect, policy = passage.effect, retry.of_document(passage.effect.retry)
@@ -217,11 +231,14 @@ def _pause(passage: Passage, *, counted: bool, retry_after: float | None) -> tim
 async def postpone(passage: Passage, reason: str) -> None:
     """Nothing could be begun: look again after a pause that grows; at the effect's deadline it fails."""
     effect, tx = passage.effect, passage.tx
+    again = passage.attempt.is_repeat
+    pause = retry.delay(retry.POLICY_BACKOFF, effect.postponed + 1, passage.engine.jitter())
     if tx.now >= effect.give_up_at:
         await fail(passage, f"not begun until the deadline: {reason}", ErrorCode.NOT_BEGUN)
         return
-    pause = retry.delay(retry.POLICY_BACKOFF, effect.postponed + 1, passage.engine.jitter())
-    again = passage.attempt.is_repeat
+    if not again and _comes_too_late(passage, pause):
+        await fail(passage, _why_not_again(passage, f"not begun: {reason}", pause), ErrorCode.SLA)
+        return
     await passage.settle(
         EffectStatus.IN_DOUBT if again else EffectStatus.PENDING,
         error=effect.error if again else reason,

@@ -1,16 +1,18 @@
-"""Answers and word of progress for durable steps: one may be for many waits, and then has many outcomes."""
+"""Answers and word of progress for durable steps: one may be for many waits, and is then handed to each of them."""
 
 from dataclasses import dataclass
 
 from runtime.inbox.answer_rules import content_fault, refuse_answer
 from runtime.inbox.early import EARLY_LASTS
 from runtime.inbox.matter import Matter
+from runtime.inbox.word.ending import complete, refuse
+from runtime.inbox.word.fan_out import hand_out
+from runtime.inbox.word.progress import note_progress
 from runtime.model.errors import ErrorCode
 from runtime.model.json_limits import error_text
 from runtime.model.notification import Answer, AnswerCode, Applied, CompletionPayload
-from runtime.model.states import NotificationStatus, StepStatus, WaitStatus
+from runtime.model.states import NotificationStatus, StepStatus
 from runtime.model.wait import NamedWait, Wait
-from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved
 from runtime.store import waits
 from runtime.store.transactions.run_tx import RunTx
@@ -31,15 +33,14 @@ class _Outcome:
 
 
 async def apply_answer(matter: Matter, answer: Answer) -> Applied:
-    """Give an answer to every wait that it is for: completions end them, word of progress is put on record."""
+    """Give an answer to the wait that it is for: a completion ends it, word of progress is kept with it."""
     if not matter.waits:
         return await _unmatched(matter, answer)
-    outcomes = []
-    for named in matter.waits:
-        outcomes.append(await _answer(matter, answer, named))
-        if len(matter.waits) > 1:
-            await matter.conn.write()  # the next may be of the same run, and finds what was written before it
-    return _sum_up(outcomes)
+    if len(matter.waits) > 1:
+        facts = await hand_out(matter.engine, matter.conn, matter.notification, answer, matter.waits)
+        return Applied(NotificationStatus.APPLIED, facts)
+    outcome = await _answer(matter, answer, matter.waits[0])
+    return Applied(outcome.status, {**outcome.facts(), "waits": [outcome.facts()]})
 
 
 async def _unmatched(matter: Matter, answer: Answer) -> Applied:
@@ -56,38 +57,19 @@ async def _unmatched(matter: Matter, answer: Answer) -> Applied:
 
 
 async def _answer(matter: Matter, answer: Answer, named: NamedWait) -> _Outcome:
-    tx, actor = matter.runs[named.run_id], matter.notification.actor
+    tx = matter.runs[named.run_id]
     wait = await tx.loads.wait(named)  # as it is under the run's lock
     if wait is None:
         return _Outcome(named, NotificationStatus.STALE, AnswerCode.LATE, "no step waits for this any more")
-    refusal = refuse_answer(wait, (await tx.definition()).verb_of(wait.step), answer)
+    refusal = refuse_answer(wait, await tx.definition(), answer)
     if refusal is not None:
-        reason = error_text((await tx.privacy()).text(refusal.reason))
-        refused = {
-            "notification_id": matter.notification.notification_id,
-            "code": str(refusal.code),
-            "reason": reason,
-        }
-        tx.leaf("notification.refused", refused, actor=actor, step=wait.step)
+        reason = await refuse(matter, tx, wait.step, refusal.code, refusal.reason)
         return _Outcome(wait, NotificationStatus.REFUSED, refusal.code, reason)
     if isinstance(answer, CompletionPayload):
-        await _complete(matter, tx, answer, wait)
+        await complete(matter, tx, wait, await _moved(tx, wait, answer))
     else:  # it resumes nothing (seed 1, section 7.3)
-        message = (await tx.privacy()).text(answer.message)
-        tx.leaf("wait.progress", {"message": message}, actor=actor, step=wait.step)
+        await note_progress(matter, tx, wait, answer)
     return _Outcome(wait, NotificationStatus.APPLIED)
-
-
-async def _complete(matter: Matter, tx: RunTx, answer: CompletionPayload, wait: Wait) -> None:
-    moved = await _moved(tx, wait, answer)
-    await waits.close_wait(tx.conn, wait, WaitStatus.COMPLETED, tx.now)
-    completed = {
-        "wait_id": wait.wait_id,
-        "type": str(wait.type),
-        "notification_id": matter.notification.notification_id,
-    }
-    tx.leaf("wait.completed", completed, actor=matter.notification.actor, step=wait.step)
-    await advance(matter.engine, tx, moved)
 
 
 async def _moved(tx: RunTx, wait: Wait, answer: CompletionPayload) -> StepMoved:
@@ -99,10 +81,3 @@ async def _moved(tx: RunTx, wait: Wait, answer: CompletionPayload) -> StepMoved:
     if error:
         return StepMoved(wait.step, StepStatus.FAILED_TERMINAL, error=error, error_code=code)
     return StepMoved(wait.step, StepStatus.SUCCEEDED, answer.result)
-
-
-def _sum_up(outcomes: list[_Outcome]) -> Applied:
-    """Return one outcome for all: applied if it did anything, else the first reason why not."""
-    telling = next((one for one in outcomes if one.status is NotificationStatus.APPLIED), None)
-    telling = telling or next((one for one in outcomes if one.status is NotificationStatus.REFUSED), outcomes[0])
-    return Applied(telling.status, {**telling.facts(), "waits": [one.facts() for one in outcomes]})

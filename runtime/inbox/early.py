@@ -1,4 +1,8 @@
-"""Answers that came before anything waited for them: they wait for their wait, and not for ever."""
+"""Answers and signals that came before anything waited for them: they wait for their wait, and not for ever.
+
+An answer waits for seven days, since what will wait for it need not have been thought of. A signal is for a run, and
+waits as long as that goes on.
+"""
 
 import logging
 from datetime import timedelta
@@ -10,6 +14,12 @@ from runtime.store import notifications
 
 EARLY_LASTS = timedelta(days=7)
 """After that an early answer is a dead letter."""
+ENDED = {
+    "status": str(NotificationStatus.STALE),
+    "code": str(AnswerCode.LATE),
+    "reason": "the run ended before a step of it waited for this",
+}
+"""What became of a signal that came early, and whose run has ended."""
 _MEANWHILE = timedelta(minutes=10)
 """Longer than the transaction lasts in which a wait opens: what came before, was seen by it."""
 
@@ -17,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 async def look_after_early(engine: Engine) -> int:
-    """Have early answers applied whose wait has opened meanwhile, and bury those for which none has in time."""
+    """Have those applied whose wait has opened meanwhile, and put away those for which none has in time, or can."""
     outcome = {
         "status": str(NotificationStatus.DEAD_LETTER),
         "code": str(AnswerCode.UNMATCHED),
@@ -26,9 +36,10 @@ async def look_after_early(engine: Engine) -> int:
     now = engine.clock()
     async with engine.pool.connection() as conn:
         opened = await notifications.receive_opened(conn, engine.tenant, now - _MEANWHILE)
+        ended = await notifications.end_early_signals(conn, engine.tenant, ENDED, now)
         buried = await notifications.bury_early(conn, engine.tenant, now - EARLY_LASTS, outcome)
     for notification_id in buried:
         log.warning("notification %s is a dead letter: %s", notification_id, outcome["reason"])
     if opened:
         engine.wakeup.poke()
-    return opened + len(buried)
+    return opened + ended + len(buried)

@@ -4,8 +4,9 @@ Late, repeated and unmatched notifications are recorded as such and change nothi
 What is wrong with a notification makes it a dead letter; a fault of ours does not: it is tried again until mended.
 """
 
+import asyncio
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,16 +20,22 @@ from runtime.inbox.children import apply_child_ended
 from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
 from runtime.inbox.letters import apply_to_letter
+from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
+from runtime.inbox.people.claims import apply_claim
 from runtime.inbox.retries import apply_repair, apply_retry
 from runtime.inbox.undos import apply_undo
+from runtime.inbox.word.fan_out import HANDED, outcome_of_one, sum_up
+from runtime.inbox.word.signals import apply_signal
 from runtime.model.approval import RefusalCode
 from runtime.model.json_limits import error_text, first_line
 from runtime.model.notification import (
+    ActivatePayload,
     Addressed,
     Applied,
     CancelPayload,
     ChildEndedPayload,
+    ClaimPayload,
     Command,
     CompletionPayload,
     DeadlinePayload,
@@ -39,7 +46,9 @@ from runtime.model.notification import (
     ProgressPayload,
     RepairPayload,
     RequeuePayload,
+    RetirePayload,
     RetryPayload,
+    SignalPayload,
     UndoPayload,
     VotePayload,
 )
@@ -54,6 +63,9 @@ NOT_NOW = "This could not be recorded just now, and will be tried again."
 
 _BACKOFF = Retry(1, "exponential", timedelta(seconds=1), timedelta(minutes=10))
 """How long a notification is left alone that a fault of ours kept from being applied; nothing ends it but the mend."""
+
+_HANDED_AT_ONCE = 64
+"""Notifications that are applied side by side, of one that was handed to many waits."""
 
 _OPEN = (NotificationStatus.RECEIVED, NotificationStatus.EARLY)
 
@@ -129,19 +141,33 @@ def _told(code: RefusalCode, status: NotificationStatus, reason: str) -> dict[st
 
 
 async def _apply(engine: Engine, notification_id: str) -> Mapping[str, Any]:
-    """Apply it under the locks of the runs that it is for: of one together with others, of many or none by itself."""
+    """Apply it under the lock of its run, together with others; by itself where it is for no run, or for many waits."""
     found = await engine.addressed(notification_id)
     if found.notification.status not in _OPEN:
-        return found.notification.outcome or {}
+        return await _told_of_all(engine, found.notification.outcome or {})
     runs = runs_meant(found)
-    if len(runs) == 1:
+    if runs:
         facts = await _apply_together(engine, found, *runs)
     else:
-        facts = await _apply_alone(engine, found, runs)
+        facts = await _apply_alone(engine, found)
     at(Point.NOTIFICATION_APPLIED)
     if facts.get("status") == NotificationStatus.DEAD_LETTER:
         log.warning("notification %s is a dead letter: %s", notification_id, facts.get("reason") or facts["code"])
-    return facts
+    return await _told_of_all(engine, facts)
+
+
+async def _told_of_all(engine: Engine, facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the facts, or where a notification was handed to many waits what it did to each, now or before."""
+    handed = facts.get(HANDED)
+    if handed is None:
+        return facts
+    slots = asyncio.Semaphore(_HANDED_AT_ONCE)
+
+    async def one(named: Mapping[str, Any]) -> dict[str, Any]:
+        async with slots:
+            return outcome_of_one(named, await apply(engine, named["notification_id"]))
+
+    return sum_up(await asyncio.gather(*(one(named) for named in handed)))
 
 
 async def _apply_together(engine: Engine, found: Addressed, run_id: str) -> Mapping[str, Any]:
@@ -155,13 +181,9 @@ async def _apply_together(engine: Engine, found: Addressed, run_id: str) -> Mapp
         return await engine.on_run(run_id, on)
 
 
-async def _apply_alone(engine: Engine, found: Addressed, run_ids: Collection[str]) -> Mapping[str, Any]:
+async def _apply_alone(engine: Engine, found: Addressed) -> Mapping[str, Any]:
     async with engine.pool.connection() as conn, conn.transaction():
-        runs = await engine.lock_runs(conn, run_ids, wait=True) if run_ids else {}
-        facts = await _settle(engine, found, conn, Loads(conn), runs)
-        for tx in runs.values():
-            await tx.flush()
-    return facts
+        return await _settle(engine, found, conn, Loads(conn), {})
 
 
 async def _settle(
@@ -190,12 +212,16 @@ async def _dispatch(matter: Matter) -> Applied:
     match matter.notification.payload:
         case VotePayload() as payload:
             return await votes.apply_vote(matter, payload)
+        case ClaimPayload() as payload:
+            return await apply_claim(matter, payload)
         case CompletionPayload() | ProgressPayload() as payload:
             return await apply_answer(matter, payload)
-        case DeadlinePayload():
-            return await apply_deadline(matter)
-        case EscalationPayload():
-            return await apply_escalation(matter)
+        case SignalPayload() as payload:
+            return await apply_signal(matter, payload)
+        case DeadlinePayload() as payload:
+            return await apply_deadline(matter, payload)
+        case EscalationPayload() as payload:
+            return await apply_escalation(matter, payload)
         case ChildEndedPayload() as payload:
             return await apply_child_ended(matter, payload)
         case command:
@@ -214,3 +240,5 @@ async def _obey(matter: Matter, command: Command) -> Applied:
             return await apply_repair(matter, payload)
         case RequeuePayload() | DropPayload() as payload:
             return await apply_to_letter(matter, payload)
+        case ActivatePayload() | RetirePayload() as payload:
+            return await apply_to_life(matter, payload)

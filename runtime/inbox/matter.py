@@ -62,6 +62,8 @@ def waits_meant(found: Addressed) -> Sequence[NamedWait]:
 
 
 def runs_meant(found: Addressed) -> frozenset[str]:
-    """Return the runs that a notification may change."""
-    named = () if found.run_id is None else (found.run_id,)
-    return frozenset((*named, *(wait.run_id for wait in waits_meant(found))))
+    """Return the runs that a notification may change: none, where it is for many waits and handed to each of them."""
+    if found.run_id is not None:
+        return frozenset({found.run_id})
+    waits = waits_meant(found)
+    return frozenset(wait.run_id for wait in waits) if len(waits) == 1 else frozenset()

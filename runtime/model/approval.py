@@ -38,6 +38,21 @@ class VoteVerdict(StrEnum):
     REJECT = "reject"
 
 
+class ClaimAct(StrEnum):
+    """What one person does with a review beside answering it: says that they work on it, or gives it back."""
+
+    CLAIM = "claim"
+    RELEASE = "release"
+
+
+class Via(StrEnum):
+    """How a person's word came in."""
+
+    SLACK = "slack"
+    COMMAND = "command"
+    EDGE = "edge"  # brought by a caller that may answer for the person
+
+
 class RefusalCode(StrEnum):
     """Why a click does not count; stable, since it goes into the audit. The bot words each of them."""
 
@@ -51,6 +66,11 @@ class RefusalCode(StrEnum):
     NOT_IN_GROUP = "vote.not_in_group"
     REPEATED = "vote.repeated"
     REASON_MISSING = "vote.reason_missing"
+    BROUGHT = "vote.brought"
+    NO_TASK = "task.none"
+    CLAIMED = "task.claimed"
+    CLAIMED_BEFORE = "task.claimed_before"
+    NOT_CLAIMED = "task.not_claimed"
     OTHER_TEAM = "identity.other_team"
     DEACTIVATED = "identity.deactivated"
     BOT = "identity.bot"
@@ -65,7 +85,10 @@ class RefusalCode(StrEnum):
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a click does not count; `about` are the status that a closed request has, or the groups that are asked."""
+    """Why a click does not count.
+
+    `about` are the status that a closed request has, the groups that are asked, or the name of who works on it.
+    """
 
     code: RefusalCode
     about: tuple[str, ...] = ()
@@ -148,9 +171,9 @@ class Requirement:
         duration: timedelta = isodate.parse_duration(self.expires_in)
         return duration
 
-    def electorate(self, *, escalated: bool) -> tuple[str, ...]:
-        """Return the groups whose members may vote; those next in line only once time has run short."""
-        return (*self.groups, *self.escalate_to) if escalated else self.groups
+    def electorate(self, joined: Sequence[str]) -> tuple[str, ...]:
+        """Return the groups whose members may vote; of those next in line, the ones that have `joined` by now."""
+        return (*self.groups, *joined)
 
 
 def stamp(digest: str, requirement: Requirement, status: ApprovalStatus) -> str:
@@ -206,11 +229,12 @@ class Approval:
     requirement: Requirement
     status: ApprovalStatus
     revision: int  # rises with every change of what the card shows
-    escalated: bool  # time has run short: those next in line may vote too
+    joined: Sequence[str]  # groups next in line that may vote too, since time has run short
     channel: str | None
     card_ts: str | None  # of the card's message in the channel
-    expires_at: datetime
+    expires_at: datetime  # later than it was asked, where it was given more time
     consumed_at: datetime | None  # when an attempt used it up
+    assignee: str | None  # the person who has claimed a review
 
     @property
     def stamp(self) -> str:
@@ -220,7 +244,11 @@ class Approval:
 
 @dataclass(frozen=True)
 class Vote:
-    """One person's verdict; `team` and `account` are the Slack account that clicked."""
+    """One person's verdict; `team` and `account` are the Slack account that clicked.
+
+    Where the word did not come from Slack, they are the account by which the directory knows the person, and
+    `brought_by` is the caller of the edge that brought it. Who has no account has "" and their own id.
+    """
 
     person: str
     person_name: str
@@ -230,10 +258,14 @@ class Vote:
     team: str
     account: str
     at: datetime
+    via: Via = Via.SLACK
+    brought_by: str = ""
 
     def document(self) -> dict[str, Any]:
         """Return the vote as evidence has it."""
+        otherwise = {} if self.via is Via.SLACK else {"via": str(self.via), "brought_by": self.brought_by}
         return {
+            **otherwise,
             "person": self.person,
             "person_name": self.person_name,
             "groups": list(self.groups),

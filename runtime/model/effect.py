@@ -91,6 +91,11 @@ class Effect(Acting):
         """Return whether it talks about the work and is not part of it."""
         return self.purpose is Purpose.MESSAGE
 
+    @property
+    def is_again(self) -> bool:
+        """Return whether it was leased before, and is no fresh work."""
+        return self.tries + self.postponed > 0
+
 
 @dataclass
 class Slot:

@@ -25,7 +25,7 @@ class Sought:
     reference_only: bool = False  # not in the trigger's values
     person: str | None = None  # id or printed name of who asked, or voted
     definition: str | None = None  # name of the runbook
-    outcome: str | None = None  # status with which it ended
+    outcome: str | None = None  # word with which it ended, its status where it has none
     states: Sequence[EvidenceState] = ()
     trigger_types: Sequence[str] | None = None
     since: datetime | None = None  # triggered then or later
@@ -38,17 +38,22 @@ class Sought:
 class FoundRun:
     """A run with what is known of its evidence; `leaves` of its chain are there, the first of them in the log's place.
 
+    `reference` is the business reference that the run gave itself, or else the trigger's; `outcome` the word with which
+    it ended, "" for none.
+
     `waits_for` (step and status of effects), `tries`, `next_try_at` and `error` say why there is no bundle yet, which
     has been so for `open_for`, None where the run has not ended.
     """
 
     run_id: str
+    trigger_ref: str
     reference: str
     trigger_type: str
     definition: str
     definition_version: int
     definition_digest: str
     status: str
+    outcome: str
     requested_by: str
     created_at: datetime
     finished_at: datetime | None
@@ -64,6 +69,11 @@ class FoundRun:
     next_try_at: datetime | None
     error: str
     waits_for: Sequence[str]
+
+    @property
+    def ending(self) -> str:
+        """Return what people are told that it came to, or how it stands."""
+        return self.outcome or self.status
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> "FoundRun":

@@ -46,6 +46,21 @@ class VoteCounted(Message):
     quorum: int
 
 
+class TaskClaimed(Message):
+    """Somebody works on a review now; `before` is the name of whom they took it over from, "" where it was free."""
+
+    kind: Literal["task_claimed"] = "task_claimed"
+    person: str
+    before: str
+
+
+class TaskReleased(Message):
+    """Somebody has given a review back."""
+
+    kind: Literal["task_released"] = "task_released"
+    person: str
+
+
 class ApprovalEnded(Message):
     """What the requester asked for was decided, or not in time; `votes` are those who gave a reason."""
 
@@ -57,12 +72,34 @@ class ApprovalEnded(Message):
 
 
 class TimeRunsShort(Message):
-    """Those next in line are asked."""
+    """Those next in line are asked; `until` is the later deadline, `started` the runbook of which a run was started."""
 
     kind: Literal["time_runs_short"] = "time_runs_short"
     run: RunName
     step: str
     groups: list[str]
+    until: str | None = None
+    started: str | None = None
+
+
+class NotStarted(Message):
+    """No run of `runbook` could be started because of a step that waits too long."""
+
+    kind: Literal["not_started"] = "not_started"
+    run: RunName
+    step: str
+    runbook: str
+    why: str
+
+
+class Reminder(Message):
+    """Those who are asked have until then."""
+
+    kind: Literal["reminder"] = "reminder"
+    run: RunName
+    step: str
+    groups: list[str]
+    until: str
 
 
 class EffectEnded(Message):
@@ -74,22 +111,29 @@ class EffectEnded(Message):
 
 
 class RunEnded(Message):
-    """What a run came to: what failed, what people rejected, and what was not done, each with its reason."""
+    """What a run came to: what failed, what people rejected, and what was not done, each with its reason.
+
+    `outcome` is the word with which its runbook ended it, "" for none; `handled` are failures that a branch took up.
+    What an earlier release wrote has neither.
+    """
 
     kind: Literal["run_ended"] = "run_ended"
     run: RunName
     status: Status
+    outcome: str = ""
+    handled: list[Note] = Field(default_factory=list)
     failed: list[Note]
     rejected: list[Note]
     skipped: list[Note]
 
 
 class EvidenceSealed(Message):
-    """The evidence of a finished run is stored; `sha256` is its digest in hexadecimal."""
+    """The evidence of a finished run is stored; `sha256` is its digest in hexadecimal, `outcome` as in its end."""
 
     kind: Literal["evidence_sealed"] = "evidence_sealed"
     run: RunName
     status: Status
+    outcome: str = ""
     sha256: str
 
 
@@ -129,8 +173,12 @@ class Plain(Message):
 
 Said = Annotated[
     VoteCounted
+    | TaskClaimed
+    | TaskReleased
     | ApprovalEnded
     | TimeRunsShort
+    | NotStarted
+    | Reminder
     | EffectEnded
     | RunEnded
     | EvidenceSealed

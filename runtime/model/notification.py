@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from receipts.chain import Actor
-from runtime.model.approval import RefusalCode, VoteVerdict
+from runtime.model.approval import ClaimAct, RefusalCode, Via, VoteVerdict
 from runtime.model.states import NotificationStatus
 from runtime.model.wait import NamedWait
 
@@ -25,6 +25,7 @@ class AnswerCode(StrEnum):
     UNMATCHED = "answer.unmatched"
     BY_PEOPLE = "answer.by_people"
     BY_CLOCK = "answer.by_clock"
+    BY_SIGNAL = "answer.by_signal"
     NOT_YOURS = "answer.not_yours"
     NO_TOKEN = "answer.no_token"  # noqa: S105 - a code, no secret
     OTHER_TOKEN = "answer.other_token"  # noqa: S105
@@ -42,25 +43,42 @@ class VoteRefusal(_Payload):
     about: tuple[str, ...]
 
 
-class VotePayload(_Payload):
-    """A click. `person_id` is None where the account belongs to nobody, or to several.
+class PersonPayload(_Payload):
+    """What a person says about an approval. `person_id` is None where the account belongs to nobody, or to several.
 
-    `stamp` is that of the approval as the person saw it, "" where an old button did not carry one.
+    `team` and `user` are the Slack account, "" where it came otherwise; `brought_by` is then the caller of the edge.
     """
 
-    kind: Literal["vote"] = "vote"
     approval_id: str
-    stamp: str
-    verdict: VoteVerdict
-    reason: str
     team: str
     user: str
     person_id: str | None
     refusal: VoteRefusal | None
+    via: Via = Via.SLACK
+    brought_by: str = ""
+
+
+class VotePayload(PersonPayload):
+    """A verdict. `stamp` is that of the approval as the person saw it, "" where an old button did not carry one."""
+
+    kind: Literal["vote"] = "vote"
+    stamp: str
+    verdict: VoteVerdict
+    reason: str
+
+
+class ClaimPayload(PersonPayload):
+    """Somebody takes a review on, or gives it back."""
+
+    kind: Literal["claim"] = "claim"
+    act: ClaimAct
 
 
 class _AnswerPayload(_Payload):
-    """Word from the other side; `verbs` are those that its sender may answer for, `token` that of the wait it means."""
+    """Word from the other side; `verbs` are those that its sender may answer for, `token` that of the wait it means.
+
+    `wait_id` is None as long as it is for whatever its key and token name: what is for many is handed to each of them.
+    """
 
     outcome: Literal["succeeded", "failed"] = "succeeded"
     result: Any = Field(default_factory=dict)
@@ -68,10 +86,11 @@ class _AnswerPayload(_Payload):
     message: str = ""
     token: str | None
     verbs: list[str]
+    wait_id: str | None = None
 
     def says(self) -> dict[str, Any]:
         """Return what the sender said; what the directory lets them say may change between two deliveries."""
-        return self.model_dump(exclude={"verbs"})
+        return self.model_dump(exclude={"verbs", "wait_id"})
 
 
 class CompletionPayload(_AnswerPayload):
@@ -81,14 +100,29 @@ class CompletionPayload(_AnswerPayload):
 
 
 class ProgressPayload(_AnswerPayload):
-    """Word of progress in `message`: it resumes nothing."""
+    """Word of progress, in `message` and `data`: it resumes nothing."""
 
     kind: Literal["progress"] = "progress"
+    data: dict[str, Any] | None = None
+
+
+class SignalPayload(_Payload):
+    """Word to a run, by a name under which a step of it waits for that, now or later."""
+
+    kind: Literal["signal"] = "signal"
+    run_id: str
+    name: str
+    data: dict[str, Any]
+
+    def says(self) -> dict[str, Any]:
+        """Return what the sender said, and to which run."""
+        return self.model_dump()
 
 
 class _WaitPayload(_Payload):
     wait_id: str
     token: str
+    turn: int = 0  # of the wait, as it was when its moment came
 
 
 class DeadlinePayload(_WaitPayload):
@@ -168,10 +202,38 @@ class DropPayload(_LetterPayload):
     kind: Literal["drop"] = "drop"
 
 
+class _LifePayload(_Payload):
+    name: str
+    version: int
+    reason: str
+
+
+class ActivatePayload(_LifePayload):
+    """Somebody wants new runs to start with a version, `beside` those that are active or in their place."""
+
+    kind: Literal["activate"] = "activate"
+    beside: bool
+
+
+class RetirePayload(_LifePayload):
+    """Somebody wants no new run to start with a version of a runbook."""
+
+    kind: Literal["retire"] = "retire"
+
+
 Answer = CompletionPayload | ProgressPayload
-Command = CancelPayload | UndoPayload | RetryPayload | RepairPayload | RequeuePayload | DropPayload
+Command = (
+    CancelPayload
+    | UndoPayload
+    | RetryPayload
+    | RepairPayload
+    | RequeuePayload
+    | DropPayload
+    | ActivatePayload
+    | RetirePayload
+)
 Signal = DeadlinePayload | EscalationPayload | ChildEndedPayload
-Payload = VotePayload | Answer | Signal | Command
+Payload = VotePayload | ClaimPayload | Answer | SignalPayload | Signal | Command
 
 _PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discriminator="kind")])
 

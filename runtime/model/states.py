@@ -95,6 +95,14 @@ class BundleStatus(StrEnum):
     STUCK = "stuck"
 
 
+class DefinitionStatus(StrEnum):
+    """Where a version of a runbook stands in a tenant: active, new runs may start with it."""
+
+    DRAFT = "draft"
+    ACTIVE = "active"
+    RETIRED = "retired"
+
+
 Table = Mapping[StrEnum, frozenset[StrEnum]]
 
 
@@ -159,7 +167,7 @@ WAIT: Table = {
 
 NOTIFICATION: Table = {
     _N.RECEIVED: frozenset({_N.EARLY, _N.APPLIED, _N.DUPLICATE, _N.STALE, _N.REFUSED, _N.DEAD_LETTER}),
-    _N.EARLY: frozenset({_N.RECEIVED, _N.DEAD_LETTER}),
+    _N.EARLY: frozenset({_N.RECEIVED, _N.STALE, _N.DEAD_LETTER}),
     _N.DEAD_LETTER: frozenset({_N.RECEIVED, _N.DROPPED}),
     **_ends(_N.APPLIED, _N.DUPLICATE, _N.STALE, _N.REFUSED, _N.DROPPED),
 }
@@ -170,6 +178,12 @@ BUNDLE: Table = {
     **_ends(BundleStatus.STORED),
 }
 
+DEFINITION: Table = {
+    DefinitionStatus.DRAFT: frozenset({DefinitionStatus.ACTIVE, DefinitionStatus.RETIRED}),
+    DefinitionStatus.ACTIVE: frozenset({DefinitionStatus.RETIRED}),
+    DefinitionStatus.RETIRED: frozenset({DefinitionStatus.ACTIVE}),
+}
+
 MACHINES: Mapping[str, Table] = {
     "run": RUN,
     "step": STEP,
@@ -178,6 +192,7 @@ MACHINES: Mapping[str, Table] = {
     "wait": WAIT,
     "notification": NOTIFICATION,
     "bundle": BUNDLE,
+    "definition": DEFINITION,
 }
 
 

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-RESERVED = "countersign."
-"""How trigger types begin that no runbook may claim."""
-UNDO = f"{RESERVED}undo"
-"""The trigger type of a run that takes back what another did."""
-UNDO_NAME, UNDO_KEY = "undo-", "undo:"
+UNDO = "countersign.undo"
+"""The trigger type of a run that takes back what another did; what begins with `countersign.` no pack may claim."""
+UNDO_NAME, UNDO_KEY = "countersign-undo-", "undo:"
 """Before the run's id, the name of its definition; before a receipt's id, the key under which that is undone, once."""
 
 

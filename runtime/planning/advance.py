@@ -97,7 +97,7 @@ async def _write_steps(tx: RunTx, definition: Definition, transition: Transition
     await step_rows.keep_steps(tx.conn, tx.run_id, transition.held)
     for path, state in transition.steps.items():
         if state.status in SAID:
-            tx.leaf(f"step.{state.status}", _step_facts(state, tx.row["salt"]), step=path)
+            tx.leaf(f"step.{state.status}", leaf_facts(definition, path, state, tx.row["salt"]), step=path)
     _tell_run(tx, transition)
 
 
@@ -112,8 +112,9 @@ def _tell_run(tx: RunTx, transition: Transition) -> None:
         tx.tell(output=transition.output)
 
 
-def _step_facts(state: StepState, salt: str) -> dict[str, Any]:
-    return {**({"error": state.error} if state.error else {}), **step_facts(state, salt)}
+def leaf_facts(definition: Definition, path: str, state: StepState, salt: str) -> dict[str, Any]:
+    """Return what the leaf about a step's new status says."""
+    return {**({"error": state.error} if state.error else {}), **step_facts(definition, path, state, salt)}
 
 
 async def _emit(engine: Engine, tx: RunTx, definition: Definition, transition: Transition) -> None:
@@ -156,7 +157,7 @@ def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Prop
         correlation_key=proposal.correlation_key,
         timeout_s=_call_timeout(verb),
         settles_s=verb.settles.total_seconds(),
-        retry=retry.to_document(verb.retry),
+        retry=retry.to_document(verb.retry, retry.ends_at(definition, tx.row["created_at"])),
     )
 
 
@@ -242,6 +243,8 @@ async def _clear_up(engine: Engine, tx: RunTx, ending: Ending) -> None:
     said = RunEnded(
         run=await messages.run_name(tx),
         status=ending.status,
+        outcome=tx.row["outcome"],
+        handled=_notes(ending.handled),
         failed=_notes(ending.failed),
         rejected=_notes(ending.rejected),
         skipped=_notes(ending.skipped),

@@ -19,10 +19,14 @@ class StepNote:
 
 @dataclass(frozen=True)
 class Ending:
-    """The end of a run. A review that said no is a result, and no failure: it is among `rejected` all the same."""
+    """The end of a run. A review that said no is a result, and no failure: it is among `rejected` all the same.
+
+    `handled` failed, and a branch took that up.
+    """
 
     status: RunStatus
     failed: tuple[StepNote, ...]
+    handled: tuple[StepNote, ...]
     rejected: tuple[StepNote, ...]
     skipped: tuple[StepNote, ...]
 
@@ -33,6 +37,7 @@ def ending_of(definition: Definition, status: RunStatus, steps: Mapping[str, Ste
     return Ending(
         status,
         failed=_notes(in_order, StepStatus.FAILED_TERMINAL),
+        handled=_notes(in_order, StepStatus.FAILED_HANDLED),
         rejected=tuple(
             StepNote(path, str(state.result.get("reason", "")))
             for path, state in in_order.items()

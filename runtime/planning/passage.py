@@ -111,6 +111,7 @@ class Passage:
             decision_id=began_by or effect.decision_id or attempt.decision_id,
             approval_id=attempt.approval_id,
             error=error,
+            mocked=self.engine.mocked,
             told=await told_in(tx, attempt.said),
         )
         document = receipt.document()

@@ -186,7 +186,7 @@ def _expected(transition: Transition, recorded: Recorded) -> Iterator[Said]:
     """Yield what the transition puts on record, in the order in which it does."""
     for path, state in transition.steps.items():
         if state.status in SAID:
-            yield f"step.{state.status}", path, step_facts(state, recorded.salt)
+            yield f"step.{state.status}", path, step_facts(recorded.definition, path, state, recorded.salt)
     for proposal in transition.proposals:
         yield "effect.proposed", proposal.path, {"digest": _digest(proposal, recorded)}
     if f"run.{transition.run}" in _ENDS:
@@ -196,13 +196,13 @@ def _expected(transition: Transition, recorded: Recorded) -> Iterator[Said]:
         yield f"run.{transition.run}", "", facts
 
 
-def step_facts(state: StepState, salt: str) -> dict[str, Any]:
-    """Return what is put on record of a step's state beside the words of its error."""
+def step_facts(definition: Definition, path: str, state: StepState, salt: str) -> dict[str, Any]:
+    """Return what the leaf about a step's new status says beside the words of its error: code, case, result."""
     facts: dict[str, Any] = {}
     if state.error_code:
         facts["code"] = state.error_code
-    if state.held and "branch" in state.held:
-        facts["branch"] = state.held["branch"]
+    if definition.node(path).kind is NodeKind.SWITCH and (taken := state.held or state.result):
+        facts["branch"] = taken["branch"]
     if state.result is not None:
         facts["result"] = commitment(state.result, salt)  # bound, and not to be guessed
     return facts

@@ -63,12 +63,7 @@ class Claim:
 
 async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Claim:
     """Start a queued run of `definition`, or return the run that this trigger started before."""
-    if wrong := fault(dict(trigger.payload)):
-        raise TriggerError(f"payload: {wrong}")
-    try:
-        fits(definition.trigger_schema, dict(trigger.payload), "payload")
-    except ParamsError as error:
-        raise TriggerError(str(error)) from error
+    check_payload(definition, trigger)
     async with engine.pool.connection() as conn, conn.transaction():
         claimed = await claim_in(engine, conn, definition, trigger)
     if claimed.is_new:
@@ -77,25 +72,32 @@ async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Cla
     return claimed
 
 
+def check_payload(definition: Definition, trigger: Trigger) -> None:
+    """Raise TriggerError where the payload is not one of the definition's trigger."""
+    if wrong := fault(dict(trigger.payload)):
+        raise TriggerError(f"payload: {wrong}")
+    try:
+        fits(definition.trigger_schema, dict(trigger.payload), "payload")
+    except ParamsError as error:
+        raise TriggerError(str(error)) from error
+
+
 async def claim_in(engine: Engine, conn: Conn, definition: Definition, trigger: Trigger) -> Claim:
     """Claim a trigger, whose payload fits, in the caller's transaction."""
     new = await _new_run(engine, conn, trigger)
     run_id = await runs.claim_trigger(conn, new, definition, engine.clock())
     if run_id is None:
-        return await _claimed_before(conn, trigger)
+        return await find_claim(conn, trigger)
     tx = await engine.lock_run(conn, run_id, trigger.request_id)
-    tx.leaf(RUN_QUEUED, _facts(definition, trigger), actor=trigger.requested_by)
+    tx.leaf(RUN_QUEUED, _facts(engine, definition, trigger), actor=trigger.requested_by)
     await tx.flush()
     at(Point.TRIGGER_CLAIMING)
     return Claim(run_id, is_new=True)
 
 
 async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
-    accounts = [
-        account
-        for actor in dict.fromkeys((trigger.requested_by.id, trigger.submitted_by))
-        for account in await directory.accounts_of(conn, trigger.tenant, actor)
-    ]
+    behind = dict.fromkeys((trigger.requested_by.id, trigger.submitted_by))
+    accounts = await directory.accounts_of(conn, trigger.tenant, *behind)
     salt = await salt_of(conn, trigger.tenant)
     return NewRun(
         requester_accounts=accounts,
@@ -115,7 +117,7 @@ async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
     )
 
 
-def _facts(definition: Definition, trigger: Trigger) -> dict[str, Any]:
+def _facts(engine: Engine, definition: Definition, trigger: Trigger) -> dict[str, Any]:
     return {
         "format": EVIDENCE_FORMAT,
         "tenant": trigger.tenant,
@@ -126,10 +128,12 @@ def _facts(definition: Definition, trigger: Trigger) -> dict[str, Any]:
         "definition_digest": definition.digest,
         "submitted_by": trigger.submitted_by,
         **({"parent": {name: trigger.parent[name] for name in ("run_id", "step")}} if trigger.parent else {}),
+        **({"mocked": True} if engine.mocked else {}),
     }
 
 
-async def _claimed_before(conn: Conn, trigger: Trigger) -> Claim:
+async def find_claim(conn: Conn, trigger: Trigger) -> Claim:
+    """Return the run that this trigger started before; raise TriggerConflictError, or LookupError if there is none."""
     first = await runs.run_of_trigger(conn, trigger.tenant, trigger.type, trigger.ref)
     if not _is_same(first, trigger.payload) or first["requested_by"] != trigger.requested_by.id:
         raise TriggerConflictError(f"ref {trigger.ref!r} was claimed before, with another payload or requester")

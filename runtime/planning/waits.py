@@ -6,7 +6,7 @@ from datetime import timedelta
 from receipts.fields import timestamp
 from runtime.engine import Engine
 from runtime.model.states import WaitStatus, WaitType
-from runtime.model.wait import Correlate, Wait
+from runtime.model.wait import Correlate, Moment, Wait
 from runtime.store import notifications, waits
 from runtime.store.transactions.run_tx import RunTx
 
@@ -20,15 +20,13 @@ async def open_wait(
     correlation_key: str,
     correlate: Correlate = Correlate.BY_TOKEN,
     lasts: timedelta,
-    escalate_after: timedelta | None = None,
-    escalate_to: Sequence[str] = (),
+    moments: Sequence[Moment] = (),
     approval_id: str | None = None,
 ) -> str:
     """Open a step's one active wait in the transaction of `tx`, and return its token.
 
     Answers that came before it are looked at again when the transaction has ended.
     """
-    escalates = escalate_after is not None and bool(escalate_to)
     wait_id = engine.new_id("wait")
     wait = Wait(
         wait_id=wait_id,
@@ -39,8 +37,7 @@ async def open_wait(
         correlate=correlate,
         token=f"{wait_id}.{engine.new_id('tok')}",
         deadline=tx.now + lasts,
-        escalate_at=tx.now + escalate_after if escalate_after is not None and escalates else None,
-        escalate_to=escalate_to,
+        moments=moments,
         status=WaitStatus.ACTIVE,
         approval_id=approval_id,
     )

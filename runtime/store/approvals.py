@@ -19,12 +19,14 @@ from runtime.model.approval import (
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
-_COLUMNS = ", ".join(Approval.__dataclass_fields__)
+_EXPIRES = "coalesce(prolonged_until, expires_at)"
+_COLUMNS = ", ".join(Approval.__dataclass_fields__).replace("expires_at", f"{_EXPIRES} AS expires_at")
 _COUNTED = Kind(
     "counted",
     "votes",
     """
-    INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at)
+    INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at,
+                       via, brought_by)
     SELECT * FROM {r}
     """,
     (
@@ -38,6 +40,8 @@ _COUNTED = Kind(
         ("account", "text"),
         ("notification_id", "text"),
         ("at", "timestamptz"),
+        ("via", "text"),
+        ("brought_by", "text"),
     ),
     key=2,
 )
@@ -45,11 +49,10 @@ _TOUCHED = Kind(
     "touched",
     "approvals",
     """
-    UPDATE approvals SET revision = revision + 1, escalated = approvals.escalated OR r.escalated,
-           result = coalesce(r.result, approvals.result)
+    UPDATE approvals SET revision = revision + 1, result = coalesce(r.result, approvals.result)
       FROM {r} WHERE approvals.approval_id = r.approval_id
     """,
-    (("approval_id", "text"), ("escalated", "bool"), ("result", "json")),
+    (("approval_id", "text"), ("result", "json")),
     key=1,
 )
 
@@ -129,10 +132,26 @@ async def close_approval(conn: Conn, approval_id: str, status: ApprovalStatus, n
     return done.rowcount == 1
 
 
-async def touch(conn: Conn, approval_id: str, *, escalated: bool = False, result: Result | None = None) -> None:
+async def touch(conn: Conn, approval_id: str, *, result: Result | None = None) -> None:
     """Raise the revision because what the card shows has changed; a result that is not given stays."""
     document = json.dumps(result.document()) if result else None
-    await conn.gather(_TOUCHED, (approval_id, escalated, document))
+    await conn.gather(_TOUCHED, (approval_id, document))
+
+
+async def join(conn: Conn, approval_id: str, groups: Sequence[str], until: datetime | None) -> None:
+    """Let further groups decide an open approval, each named once, and `until` a later time where that is given."""
+    await conn.execute(
+        """
+        UPDATE approvals SET revision = revision + 1, prolonged_until = coalesce(%(until)s, prolonged_until),
+               joined = (SELECT coalesce(json_agg(name ORDER BY place), '[]'::json)
+                           FROM (SELECT name, min(place) AS place
+                                   FROM jsonb_array_elements_text(joined::jsonb || %(groups)s::jsonb)
+                                        WITH ORDINALITY AS each (name, place)
+                                  GROUP BY name) AS named)
+         WHERE approval_id = %(id)s AND status = 'requested'
+        """,
+        {"id": approval_id, "groups": json.dumps(list(groups)), "until": until},
+    )
 
 
 async def consume(conn: Conn, approval_id: str, now: datetime) -> bool:
@@ -167,7 +186,14 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
     """Count one person's verdict; the database refuses a second by the same person, or from the same account."""
     groups = json.dumps(list(vote.groups))
     who = (vote.person, vote.person_name, groups, vote.verdict, vote.reason, vote.team, vote.account)
-    await conn.gather(_COUNTED, (approval_id, *who, notification_id, vote.at))
+    await conn.gather(_COUNTED, (approval_id, *who, notification_id, vote.at, vote.via, vote.brought_by))
+
+
+async def assign(conn: Conn, approval_id: str, person: str | None) -> None:
+    """Note who works on a review, or that nobody does; the caller holds its run's row, and has looked who did."""
+    await conn.execute(
+        "UPDATE approvals SET assignee = %s, revision = revision + 1 WHERE approval_id = %s", (person, approval_id)
+    )
 
 
 async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
@@ -209,31 +235,35 @@ async def counted_votes(conn: Conn, approval_ids: Sequence[str]) -> list[list[Vo
     return [found[approval_id] for approval_id in approval_ids]
 
 
-_VIEW = """
+VIEW = """
     SELECT a.*, r.definition_name, r.definition_version, r.requested_by, r.submitted_by,
            r.requester_accounts, r.salt, r.trigger_type, r.trigger_ref, e.connector, e.operation, e.target,
            e.fields, e.redact, e.forgotten, e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
-           who.name AS requester_name, convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title,
-           count(*) OVER () AS total
+           who.name AS requester_name, holder.name AS assignee_name,
+           (SELECT w.progress FROM waits w WHERE a.kind = 'task' AND w.run_id = a.run_id AND w.step = a.step
+               AND w.status = 'active' AND w.type <> 'approval') AS progress,
+           convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title,
+           coalesce(a.prolonged_until, a.expires_at) AS open_until, count(*) OVER () AS total
       FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
       JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version
       LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
+      LEFT JOIN actors holder ON holder.tenant = r.tenant AND holder.actor_id = a.assignee
 """
 
 
 async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | None:
     """Return everything that a card shows of an approval, joined, or None."""
-    return await (await conn.execute(f"{_VIEW} WHERE a.approval_id = %s", (approval_id,))).fetchone()
+    return await (await conn.execute(f"{VIEW} WHERE a.approval_id = %s", (approval_id,))).fetchone()
 
 
-# What `approvals.rules.refuse_vote` says of one approval, for all of them at once.
-_MAY_DECIDE = """
-    a.status = 'requested' AND (a.kind = 'in_doubt' OR a.expires_at > %(now)s)
+# What `approvals.rules.refuse_vote` says of one approval, for all of them at once; who has claimed it, apart.
+MAY_ANSWER = """
+    a.status = 'requested' AND (a.kind = 'in_doubt' OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)
     AND p.actor_id NOT IN (r.requested_by, r.submitted_by)
     AND NOT (a.requirement::jsonb -> 'exclude') ? p.actor_id
     AND EXISTS (SELECT 1 FROM jsonb_array_elements_text(p.groups::jsonb) AS g (name)
                  WHERE (a.requirement::jsonb -> 'groups') ? g.name
-                    OR a.escalated AND (a.requirement::jsonb -> 'escalate_to') ? g.name)
+                    OR a.joined::jsonb ? g.name)
     AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id AND v.person = p.actor_id)
     AND NOT EXISTS (SELECT 1 FROM slack_accounts s
                      WHERE s.tenant = p.tenant AND s.actor_id = p.actor_id
@@ -241,6 +271,13 @@ _MAY_DECIDE = """
                                      WHERE own.account = jsonb_build_array(s.team, s.account))
                             OR EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id
                                           AND v.team = s.team AND v.account = s.account)))
+"""
+# Nobody else has claimed it who may still answer.
+_IS_FREE = """
+    (a.assignee IS NULL OR a.assignee = p.actor_id OR NOT EXISTS (
+        SELECT 1 FROM jsonb_array_elements_text(holder.groups::jsonb) AS g (name)
+         WHERE (a.requirement::jsonb -> 'groups') ? g.name
+            OR a.joined::jsonb ? g.name))
 """
 
 
@@ -252,9 +289,9 @@ async def pending_rows(conn: Conn, tenant: str, person_id: str, now: datetime, l
     return await (
         await conn.execute(
             f"""
-            {_VIEW} JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(person)s AND p.kind = 'person'
-             WHERE a.tenant = %(tenant)s AND {_MAY_DECIDE}
-             ORDER BY a.expires_at, a.approval_id LIMIT %(limit)s
+            {VIEW} JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(person)s AND p.kind = 'person'
+             WHERE a.tenant = %(tenant)s AND {MAY_ANSWER} AND {_IS_FREE}
+             ORDER BY open_until, a.approval_id LIMIT %(limit)s
             """,
             {"tenant": tenant, "person": person_id, "now": now, "limit": limit},
         )

@@ -49,14 +49,6 @@ async def canonical_definition(conn: Conn, name: str, version: int) -> bytes:
     return bytes(row["canonical"])
 
 
-async def newest_version(conn: Conn, name: str) -> int | None:
-    """Return the newest stored version of a runbook, None where there is none."""
-    row = await (
-        await conn.execute("SELECT max(version) AS version FROM definitions WHERE name = %s", (name,))
-    ).fetchone()
-    return row["version"] if row else None
-
-
 MOST_KNOWN = 1000
 """Definitions that a process keeps: those that undo a run are read for that one run."""
 

@@ -122,12 +122,13 @@ async def actors(conn: Conn, wanted: Sequence[tuple[str, str]]) -> list[dict[str
     return [found.get(one) for one in wanted]
 
 
-async def accounts_of(conn: Conn, tenant: str, actor_id: str) -> list[tuple[str, str]]:
-    """Return the (team, user) accounts of one actor."""
+async def accounts_of(conn: Conn, tenant: str, *actor_ids: str) -> list[tuple[str, str]]:
+    """Return the (team, user) accounts of actors, one actor after the other."""
     rows = await (
         await conn.execute(
-            "SELECT team, account FROM slack_accounts WHERE tenant = %s AND actor_id = %s ORDER BY team, account",
-            (tenant, actor_id),
+            "SELECT team, account FROM slack_accounts WHERE tenant = %s AND actor_id = ANY(%s)"
+            " ORDER BY array_position(%s, actor_id), team, account",
+            (tenant, list(actor_ids), list(actor_ids)),
         )
     ).fetchall()
     return [(row["team"], row["account"]) for row in rows]

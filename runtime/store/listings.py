@@ -20,11 +20,11 @@ class Wanted:
 
 _RUN = (
     "r.run_id, r.status, r.version, r.definition_name, r.definition_version, r.trigger_type, r.trigger_ref,"
-    " r.requested_by, r.submitted_by, r.error, r.created_at, r.updated_at, r.finished_at"
+    " r.reference, r.outcome, r.requested_by, r.submitted_by, r.error, r.created_at, r.updated_at, r.finished_at"
 )
 _WAIT = (
     "w.wait_id, w.status, w.run_id, w.step, r.definition_name, w.type, w.correlation_key, w.correlate, w.deadline,"
-    " w.escalate_at, w.approval_id, w.created_at, w.resolved_at"
+    " w.escalate_at, w.approval_id, w.created_at, w.resolved_at, w.progress"
 )
 _EFFECT = (
     "e.effect_id, e.status, e.run_id, e.purpose, e.step, r.definition_name, e.connector, e.operation, e.target,"
@@ -82,15 +82,17 @@ async def list_letters(conn: Conn, tenant: str, status: str | None, limit: int) 
 
 
 async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
-    """Return a run, or None."""
-    return await _one(conn, f"{_RUN} FROM runs r", "r.tenant = %s AND r.run_id = %s", tenant, run_id)
+    """Return a run with its business state and what it gave, or None."""
+    what = f"{_RUN}, r.state, r.output FROM runs r"
+    return await _one(conn, what, "r.tenant = %s AND r.run_id = %s", tenant, run_id)
 
 
 async def find_steps(conn: Conn, run_id: str) -> list[dict[str, Any]]:
     """Return a run's steps, in the runbook's order."""
     return await (
         await conn.execute(
-            "SELECT path, status, verb, attempt, next_try_at, error, started_at, finished_at FROM steps"
+            "SELECT path, status, verb, attempt, next_try_at, error, error_code,"
+            " coalesce(kept ->> 'branch', '') AS branch, started_at, finished_at FROM steps"
             " WHERE run_id = %s ORDER BY position, length(path), path",
             (run_id,),
         )

@@ -115,19 +115,20 @@ async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Address
         await conn.execute(
             f"""
             SELECT {_COLUMNS},
-                   CASE WHEN n.kind IN ('completion', 'progress') THEN
+                   CASE WHEN n.kind IN ('completion', 'progress', 'signal') THEN
                         (SELECT json_agg(json_build_array(w.wait_id, w.run_id, w.step, w.token)
-                                         ORDER BY w.run_id, w.created_at)
+                                         ORDER BY w.run_id, w.wait_id)
                            FROM waits w JOIN runs r USING (run_id)
-                          WHERE w.status = 'active' AND r.tenant = n.tenant AND w.correlation_key = n.correlation_key)
+                          WHERE w.status = 'active' AND r.tenant = n.tenant AND w.correlation_key = n.correlation_key
+                            AND w.wait_id = coalesce(n.payload ->> 'wait_id', w.wait_id))
                         WHEN n.kind IN ('deadline', 'escalation', 'child_ended') THEN
                         (SELECT json_agg(json_build_array(w.wait_id, w.run_id, w.step, w.token)) FROM waits w
                           WHERE w.status = 'active' AND w.wait_id = n.payload ->> 'wait_id')
                    END AS waits,
-                   CASE WHEN n.kind = 'vote' THEN
+                   CASE WHEN n.kind IN ('vote', 'claim') THEN
                         (SELECT a.run_id FROM approvals a
                           WHERE a.tenant = n.tenant AND a.approval_id = n.payload ->> 'approval_id')
-                        WHEN n.kind IN ('cancel', 'undo', 'retry', 'repair') THEN
+                        WHEN n.kind IN ('cancel', 'undo', 'retry', 'repair', 'signal') THEN
                         (SELECT r.run_id FROM runs r WHERE r.tenant = n.tenant AND r.run_id = n.payload ->> 'run_id')
                    END AS run_id
               FROM notifications n WHERE notification_id = ANY(%s)
@@ -265,12 +266,34 @@ async def receive_opened(conn: Conn, tenant: str, since: datetime) -> int:
     return done.rowcount
 
 
+async def end_early_signals(conn: Conn, tenant: str, outcome: Mapping[str, Any], now: datetime) -> int:
+    """Say of early signals whose run has ended that they came too late."""
+    done = await conn.execute(
+        """
+        UPDATE notifications n SET status = 'stale', outcome = %(outcome)s, applied_at = %(now)s
+          FROM runs r
+         WHERE n.status = 'early' AND n.tenant = %(tenant)s AND n.kind = 'signal'
+           AND r.run_id = n.payload ->> 'run_id' AND r.finished_at IS NOT NULL
+        """,
+        {"tenant": tenant, "outcome": json.dumps(dict(outcome)), "now": now},
+    )
+    return done.rowcount
+
+
+async def find_recorded(conn: Conn, dedupe_key: str) -> str | None:
+    """Return the notification that was recorded under a dedupe key, or None."""
+    row = await (
+        await conn.execute("SELECT notification_id FROM notifications WHERE dedupe_key = %s", (dedupe_key,))
+    ).fetchone()
+    return row["notification_id"] if row else None
+
+
 async def bury_early(conn: Conn, tenant: str, before: datetime, outcome: Mapping[str, Any]) -> list[str]:
-    """Make early answers that came before a moment dead letters; return their ids."""
+    """Make early answers that came before a moment dead letters; return their ids. Signals wait with their run."""
     rows = await (
         await conn.execute(
             "UPDATE notifications SET status = 'dead_letter', outcome = %s WHERE tenant = %s AND status = 'early'"
-            " AND received_at < %s RETURNING notification_id",
+            " AND kind <> 'signal' AND received_at < %s RETURNING notification_id",
             (json.dumps(dict(outcome)), tenant, before),
         )
     ).fetchall()

@@ -1,7 +1,8 @@
 """Definitions, runs and steps."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ from runtime.store.records import costs_of_run
 from runtime.store.steps import (
     _insert_steps,
 )
+from runtime.store.waits import progress_by_step
 
 
 async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: datetime) -> str | None:
@@ -74,6 +76,45 @@ async def run_of_trigger(conn: Conn, tenant: str, trigger_type: str, ref: str) -
     return row
 
 
+@dataclass(frozen=True)
+class RunOf:
+    """A run that a reference names."""
+
+    run_id: str
+    is_over: bool
+
+
+async def trigger_type_of(conn: Conn, tenant: str, run_id: str) -> str | None:
+    """Return the type of the trigger that started a run of the tenant, or None where it has no such run."""
+    row = await (
+        await conn.execute("SELECT trigger_type FROM runs WHERE tenant = %s AND run_id = %s", (tenant, run_id))
+    ).fetchone()
+    return row["trigger_type"] if row else None
+
+
+async def runs_of_reference(conn: Conn, tenant: str, trigger_types: Sequence[str], reference: str) -> list[RunOf]:
+    """Return the tenant's runs under a business reference, of these types of trigger, the newest first.
+
+    A run is known by what its trigger was sent under, and by what its runbook says besides.
+    """
+    rows = await (
+        await conn.execute(
+            """
+            SELECT run_id, is_over FROM (
+                SELECT run_id, finished_at IS NOT NULL AS is_over, created_at FROM runs
+                 WHERE tenant = %(tenant)s AND trigger_type = ANY(%(types)s) AND trigger_ref = %(reference)s
+                UNION
+                SELECT run_id, finished_at IS NOT NULL, created_at FROM runs
+                 WHERE tenant = %(tenant)s AND reference <> '' AND reference = %(reference)s
+                   AND trigger_type = ANY(%(types)s)) AS found
+             ORDER BY created_at DESC, run_id
+            """,
+            {"tenant": tenant, "types": list(trigger_types), "reference": reference},
+        )
+    ).fetchall()
+    return [RunOf(**row) for row in rows]
+
+
 async def starter(conn: Conn, tenant: str, run_id: str) -> dict[str, Any]:
     """Return who is behind a run that starts another, and what started it itself."""
     row = await (
@@ -118,8 +159,10 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
         await conn.execute(
             """
             SELECT r.run_id, r.tenant, r.trigger_type, r.trigger_ref, r.definition_name, r.definition_version, r.status,
-                   r.error, r.requested_by, r.submitted_by, r.created_at, r.finished_at, b.sha256, b.location
-              FROM runs r LEFT JOIN evidence_bundles b USING (run_id) WHERE r.tenant = %s AND r.run_id = %s
+                   r.error, r.reference, r.outcome, r.state, r.output, r.requested_by, r.submitted_by, r.created_at,
+                   r.finished_at, t.mocked, b.sha256, b.location
+              FROM runs r JOIN tenants t USING (tenant) LEFT JOIN evidence_bundles b USING (run_id)
+             WHERE r.tenant = %s AND r.run_id = %s
             """,
             (tenant, run_id),
         )
@@ -128,7 +171,8 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
         return None
     steps = await (
         await conn.execute(
-            "SELECT path, verb, status, error FROM steps WHERE run_id = %s ORDER BY position, length(path), path",
+            "SELECT path, verb, status, error, error_code, coalesce(kept ->> 'branch', '') AS branch FROM steps"
+            " WHERE run_id = %s ORDER BY position, length(path), path",
             (run_id,),
         )
     ).fetchall()
@@ -139,4 +183,6 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
             (run_id,),
         )
     ).fetchall()
+    words = await progress_by_step(conn, run_id)
+    steps = [{**step, "progress": words.get(step["path"])} for step in steps]
     return {**run, "steps": steps, "held": held, "costs": await costs_of_run(conn, run_id)}

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from runtime.model.states import WaitStatus, WaitType
-from runtime.model.wait import Correlate, DueWait, NamedWait, Wait
+from runtime.model.wait import Correlate, DueWait, Moment, NamedWait, Progress, Wait
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
@@ -28,6 +28,7 @@ def _wait(row: Mapping[str, Any]) -> Wait:
         "type": WaitType(row["type"]),
         "correlate": Correlate(row["correlate"]),
         "status": WaitStatus(row["status"]),
+        "moments": tuple(Moment.of(moment) for moment in row["moments"]),
     }
     return Wait(**{**row, **typed})
 
@@ -37,12 +38,16 @@ async def open_wait(conn: Conn, wait: Wait, now: datetime) -> None:
     await conn.execute(
         """
         INSERT INTO waits (wait_id, run_id, step, type, correlation_key, correlate, token, deadline,
-                           escalate_at, escalate_to, status, approval_id, created_at)
+                           escalate_at, moments, status, approval_id, created_at)
         VALUES (%(wait_id)s, %(run_id)s, %(step)s, %(type)s, %(correlation_key)s, %(correlate)s, %(token)s,
-                %(deadline)s, %(escalate_at)s, %(escalate_to)s, %(status)s, %(approval_id)s, %(now)s)
+                %(deadline)s, %(next_at)s, %(moments)s, %(status)s, %(approval_id)s, %(now)s)
         """,
-        {**vars(wait), "escalate_to": json.dumps(list(wait.escalate_to)), "now": now},
+        {**vars(wait), **_of_moments(wait), "now": now},
     )
+
+
+def _of_moments(wait: Wait) -> dict[str, Any]:
+    return {"moments": json.dumps([moment.document() for moment in wait.moments]), "next_at": wait.next_at}
 
 
 async def open_waits(conn: Conn, named: Sequence[NamedWait]) -> list[Wait | None]:
@@ -129,22 +134,48 @@ async def _due(conn: Conn, moment: str, kind: str, tenant: str, now: datetime, l
     rows = await (
         await conn.execute(
             f"""
-            SELECT w.wait_id, w.token FROM waits w JOIN runs r USING (run_id)
+            SELECT w.wait_id, w.token, w.turn FROM waits w JOIN runs r USING (run_id)
              WHERE r.tenant = %(tenant)s AND w.status = 'active' AND w.{moment} <= %(now)s
                AND NOT EXISTS (SELECT 1 FROM notifications n
-                                WHERE n.dedupe_key = %(kind)s || ':' || w.wait_id || ':' || w.token)
+                                WHERE n.dedupe_key = %(kind)s || ':' || w.wait_id || ':' || w.token
+                                                     || CASE WHEN w.turn > 0 THEN ':' || w.turn ELSE '' END)
              ORDER BY w.{moment} LIMIT %(limit)s FOR UPDATE OF r SKIP LOCKED
             """,  # noqa: S608 - our own columns
             {"tenant": tenant, "now": now, "kind": kind, "limit": limit},
         )
     ).fetchall()
-    return [DueWait(row["wait_id"], row["token"]) for row in rows]
+    return [DueWait(**row) for row in rows]
 
 
-async def mark_escalated(conn: Conn, wait_id: str) -> bool:
-    """Note that a wait was escalated, once."""
-    done = await conn.execute(
-        "UPDATE waits SET escalate_at = NULL WHERE wait_id = %s AND status = 'active' AND escalate_at IS NOT NULL",
-        (wait_id,),
+async def progress_of(conn: Conn, wait_id: str) -> tuple[datetime, Progress | None]:
+    """Return when a wait was opened, and the newest word of progress for it, or None."""
+    row = await (await conn.execute("SELECT created_at, progress FROM waits WHERE wait_id = %s", (wait_id,))).fetchone()
+    if row is None:
+        raise LookupError(f"no wait {wait_id}")
+    return row["created_at"], None if row["progress"] is None else Progress.of(row["progress"])
+
+
+async def keep_progress(conn: Conn, wait_id: str, progress: Progress) -> None:
+    """Keep the newest word of progress for a wait, in the place of the one before; the caller holds its run."""
+    await conn.execute("UPDATE waits SET progress = %s WHERE wait_id = %s", (json.dumps(progress.document()), wait_id))
+
+
+async def progress_by_step(conn: Conn, run_id: str) -> dict[str, dict[str, Any]]:
+    """Return the newest word of progress for each step of a run for which there was any."""
+    rows = await (
+        await conn.execute(
+            "SELECT DISTINCT ON (step) step, progress::jsonb - 'noted_at' AS progress FROM waits"
+            " WHERE run_id = %s AND progress IS NOT NULL ORDER BY step, created_at DESC",
+            (run_id,),
+        )
+    ).fetchall()
+    return {row["step"]: row["progress"] for row in rows}
+
+
+async def turn(conn: Conn, wait: Wait) -> None:
+    """Keep what is still to come of an active wait, and its deadline; the caller holds its run."""
+    await conn.execute(
+        "UPDATE waits SET deadline = %(deadline)s, moments = %(moments)s, escalate_at = %(next_at)s, turn = %(turn)s"
+        " WHERE wait_id = %(wait_id)s AND status = 'active'",
+        {**vars(wait), **_of_moments(wait)},
     )
-    return done.rowcount == 1

@@ -48,6 +48,14 @@ def slots_of(concurrency: int) -> Slots:
     )
 
 
+def share_of_again(slots: Slots, lane: Lane, busy: int) -> int:
+    """Return how many of a lane's slots what is tried again may have before what is fresh: a quarter, less the busy.
+
+    Where there is one slot alone, what is fresh has it first.
+    """
+    return max((slots.by_lane[lane] + 2) // 4 - busy, 0)
+
+
 def room_for(slots: Slots, lane: Lane, busy: Iterable[Effect], handlers: Iterable[str]) -> Room:
     """Return what may be leased in a lane of effects; messages have the chat alone as connector, and no caps."""
     under_way = list(busy)
@@ -55,6 +63,7 @@ def room_for(slots: Slots, lane: Lane, busy: Iterable[Effect], handlers: Iterabl
     capped = lane is Lane.EFFECTS
     return Room(
         slots=free,
+        again=share_of_again(slots, lane, sum(effect.is_again for effect in under_way)),
         handlers=list(handlers),
         connector_cap=slots.connector_cap if capped else slots.by_lane[lane],
         target_cap=slots.target_cap if capped else slots.by_lane[lane],

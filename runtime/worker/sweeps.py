@@ -65,7 +65,7 @@ async def fire_deadlines(engine: Engine) -> int:
 
 
 async def fire_escalations(engine: Engine) -> int:
-    """Ask those next in line where time runs short."""
+    """Ask those next in line where time runs short, and remind those who are asked."""
     return await _fire(engine, waits.due_escalations, EscalationPayload)
 
 
@@ -83,7 +83,7 @@ async def _record(engine: Engine, due: Due, kind: type[DeadlinePayload | Escalat
     async with engine.pool.connection() as conn, conn.transaction():
         now = engine.clock()
         rows = await due(conn, engine.tenant, now, BATCH)
-        signals = [_signal(engine, kind(wait_id=row.wait_id, token=row.token)) for row in rows]
+        signals = [_signal(engine, kind(wait_id=row.wait_id, token=row.token, turn=row.turn)) for row in rows]
         recorded = await inbox.record_new(conn, signals, now, now + engine.timing.lease) if signals else []
     at(Point.NOTIFICATION_RECORDED)
     return recorded
@@ -93,7 +93,7 @@ def _signal(engine: Engine, payload: DeadlinePayload | EscalationPayload) -> Not
     return Notification(
         notification_id=engine.new_id("ntf"),
         tenant=engine.tenant,
-        dedupe_key=f"{payload.kind}:{payload.wait_id}:{payload.token}",
+        dedupe_key=f"{payload.kind}:{payload.wait_id}:{payload.token}" + (f":{payload.turn}" if payload.turn else ""),
         correlation_key=payload.wait_id,
         payload=payload,
         actor=Actor(id="countersign", kind="schedule"),

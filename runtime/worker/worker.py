@@ -25,7 +25,7 @@ from runtime.store.database.signals import beside
 from runtime.store.leasing import leases
 from runtime.store.leasing.leases import Lessee
 from runtime.worker.hiring import Hiring
-from runtime.worker.lanes import Lane, room_for, slots_of
+from runtime.worker.lanes import Lane, room_for, share_of_again, slots_of
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +43,10 @@ class _Work:
 
     lane: Lane
     lease: Effect | ReadLease | None = None
+
+    @property
+    def is_read_again(self) -> bool:
+        return isinstance(self.lease, ReadLease) and self.lease.attempt > 1
 
 
 class Worker:
@@ -236,8 +240,10 @@ class Worker:
         free = self._free(Lane.READS)
         if not free:
             return 0
+        busy = sum(work.is_read_again for work in self._busy(Lane.READS))
+        again = share_of_again(self.slots, Lane.READS, busy)
         async with self.engine.pool.connection() as conn:
-            leased = await leases.lease_reads(conn, self._lessee(), list(self.engine.handlers), free)
+            leased = await leases.lease_reads(conn, self._lessee(), list(self.engine.handlers), free, again)
         for lease in leased:
             at(Point.READ_LEASED)
             self._spawn(Lane.READS, do_read(self.engine, lease), lease)

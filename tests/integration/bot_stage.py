@@ -18,7 +18,16 @@ from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pen
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import ApprovalStatus, AskKind, Refusal, RefusalCode, Result, ResultCode, VoteVerdict
+from runtime.model.approval import (
+    ApprovalStatus,
+    AskKind,
+    ClaimAct,
+    Refusal,
+    RefusalCode,
+    Result,
+    ResultCode,
+    VoteVerdict,
+)
 from sandbox.client import SandboxUser
 from sandbox.harness import Faults, HandClock, served
 from sandbox.rules.limits import Limits
@@ -106,6 +115,7 @@ def ask(approval_id: str = "apr-1", **changes: Any) -> ApprovalView:
         result=None,
         shortfall="",
         links=(),
+        mocked=False,
     )
     return replace(view, **changes)
 
@@ -195,19 +205,34 @@ class MemoryDesk:
         refusal = click.refusal
         if refusal is None and view and (view.status, view.stamp) != (ApprovalStatus.REQUESTED, click.stamp):
             refusal = Refusal(RefusalCode.STALE)
+        if isinstance(click.verdict, ClaimAct) and refusal is None and view and click.person_id:
+            return self._claim(view, click.verdict, click.person_id)
         if refusal is None and view and click.person_id:
             refusal = await self.may_decide(click.approval_id, click.person_id)
         if refusal or view is None or click.person_id is None:
             return ClickOutcome(counted=False, refusal=refusal, status=view.status if view else None)
-        return ClickOutcome(counted=True, refusal=None, status=self._count(view, click, click.person_id))
+        assert isinstance(click.verdict, VoteVerdict)
+        status = self._count(view, click, click.verdict, click.person_id)
+        return ClickOutcome(counted=True, refusal=None, status=status)
 
-    def _count(self, view: ApprovalView, click: Click, person: str) -> ApprovalStatus:
+    def _claim(self, view: ApprovalView, act: ClaimAct, person: str) -> ClickOutcome:
+        if act is ClaimAct.CLAIM and view.assignee not in (None, person):
+            refusal = Refusal(RefusalCode.CLAIMED, (view.assignee_name,))
+            return ClickOutcome(counted=False, refusal=refusal, status=view.status)
+        assignee = person if act is ClaimAct.CLAIM else None
+        name = next(one.name for known in PEOPLE.values() for one in known if one.id == person) if assignee else ""
+        self.approvals[view.approval_id] = replace(
+            view, revision=view.revision + 1, assignee=assignee, assignee_name=name
+        )
+        return ClickOutcome(counted=True, refusal=None, status=view.status)
+
+    def _count(self, view: ApprovalView, click: Click, verdict: VoteVerdict, person: str) -> ApprovalStatus:
         self.voters.setdefault(view.approval_id, set()).add(person)
         name = PEOPLE[click.account.user][0].name
-        votes = (*view.votes, VoteView(name, click.verdict, click.reason, START))
+        votes = (*view.votes, VoteView(name, verdict, click.reason, START))
         yes = sum(vote.verdict is VoteVerdict.APPROVE for vote in votes)
         status = ApprovalStatus.APPROVED if yes >= view.quorum else view.status
-        status = ApprovalStatus.REJECTED if click.verdict is VoteVerdict.REJECT else status
+        status = ApprovalStatus.REJECTED if verdict is VoteVerdict.REJECT else status
         result = None if status is ApprovalStatus.REQUESTED else Result(ResultCode.PERFORMED)
         self.approvals[view.approval_id] = replace(
             view, votes=votes, status=status, revision=view.revision + 1, result=result
@@ -355,5 +380,5 @@ async def staged(
         await stack.enter_async_context(running)
         await stack.enter_async_context(watched(bot))
         client = slack_client(app["bot_token"], f"{url}/api/")
-        handlers = slack_handlers(client, desk, desk, clock)
+        handlers = slack_handlers(client, desk, desk, clock, mocked=False)
         yield Stage(url, bot_url, clock, desk, handlers, client, bot, faults, stack)

@@ -109,7 +109,7 @@ async def chatting(
         faults.attach(sandbox)
         url = await stack.enter_async_context(served(sandbox))
         client, cards = slack_client("xoxb-bot", f"{url}/api/"), StoredCards(bench.engine)
-        handlers.update(slack_handlers(client, bench.desk, cards, bench.clock))
+        handlers.update(slack_handlers(client, bench.desk, cards, bench.clock, mocked=False))
         bench.engine.handlers.update(handlers)  # type: ignore[attr-defined]  # the mapping is a dict of ours
         bot = build_bot(BotSettings("xoxb-bot", (SECRET,), None, f"{url}/api/"), bench.desk, cards, bench.clock)
         await stack.enter_async_context(heard(bot.asgi, listener))

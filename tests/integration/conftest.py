@@ -13,6 +13,7 @@ from tests.bench import Bench, Target, open_bench
 from tests.patience import MINUTE
 
 PACK = Path(__file__).parents[1] / "packs/bench"
+PATIENCE = Path(__file__).parents[1] / "packs/patience"
 
 
 @dataclass
@@ -48,5 +49,15 @@ async def bench(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Benc
     async with (
         OpaEngine(opa.url, timeout=MINUTE) as policy,
         open_bench(dsn, policy, [PACK], targets.handlers()) as found,
+    ):
+        yield found
+
+
+@pytest.fixture
+async def patient(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Bench]:
+    """Give a bench with verbs that wait for others: again and again, up to an end, with others who are asked."""
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(dsn, policy, [PATIENCE], targets.handlers()) as found,
     ):
         yield found

@@ -4,6 +4,7 @@ import copy
 from typing import Any
 
 from tests.integration.forger import Bend, Forged, Lie, change, change_leaf, later
+from tests.integration.lies_patience import PATIENCE
 
 
 def _act_after_the_end(forged: Forged) -> None:
@@ -52,6 +53,15 @@ WAITS: dict[str, Lie] = {
     "a review that was escalated too soon": (
         *("waits.escalated", "kyc"),
         lambda f: f.leaf("wait.escalated").update(at=later(f.leaf("wait.escalated")["at"], days=-1)),
+    ),
+    "progress of another wait": ("waits.progress", "late", change_leaf("wait.progress", "data.wait_id", "wait_other")),
+    "progress before anything was asked": (
+        *("waits.progress", "late"),
+        lambda f: f.move(f.leaf("wait.progress"), before=f.leaf("wait.opened")),
+    ),
+    "progress that goes back": (
+        *("waits.progress", "late"),
+        lambda f: f.leaves.insert(f.leaves.index(f.leaf("wait.progress")), copy.deepcopy(f.leaf("wait.progress"))),
     ),
     "escalated twice": (
         *("waits.escalated", "expired"),
@@ -151,4 +161,4 @@ EFFECTS: dict[str, Lie] = {
     "a write after the run ended": ("effects.while-wanted", "filed", _act_after_the_end),
 }
 
-GROUPS = {"waits": WAITS, "runs": RUNS, "steps": STEPS, "effects": EFFECTS}
+GROUPS = {"waits": WAITS, "patience": PATIENCE, "runs": RUNS, "steps": STEPS, "effects": EFFECTS}

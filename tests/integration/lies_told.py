@@ -193,6 +193,44 @@ VOTES: dict[str, Lie] = {
     "rejected without a rejection": ("votes.rejections", "rejected", _approve_nothing),
 }
 
+
+def _as_edge(forged: Forged, kind: str, **more: str) -> None:
+    """Let a vote have come by the edge."""
+    forged.approval(kind)["votes"][0] |= {"via": "edge", "brought_by": "officer-portal", **more}
+
+
+TASKS: dict[str, Lie] = {
+    "a filing signed by the edge": ("votes.brought", "filed", lambda f: _as_edge(f, "effect")),
+    "brought by whoever brought the run": (
+        *("votes.brought", "claimed"),
+        lambda f: _as_edge(f, "task", brought_by="portal-bot"),
+    ),
+    "brought by nobody": ("votes.brought", "claimed", lambda f: _as_edge(f, "task", brought_by="")),
+    "come by pigeon": ("votes.brought", "claimed", lambda f: _as_edge(f, "task", via="pigeon")),
+    "claimed for somebody else": ("tasks.claimed", "claimed", change_leaf("task.claimed", "actor.id", "ben")),
+    "claimed by the program": (
+        *("tasks.claimed", "claimed"),
+        change_leaf("task.claimed", "actor", {"id": "countersign", "kind": "system"}),
+    ),
+    "claimed from nobody": (
+        *("tasks.claimed", "claimed"),
+        lambda f: f.leaf("task.claimed", 2)["data"].update({"from": None}),
+    ),
+    "given back by another": (
+        *("tasks.claimed", "claimed"),
+        lambda f: f.leaf("task.released").update(actor={"id": "cat", "kind": "person"}),
+    ),
+    "given back by who had not claimed it": ("tasks.claimed", "claimed", lambda f: f.drop(f.leaf("task.claimed"))),
+    "claimed when it was answered": (
+        *("tasks.claimed", "claimed"),
+        lambda f: f.move(f.leaf("task.claimed", -1), after=f.leaf("approval.approved")),
+    ),
+    "answered by another than who had claimed it": (
+        *("tasks.answered", "claimed"),
+        lambda f: f.drop(f.leaf("task.released", -1)),
+    ),
+}
+
 APPROVALS: dict[str, Lie] = {
     "open for longer": (
         *("approvals.as-told", "expired"),
@@ -254,5 +292,6 @@ GROUPS = {
     "decisions": DECISIONS,
     "receipts": RECEIPTS,
     "votes": VOTES,
+    "tasks": TASKS,
     "approvals": APPROVALS,
 }

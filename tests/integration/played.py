@@ -14,17 +14,21 @@ from policy.client import OpaEngine
 from receipts.signing import SigningKey
 from runtime.desk.desk import StoredCards
 from runtime.desk.evidence import EvidenceDesk, Story
+from runtime.desk.inbound.said import Said
+from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.operator import OperatorDesk
-from runtime.handlers import OutcomeUnknownError
-from tests.bench import Bench, open_bench
+from runtime.handlers import OutcomeUnknownError, RefusedError
+from runtime.model.approval import VoteVerdict
+from tests.bench import TENANT, Bench, open_bench
 from tests.conftest import fresh_database
-from tests.integration.conftest import PACK, Targets
+from tests.integration.conftest import PACK, PATIENCE, Targets
 from tests.integration.test_incident_run import PACK as INCIDENTS
 from tests.integration.test_incident_run import Desk
 from tests.integration.test_kyc_run import PACK as KYC
 from tests.integration.test_kyc_run import Case
 from tests.patience import MINUTE
 
+NODES = PACK.parent / "nodes"
 FILE = {"company": "ACME", "text": "report"}
 
 
@@ -35,6 +39,8 @@ async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Sto
             **await _play_bench(postgres, policy, key),
             **await _play_onboarding(postgres, policy, key),
             **await _play_incident(postgres, policy, key),
+            **await _play_nodes(postgres, policy, key),
+            **await _play_patience(postgres, policy, key),
         }
 
 
@@ -42,7 +48,7 @@ async def _play_bench(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
     targets = Targets.fresh()
     with fresh_database(postgres) as dsn:
         async with open_bench(dsn, policy, [PACK], targets.handlers()) as bench:
-            return await _stories(key, bench, {**await _filings(bench, targets), **await _others(bench)})
+            return await stories_of(key, bench, {**await _filings(bench, targets), **await _others(bench)})
 
 
 async def _play_onboarding(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
@@ -51,7 +57,7 @@ async def _play_onboarding(postgres: str, policy: OpaEngine, key: SigningKey) ->
             url = str(server.make_url("")).rstrip("/")
             offered = handlers({**settings(url), "callback_url": f"{url}/v1/notifications"})
             async with open_bench(dsn, policy, [KYC], offered) as bench:
-                return await _stories(key, bench, {"kyc": await _onboarded(Case(bench, url))})
+                return await stories_of(key, bench, {"kyc": await _onboarded(Case(bench, url))})
 
 
 async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
@@ -62,10 +68,34 @@ async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> d
             async with open_bench(dsn, policy, [INCIDENTS], offered) as bench:
                 run_id = await Desk(bench, url).start(VPN_INCIDENT, "1")
                 await bench.settle()
-                return await _stories(key, bench, {"incident": run_id})
+                return await stories_of(key, bench, {"incident": run_id})
 
 
-async def _stories(key: SigningKey, bench: Bench, run_ids: Mapping[str, str]) -> dict[str, Story]:
+async def _play_patience(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
+    """Play a review that others gave after its time was prolonged, one that nobody gave, and a question in vain."""
+    with fresh_database(postgres) as dsn:
+        async with open_bench(dsn, policy, [PATIENCE], Targets.fresh().handlers()) as bench:
+            run_ids = {
+                name: (await bench.start("patience.review", {}, name)).run_id for name in ("prolonged", "unreviewed")
+            }
+            run_ids["asked_longer"] = (await bench.start("patience.ask", {})).run_id
+            await bench.settle()
+            for day in range(1, 19):
+                await bench.later(days=1)
+                if day == 8:
+                    rows = await bench.rows("SELECT approval_id FROM approvals WHERE run_id = %s", run_ids["prolonged"])
+                    assert (await bench.click("sue", rows[0]["approval_id"])).counted
+            return await stories_of(key, bench, run_ids)
+
+
+async def _play_nodes(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
+    targets = Targets.fresh()
+    with fresh_database(postgres) as dsn:
+        async with open_bench(dsn, policy, [PACK, NODES], targets.handlers()) as bench:
+            return await stories_of(key, bench, await play_nodes(bench, targets))
+
+
+async def stories_of(key: SigningKey, bench: Bench, run_ids: Mapping[str, str]) -> dict[str, Story]:
     desk = EvidenceDesk(bench.engine)
     while await desk.next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None:
         pass
@@ -102,14 +132,49 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
 
 
 async def _others(bench: Bench) -> dict[str, str]:
-    """Play a timer, an answer that did not come, and branches of which one was skipped."""
+    """Play a timer, an answer that did not come but for word of it, and branches of which one was skipped."""
     timer = (await bench.start("bench.timer", {})).run_id
     branches = (await bench.start("bench.branches", {})).run_id
     late = (await bench.start("bench.wait", {"case": "C1"})).run_id
     await bench.settle()
+    await bench.progress("acme:await_answer:C1", "half of it is here", {"documents": 2})
     await bench.later(hours=1)
     await bench.later(days=15)
-    return {"timer": timer, "branches": branches, "late": late}
+    return {"timer": timer, "branches": branches, "late": late, "claimed": await _claimed(bench)}
+
+
+async def _claimed(bench: Bench) -> str:
+    """Play a review that was claimed, given back, claimed again, lost with its group, and answered by a third."""
+    task = await bench.review("claimed")
+    assert (await bench.claim("ann", task)).counted
+    assert (await bench.claim("ann", task, "release")).counted
+    assert (await bench.claim("ben", task)).counted
+    await bench.later(days=5, seconds=1)
+    assert (await bench.claim("sue", task)).counted
+    await bench.meddle("UPDATE actors SET groups = '[]' WHERE actor_id = 'sue'")
+    view = await bench.desk.approval(task)
+    assert view
+    said = Said(task, "cat", VoteVerdict.APPROVE, "seen and checked", view.stamp)
+    assert (await TaskDesk(bench.engine, TENANT).bring("officer-portal", "answer", said))["counted"]
+    await bench.settle()
+    return view.run_id
+
+
+async def play_nodes(bench: Bench, targets: Targets) -> dict[str, str]:
+    """Play every kind of node, what people said no to twice, and a repeat that failed."""
+    targets.note.answers = [RefusedError("no such incident")]
+    nodes = (await bench.start("bench.nodes", {})).run_id
+    await bench.settle()
+    await bench.later(days=1)
+    asked = (await bench.start("bench.asked", FILE)).run_id
+    await bench.settle()
+    for kind in ("effect", "task"):
+        assert (await bench.click("ann", await bench.approval_id(kind), "reject", "not like this")).counted
+        await bench.settle()
+    targets.note.answers = [{"ok": True}, RefusedError("closed")]
+    letters = (await bench.start("bench.letters", {})).run_id
+    await bench.settle()
+    return {"nodes": nodes, "asked": asked, "letters": letters}
 
 
 async def _onboarded(case: Case) -> str:

@@ -143,6 +143,17 @@ def nodes(value: Any) -> list[dict[str, Any]]:
     return [*([value] if "t" in value else []), *(one for member in value.values() for one in nodes(member))]
 
 
+async def test_a_message_of_a_run_on_mocks_says_so_first_of_all(stage: Stage) -> None:
+    anna = await stage.person("U0ANNA")
+    on_mocks = slack_handlers(stage.raw, stage.desk, stage.desk, stage.clock, mocked=True)
+    await result_of(
+        on_mocks["slack::direct_message"], call("slack::direct_message", "m", user="U0ANNA", text="it ended")
+    )
+    [message] = messages(await anna.see())
+    assert message["text"] == "On mocks: it ended"
+    assert message["blocks"][0]["text"]["text"] == "On mocks: it ended"
+
+
 async def test_a_long_message_says_how_much_is_left_out(stage: Stage) -> None:
     anna = await stage.person("U0ANNA")
     await stage.run("slack::direct_message", "d", user="U0ANNA", text="x" * 30_000)
@@ -220,7 +231,7 @@ async def test_an_answer_says_whether_anything_was_done_and_is_asked_for_once(
 ) -> None:
     async with answering(response) as (url, calls):
         desk = MemoryDesk()
-        handlers = slack_handlers(slack_client("xoxb-1", url), desk, desk, HandClock())
+        handlers = slack_handlers(slack_client("xoxb-1", url), desk, desk, HandClock(), mocked=False)
         with pytest.raises(expected):
             await result_of(
                 handlers["slack::post_message"],
@@ -233,7 +244,7 @@ async def test_a_slack_that_cannot_be_reached_did_nothing() -> None:
     async with answering(None) as (url, _):
         pass
     desk = MemoryDesk()
-    handlers = slack_handlers(slack_client("xoxb-1", url), desk, desk, HandClock())
+    handlers = slack_handlers(slack_client("xoxb-1", url), desk, desk, HandClock(), mocked=False)
     with pytest.raises(TransientError):
         await result_of(handlers["slack::direct_message"], call("slack::direct_message", "k", user="U1", text="x"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from psycopg.rows import dict_row
 
@@ -175,13 +175,27 @@ GROUPS = st.lists(st.sampled_from(["compliance", "senior-compliance", "operators
     asked=GROUPS,
     next_in_line=GROUPS,
     excluded=st.lists(PEOPLE, max_size=2, unique=True),
-    escalated=st.booleans(),
+    joined=GROUPS,
     requester=PEOPLE,
     requester_accounts=st.lists(PEOPLE, max_size=2),
     hours=st.integers(-1, 1),
-    kind=st.sampled_from(["effect", "in_doubt"]),
+    kind=st.sampled_from(["effect", "in_doubt", "task", "task"]),
+    assignee=st.sampled_from([None, "ann", "sue", "gone"]),
     status=st.sampled_from(["requested", "requested", "approved"]),
     votes=st.lists(st.tuples(PEOPLE, PEOPLE), max_size=2, unique_by=(lambda vote: vote[0], lambda vote: vote[1])),
+)
+@example(
+    asked=["compliance"],
+    next_in_line=[],
+    excluded=[],
+    escalated=False,
+    requester="rita",
+    requester_accounts=[],
+    hours=1,
+    kind="task",
+    assignee="ann",
+    status="requested",
+    votes=[],
 )
 async def test_what_waits_for_a_person_is_what_the_rules_let_them_decide(chat: Chat, **case: Any) -> None:
     """One query says of all approvals what the rules say of one."""
@@ -195,7 +209,7 @@ async def test_what_waits_for_a_person_is_what_the_rules_let_them_decide(chat: C
         conn: Any = superuser
         await _make_so(conn, engine.clock(), case)
         [row] = await (await conn.execute("SELECT approval_id FROM approvals")).fetchall()
-        for person in ("rita", "ann", "sue", "nobody", "portal-bot"):
+        for person in ("rita", "ann", "ben", "sue", "nobody", "portal-bot"):
             rows = await _pending(conn, person, engine.clock())
             refusal = await desk._refusal(conn, row["approval_id"], person)
             is_person = person not in ("nobody", "portal-bot")
@@ -210,10 +224,11 @@ async def _make_so(conn: Any, now: Any, case: dict[str, Any]) -> None:
     await conn.execute("SET LOCAL session_replication_role = replica")  # what is made up here stands by itself
     changes = {"groups": case["asked"], "escalate_to": case["next_in_line"], "exclude": case["excluded"]}
     await conn.execute(
-        "UPDATE approvals SET kind = %s, status = %s, escalated = %s, expires_at = %s,"
+        "UPDATE approvals SET kind = %s, assignee = %s, status = %s, joined = %s, expires_at = %s,"
         " requirement = (requirement::jsonb || %s::jsonb)::json",
         (
-            *(case["kind"], case["status"], case["escalated"], now + timedelta(hours=case["hours"])),
+            *(case["kind"], case["assignee"] if case["kind"] == "task" else None, case["status"]),
+            *(json.dumps(case["joined"]), now + timedelta(hours=case["hours"])),
             json.dumps(changes),
         ),
     )

@@ -3,9 +3,11 @@
 import pytest
 
 from receipts.chain import Actor
+from runtime.desk.definitions.moves import Mover
 from runtime.handlers import RefusedError
 from runtime.inbox import inbox
 from runtime.model.notification import CancelPayload, Notification
+from runtime.store.tenant.lives import find_life
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.test_nodes import Opener, opened, status
@@ -102,7 +104,7 @@ steps:
     ("asked", "why"),
     [
         ("{ runbook: nobody, trigger: {} }", "there is no runbook nobody"),
-        ("{ runbook: bench-note, version: 9, trigger: {} }", "there is no version 9 of bench-note"),
+        ("{ runbook: bench-note, version: 9, trigger: {} }", "bench-note has no version 9"),
         ("{ runbook: bench-note, trigger: { incident: 1 } }", "bench-note version 1: payload: "),
     ],
 )
@@ -134,3 +136,15 @@ async def test_nobody_answers_for_a_run(opened: Opener) -> None:
 
 
 ANN = Actor(id="ann", kind="person")
+
+
+async def test_a_retired_runbook_is_started_by_no_other_run(opened: Opener, targets: Targets) -> None:
+    async with opened(WAITING) as bench:
+        async with bench.engine.pool.connection() as conn, conn.transaction():
+            life = await find_life(conn, TENANT, "bench-note", 1)
+            assert life is not None
+            await Mover(conn, TENANT, Actor(id="omar", kind="person"), None, bench.clock()).retire(life)
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        assert "bench-note version 1 is not active but retired" in (await bench.run(run_id))["error"]
+        assert targets.note.calls == []

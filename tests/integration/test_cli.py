@@ -5,7 +5,7 @@ import base64
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -62,8 +62,8 @@ class Office:
         """Cancel a run; what the command puts on record is applied here, as a worker would."""
         return await self.act("cancel", run_id, "--reason", "not needed", "--as", "omar")
 
-    async def act(self, *words: str) -> Finished:
-        """Run a command that puts an act on record, and apply it here, as a worker would."""
+    async def act(self, *words: str, after: Callable[[], Awaitable[None]] | None = None) -> Finished:
+        """Run a command that puts an act on record, and apply it here, as a worker would; do what comes `after`."""
         acting = asyncio.create_task(command(*words, env=self.env))
         received: list[str] = []
         now = self.system.engine.clock() + timedelta(minutes=1)
@@ -73,6 +73,8 @@ class Office:
                 received = await notifications.claim(conn, "acme", now, now + timedelta(minutes=1), 1)
         for notification_id in received:
             await inbox.apply(self.system.engine, notification_id)
+        if after is not None:
+            await after()
         return await acting
 
     async def work(self) -> None:
@@ -199,7 +201,11 @@ async def test_a_trigger_by_a_caller_without_secret_is_a_wrong_use(office: Offic
 async def test_definitions_are_listed_and_problems_have_their_place(tmp_path: Path) -> None:
     listed = await command("definitions", env={})
     assert listed.code == 0
-    assert [line.split()[0] for line in listed.out.splitlines()] == ["incident-triage", "kyc-onboarding"]
+    assert [line.split()[0] for line in listed.out.splitlines()] == [
+        "access-request",
+        "incident-triage",
+        "kyc-onboarding",
+    ]
     (tmp_path / "runbooks").mkdir()
     (tmp_path / "runbooks/wrong.yaml").write_text("name: wrong\n", encoding="utf-8")
     packs = json.dumps([*map(str, Settings().packs), str(tmp_path)])

@@ -57,6 +57,32 @@ async def test_a_filter_that_cannot_be_is_a_wrong_use(office: Office) -> None:
         assert words[0] in finished.err
 
 
+async def test_a_signal_is_sent_by_a_named_person_with_data_from_a_text_or_a_file(
+    office: Office, tmp_path: Path
+) -> None:
+    run_id = (await office.edge.trigger("signal")).body["run_id"]
+    (tmp_path / "data.json").write_text('{"by": "phone"}', encoding="utf-8")
+    for data in ('{"by": "phone"}', str(tmp_path / "data.json")):
+        said = await command("signal", run_id, "called", "--as=omar", "--data", data, env=office.env)
+        assert (said.code, said.err) == (0, "")
+        assert "on record as" in said.out
+    nobody = await command("signal", run_id, "called", "--as=nobody", env=office.env)
+    assert is_one_sentence(nobody, "the directory has no person nobody")
+    wrong = await command("signal", run_id, "called", "--as=omar", "--data", "{", env=office.env)
+    assert is_one_sentence(wrong, "--data is not JSON")
+    assert (await command("signal", run_id, "Not a name", "--as=omar", env=office.env)).code == 2
+
+
+async def test_reviews_are_listed_and_what_is_none_is_neither_shown_nor_claimed(office: Office) -> None:
+    assert await _json(office, "tasks", "list", "--for", "anna", "--assignee", "none") == []
+    missing = await command("tasks", "show", "apr_none", env=office.env)
+    assert is_one_sentence(missing, "there is no task apr_none")
+    said = await command("tasks", "claim", "apr_none", "--as=anna", env=office.env)
+    assert "on record as" in said.out, "no worker runs that would say that there is none"
+    wrong = await command("tasks", "answer", "apr_none", "perhaps", "--as=anna", "--stamp=0", env=office.env)
+    assert wrong.code == 2
+
+
 async def test_a_dead_letter_is_seen_requeued_and_dropped_by_a_named_person(office: Office) -> None:
     letter = await _letter(office.edge)
     (row,) = await _json(office, "dead-letters", "list")

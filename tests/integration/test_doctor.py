@@ -184,7 +184,7 @@ async def test_a_policy_that_answers_nonsense_is_found(well: dict[str, Any], tmp
     decision.write_text(decision.read_text().replace('"needs_approval"', '"maybe"'))
     async with own_opa(policies, tmp_path) as url:
         found = await ill(settings_of(**{**well, "opa": url}))
-    assert "acme: portal::request_documents: policy unavailable" in found["policy"]
+    assert "acme: access::revoke: policy unavailable" in found["policy"]
     assert ".outcome: " in found["policy"]
 
 

@@ -1,8 +1,9 @@
 """Answers over HTTP: every refusal has its status and a sentence, is on record, and leaves the wait as it was."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -67,12 +68,18 @@ class Stage:
 
 @pytest.fixture(scope="module")
 async def stage(postgres: str, opa: OpaChild, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
-    home = tmp_path_factory.mktemp("answers")
+    async with staged(postgres, opa, tmp_path_factory.mktemp("answers")) as stage:
+        yield stage
+
+
+@asynccontextmanager
+async def staged(postgres: str, opa: OpaChild, home: Path) -> AsyncIterator[Stage]:
+    """Run a system with its portal beside it, over a database named after its home."""
     async with AsyncExitStack() as stack:
         slack = await stack.enter_async_context(sandbox())
         server = await stack.enter_async_context(TestServer(build()))
         portal = str(server.make_url("")).rstrip("/")
-        dsn = stack.enter_context(database(postgres, "answers"))
+        dsn = stack.enter_context(database(postgres, home.name))
         pack = {"kyc": {**standin_settings(portal), "callback_url": "https://countersign.example/v1/notifications"}}
         system = await stack.enter_async_context(
             composed(settings_of(dsn, opa.url, home, slack_api_url=f"{slack}/api/", pack=pack))
@@ -113,7 +120,19 @@ async def test_an_answer_to_a_step_that_people_answer_hears_so(stage: Stage) -> 
     answer = await stage.edge.notify(
         id="people 2", type="completed", correlation_key=key, result={"decision": "approved"}
     )
-    assert is_problem(answer, 409, "step review is answered by people in Slack")
+    assert is_problem(answer, 409, "step review is answered by people, not by callers")
+
+
+async def test_the_run_shows_how_far_the_other_side_has_come(stage: Stage) -> None:
+    asked = await stage.asked("progress")
+    half = {"type": "progress", "result": None, "message": "two of four", "data": {"got": 2}}
+    told = await stage.answer(asked, "progress", **half)
+    assert (told.status, told.body["status"], told.body["outcomes"]) == (202, "applied", {"applied": 1})
+    (wait,) = rows(stage.dsn, "SELECT run_id, step FROM waits WHERE token = %s", asked["token"])
+    steps = {step["path"]: step for step in (await stage.edge.run(wait["run_id"])).body["steps"]}
+    shown = steps[wait["step"]]["progress"]
+    assert (shown["message"], shown["data"], shown["count"]) == ("two of four", {"got": 2}, 1)
+    assert stage.step(asked) == "parked"
 
 
 async def test_one_id_cannot_mean_two_answers(stage: Stage) -> None:

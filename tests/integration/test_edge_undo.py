@@ -16,6 +16,8 @@ from edge.server import Limits, Server
 from edge.signing import headers
 from runtime.definitions.sources.catalog import Catalog
 from runtime.desk.callers import CallerDesk
+from runtime.desk.inbound.signals import SignalDesk
+from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.undo.callers import TakeBackDesk
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import Answer, is_problem
@@ -57,8 +59,10 @@ async def _ready() -> list[str]:
 
 @pytest.fixture
 async def caller(bench: Bench) -> AsyncIterator[Caller]:
-    desk = CallerDesk(bench.engine, TENANT, Catalog({}, (), (), frozenset()))
-    api = Api(desk, TakeBackDesk(bench.engine, TENANT), {CALLER: SECRET}, Rate(1000.0, 1000))
+    desk = CallerDesk(bench.engine, TENANT, Catalog({}, (), (), frozenset(), {}))
+    signals, tasks = SignalDesk(bench.engine, TENANT), TaskDesk(bench.engine, TENANT)
+    taking_back = TakeBackDesk(bench.engine, TENANT)
+    api = Api(desk, signals, tasks, taking_back, {CALLER: SECRET}, Rate(1000.0, 1000))
     listener = socket.create_server(("127.0.0.1", 0))
     server = Server(build_edge(_ready, api=api, slack=None), Limits(connections=50, seconds=MINUTE), headers=[])
     task = asyncio.create_task(server.serve([listener]))

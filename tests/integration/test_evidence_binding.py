@@ -53,7 +53,8 @@ UNTOLD = (
     "waits SET status = 'canceled', deadline = now(), resolved_at = now(), created_at = now()",
     "runs SET created_at = now(), finished_at = now(), error = 'x', writes = 9, trigger_ref = 'other'",
     "runs SET requested_by = 'ann', submitted_by = 'ann', status = 'canceled'",
-    "approvals SET result = NULL, escalated = true, decided_at = now(), consumed_at = NULL, revision = 9",
+    "approvals SET result = NULL, joined = '[]', prolonged_until = now()",
+    "approvals SET decided_at = now(), consumed_at = NULL, revision = 9",
 )
 
 

@@ -7,14 +7,14 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from evidence.verify.verify import VerificationError, verify
 from runtime.desk.evidence import Story
-from tests.integration import lies_run, lies_told
+from tests.integration import lies_nodes, lies_run, lies_told
 from tests.integration.forger import Forged
 from tests.integration.played import play
 from tests.unit.evidence_sample import Office
 
 LIES = {
     f"{group}: {name}": lie
-    for group, lies in {**lies_told.GROUPS, **lies_run.GROUPS}.items()
+    for group, lies in {**lies_told.GROUPS, **lies_run.GROUPS, **lies_nodes.GROUPS}.items()
     for name, lie in lies.items()
 }
 

@@ -43,7 +43,10 @@ def again() -> Opa:
     return Opa(opa_program())
 
 
-NAMES = ["filed", "rejected", "expired", "doubt", "canceled", "timer", "late", "branches", "kyc", "incident"]
+NAMES = [
+    *("filed", "rejected", "expired", "doubt", "canceled", "timer", "late", "branches", "kyc", "incident"),
+    *("nodes", "asked", "letters"),
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -88,7 +88,7 @@ def test_each_fault_in_the_rules_of_a_pack_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], faults: Sequence[tuple[str, str, str]]
 ) -> None:
     pack = tmp_path / "incident-triage"
-    shutil.copytree(PACKS[0] / "rego", pack / "rego")
+    shutil.copytree(POLICIES.parent / "packs/incident-triage/rego", pack / "rego")
     spoil(pack / "rego/servicenow.rego", *faults)
     code, lines = checked(POLICIES, capsys, pack)
     assert code == 1

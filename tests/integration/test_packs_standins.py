@@ -8,7 +8,10 @@ import aiohttp
 import pytest
 
 
-@pytest.mark.parametrize("module", ["countersign_kyc.standins", "countersign_incident_triage.standins"])
+@pytest.mark.parametrize(
+    "module",
+    ["countersign_access_request.standins", "countersign_kyc.standins", "countersign_incident_triage.standins"],
+)
 async def test_standins_serve_on_this_machine_until_ended(module: str) -> None:
     command = (sys.executable, "-u", "-m", module, "--port", "0")
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)

@@ -28,6 +28,7 @@ RECORDS = {
     *(
         "runs",
         "steps",
+        "definition_lives",
         "waits",
         "approvals",
         "effects",
@@ -37,6 +38,7 @@ RECORDS = {
         "evidence_holds",
         "tenants",
         "directories",
+        "entities",
         "signing_keys",
         "log_checkpoints",
         "log_stamps",
@@ -54,12 +56,14 @@ WRITTEN_ONCE = [
     ("evidence_bundles", "sealed_seq = 0"),
     ("evidence_bundles", "retain_days = 1"),
     ("evidence_holds", "reason = 'x'"),
+    ("definition_lives", "trigger_type = 'x'"),
     ("runs", "requested_by = 'x'"),
     ("runs", "definition_name = 'x'"),
     ("runs", "created_at = now()"),
     ("steps", "verb = 'x'"),
     ("waits", "token = 'x'"),
     ("effects", "target = 'x'"),
+    ("entities", "entity_id = 'x'"),
 ]
 FORGOTTEN_ONCE = [
     ("runs", "trigger = '{}'", "forgotten = true"),
@@ -132,6 +136,8 @@ async def _a_finished_run(bench: Bench) -> None:
         "INSERT INTO evidence_holds SELECT 'hold_1', tenant, 'run', run_id, 'why', 'omar', now(), 'over', 'omar', now()"
         " FROM runs RETURNING 1"
     )
+    await bench.rows("INSERT INTO entities SELECT tenant, 'thing', 'a', 1, false, '{}' FROM runs RETURNING 1")
+    await bench.rows("INSERT INTO entity_changes SELECT tenant, 'k1', 'thing', 'a', 1, 'd', '{}' FROM runs RETURNING 1")
     await bench.rows("INSERT INTO evidence_held (run_id, next_try_at) SELECT run_id, now() FROM runs RETURNING 1")
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from countersign.cli import operate
-from countersign.compose.engine import keep_definitions
+from countersign.compose.engine import keep_definitions, unmoving_handlers
 from countersign.config.settings import Settings
 from receipts import canonical
 from receipts.tenant.acts import DefinitionStored, PolicySeen
-from runtime.definitions.sources.catalog import Catalog
+from runtime.definitions.sources.catalog import OWN, Catalog, load_catalog
 from runtime.engine import Engine
+from runtime.model.life import Activation
 from runtime.store import records
 from tests.bench import TENANT, Bench
 
@@ -32,15 +33,17 @@ async def _said(bench: Bench, *events: str, tenant: str = TENANT) -> list[dict[s
 def _fresh(bench: Bench) -> tuple[Engine, Catalog]:
     """Return the engine of a process, just started, of a tenant that nothing has happened to yet."""
     definitions = {(one.name, one.version): one for one in bench.definitions.values()}
-    return replace(bench.engine, tenant="fresh"), Catalog(definitions, (), (), frozenset())
+    return replace(bench.engine, tenant="fresh"), Catalog(definitions, (), (), frozenset(), {})
 
 
 async def test_each_definition_is_on_record_once_when_processes_start_at_once(bench: Bench) -> None:
     engine, catalog = _fresh(bench)
-    await asyncio.gather(*(keep_definitions(engine, catalog) for _ in range(4)))
-    await keep_definitions(engine, catalog)
+    await asyncio.gather(*(keep_definitions(engine, catalog, Activation.FIRST) for _ in range(4)))
+    await keep_definitions(engine, catalog, Activation.FIRST)
     found = [DefinitionStored(**said) for said in await _said(bench, STORED, tenant="fresh")]
-    wanted = {DefinitionStored(name=d.name, version=d.version, digest=d.digest) for d in catalog.definitions.values()}
+    own = load_catalog([OWN], unmoving_handlers())
+    brought = [*own.definitions.values(), *catalog.definitions.values()]
+    wanted = {DefinitionStored(name=d.name, version=d.version, digest=d.digest) for d in brought}
     assert (set(found), len(found)) == (wanted, len(wanted))
 
 

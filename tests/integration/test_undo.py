@@ -6,6 +6,10 @@ from typing import Any
 import pytest
 
 from receipts.canonical import digest
+from receipts.chain import Actor
+from runtime.definitions.sources.catalog import Catalog
+from runtime.desk.callers import CallerDesk, NoRunbookError, Wish
+from runtime.desk.definitions.showing import Sought, list_versions
 from runtime.desk.operator import OperatorDesk
 from runtime.inbox import inbox
 from tests.bench import TENANT, Bench
@@ -109,6 +113,18 @@ async def test_policy_is_told_what_each_effect_of_an_undo_takes_back(bench: Benc
     assert all("undoes" not in row["asked"] for row in await bench.rows(query, run_id))
 
 
+async def test_what_undoes_is_no_version_that_anybody_lists_or_starts(bench: Bench, desk: OperatorDesk) -> None:
+    undo = await bench.run((await _undo(bench, desk, await ran(bench, "three")))["undone_in"])
+    async with bench.engine.pool.connection() as conn:
+        listed = await list_versions(conn, TENANT, Sought(None, None, None, 100))
+    assert listed
+    assert undo["definition_name"] not in {row["name"] for row in listed}
+    counter = CallerDesk(bench.engine, TENANT, Catalog({}, (), (), frozenset(), {}))
+    wish = Wish("countersign.undo", None, "mine", {})
+    with pytest.raises(NoRunbookError):
+        await counter.trigger(wish, Actor(id="omar", kind="person"), "portal-bot")
+
+
 async def test_an_undo_is_undone_only_where_its_own_verb_says_how(bench: Bench, desk: OperatorDesk) -> None:
     run_id = await ran(bench, "three")
     facts = await _undo(bench, desk, run_id, "first")
@@ -125,7 +141,7 @@ async def test_the_run_that_undoes_names_the_receipts_by_their_digests_and_who_a
     assert (first.event, first.actor.id, first.data["trigger_ref"]) == ("run.queued", "omar", f"undo:{run_id}:1")
     definition = bench.engine.definitions
     async with bench.engine.pool.connection() as conn:
-        undoing = await definition.get(conn, f"undo-{run_id}", 1)
+        undoing = await definition.get(conn, f"countersign-undo-{run_id}", 1)
     assert first.data["definition_digest"] == undoing.digest
     named = undoing.trigger_schema["properties"]["receipts"]["const"]
     kept = await bench.rows(

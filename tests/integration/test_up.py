@@ -121,7 +121,13 @@ async def test_a_second_one_in_the_same_home_is_refused_and_leaves_the_first_hea
 async def test_cases_of_every_pack_are_listed_and_brought_in_as_often_as_one_likes(system: Up) -> None:
     listed = await command("case", env=system.env)
     names = [line.partition(":")[0] for line in listed.out.splitlines()]
-    assert names == ["incident-triage outage", "incident-triage vpn", "kyc onboarding", "kyc incomplete"]
+    assert names == [
+        "access-request payments",
+        "incident-triage outage",
+        "incident-triage vpn",
+        "kyc onboarding",
+        "kyc incomplete",
+    ]
     brought = [await command("case", *words, env=system.env) for words in (["kyc"], ["kyc"], ["incident-triage"])]
     assert [one.code for one in brought] == [0, 0, 0], [one.err for one in brought]
     runs = [re.findall(r"run_\w+", one.out)[0] for one in brought]
@@ -138,19 +144,25 @@ def _shows(run: str, message: dict[str, Any]) -> bool:
 
 
 async def test_one_case_of_each_pack_is_brought_in_from_the_start_if_one_likes(system: Up) -> None:
-    assert [line.split()[1] for line in system.said if line.startswith("Case:")] == ["incident-triage", "kyc"]
+    assert [line.split()[1] for line in system.said if line.startswith("Case:")] == [
+        "access-request",
+        "incident-triage",
+        "kyc",
+    ]
 
 
 async def test_a_case_that_is_not_there_is_a_sentence_with_those_that_are(system: Up) -> None:
     finished = await command("case", "kyc", "nothing", env=system.env)
     assert finished.code == 1
-    assert finished.err.startswith("countersign: there is no case kyc nothing; there are:\n  incident-triage outage: ")
+    assert finished.err.startswith("countersign: there is no case kyc nothing; there are:\n  access-request payments: ")
 
 
 async def test_the_caller_of_a_trigger_is_named_where_there_are_several(system: Up, tmp_path: Path) -> None:
     finished = await command("trigger", "kyc.onboarding", str(tmp_path / "x"), "--ref", "1", env=system.env)
     assert finished.code == 2
-    assert "name one with --caller: onboarding-portal, servicenow" in re.sub(r"[\s│]+", " ", finished.err)
+    assert "name one with --caller: access-portal, onboarding-portal, servicenow" in re.sub(
+        r"[\s│]+", " ", finished.err
+    )
 
 
 @pytest.mark.parametrize(("option", "more"), [("--port", "COUNTERSIGN_PORT"), ("--sandbox-port", "")])

@@ -9,15 +9,19 @@ import psycopg
 import pytest
 
 from bot.cards.wording import result_words
+from countersign.compose.engine import keep_definitions
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from receipts.signing import public_path
+from runtime.definitions.sources.catalog import Catalog
 from runtime.handlers import Answer, Usage
 from runtime.log.audit import audit
 from runtime.log.sequencer import Sequencer
+from runtime.model.life import Activation
 from runtime.store.database.migrate import migrate
+from runtime.worker import sweeps
 from tests.bench import TENANT, Bench, open_bench
 from tests.browser import report_of, verify_page
 from tests.integration.conftest import Targets
@@ -104,12 +108,32 @@ async def test_what_was_there_before_there_was_a_log_stands_in_it_and_is_no_find
             pass
         said = await bench.rows("SELECT leaf ->> 'event' AS event FROM tenant_leaves ORDER BY seq")
         assert Counter(row["event"] for row in said) == {
-            "definition.stored": 3,
+            "definition.stored": 5,
             "policy.seen": 1,
             "directory.loaded": 1,
         }
         found = await asyncio.to_thread(audit, bench.superuser, TENANT, [])
         assert (found.findings, found.waiting, found.size) == ([], 0, found.leaves)
+
+
+async def test_the_first_start_after_the_upgrade_activates_what_is_newest_in_the_files(
+    upgraded: str, opa: OpaChild, targets: Targets
+) -> None:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(upgraded, policy, [], targets.handlers()) as bench,
+    ):
+        known = await bench.rows("SELECT name, status FROM definition_lives ORDER BY name")
+        assert known, "what has run is known"
+        assert {row["status"] for row in known} == {"draft"}
+        async with bench.engine.pool.connection() as conn:
+            ran = await bench.engine.definitions.get(conn, known[0]["name"], 1)
+        catalog = Catalog({(ran.name, ran.version): ran}, (), (), frozenset(), {})
+        await keep_definitions(bench.engine, catalog, Activation.FIRST)
+        after = await bench.rows("SELECT name FROM definition_lives WHERE status = 'active'")
+        assert after == [{"name": known[0]["name"]}]
+        found = await asyncio.to_thread(audit, bench.superuser, TENANT, [])
+        assert found.findings == []
 
 
 @pytest.mark.parametrize("said", ["performed, as a person confirmed", 'not performed: it said "no"', ""])
@@ -126,3 +150,39 @@ async def test_what_the_first_release_said_of_an_action_is_shown_as_it_was(
         view = await bench.desk.approval(await bench.approval_id())
         assert view is not None
         assert (result_words(view.result) if view.result else "") == said
+
+
+async def test_who_was_next_in_line_in_the_first_release_is_asked_by_this_one(
+    upgraded: str, opa: OpaChild, targets: Targets
+) -> None:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(upgraded, policy, [], targets.handlers()) as bench,
+    ):
+        bench.clock.move(hours=6)
+        assert await sweeps.fire_escalations(bench.engine) == 1
+        assert await bench.rows("SELECT joined FROM approvals") == [{"joined": ["senior-compliance"]}]
+        bench.clock.move(days=10)
+        assert await sweeps.fire_escalations(bench.engine) == 1
+        said = "SELECT leaf -> 'data' -> 'to' AS groups FROM audit_leaves WHERE leaf ->> 'event' = 'wait.escalated'"
+        assert [row["groups"] for row in await bench.rows(f"{said} ORDER BY leaf ->> 'at'")] == [
+            ["senior-compliance"],
+            ["compliance"],
+        ]
+        assert await sweeps.fire_escalations(bench.engine) == 0
+
+
+async def test_who_was_asked_next_by_the_first_release_may_still_decide(
+    first: str, opa: OpaChild, targets: Targets
+) -> None:
+    with psycopg.connect(first) as conn:
+        conn.execute("UPDATE approvals SET escalated = true")
+        conn.execute("UPDATE waits SET escalate_at = NULL")
+    migrate(first)
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(first, policy, [], targets.handlers()) as bench,
+    ):
+        assert (await bench.click("sue", await bench.approval_id())).counted
+        bench.clock.move(days=10)
+        assert await sweeps.fire_escalations(bench.engine) == 0

@@ -14,6 +14,9 @@ from countersign.cli.finding.words import VOTE_COLUMNS
 from countersign.config.settings import Settings
 from evidence.export.period import period
 from evidence.reading.words import MEANINGS
+from runtime.desk.inbound.said import Said
+from runtime.desk.inbound.tasks import TaskDesk
+from runtime.desk.operator import OperatorDesk
 from runtime.model.approval import AskKind, VoteVerdict
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
@@ -50,6 +53,22 @@ async def office(bench: Bench, targets: Targets, tmp_path: Path, dsn: str) -> Of
     assert (await bench.click("ann", await bench.approval_id(), "reject", "wrong company")).counted
     await bench.settle()
     return Office(bench, Settings(database_url=dsn, home=tmp_path, tenant=TENANT))
+
+
+async def test_a_vote_that_did_not_come_from_slack_says_how_it_came_in(office: Office) -> None:
+    bench = office.bench
+    for number, desk in enumerate((OperatorDesk(bench.engine.pool, bench.clock, TENANT), None)):
+        task = await bench.review(str(number))
+        view = await bench.desk.approval(task)
+        assert view
+        said = Said(task, "ann", VoteVerdict.APPROVE, "seen", view.stamp)
+        if desk is None:
+            await TaskDesk(bench.engine, TENANT).bring("officer-portal", "r1", said)
+        else:
+            await desk.say(said)
+            await bench.later(seconds=3)
+    accounts = [row["account"] for row in await office.rows(first="2026-01-06")]
+    assert accounts == ["T0ACME UANN", "none: by command", "none: by officer-portal"]
 
 
 async def test_each_vote_says_who_what_why_and_by_which_rule(office: Office) -> None:

@@ -6,10 +6,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from runtime.handlers import Call, Handler, JsonObject, TransientError
+from runtime.model.run import ReadLease
 from runtime.model.states import NotificationStatus
 from runtime.store import notifications, runs
 from runtime.store.database.signals import beside
 from runtime.store.leasing import leases
+from runtime.store.leasing.leases import Lessee
 from runtime.worker import sweeps
 from runtime.worker.worker import Worker
 from tests.bench import Bench, with_handlers
@@ -119,6 +121,39 @@ async def test_fresh_work_goes_before_what_is_tried_again(bench: Bench, targets:
     assert leased.run_id == run_id
 
 
+async def test_fresh_work_does_not_keep_what_is_tried_again_from_its_share(bench: Bench, targets: Targets) -> None:
+    targets.note.answers = [TransientError("429", retry_after=1) for _ in range(4)]
+    for number in range(4):
+        await bench.start("bench.note", _note(number), ref=f"n{number}")
+    await bench.settle()
+    bench.clock.move(minutes=1)
+    for number in range(10, 22):
+        await bench.start("bench.note", _note(number), ref=f"n{number}")
+    await bench.worker._start_some()
+    leased = await bench.lease("other", slots=8)
+    assert [effect.is_again for effect in leased].count(True) == 2, "a quarter"
+    assert len(leased) == 6, "as many as one connector may have"
+
+
+async def test_fresh_reads_do_not_keep_those_of_a_lost_worker_from_their_share(bench: Bench) -> None:
+    await bench.start("bench.branches", {}, ref="lost")
+    await bench.worker._start_some()
+    assert len(await _lease_reads(bench, "lost", slots=8, again=0)) == 2
+    for number in range(2):
+        await bench.start("bench.branches", {}, ref=f"fresh{number}")
+    await bench.worker._start_some()
+    bench.clock.move(minutes=1)
+    leased = await _lease_reads(bench, "other", slots=3, again=1)
+    assert sorted(lease.attempt for lease in leased) == [1, 1, 2]
+
+
+async def _lease_reads(bench: Bench, worker: str, *, slots: int, again: int) -> list[ReadLease]:
+    now = bench.clock()
+    lessee = Lessee("acme", worker, now, now + bench.engine.timing.lease)
+    async with bench.engine.pool.connection() as conn:
+        return await leases.lease_reads(conn, lessee, list(bench.engine.handlers), slots, again)
+
+
 async def test_a_worker_leases_only_what_it_has_a_handler_for(bench: Bench, targets: Targets) -> None:
     others = {name: one for name, one in bench.engine.handlers.items() if name != "bench::look"}
     engine = replace(bench.engine, handlers=others)
@@ -176,7 +211,7 @@ async def test_deadlines_that_are_dead_letters_stop_no_other_deadline(bench: Ben
     await bench.rows(
         """
         WITH bad AS (
-            INSERT INTO waits (wait_id, run_id, step, type, correlation_key, token, deadline, escalate_to, status,
+            INSERT INTO waits (wait_id, run_id, step, type, correlation_key, token, deadline, moments, status,
                                correlate, created_at)
             SELECT 'bad' || i, run_id, 'bad' || i, 'timer', 'bad' || i, 't', deadline - interval '1 day', '[]',
                    'active', 'by_token', created_at

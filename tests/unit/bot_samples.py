@@ -48,6 +48,7 @@ KYC = ApprovalView(
     result=None,
     shortfall="",
     links=(("Open in the console", "https://console.example/runs/run-1"),),
+    mocked=False,
 )
 
 ANNA = VoteView("Anna Berg", VoteVerdict.APPROVE, "Checked the register", NOW)

@@ -69,6 +69,12 @@ def outcome(told: Story, decision_id: str, value: str) -> None:
     told.decisions[decision_id]["outcome"] = told.decisions[decision_id]["answer"]["outcome"] = value
 
 
+def on_mocks(told: Story) -> None:
+    """Let the run have said that it is on mocks."""
+    name, said = told.events[0]
+    told.events[0] = (name, said | {"mocked": True})
+
+
 WRITE_FILE, APPROVAL = "receipts/00002-r-3.json", "approvals/a-1.json"
 
 

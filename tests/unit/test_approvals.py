@@ -29,7 +29,7 @@ BALLOT = Ballot(
     requester_accounts=frozenset({("T1", "URITA")}),
     voted=frozenset(),
     voted_accounts=frozenset(),
-    escalated=False,
+    joined=(),
     expires_at=NOW + timedelta(hours=1),
 )
 ANN = Person("ann", "Ann", ("compliance",))
@@ -67,7 +67,15 @@ def test_a_vote_that_does_not_count_is_refused_with_its_reason(ballot: Ballot, p
 
 
 def test_those_next_in_line_may_vote_once_time_runs_short() -> None:
-    assert _code(replace(BALLOT, escalated=True), Person("sue", "Sue", ("seniors",))) is None
+    assert _code(BALLOT, Person("sue", "Sue", ("seniors",))) == "vote.not_in_group"
+    assert _code(replace(BALLOT, joined=("seniors",)), Person("sue", "Sue", ("seniors",))) is None
+
+
+def test_of_those_next_in_line_only_who_was_asked_by_then_may_vote() -> None:
+    requirement = replace(BALLOT.requirement, escalate_to=("seniors", "board"))
+    ballot = replace(BALLOT, requirement=requirement, joined=("seniors",))
+    assert _code(ballot, Person("bo", "Bo", ("board",))) == "vote.not_in_group"
+    assert _code(replace(ballot, joined=("seniors", "board")), Person("bo", "Bo", ("board",))) is None
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "no"])

@@ -7,6 +7,7 @@ import pytest
 from benchmarks.options import PARKED, parse
 from benchmarks.ours.multiply import Identity, expression, random_identity
 from benchmarks.report import measures
+from benchmarks.report.dip import dip_of
 from benchmarks.report.figures import Figures, percentile, ratio, shown
 from benchmarks.report.measures import REPORTED, Party, less
 from benchmarks.report.page import BEGIN, END, PageError, filled
@@ -60,6 +61,16 @@ def test_the_table_shows_ratios_and_a_dash_where_there_is_none() -> None:
 def test_a_ratio_needs_both_figures() -> None:
     assert ratio(1.0, 4.0) == 0.25
     assert ratio(None, 4.0) is ratio(1.0, None) is ratio(1.0, 0.0) is None
+
+
+def test_a_rate_is_back_with_the_first_good_second_after_the_worst_one() -> None:
+    at_ten = [number / 10 + 0.05 for number in range(-50, 0)]
+    worse = [number / 5 + 0.05 for number in range(20)]  # five a second for four seconds
+    again = [4.05 + number / 10 for number in range(50)]
+    dip = dip_of([*at_ten, *worse, *again], before=5.0, within=3.0, share=0.9)
+    assert (dip.before, dip.lowest) == (10.0, 5)
+    assert dip.back == pytest.approx(4.9, abs=0.11)
+    assert dip_of([*at_ten, *worse], before=5.0, within=3.0, share=0.9).back is None
 
 
 def test_figures_are_shown_with_about_three_digits() -> None:

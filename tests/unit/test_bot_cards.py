@@ -255,6 +255,13 @@ def test_home_says_when_nothing_waits_and_how_much_more_there_is() -> None:
     assert "<https://s.example/p1|Open the card>" in shown(home([(KYC, "https://s.example/p1")], 1, now=NOW))
 
 
+def test_card_of_a_run_on_mocks_says_so_first_of_all() -> None:
+    found = card(replace(KYC, mocked=True), now=NOW)
+    assert found.text.startswith("On mocks: ")
+    assert found.blocks[1]["text"]["text"] == "On mocks: whatever is decided here, nothing is done for real."
+    assert "mocks" not in shown(card(KYC, now=NOW).json())
+
+
 def test_card_says_that_nobody_can_fulfil_the_request() -> None:
     why = "it needs 2 distinct people, and 1 may decide"
     assert why in shown(card(replace(KYC, shortfall=why), now=NOW).blocks)

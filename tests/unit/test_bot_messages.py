@@ -15,11 +15,15 @@ from runtime.model.messages import (
     EvidenceStuck,
     Held,
     Note,
+    NotStarted,
     Plain,
     PostMessage,
+    Reminder,
     RunEnded,
     RunName,
     Said,
+    TaskClaimed,
+    TaskReleased,
     TimeRunsShort,
     Unfulfillable,
     VoteCounted,
@@ -43,6 +47,9 @@ SAID: list[tuple[Said, str]] = [
     ),
     (VoteCounted(ask=AskKind.IN_DOUBT, person="Anna", verdict=REJECT, reason="", count=1, quorum=1),
      "Anna says it did not happen."),
+    (TaskClaimed(person="Anna", before=""), "Anna works on this now."),
+    (TaskClaimed(person="Anna", before="Boris"), "Anna works on this now, in the place of Boris."),
+    (TaskReleased(person="Anna"), "Anna has given this back. Anybody who is asked may take it on."),
     (
         ApprovalEnded(run=RUN, step="filing", status=ApprovalStatus.REJECTED, votes=[Note(name="Boris", why="no")]),
         'Your request in Corporate onboarding (case-7), filing, was rejected. Boris: "no"',
@@ -54,6 +61,25 @@ SAID: list[tuple[Said, str]] = [
     (
         TimeRunsShort(run=RUN, step="filing", groups=["seniors", "board"]),
         "Time runs short for filing of Corporate onboarding (case-7). Now asked: seniors, board.",
+    ),
+    (
+        TimeRunsShort(run=RUN, step="filing", groups=["seniors"], until="2026-11-25T09:30:00.000000Z"),
+        (
+            "Time runs short for filing of Corporate onboarding (case-7). Now asked: seniors."
+            " There is time until 2026-11-25 09:30 UTC."
+        ),
+    ),
+    (
+        TimeRunsShort(run=RUN, step="filing", groups=[], started="rescue"),
+        "Time runs short for filing of Corporate onboarding (case-7). rescue takes it up.",
+    ),
+    (
+        NotStarted(run=RUN, step="filing", runbook="rescue", why="there is no such runbook"),
+        "No run of rescue was started for filing of Corporate onboarding (case-7): there is no such runbook.",
+    ),
+    (
+        Reminder(run=RUN, step="filing", groups=["seniors", "board"], until="2026-11-25T09:30:00.000000Z"),
+        "Still open: filing of Corporate onboarding (case-7). Asked: seniors, board, until 2026-11-25 09:30 UTC.",
     ),
     (EffectEnded(code=ResultCode.PERFORMED, about=[]), "Outcome: performed."),
     (EffectEnded(code=ResultCode.NOT_PERFORMED, about=["{} is away"]), "Outcome: not performed: {} is away."),
@@ -68,6 +94,24 @@ SAID: list[tuple[Said, str]] = [
     (
         ended(RunStatus.FAILED_TERMINAL, failed=[Note(name="look", why="away.")]),
         "Corporate onboarding (case-7) has ended without success. look: away.",
+    ),
+    (
+        RunEnded(
+            run=RUN, status=RunStatus.SUCCEEDED, outcome="timed_out", failed=[], rejected=[], skipped=[],
+            handled=[Note(name="docs[1].request", why="no answer in time")],
+        ),
+        (
+            "Corporate onboarding (case-7) has ended: timed out."
+            " Failed, and was handled: docs[1].request (no answer in time)."
+        ),
+    ),
+    (
+        ended(RunStatus.SUCCEEDED, handled=[Note(name="look", why="away")]),
+        "Corporate onboarding (case-7) has finished. Failed, and was handled: look (away).",
+    ),
+    (
+        EvidenceSealed(run=RUN, status=RunStatus.SUCCEEDED, outcome="rejected", sha256="ab" * 32),
+        f"Corporate onboarding (case-7) has ended: rejected. Evidence sealed. SHA-256: {'ab' * 32}",
     ),
     (
         ended(RunStatus.CANCELED),

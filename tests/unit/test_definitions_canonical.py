@@ -2,6 +2,8 @@
 
 import json
 import random
+from dataclasses import replace
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +16,9 @@ from runtime.definitions.canonical import CanonicalDefinitionError, definition_d
 from runtime.definitions.checks.graph import edges_between, order
 from runtime.definitions.model import Definition, Verb
 from runtime.definitions.sources.runbooks import load_runbook
+from runtime.definitions.sources.shapes import RemindShape
 from runtime.definitions.sources.verbs import load_verbs
+from runtime.definitions.sources.waiting import declared_reminders
 from runtime.definitions.sources.yaml_source import parse_source
 from runtime.model.wait import Correlate, OnInvalid
 
@@ -191,6 +195,72 @@ def test_how_long_evidence_is_kept_stands_in_it_only_where_it_is_said() -> None:
     definition = load({**minimal(), "evidence": {"retain": "P52W"}})
     assert loads(definition.canonical)["evidence"] == {"retain": "P364D"}
     assert from_canonical(definition.canonical).retain_days == 364
+
+
+def test_the_time_of_a_run_stands_in_it_only_where_it_is_said() -> None:
+    assert "sla" not in loads(load(minimal()).canonical), "what was made before there was such a key keeps its digest"
+    definition = load({**minimal(), "sla": "P2W"})
+    assert loads(definition.canonical)["sla"] == "P14D"
+    assert from_canonical(definition.canonical).sla == timedelta(days=14)
+
+
+@pytest.mark.parametrize(
+    "retry",
+    [
+        {"ladder": ["PT5S", "PT120S"], "jitter": 0},
+        {"max_attempts": 7, "factor": 1.5, "base_delay": "PT2S", "max_delay": "PT1M", "jitter": 0.25},
+    ],
+)
+def test_pauses_that_an_author_chose_are_in_it_and_read_as_they_were(retry: dict[str, Any]) -> None:
+    verbs = _verbs_with(retry=retry)
+    found = load_runbook(parse_source(json.dumps(minimal()).encode(), "r.yaml"), verbs).definition
+    assert found is not None
+    assert from_canonical(found.canonical).verbs == found.verbs == verbs
+
+
+@pytest.mark.parametrize(
+    ("said", "stands"),
+    [
+        ({"after": "PT36H", "to": ["a"]}, {"after": "P1DT12H", "to": ["a"]}),
+        ([{"after": "PT36H", "to": ["a"]}], {"after": "P1DT12H", "to": ["a"]}),
+        ({"after": "P1D", "to": ["a"], "extend": "P1W"}, [{"after": "P1D", "to": ["a"], "extend": "P7D"}]),
+        (
+            [{"after": "P1D", "to": ["a"]}, {"after": "P2D", "start": "rescue"}],
+            [{"after": "P1D", "to": ["a"]}, {"after": "P2D", "start": "rescue"}],
+        ),
+    ],
+)
+def test_an_escalation_that_only_asks_stands_as_it_did_before_there_were_lists(said: Any, stands: Any) -> None:
+    verbs = _verbs_with(escalation=said)
+    found = load_runbook(parse_source(json.dumps(minimal()).encode(), "r.yaml"), verbs).definition
+    assert found is not None
+    assert loads(found.canonical)["verbs"]["link"]["execution"]["escalation"] == stands
+    assert from_canonical(found.canonical).verbs == found.verbs == verbs
+
+
+@pytest.mark.parametrize(
+    ("said", "stands"),
+    [
+        (["P1D", "P2D", "P4D"], ["P1D", "P2D", "P4D"]),
+        ({"first": "P1D", "factor": 2, "at_most": 3}, ["P1D", "P2D", "P4D"]),
+        ({"first": "PT1H", "at_most": 2}, ["PT1H", "PT1H"]),
+    ],
+)
+def test_reminders_stand_as_their_pauses_and_only_where_there_are_any(said: Any, stands: Any) -> None:
+    assert "remind" not in loads(load(minimal()).canonical)["verbs"]["link"]["execution"]
+    shape = RemindShape.model_validate(said) if isinstance(said, dict) else said
+    found = load(minimal())
+    verb = replace(found.verbs["link"], remind=declared_reminders(shape))
+    document = definition_document(replace(found, verbs={"link": verb}))
+    assert document["verbs"]["link"]["execution"]["remind"] == stands
+    assert from_canonical(dumps(document)).verbs == {"link": verb}
+
+
+def _verbs_with(**execution: Any) -> dict[str, Verb | None]:
+    told: Any = {**VERB, "execution": {**VERB["execution"], **execution}}  # type: ignore[dict-item]
+    loaded, problems = load_verbs(parse_source(json.dumps({"verbs": [told]}).encode(), "verbs.yaml"), {})
+    assert (problems, loaded[0].problems) == ([], ())
+    return {"link": loaded[0].verb}
 
 
 @given(st.data())

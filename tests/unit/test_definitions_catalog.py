@@ -27,6 +27,8 @@ async def look_back(call: Call) -> Reconciled:
 
 HANDLERS = {
     "register::look_up": Handler(act, writes=False),
+    "crud::execute": Handler(act, reconcile=look_back),
+    "crud::read": Handler(act, writes=False),
     "tasks::open": Handler(act),
     "tasks::close": Handler(act, reconcile=look_back),
 }
@@ -68,7 +70,7 @@ def test_small_mistake_gives_exactly_the_message_that_its_file_expects(path: Pat
 def test_sound_pack_has_no_problems_and_keeps_its_edges() -> None:
     catalog = load(GOOD)
     assert catalog.problems == ()
-    definition = catalog.for_trigger("desk.onboard")
+    definition = catalog.latest("onboard")
     assert definition is not None
     assert list(definition.steps) == ["look", "pause", "ask"]
     assert {(edge.source, edge.target): edge.kind for edge in definition.edges} == {
@@ -104,7 +106,6 @@ def test_warn_start_marks_the_invalid_one_unavailable_and_the_rest_runs(tmp_path
     catalog.require("warn")
     assert catalog.unavailable == {"probe"}
     assert catalog.latest("probe") is None
-    assert catalog.for_trigger("desk.probe") is None
     assert catalog.latest("onboard") is not None
 
 
@@ -122,17 +123,22 @@ def test_runbook_whose_verb_has_a_problem_is_unavailable_without_a_problem_of_it
 
 def test_latest_version_is_the_one_that_starts_and_older_ones_stay(tmp_path: Path) -> None:
     catalog = load(GOOD, pack(tmp_path, runbooks_one=runbook(version=9), runbooks_two=runbook(version=10)))
-    started = catalog.for_trigger("desk.probe")
+    started = catalog.latest("probe")
     assert started is not None
     assert started.version == 10
     assert {("probe", 9), ("probe", 10)} < catalog.definitions.keys()
 
 
-def test_trigger_of_an_older_version_starts_nothing(tmp_path: Path) -> None:
-    pack(tmp_path, runbooks_one=runbook(trigger="old.type"), runbooks_two=runbook(version=2, trigger="new.type"))
-    catalog = load(GOOD, tmp_path)
-    assert catalog.for_trigger("old.type") is None
-    assert catalog.for_trigger("new.type") is not None
+def test_names_and_triggers_of_the_program_are_not_for_packs(tmp_path: Path) -> None:
+    named = runbook(name="countersign-activate")
+    claiming = runbook(name="probe", trigger="countersign.retire")
+    catalog = load(GOOD, pack(tmp_path, runbooks_one=named, runbooks_two=claiming))
+    assert [(problem.code, problem.path) for problem in catalog.problems] == [
+        ("reserved", "name"),
+        ("reserved", "trigger.type"),
+    ]
+    assert catalog.unavailable == {"countersign-activate", "probe"}
+    assert ("countersign-activate", 1) not in catalog.definitions
 
 
 def test_nothing_starts_while_the_newest_version_is_invalid(tmp_path: Path) -> None:
@@ -222,3 +228,42 @@ def test_a_problem_of_a_verb_hides_none_of_the_runbook_that_uses_it(tmp_path: Pa
     assert ("desk.yaml", "unknown_handler") in found
     assert {code for file, code in found if file == "probe.yaml"} == {"missing_param", "unknown_field"}
     assert load(folder).latest("probe") is None
+
+
+STARTING = """verbs:
+  - name: probe
+    domain: desk
+    description: A verb that starts a runbook when it waits too long
+    execution:
+      kind: durable
+      handler: "tasks::open"
+      wait: external
+      timeout: P2D
+      escalation: [{ after: P1D, start: rescue }]
+    effect: { class: write, tier: low, reversible: false, target: t, idempotency_key: "${run.id}", in_doubt: ask }
+    input_schema: {}
+"""
+RESCUE = """name: rescue
+version: 1
+title: Look after it
+trigger: { type: desk.rescue, schema: { required: [SAID], properties: { run: { type: string }, WHAT } } }
+steps: [{ id: pause, verb: wait_for, params: { duration: PT1H } }]
+"""
+OTHERS = "step: { type: string }, reference: { type: string }, what: { type: string }"
+
+
+@pytest.mark.parametrize(
+    ("said", "what", "problem"),
+    [
+        ("run", OTHERS, ""),
+        ("lei", f"{OTHERS}, lei: {{ type: string }}", "'rescue' does not take what it is started with: "),
+        ("run", OTHERS.replace("what:", "why:"), "'rescue' does not take what it is started with: what: "),
+        ("run", OTHERS.replace("step: { type: string }", "step: { type: integer }"), "'rescue' does not take what"),
+    ],
+)
+def test_a_runbook_that_is_started_takes_what_it_is_started_with(
+    tmp_path: Path, said: str, what: str, problem: str
+) -> None:
+    pack(tmp_path, verbs_desk=STARTING, runbooks_rescue=RESCUE.replace("SAID", said).replace("WHAT", what))
+    found = [each.message for each in load_catalog([tmp_path], HANDLERS).problems]
+    assert [message[: len(problem)] for message in found[:1]] == ([problem] if problem else [])

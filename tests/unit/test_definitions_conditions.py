@@ -108,7 +108,7 @@ def test_type_that_the_schema_leaves_open_is_a_warning_and_keeps_nothing_from_st
     catalog = load(GOOD, pack(tmp_path, runbooks_probe=RUNBOOK))
     assert warned(catalog) == ["probe.yaml:6 open_type"]
     catalog.require("strict")
-    assert catalog.for_trigger("desk.probe")
+    assert catalog.latest("probe")
 
 
 @pytest.mark.parametrize(

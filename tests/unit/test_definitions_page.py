@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from textwrap import indent
 
 from runtime.definitions.cel.expressions import FUNCTIONS
 from runtime.definitions.checks.schemas import FORMATS
@@ -10,7 +11,7 @@ from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
 from tests.unit.test_definitions_catalog import pack
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text(encoding="utf-8")
-VERBS, REVIEW, RUNBOOK = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+VERBS, PATIENCE, REVIEW, RUNBOOK = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
 async def act(call: Call) -> JsonObject:
@@ -51,6 +52,30 @@ def test_example_of_a_review_has_no_problems_and_its_answers_are_known(tmp_path:
     good = load_catalog([tmp_path / "good"], handlers)
     assert (good.problems, good.warnings) == ((), ())
     assert [each.code for each in load_catalog([tmp_path / "bad"], handlers).problems] == ["never"]
+
+
+LOOKING_AFTER = """name: look-after
+version: 1
+title: T
+trigger:
+  type: desk.look_after
+  schema:
+    required: [run, step, reference, what]
+    properties: { run: { type: string }, step: { type: string }, reference: { type: string }, what: { type: string } }
+steps: [{ id: pause, verb: wait_for, params: { duration: PT1H } }]
+"""
+
+
+def test_example_of_patience_has_no_problems_in_the_review(tmp_path: Path) -> None:
+    simple = re.compile(r"      timeout: .*\n      escalation: .*\n")
+    patient = simple.sub(indent(PATIENCE, " " * 6), REVIEW)
+    assert patient != REVIEW
+    pack(tmp_path, verbs_desk=patient, runbooks_check=REVIEWING, runbooks_look_after=LOOKING_AFTER)
+    catalog = load_catalog([tmp_path], {"slack::post_task": Handler(act, reconcile=look_back)})
+    assert catalog.problems == ()
+    verb = catalog.definitions["check", 1].verbs["ask_for_review"]
+    assert [entry.after.days for entry in verb.escalation] == [5, 7, 9]
+    assert [pause.days for pause in verb.remind] == [1, 2, 4]
 
 
 def test_sample_problems_are_what_the_mistake_gives(tmp_path: Path) -> None:

@@ -56,6 +56,10 @@ def test_an_account_of_two_people_is_loaded_so_that_its_clicks_are_refused(tmp_p
         ("people:\n- id: anna\n  name: A\n  slack:\n  - {team: X1, user: U1}", "5: people[0].slack[0].team: String"),
         ("people:\n- id: anna\n  name: A\n  slack:\n  - {team: T1, user: anna}", "5: people[0].slack[0].user: String"),
         ("people: []\nagents:\n- {id: a, name: A, on_behalf: 'yes'}", "3: agents[0].on_behalf: Input should be"),
+        (
+            f"people:\n- {ANNA}\nagents:\n- {{id: a, name: A, answers_for: [bo]}}",
+            "4: agents[0].answers_for[0]: there is",
+        ),
         (f"people:\n- {ANNA}\n- {ANNA}", "3: people[1].id: anna is people[0] already"),
         (f"people:\n- {ANNA}\nagents:\n- {{id: anna, name: A}}", "4: agents[0].id: anna is people[0] already"),
         (

@@ -16,6 +16,7 @@ from tests.unit.evidence_bends import (
     drop,
     effect_of,
     escalate,
+    on_mocks,
     revote,
     revoted,
     succeeded,
@@ -148,6 +149,14 @@ BELONGING: dict[str, Change] = {
     "receipt of another tenant": (
         *("receipts.of-run", WRITE_FILE, "is of run run-1 of tenant umbrella"),
         lambda: told_with(lambda s: s.receipts["r-3"].update(tenant="umbrella")),
+    ),
+    "receipt that says mocks of a run that was real": (
+        *("receipts.of-run", WRITE_FILE, "is of a run on mocks, and audit.jsonl says otherwise"),
+        lambda: told_with(lambda s: s.receipts["r-3"].update(mocked=True)),
+    ),
+    "receipt that says nothing of a run that was on mocks": (
+        *("receipts.of-run", "receipts/00001-r-2.json", "is not of a run on mocks, and audit.jsonl says otherwise"),
+        lambda: told_with(on_mocks),
     ),
     "kind turned": (
         *("approvals.on-record", APPROVAL, "kind: the file says task"),

@@ -102,6 +102,6 @@ def test_every_package_is_one_of_the_wheel() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     listed = set(project["tool"]["setuptools"]["packages"])
     folders = {Path(source.path).parent for source in PYTHON if source.path.endswith("/__init__.py")}
-    packs = {folder.name for folder in folders if folder.parts[0] == "packs"}
+    packs = {".".join(folder.parts[2:]) for folder in folders if folder.parts[0] == "packs"}
     ours = {".".join(folder.parts) for folder in folders if folder.parts[0] not in ("packs", "tests", "tools")}
     assert listed == ours | packs | {"packs", "rego"}

@@ -2,19 +2,22 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from countersign_access_request.handlers import handlers as access
 from countersign_incident_triage.handlers import handlers as triage
 from countersign_kyc.handlers import handlers as kyc
 
 from runtime.definitions.checks.schemas import violations
 from runtime.definitions.model import Definition, EffectClass, Kind
 from runtime.definitions.sources.catalog import Catalog, load_catalog
+from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
 
-FOLDERS = [Path("packs/kyc"), Path("packs/incident-triage")]
+FOLDERS = [Path("packs/kyc"), Path("packs/incident-triage"), Path("packs/access-request")]
 
 
 async def _post(call: Call) -> JsonObject:
@@ -28,7 +31,9 @@ async def _find(call: Call) -> Reconciled:
 
 @pytest.fixture(scope="module")
 def catalog() -> Catalog:
-    return load_catalog(FOLDERS, {**kyc({}), **triage({}), "slack::post_task": Handler(_post, reconcile=_find)})
+    nobody: Any = None
+    ours = {**entity_handlers(nobody, {}), "slack::post_task": Handler(_post, reconcile=_find)}
+    return load_catalog(FOLDERS, {**kyc({}), **triage({}), **access({}), **ours})
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +72,7 @@ def test_filing_waits_for_the_review_and_wants_the_highest_tier(onboarding: Defi
 
 def test_waits_have_deadlines_and_escalate_before_them(onboarding: Definition) -> None:
     durable = [verb for verb in onboarding.verbs.values() if verb.kind is Kind.DURABLE]
-    assert {verb.name: (verb.timeout.days, verb.escalation and verb.escalation.after.days) for verb in durable} == {
+    assert {verb.name: (verb.timeout.days, *(entry.after.days for entry in verb.escalation)) for verb in durable} == {
         "request_client_documents": (14, 10),
         "await_compliance_review": (7, 5),
         "request_additional_information": (14, 10),
@@ -113,6 +118,13 @@ def test_what_undoes_an_incident_write_is_as_risky_as_that_and_carries_the_prior
 def test_what_the_client_was_asked_for_is_withdrawn_when_a_case_is_canceled(onboarding: Definition) -> None:
     asking = [verb for verb in onboarding.verbs.values() if verb.wait_type == "external"]
     assert {verb.on_cancel and verb.on_cancel.verb for verb in asking} == {"withdraw_client_request"}
+
+
+def test_access_can_be_taken_back_by_a_verb_that_needs_less_than_giving_it(catalog: Catalog) -> None:
+    verbs = catalog.definitions["access-request", 1].verbs
+    grant, revoke = verbs["grant_access"], verbs["revoke_access"]
+    assert grant.reversible_by == revoke.name
+    assert (grant.tier, revoke.tier) == (Tier.MEDIUM, Tier.LOW)
 
 
 def test_every_write_has_its_run_in_its_key(catalog: Catalog) -> None:

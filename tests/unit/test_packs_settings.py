@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import pytest
+from countersign_access_request.handlers import handlers as access
 from countersign_incident_triage.handlers import handlers as triage
 from countersign_kyc.handlers import GLEIF_URL, KycSettings
 from countersign_kyc.handlers import handlers as kyc
@@ -14,6 +15,7 @@ from countersign.config.settings import ROOT, Settings
 def test_pack_loads_without_settings() -> None:
     assert {"register::file_report", "portal::request_documents"} <= kyc({}).keys()
     assert {"servicenow::assign", "triage::classify"} <= triage({}).keys()
+    assert {"access::grant", "access::revoke"} <= access({}).keys()
 
 
 def test_only_listed_packs_offer_handlers_and_those_that_come_with_the_program_are_listed() -> None:

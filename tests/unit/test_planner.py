@@ -40,7 +40,7 @@ READ = Verb(
     output_schema={},
     timeout=timedelta(seconds=5),
     retry=Retry(1, "fixed", timedelta(seconds=1), timedelta(seconds=1)),
-    escalation=None,
+    escalation=(),
     effect_class=EffectClass.READ,
     tier=Tier.LOW,
     reversible_by=None,

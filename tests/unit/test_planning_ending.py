@@ -22,7 +22,7 @@ def onboard() -> Definition:
 
 def test_rejected_review_is_named_and_other_results_are_not(onboard: Definition) -> None:
     steps = dict.fromkeys(onboard.steps, DONE)
-    assert ending_of(onboard, RunStatus.SUCCEEDED, steps) == Ending(RunStatus.SUCCEEDED, (), (), ())
+    assert ending_of(onboard, RunStatus.SUCCEEDED, steps) == Ending(RunStatus.SUCCEEDED, (), (), (), ())
     review = replace(onboard.verbs["ask_client"], wait_type="human_task")
     reviewed = replace(onboard, verbs={**onboard.verbs, "ask_client": review})
     assert ending_of(reviewed, RunStatus.SUCCEEDED, steps).rejected == (StepNote("ask", "no"),)

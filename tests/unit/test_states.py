@@ -30,6 +30,7 @@ TABLES = {
     "wait": "waits",
     "notification": "notifications",
     "bundle": "evidence_bundles",
+    "definition": "definition_lives",
 }
 
 

@@ -112,7 +112,7 @@ def test_the_definition_of_an_undo_gives_its_values_as_they_are_recorded() -> No
     items = items_of(_done(replace(ACTED, response={"entry": entry})))
     made = undo_definition(_asking(), "run_1", 3, items, ["operators"])
     assert from_canonical(made.canonical) == made
-    assert (made.name, made.version, made.trigger_type) == ("undo-run_1", 3, "countersign.undo")
+    assert (made.name, made.version, made.trigger_type) == ("countersign-undo-run_1", 3, "countersign.undo")
     assert render(made.steps["undo_kept"].params, {})["entry"] == entry
     assert made.verb_of("undo_kept").idempotency_key == "undo:rcp_1"
 

@@ -94,14 +94,15 @@ async def _runs(settings: Settings, period: Period) -> list[FoundRun]:
 
 def _entry(run: FoundRun) -> RunEntry:
     same = (
-        *("run_id", "reference", "trigger_type", "definition", "definition_version", "definition_digest"),
+        *("run_id", "trigger_type", "definition", "definition_version", "definition_digest"),
         *("requested_by", "sha256", "size", "leaves", "log_index"),
     )
     return RunEntry(
         **{name: getattr(run, name) for name in same},
+        reference=run.trigger_ref,
         created_at=timestamp(run.created_at),
         finished_at=timestamp(run.finished_at) if run.finished_at else None,
-        outcome=run.status,
+        outcome=run.ending,
         state=run.state,
         why=why(run),
     )

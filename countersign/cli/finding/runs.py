@@ -23,7 +23,7 @@ _CSV = (
     *("created_at", "finished_at", "sha256", "size", "location", "stored_at", "why"),
 )
 
-_OUTCOMES = f"How the run stands: {', '.join(RunStatus)}."
+_OUTCOMES = f"The word with which its runbook ended it; where it has none, how it stands: {', '.join(RunStatus)}."
 _STATES = f"How its evidence stands: {', '.join(EvidenceState)}; may be repeated."
 
 
@@ -35,7 +35,7 @@ def list_evidence(
         str | None, typer.Option(metavar="PERSON", help="Who asked, or voted: an id of the directory, or a name.")
     ] = None,
     definition: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the runbook.")] = None,
-    outcome: Annotated[RunStatus | None, typer.Option(metavar="STATUS", help=_OUTCOMES)] = None,
+    outcome: Annotated[str | None, typer.Option(metavar="WORD", help=_OUTCOMES)] = None,
     state: Annotated[list[EvidenceState] | None, typer.Option(metavar="STATE", help=_STATES)] = None,
     since: Since = None,
     until: Until = None,
@@ -85,5 +85,5 @@ async def _rows(settings: "Settings", sought: Sought) -> Sequence[dict[str, Any]
 
 
 def _row(found: Any, why: str) -> dict[str, Any]:
-    names = (name for name in _CSV if name not in ("outcome", "why"))
-    return {**{name: getattr(found, name) for name in names}, "outcome": found.status, "why": why}
+    named = {"outcome": found.ending, "why": why}
+    return {name: named[name] if name in named else getattr(found, name) for name in _CSV}

@@ -11,6 +11,7 @@ _STEPS = {
     "step.succeeded": "is done",
     "step.skipped": "was left out",
     "step.failed_terminal": "failed",
+    "step.failed_handled": "failed, as the runbook provides for",
     "step.failed_retryable": "failed, and is tried again",
     "step.canceled": "was canceled",
     "step.parked": "waits for its answer",
@@ -29,24 +30,31 @@ def _queued(material: Material, leaf: Record) -> str:
     what = f"{named(text(run, 'definition', 'name'))}, version {number(run, 'definition', 'version')}"
     by = f", through {named(through)}" if through != text(leaf, "actor", "id") else ""
     about = f", about {named(text(leaf, 'data', 'trigger_ref'))}" if text(leaf, "data", "trigger_ref") else ""
-    return f"{actor(material, leaf)} asked for {what}{about}{by}"
+    mocked = "; on mocks, so nothing is done for real" if record(leaf, "data").get("mocked") is True else ""
+    return f"{actor(material, leaf)} asked for {what}{about}{by}{mocked}"
 
 
 def _ended(_: Material, leaf: Record) -> str:
-    done = counted(number(leaf, "data", "writes"), "write")
+    done, outcome = counted(number(leaf, "data", "writes"), "write"), text(leaf, "data", "outcome")
     how = "succeeded" if text(leaf, "event") == "run.succeeded" else "failed"
+    how = f"ended as {named(plain(outcome))}" if outcome else how
     return f"The run {how}, after {done}{why(leaf, 'error')}"
 
 
-def _step(_: Material, leaf: Record) -> str:
-    return f"The step {step(leaf)} {_STEPS[text(leaf, 'event')]}{why(leaf, 'error')}"
+def _step(material: Material, leaf: Record) -> str:
+    event, case = text(leaf, "event"), text(leaf, "data", "branch")
+    is_begun = event == "step.parked" and material.holds_steps(text(leaf, "correlation", "step"))
+    said = "was begun" if is_begun else _STEPS[event]
+    by = f", by {named(plain(case))}" if case else ""
+    return f"The step {step(material, leaf)} {said}{by}{why(leaf, 'error')}"
 
 
-def _proposed(_: Material, leaf: Record) -> str:
+def _proposed(material: Material, leaf: Record) -> str:
     what, target = text(leaf, "data", "action"), text(leaf, "data", "target")
     if what in _CHAT:
         return f"{_CHAT[what]} is to be sent to {named(target)}"
-    return f"{named(plain(what.rpartition('::')[2]))} on {named(target)} is to be done, for the step {step(leaf)}"
+    act = f"{named(plain(what.rpartition('::')[2]))} on {named(target)}"
+    return f"{act} is to be done, for the step {step(material, leaf)}"
 
 
 def _decided(material: Material, leaf: Record) -> str:
@@ -67,7 +75,7 @@ def _read(material: Material, leaf: Record) -> str:
     read = material.reads.get(text(leaf, "data", "read_id"), {})
     handler, size, error = text(read, "handler"), number(read, "response", "bytes"), text(read, "error")
     came = f"failed{because(error)}" if error else f"answered, {counted(size, 'byte')}"
-    return f"{named(plain(handler.rpartition('::')[2]))} for the step {step(leaf)}: {came}"
+    return f"{named(plain(handler.rpartition('::')[2]))} for the step {step(material, leaf)}: {came}"
 
 
 TELL: dict[str, Callable[[Material, Record], str]] = {

@@ -31,10 +31,10 @@ def action(effect: Record) -> str:
     return f"{named(plain(operation))} on {named(target)}" if target else named(plain(operation))
 
 
-def step(leaf: Record) -> str:
+def step(material: Material, leaf: Record) -> str:
     """Return the step that a leaf is about; "" for none."""
     path = text(leaf, "correlation", "step")
-    return named(plain(path)) if path else ""
+    return named(material.in_words(path)) if path else ""
 
 
 def asked(material: Material, leaf: Record) -> str:

@@ -8,7 +8,15 @@ from evidence.reading.shown import prose
 from evidence.reading.timeline.naming import NAME, TEXT, actor, asked, because, named, person, step
 from evidence.reading.words import ENDINGS, REFUSALS, counted, ending, listed, moment, verdict
 
-_WAITS = {"approval": "people's approval", "human_task": "a person", "external": "an answer", "timer": "its time"}
+_WAITS = {
+    "approval": "people's approval",
+    "human_task": "a person",
+    "external": "an answer",
+    "timer": "its time",
+    "signal": "a signal",
+    "child_run": "another run",
+}
+_CLAIMS = {"claim": "The claim of", "release": "The release by"}
 _MOST = 9
 """Groups that are named."""
 
@@ -33,12 +41,26 @@ def _voted(material: Material, leaf: Record) -> str:
 def _uncounted(material: Material, leaf: Record) -> str:
     code = text(leaf, "data", "code")
     why = REFUSALS.get(code) or named(code)
-    return f"The vote of {actor(material, leaf)} on {asked(material, leaf)} did not count: {why}"
+    what = _CLAIMS.get(text(leaf, "data", "verdict"), "The vote of")
+    return f"{what} {actor(material, leaf)} on {asked(material, leaf)} did not count: {why}"
+
+
+def _claimed(material: Material, leaf: Record) -> str:
+    before = text(leaf, "data", "from")
+    over = f", in the place of {person(material, before)}" if before else ""
+    return f"{person(material, text(leaf, 'data', 'person'))} works on {asked(material, leaf)}{over}"
+
+
+def _released(material: Material, leaf: Record) -> str:
+    who = text(leaf, "data", "person")
+    if text(leaf, "actor", "id") != who:
+        return f"{person(material, who)} is asked no more, and works no more on {asked(material, leaf)}"
+    return f"{person(material, who)} gave {asked(material, leaf)} back"
 
 
 def _unfit(material: Material, leaf: Record) -> str:
-    code, reason = text(leaf, "data", "code"), text(leaf, "data", "reason")
-    return f"The answer of {actor(material, leaf)} for the step {step(leaf)} did not count: {named(reason or code)}"
+    why = text(leaf, "data", "reason") or text(leaf, "data", "code")
+    return f"The answer of {actor(material, leaf)} for the step {step(material, leaf)} did not count: {named(why)}"
 
 
 def _settled(material: Material, leaf: Record) -> str:
@@ -48,24 +70,43 @@ def _settled(material: Material, leaf: Record) -> str:
     return f"{asked(material, leaf)} is {how}{votes}"
 
 
-def _opened(_: Material, leaf: Record) -> str:
+def _opened(material: Material, leaf: Record) -> str:
     kind, until = text(leaf, "data", "type"), moment(text(leaf, "data", "deadline"))
-    return f"The step {step(leaf)} waits for {_WAITS.get(kind) or named(kind)}{f', until {until}' if until else ''}"
+    awaited = (_WAITS.get(kind) or named(kind)) + (f", until {until}" if until else "")
+    return f"The step {step(material, leaf)} waits for {awaited}"
 
 
 def _answered(material: Material, leaf: Record) -> str:
     if text(leaf, "data", "type") == "timer":
-        return f"The time of the step {step(leaf)} is over"
-    return f"{actor(material, leaf)} answered for the step {step(leaf)}"
+        return f"The time of the step {step(material, leaf)} is over"
+    if text(leaf, "data", "child"):
+        return (
+            f"The run {named(text(leaf, 'data', 'child'))} has ended, for which the step {step(material, leaf)} waited"
+        )
+    return f"{actor(material, leaf)} answered for the step {step(material, leaf)}"
 
 
-def _late(_: Material, leaf: Record) -> str:
-    return f"Nobody answered in time for the step {step(leaf)}"
+def _progressed(material: Material, leaf: Record) -> str:
+    said = because(text(leaf, "data", "message"))
+    return f"{actor(material, leaf)} told how far the step {step(material, leaf)} has come{said}"
 
 
-def _escalated(_: Material, leaf: Record) -> str:
+def _late(material: Material, leaf: Record) -> str:
+    return f"Nobody answered in time for the step {step(material, leaf)}"
+
+
+def _escalated(material: Material, leaf: Record) -> str:
     groups = listed([named(group) for group in texts(leaf, "data", "to")[:_MOST]])
-    return f"Time runs short for the step {step(leaf)}: {groups} may decide, too"
+    until, runbook = moment(text(leaf, "data", "deadline")), text(leaf, "data", "started", "runbook")
+    is_started = bool(text(leaf, "data", "started", "run_id"))
+    parts = [
+        f"{groups} may decide, too" if groups else "",
+        f"there is time until {until}" if until else "",
+        f"a run of {named(runbook)} was {'started' if is_started else 'to be started, and was not'}" if runbook else "",
+    ]
+    return ": ".join(
+        filter(None, [f"Time runs short for the step {step(material, leaf)}", ", ".join(filter(None, parts))])
+    )
 
 
 TELL: dict[str, Callable[[Material, Record], str]] = {
@@ -73,9 +114,12 @@ TELL: dict[str, Callable[[Material, Record], str]] = {
     "card.shown": _shown,
     "vote.counted": _voted,
     "vote.refused": _uncounted,
+    "task.claimed": _claimed,
+    "task.released": _released,
     "notification.refused": _unfit,
     **{f"approval.{end}": _settled for end in ENDINGS if end != "requested"},
     "wait.opened": _opened,
+    "wait.progress": _progressed,
     "wait.completed": _answered,
     "wait.timed_out": _late,
     "wait.escalated": _escalated,

@@ -25,7 +25,7 @@ def sentence(material: Material, leaf: Record) -> str:
 
 def _any(material: Material, leaf: Record) -> str:
     """Say what there is no sentence for: the event, of which step, and why."""
-    about = f" for {step(leaf)}" if step(leaf) else ""
+    about = f" for {step(material, leaf)}" if step(material, leaf) else ""
     by = f", by {actor(material, leaf)}" if text(leaf, "actor", "kind") != "system" else ""
     what = prose(plain(text(leaf, "event")), NAME)
     return f"{what[:1].upper()}{what[1:]}{about}{by}{why(leaf, 'error') or why(leaf, 'reason')}"

@@ -3,8 +3,8 @@
 from evidence import names
 from evidence.verify.material.comparing import agree, broken
 from evidence.verify.material.contents import BrokenError
+from evidence.verify.material.definition import VerbForm
 from evidence.verify.material.facts import Decided, Facts
-from evidence.verify.material.forms import VerbForm
 from evidence.verify.material.templates import can_give
 from evidence.verify.people.approvals import OVER
 from evidence.verify.rules import Rule, counted, rule

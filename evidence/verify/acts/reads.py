@@ -2,6 +2,7 @@
 
 from evidence import names
 from evidence.costs import costs_member
+from evidence.reading.paths import address_of
 from evidence.verify.acts.record import check_named
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
@@ -66,7 +67,9 @@ def count_done(contents: Contents) -> int:
     """Return how many steps succeeded that read; raise unless each has its record, with that result."""
     done = {contents.reads[name].step: (leaf.seq, contents.reads[name]) for leaf, name in _named(contents)}
     reads = {step.id for step in contents.definition.steps if _is_read(contents, step.verb)}
-    succeeded = [leaf for leaf in contents.leaves_of("step.succeeded") if leaf.correlation.step in reads]
+    succeeded = [
+        leaf for leaf in contents.leaves_of("step.succeeded") if address_of(str(leaf.correlation.step)) in reads
+    ]
     for leaf in succeeded:
         seq, read = done.get(str(leaf.correlation.step), (leaf.seq, None))
         if read is None or read.response is None or seq > leaf.seq:
@@ -99,7 +102,7 @@ def _check_place(contents: Contents, name: str, read: ReadRecord) -> None:
     if (read.run_id, read.tenant) != (contents.run.run_id, contents.run.tenant):
         raise BrokenError(name, f"is of run {read.run_id} of tenant {read.tenant}")
     verb_of = {step.id: step.verb for step in contents.definition.steps}
-    if verb_of.get(read.step) != read.verb or not _is_read(contents, read.verb):
+    if verb_of.get(address_of(read.step)) != read.verb or not _is_read(contents, read.verb):
         raise BrokenError(name, f"{names.DEFINITION} has no read {read.verb} at the step {read.step}")
     if contents.definition.verbs[read.verb].execution.handler != read.handler:
         raise BrokenError(name, f"its handler is not that of the verb {read.verb}")

@@ -15,6 +15,7 @@ from receipts.chain import (
     DECISION_RECORDED,
     READ_RECORDED,
     RECEIPT_WRITTEN,
+    RUN_QUEUED,
     VOTE_COUNTED,
     Leaf,
 )
@@ -57,12 +58,19 @@ def check_named(contents: Contents, event: str, key: str, identifiers: dict[str,
         raise BrokenError(name, f"no line of {names.AUDIT} names it")
 
 
-@rule("receipts.of-run", "Each receipt's `run_id` and `tenant` are the run's.")
+@rule(
+    "receipts.of-run",
+    "Each receipt's `run_id` and `tenant` are the run's, and it is `mocked` if and only if `run.queued` is.",
+)
 def receipts_of_run(contents: Contents) -> str:
     """Compare each receipt with the run."""
+    on_mocks = any(leaf.data.get("mocked") is True for leaf in contents.leaves_of(RUN_QUEUED))
     for name, receipt in contents.receipts.items():
         if (receipt.run_id, receipt.tenant) != (contents.run.run_id, contents.run.tenant):
             raise BrokenError(name, f"is of run {receipt.run_id} of tenant {receipt.tenant}")
+        if receipt.mocked != on_mocks:
+            word = "not " if on_mocks else ""
+            raise BrokenError(name, f"is {word}of a run on mocks, and {names.AUDIT} says otherwise")
     return counted(len(contents.receipts), "receipt")
 
 

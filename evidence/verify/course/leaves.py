@@ -13,6 +13,8 @@ _BY_OTHERS = frozenset(
         "run.retry_requested",
         "vote.counted",
         "vote.refused",
+        "task.claimed",
+        "task.released",
         "wait.completed",
         "wait.progress",
         "notification.refused",
@@ -24,7 +26,7 @@ _BY_OTHERS = frozenset(
     "leaves.actors",
     "A leaf is by `countersign`, a system, but for those of the events that tell what others asked for, answered or"
     " said: `run.queued`, `run.cancel_requested`, `run.retry_requested`, `vote.counted`, `vote.refused`,"
-    " `wait.completed`, `wait.progress` and `notification.refused`.",
+    " `task.claimed`, `task.released`, `wait.completed`, `wait.progress` and `notification.refused`.",
 )
 def _actors(facts: Facts) -> str:
     for leaf in facts.leaves:
@@ -35,9 +37,10 @@ def _actors(facts: Facts) -> str:
 
 @rule(
     "leaves.about",
-    "The step that a leaf is about is in the definition; its effect was proposed, and its approval requested, by an"
-    " earlier leaf or this one, for that step. Where `data` names an approval, it is that one; where a leaf has an"
-    " approval and an effect, the one is the other's.",
+    "The step that a leaf is about is in the definition: its path without the numbers is the `id` of a step, and what"
+    " is repeated, and nothing else, has a number where others stand in it. Its effect was proposed, and its approval"
+    " requested, by an earlier leaf or this one, for that step. Where `data` names an approval, it is that one; where"
+    " a leaf has an approval and an effect, the one is the other's.",
 )
 def _about(facts: Facts) -> str:
     effects, approvals = dict[str, Correlation](), dict[str, Correlation]()
@@ -47,7 +50,7 @@ def _about(facts: Facts) -> str:
             effects[str(about.effect_id)] = about
         if leaf.event == APPROVAL_REQUESTED:
             approvals[str(about.approval_id)] = about
-        if about.step is not None and about.step not in facts.steps:
+        if about.step is not None and not facts.plan.knows(about.step):
             raise broken(leaf, f"no step {about.step} is in {names.DEFINITION}")
         if leaf.data.get("approval_id", about.approval_id) != about.approval_id:
             raise broken(leaf, f"is about approval {about.approval_id}, and names {leaf.data['approval_id']}")

@@ -1,6 +1,7 @@
 """Step 11 of the verifier's procedure: whether what the run is said to have come to follows from its chain."""
 
 from evidence import names
+from evidence.reading.paths import address_of
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.rules import counted, rule
 from receipts.chain import Leaf
@@ -65,17 +66,18 @@ def _last(contents: Contents) -> Leaf:
 def count_writes(contents: Contents) -> int:
     """Return how many steps succeeded that write; raise unless each of them has its receipt."""
     definition = contents.definition
-    verb_of = {step.id: definition.verbs.get(step.verb) for step in definition.steps}
+    verb_of = {step.id: step.verb for step in definition.steps}
     done, begun = _handled(contents, "success"), _handled(contents)
     repeated = {leaf.correlation.step for leaf in contents.leaves_of("effect.repeated")}
     answered = _answered(contents)
     writes = 0
     for leaf in contents.leaves_of("step.succeeded"):
         path = str(leaf.correlation.step)
-        verb = verb_of.get(path)
-        if verb is None:
+        called = verb_of.get(address_of(path))
+        verb = definition.verbs.get(called or "")
+        if called is None or (called and verb is None):
             raise BrokenError(names.AUDIT, f"line {leaf.seq}: no step {path} is in {names.DEFINITION}")
-        if verb.effect.kind == "read":
+        if verb is None or verb.effect.kind == "read":
             continue
         writes += 1
         did = (path, verb.execution.handler)

@@ -54,22 +54,48 @@ _FIRST = 2
 
 @rule(
     "run.outcome",
-    "A run failed if a step failed for good, else was canceled if a step was canceled, else succeeded. Its `error`"
-    " names the first step that failed, in the definition's order, and what it says; it is empty where none did.",
+    "A run succeeded if a step of the kind `end` did, of which there is one at most; else it failed if a step failed"
+    " for good, else was canceled if a step was canceled, else succeeded. Its `outcome` is the word of that `end`;"
+    " without one there is none. Its `error` names the first step that failed, in the definition's order, and what it"
+    " says; it is empty where none did, or says of a run that succeeded why the definition's `output` could not be"
+    " given. There is an `output` only of a run that succeeded, and only if its definition or its `end` may give one.",
 )
 def _outcome(facts: Facts) -> str:
-    ends = {path: facts.of_steps[path][-1] for path in facts.steps}
+    ends = {path: facts.of_steps[path][-1] for path in facts.plan.in_order(facts.of_steps)}
     failed = [path for path, leaf in ends.items() if leaf.event == "step.failed_terminal"]
     is_canceled = any(leaf.event == "step.canceled" for leaf in ends.values())
     came_to = "failed_terminal" if failed else "canceled" if is_canceled else "succeeded"
-    error = f"{failed[0]}: {ends[failed[0]].data.get('error', '')}" if failed else ""
+    came_to = "succeeded" if facts.stopped else came_to
+    error = f"{failed[0]}: {ends[failed[0]].data.get('error', '')}" if failed else _no_output(facts, came_to)
     agree(
         names.RUN,
         f"its steps in {names.AUDIT}",
         status=(facts.end.event.removeprefix("run."), came_to),
+        outcome=(facts.end.data.get("outcome"), _word(facts)),
         error=(facts.end.data.get("error"), error),
     )
-    return came_to
+    if "output" in facts.end.data and (came_to != "succeeded" or not (facts.stopped or _gives(facts))):
+        raise BrokenError(names.RUN, "has an output, and nothing gave one")
+    return str(facts.end.data.get("outcome", came_to))
+
+
+def _word(facts: Facts) -> str | None:
+    """Return the word of the step that ended the run, None where none did."""
+    if len(facts.stopped) > 1:
+        raise BrokenError(names.AUDIT, f"both {facts.stopped[0]} and {facts.stopped[1]} ended the run")
+    ends = [facts.plan.node(path).end for path in facts.stopped]
+    return ends[0].outcome if ends and ends[0] else None
+
+
+def _gives(facts: Facts) -> bool:
+    return facts.definition.output is not None
+
+
+def _no_output(facts: Facts, came_to: str) -> str:
+    """Return what the run's error is where no step failed: why there is no output, where that is so, or nothing."""
+    said = str(facts.end.data.get("error"))
+    may_say = came_to == "succeeded" and not facts.stopped and _gives(facts) and "output" not in facts.end.data
+    return said if may_say and said.startswith("output: ") else ""
 
 
 @rule(

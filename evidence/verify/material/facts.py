@@ -7,16 +7,16 @@ from functools import cached_property
 from evidence import names
 from evidence.verify.material.comparing import broken, data
 from evidence.verify.material.contents import Contents, parse
+from evidence.verify.material.definition import DefinitionForm, VerbForm
 from evidence.verify.material.forms import (
     ApprovalForm,
     DecisionForm,
-    DefinitionForm,
+    Escalated,
     Opened,
     Proposed,
-    StepForm,
-    VerbForm,
     VoteForm,
 )
+from evidence.verify.material.plan import Plan
 from receipts import canonical
 from receipts.chain import (
     APPROVAL_ENDED,
@@ -31,6 +31,7 @@ from receipts.chain import (
 from receipts.model import Receipt
 
 PROPOSED = "effect.proposed"
+ESCALATED = "wait.escalated"
 ACTED = ("success", "in_doubt")
 
 
@@ -77,6 +78,19 @@ class Facts:
 
     contents: Contents
 
+    def until(self, name: str, first: str, leaf: Leaf) -> str:
+        """Return the deadline of a wait or an approval before a leaf: the `first`, or as it was prolonged by then."""
+        return max([first, *(deadline for seq, deadline in self._prolonged.get(name, ()) if seq < leaf.seq)])
+
+    @cached_property
+    def _prolonged(self) -> dict[str, list[tuple[int, str]]]:
+        found: dict[str, list[tuple[int, str]]] = {}
+        for leaf in self.contents.leaves_of(ESCALATED):
+            told = data(Escalated, leaf)
+            for name in (told.wait_id, str(leaf.correlation.approval_id)) if told.deadline else ():
+                found.setdefault(name, []).append((leaf.seq, told.deadline))
+        return found
+
     @property
     def leaves(self) -> list[Leaf]:
         """Return the chain."""
@@ -88,24 +102,16 @@ class Facts:
         return parse(DefinitionForm, names.DEFINITION, self.contents.member(names.DEFINITION))
 
     @cached_property
-    def steps(self) -> dict[str, StepForm]:
-        """Return the steps of the definition by their paths."""
-        return {step.id: step for step in self.definition.steps}
-
-    @cached_property
-    def needs(self) -> dict[str, set[str]]:
-        """Return for each step those that it waits for."""
-        found: dict[str, set[str]] = {path: set() for path in self.steps}
-        for edge in self.definition.edges:
-            found.setdefault(edge.target, set()).add(edge.source)
-        return found
+    def plan(self) -> Plan:
+        """Return the tree of the definition's steps."""
+        return Plan(self.definition)
 
     def verb(self, leaf: Leaf, path: str) -> VerbForm:
         """Return the verb of a step that a leaf names."""
-        step = self.steps.get(path)
-        if step is None or step.verb not in self.definition.verbs:
+        verb = self.plan.verb(path)
+        if verb is None:
             raise broken(leaf, f"no step {path} with a verb is in {names.DEFINITION}")
-        return self.definition.verbs[step.verb]
+        return verb
 
     @cached_property
     def proposals(self) -> list[tuple[Leaf, Proposed]]:
@@ -177,9 +183,19 @@ class Facts:
         """Return for each step the leaves that say how it stands, in their order."""
         found: dict[str, list[Leaf]] = {}
         for leaf in self.leaves:
-            if leaf.event.startswith("step."):
-                found.setdefault(str(leaf.correlation.step), []).append(leaf)
+            if leaf.event.startswith("step.") and leaf.correlation.step is not None:
+                found.setdefault(leaf.correlation.step, []).append(leaf)
         return found
+
+    @cached_property
+    def stopped(self) -> list[str]:
+        """Return the steps of the kind `end` that succeeded: one at most ends a run."""
+        ends = (path for path in self.of_steps if self.plan.node(path).kind == "end")
+        return [path for path in ends if self.of_steps[path][-1].event == "step.succeeded"]
+
+    def is_left(self, leaf: Leaf) -> bool:
+        """Return whether a leaf tells of a step at the moment at which an `end` ended the run."""
+        return bool(self.stopped) and leaf.at == self.end.at
 
     def _named(self, folder: str, event: str, key: str) -> Iterator[tuple[str, Leaf]]:
         for number, leaf in enumerate(self.contents.leaves_of(event), start=1):

@@ -1,9 +1,9 @@
 """What the records of format 2 have beside the members of `evidence.records`, as far as rules compare it."""
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from evidence.records import (
     Answered,
@@ -12,13 +12,8 @@ from evidence.records import (
     AskedActor,
     AskedEffect,
     DecisionRecord,
-    DefinitionRecord,
-    EffectClass,
-    Execution,
     Open,
     RequirementRecord,
-    StepRecord,
-    VerbRecord,
     VoteRecord,
 )
 from receipts.fields import NonEmpty, Timestamp
@@ -119,6 +114,12 @@ class VoteForm(VoteRecord):
     slack: AccountForm
     at: Timestamp
 
+    @property
+    def way(self) -> tuple[object, object]:
+        """Return how it came in and who brought it, both None where it came from Slack: then the record has neither."""
+        more = self.model_extra or {}
+        return more.get("via"), more.get("brought_by")
+
 
 class ApprovalForm(ApprovalRecord):
     """One file of `approvals/`."""
@@ -132,70 +133,6 @@ class ApprovalForm(ApprovalRecord):
     requested_at: Timestamp
     expires_at: Timestamp
     votes: Sequence[VoteForm]
-
-
-class EscalationForm(Open):
-    """After how long (ISO 8601) those next in line are asked."""
-
-    after: NonEmpty
-    to: list[str]
-
-
-class ExecutionForm(Execution):
-    """How a verb executes; `wait` is what a durable one waits for."""
-
-    kind: Literal["sync", "durable"]
-    timeout: NonEmpty
-    wait: str | None
-    escalation: EscalationForm | None
-    correlation_field: str | None
-
-
-class EffectClassForm(EffectClass):
-    """What a verb does to the world; `target` and `idempotency_key` are templates."""
-
-    tier: Tier
-    reversible_by: str | None
-    target: str
-    idempotency_key: str
-
-
-class VerbForm(VerbRecord):
-    """One verb of the definition."""
-
-    description: str
-    execution: ExecutionForm
-    effect: EffectClassForm
-
-
-class StepForm(StepRecord):
-    """One step of the definition; `when` is its condition."""
-
-    when: JsonValue
-
-
-class EdgeForm(Open):
-    """`target` waits for `source`."""
-
-    source: str
-    target: str
-
-
-class TriggerForm(Open):
-    """What starts runs of the definition."""
-
-    type: str
-
-
-class DefinitionForm(DefinitionRecord):
-    """`definition.json`."""
-
-    name: NonEmpty
-    version: int
-    trigger: TriggerForm
-    steps: Sequence[StepForm]
-    edges: list[EdgeForm]
-    verbs: Mapping[str, VerbForm]
 
 
 class Proposed(Open):
@@ -213,3 +150,28 @@ class Opened(Open):
     kind: str = Field(alias="type")
     correlation_key: str
     deadline: Timestamp
+
+
+class StartedForm(Open):
+    """Which run was started because another one waits too long, or why none was."""
+
+    runbook: NonEmpty
+    run_id: NonEmpty = ""
+    error: NonEmpty = ""
+
+
+class Escalated(Open):
+    """The data of `wait.escalated`."""
+
+    wait_id: NonEmpty
+    entry: Annotated[int, Field(ge=0)]
+    to: list[str]
+    deadline: Timestamp = ""
+    started: StartedForm | None = None
+
+
+class Progressed(Open):
+    """The data of `wait.progress`; `count` is how often there was word."""
+
+    wait_id: NonEmpty
+    count: int = Field(ge=1)

@@ -6,7 +6,7 @@ from evidence.verify.material.facts import ACTED, Facts, Requested
 from evidence.verify.material.forms import DecisionForm
 from evidence.verify.rules import Rule, counted, rule
 
-OVER = ("step.succeeded", "step.failed_terminal", "step.skipped", "step.canceled")
+OVER = ("step.succeeded", "step.failed_handled", "step.failed_terminal", "step.skipped", "step.canceled")
 
 
 @rule(
@@ -31,8 +31,8 @@ def _used_once(facts: Facts) -> str:
 @rule(
     "approvals.ended",
     "An approval is `approved` or `rejected` at the moment of its last vote; `expired` no earlier than at its"
-    " `expires_at`, and never where it asks what became of an attempt; `canceled` once its step has ended. One of kind"
-    " `effect` or `task` does not stay open.",
+    " `expires_at`, as it was prolonged, and never where it asks what became of an attempt; `canceled` once its step"
+    " has ended. One of kind `effect` or `task` does not stay open.",
 )
 def _ended(facts: Facts) -> str:
     for approval in facts.approvals.values():
@@ -49,8 +49,9 @@ def _check_end(facts: Facts, approval: Requested) -> None:
         last = approval.votes[-1].leaf.at if approval.votes else None
         agree(approval.name, "its last vote", **{"the moment of its end": (end.at, last)})
     elif record.status == "expired":
-        if end.at < record.expires_at or record.kind == "in_doubt":
-            raise broken(end, f"approval {record.id} cannot expire before {record.expires_at}")
+        until = facts.until(record.id, record.expires_at, end)
+        if end.at < until or record.kind == "in_doubt":
+            raise broken(end, f"approval {record.id} cannot expire before {until}")
     elif not any(leaf.event in OVER and leaf.seq < end.seq for leaf in facts.of_steps.get(record.step, ())):
         raise broken(end, f"approval {record.id} was canceled, and its step had not ended")
 

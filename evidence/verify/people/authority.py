@@ -8,7 +8,7 @@ from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.people.quorum import check_quorum
 from evidence.verify.rules import counted, rule
 from receipts import canonical
-from receipts.chain import VOTE_COUNTED
+from receipts.chain import VOTE_COUNTED, Leaf
 from receipts.errors import ReceiptsError
 from receipts.model import Receipt
 from receipts.redaction import redact
@@ -55,10 +55,10 @@ def as_decided(contents: Contents) -> str:
 @rule(
     "approvals.consent",
     "Every approval that is approved, whatever its kind and whether or not anything followed, has votes by distinct"
-    " people; none is by the requester or submitter of the run, an actor whom policy was told of for that effect, or an"
-    " excluded person; each is of a group that was asked: one of `groups`, or of `escalate_to` if a `wait.escalated`"
-    " stands before the vote. At least `quorum` of such votes approved; with `all_groups`, every group has a person of"
-    " its own among those who did.",
+    " people; none is by the requester or submitter of the run, an actor whom policy was told of for that effect, or"
+    " an excluded person; each is of a group that was asked: one of `groups`, or of those of `escalate_to` whom a"
+    " `wait.escalated` before the vote asks (`to`; all where it names none). At least `quorum` of such votes approved;"
+    " with `all_groups`, every group has a person of its own among those who did.",
 )
 def consent(contents: Contents) -> str:
     """Look at who approved."""
@@ -198,7 +198,13 @@ def _electorate(contents: Contents, approval: ApprovalRecord) -> dict[str, set[s
     found: dict[str, set[str]] = {}
     for leaf in contents.leaves_about.get(approval.id, []):
         if leaf.event == "wait.escalated":
-            asked = asked | set(approval.requirement.escalate_to)
+            asked = asked | _joined(leaf, approval)
         elif leaf.event == VOTE_COUNTED:
             found[str(leaf.data.get("person"))] = asked
     return found
+
+
+def _joined(leaf: Leaf, approval: ApprovalRecord) -> set[str]:
+    """Return who is asked from then on: of those next in line the ones that the leaf names, all where it names none."""
+    later, named = set(approval.requirement.escalate_to), leaf.data.get("to")
+    return later.intersection(map(str, named)) if isinstance(named, list) else later

@@ -74,7 +74,7 @@ def _asks_for(decision: DecisionForm, approval: Requested) -> bool:
 @rule(
     "approvals.of-review",
     "An approval of kind `task` is the review of a step whose verb waits for a `human_task`: one person, of the groups"
-    " in the effect's `fields`, within the verb's `timeout`; next in line are those of its `escalation`. `tier` and"
+    " in the effect's `fields`, within the verb's `timeout`; next in line are all of its `escalation`. `tier` and"
     " `purpose` are the verb's, and the digest is that of the effect that posts it.",
 )
 def _of_review(facts: Facts) -> str:
@@ -84,7 +84,6 @@ def _of_review(facts: Facts) -> str:
         verb = facts.verb(approval.leaf, record.step)
         posted = [d.record.input.effect for d in facts.decisions if d.record.effect_id == record.effect_id]
         groups = [effect.fields.get("groups", []) for effect in posted if effect.digest == record.digest]
-        escalation = verb.execution.escalation
         agree(
             approval.name,
             names.DEFINITION,
@@ -92,7 +91,7 @@ def _of_review(facts: Facts) -> str:
             tier=(record.tier, verb.effect.tier),
             purpose=(record.purpose, verb.description),
             time=(lasts(required.expires_in, approval.name), lasts(verb.execution.timeout, names.DEFINITION)),
-            escalate_to=(required.escalate_to, escalation.to if escalation else []),
+            escalate_to=(required.escalate_to, verb.execution.next_in_line),
         )
         one = (required.quorum, required.all_groups, required.exclude, required.reason_required)
         agree(approval.name, "a review", requirement=(one, (1, False, [], False)))

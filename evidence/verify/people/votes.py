@@ -38,14 +38,15 @@ def _as_told(facts: Facts) -> str:
 
 @rule(
     "votes.in-time",
-    "A vote was counted before its approval's `expires_at`, unless it says what became of an attempt (`in_doubt`),"
-    " which is asked until somebody knows.",
+    "A vote was counted before its approval's `expires_at`, as it was prolonged, unless it says what became of an"
+    " attempt (`in_doubt`), which is asked until somebody knows.",
 )
 def _in_time(facts: Facts) -> str:
     for approval in facts.approvals.values():
         for vote in approval.votes:
-            if approval.record.kind != "in_doubt" and vote.leaf.at >= approval.record.expires_at:
-                raise broken(vote.leaf, f"{vote.record.person} voted after {approval.record.expires_at}, when"
+            until = facts.until(approval.record.id, approval.record.expires_at, vote.leaf)
+            if approval.record.kind != "in_doubt" and vote.leaf.at >= until:
+                raise broken(vote.leaf, f"{vote.record.person} voted after {until}, when"
                                         f" approval {approval.record.id} had expired")  # fmt: skip
     return _count(facts)
 

@@ -6,6 +6,7 @@ answers 503 or 408 after the target has acted.
 """
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -80,7 +81,11 @@ class Service:
 
 @dataclass(frozen=True)
 class Request:
-    """One request. `path` is under the service's base, or an absolute URL of the same origin."""
+    """One request. `path` is under the service's base, or an absolute URL of the same origin.
+
+    `form` is sent in the place of a JSON `body`. What is `repeatable` changes nothing, or nothing more when it is sent
+    again.
+    """
 
     method: Literal[
         "GET", "POST", "PATCH", "DELETE"
@@ -89,11 +94,13 @@ class Request:
     query: Mapping[str, str] = field(default_factory=dict)
     body: JsonObject | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    form: Mapping[str, str] | None = None
+    repeatable: bool = False
 
     @property
     def write(self) -> bool:
-        """Return whether the request may change something."""
-        return self.method != "GET"
+        """Return whether it matters if the request was taken although no answer came."""
+        return self.method != "GET" and not self.repeatable
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,7 @@ class Client:
         self._service = service
         self._session = session
         self._sent = 0
+        self._units: Counter[str] = Counter()
         self._last: _Reply | None = None
 
     def answer(self, result: JsonObject) -> Answer:
@@ -129,9 +137,13 @@ class Client:
 
     @property
     def usage(self) -> tuple[Usage, ...]:
-        """Return the requests that were sent, where somebody counts them."""
+        """Return the requests that were sent, and what else was counted, where somebody counts them."""
         provider = self._service.counted_as
-        return (Usage(provider, units={"requests": self._sent}),) if provider and self._sent else ()
+        return (Usage(provider, units={"requests": self._sent, **self._units}),) if provider and self._sent else ()
+
+    def count(self, **units: int) -> None:
+        """Count what the service counts beside requests."""
+        self._units.update(units)
 
     async def get(self, model: type[M], path: str, query: Mapping[str, str] | None = None) -> M:
         """Read `path` and parse the answer."""
@@ -165,6 +177,7 @@ class Client:
                 url,
                 params=dict(request.query) or None,
                 json=request.body,
+                data=request.form,
                 headers=request.headers,
                 allow_redirects=False,
             ) as response:

@@ -4,12 +4,19 @@ from aiohttp import web
 from countersign_connector.standin import application, serve
 
 from countersign_kyc import standin_gleif, standin_portal, standin_register
+from countersign_kyc.bloomberg import standin as standin_bloomberg
+from runtime.clock import utc_now
 
 
 def build(complete: standin_portal.Complete | None = None) -> web.Application:
-    """Build GLEIF, the register and the portal; `complete` delivers the portal's completions."""
+    """Build GLEIF, Bloomberg, the register and the portal; `complete` delivers the portal's completions."""
     return application(
-        [*standin_gleif.routes(), *standin_register.Register().routes(), *standin_portal.Portal(complete).routes()]
+        [
+            *standin_gleif.routes(),
+            *standin_bloomberg.Bloomberg(utc_now).routes(),
+            *standin_register.Register().routes(),
+            *standin_portal.Portal(complete).routes(),
+        ]
     )
 
 
@@ -17,6 +24,7 @@ def settings(base: str) -> dict[str, str]:
     """Return the pack's settings for stand-ins that are served at `base`."""
     return {
         "gleif_url": f"{base}{standin_gleif.PREFIX}",
+        **standin_bloomberg.settings(base),
         "register_url": f"{base}{standin_register.PREFIX}",
         "register_token": standin_register.TOKEN,
         "portal_url": f"{base}{standin_portal.PREFIX}",

@@ -7,43 +7,45 @@ from importlib.resources import files
 from pathlib import Path as FilePath
 from typing import Literal
 
+from runtime.definitions.entities import Entity
 from runtime.definitions.model import Definition, Verb
 from runtime.definitions.problems import InvalidDefinitionsError, Problem, hint
 from runtime.definitions.sources.compensations import compensation_findings
+from runtime.definitions.sources.entities import load_entities
+from runtime.definitions.sources.entity_verbs import Entities, checked
 from runtime.definitions.sources.runbooks import LoadedRunbook, load_runbook
+from runtime.definitions.sources.starts import wrong_starts
 from runtime.definitions.sources.verbs import Interface, LoadedVerb, load_verbs
 from runtime.definitions.sources.yaml_source import Source, SourceError, parse_source, read_source
 from runtime.handlers import Handler
 
 Mode = Literal["strict", "warn"]
 
+OWN = FilePath(__file__).parent / "program"
+"""The program's own definitions, in the form of a pack: runbooks named `countersign-…`, triggers `countersign.…`."""
+
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
+_RESERVED = re.compile(r"countersign[.-].*")
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """Definitions by (name, version). Nothing new starts under an `unavailable` name; older versions still execute.
+    """Definitions by (name, version). Nothing new starts under an `unavailable` name; what is stored still executes.
 
-    `warnings` are for authors: what is probably not meant, and keeps nothing from starting.
+    `warnings` are for authors: what is probably not meant, and keeps nothing from starting. `entities` are those that
+    are sound, by name.
     """
 
     definitions: Mapping[tuple[str, int], Definition]
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     unavailable: frozenset[str]
+    entities: Mapping[str, Entity]
 
     def latest(self, name: str) -> Definition | None:
-        """Return the newest version of the runbook, or None where there is none that may start."""
+        """Return the newest version of the runbook in the files, or None where there is none that may start."""
         versions = [version for known, version in self.definitions if known == name]
         return self.definitions[name, max(versions)] if versions and name not in self.unavailable else None
-
-    def for_trigger(self, type_: str) -> Definition | None:
-        """Return the definition that a trigger of this type starts, or None."""
-        for name in {name for name, _ in self.definitions}:
-            definition = self.latest(name)
-            if definition and definition.trigger_type == type_:
-                return definition
-        return None
 
     def require(self, mode: Mode) -> None:
         """Raise InvalidDefinitionsError over any problem if `mode` is strict; warn lets the rest run."""
@@ -56,26 +58,38 @@ def load_catalog(folders: Sequence[FilePath], handlers: Mapping[str, Handler]) -
     problems: list[Problem] = []
     unreadable: set[str] = set()
     verb_sources = [_builtin()]
+    entity_sources: list[Source] = []
     runbook_sources: list[Source] = []
+    for path in (path for folder in folders for path in _files(folder, "entities", problems)):
+        _read(path, entity_sources, problems)
     for path in (path for folder in folders for path in _files(folder, "verbs", problems)):
         _read(path, verb_sources, problems)
     for path in (path for folder in folders for path in _files(folder, "runbooks", problems)):
         if not _read(path, runbook_sources, problems):
             unreadable.add(path.stem)
     warnings: list[Problem] = []
-    verbs = _verbs(verb_sources, handlers, problems, warnings)
+    entities = load_entities(entity_sources, problems)
+    loaded, verbs = _verbs(verb_sources, handlers, entities, problems, warnings)
     runbooks = [load_runbook(source, verbs) for source in runbook_sources]
+    problems += wrong_starts(loaded, runbooks)
     problems += (problem for runbook in runbooks for problem in runbook.problems)
     warnings += (warning for runbook in runbooks for warning in runbook.warnings)
     repeated = _repeated(runbooks, problems)
+    reserved = set() if OWN in folders else _reserved(runbooks, problems)
     unavailable = unreadable | {_name(runbook) for runbook in runbooks if runbook.definition is None}
-    unavailable |= {name for name, _ in repeated} | _contested(runbooks, problems)
+    unavailable |= {name for name, _ in repeated} | reserved | _contested(runbooks, problems)
     definitions = {
         (runbook.name, runbook.version): runbook.definition
         for runbook in runbooks
-        if runbook.definition and (runbook.name, runbook.version) not in repeated
+        if runbook.definition and (runbook.name, runbook.version) not in repeated and runbook.name not in reserved
     }
-    return Catalog(definitions, tuple(sorted(set(problems))), tuple(sorted(set(warnings))), frozenset(unavailable))
+    return Catalog(
+        definitions,
+        tuple(sorted(set(problems))),
+        tuple(sorted(set(warnings))),
+        frozenset(unavailable),
+        {name: entity for name, entity in entities.items() if entity is not None},
+    )
 
 
 def _builtin() -> Source:
@@ -108,15 +122,19 @@ def _name(runbook: LoadedRunbook) -> str:
 
 
 def _verbs(
-    sources: Iterable[Source], handlers: Mapping[str, Handler], problems: list[Problem], warnings: list[Problem]
-) -> dict[str, Verb | Interface | None]:
-    """Return every verb by name; of one that has a problem, what is sound; None where two share the name."""
+    sources: Iterable[Source],
+    handlers: Mapping[str, Handler],
+    entities: Entities,
+    problems: list[Problem],
+    warnings: list[Problem],
+) -> tuple[Iterable[LoadedVerb], dict[str, Verb | Interface | None]]:
+    """Return every verb as it was loaded, and by name: of one with a problem what is sound, None where two share it."""
     first: dict[str, LoadedVerb] = {}
     verbs: dict[str, Verb | Interface | None] = {}
     for source in sources:
         loaded, of_file = load_verbs(source, handlers)
         problems += of_file
-        for verb in loaded:
+        for verb in (checked(one, entities) for one in loaded):
             problems += verb.problems
             warnings += verb.warnings
             if verb.name and verb.name in first:
@@ -125,7 +143,7 @@ def _verbs(
             first.setdefault(verb.name, verb)
     problems += _dangling_reversals(first.values(), verbs)
     problems += _without_way_back(first.values(), verbs)
-    return verbs
+    return first.values(), verbs
 
 
 def _without_way_back(loaded: Iterable[LoadedVerb], verbs: dict[str, Verb | Interface | None]) -> list[Problem]:
@@ -166,6 +184,17 @@ def _repeated(runbooks: Iterable[LoadedRunbook], problems: list[Problem]) -> set
             problems.append(runbook.source.problem(("version",), "duplicate", message))
             repeated.add(key)
     return repeated
+
+
+def _reserved(runbooks: Iterable[LoadedRunbook], problems: list[Problem]) -> set[str]:
+    """Return the runbooks whose name or trigger type is the program's own, after reporting them."""
+    reserved = set()
+    for each in runbooks:
+        for path, word in ((("name",), each.name), (("trigger", "type"), each.trigger_type)):
+            if _RESERVED.fullmatch(word):
+                problems.append(each.source.problem(path, "reserved", f"'{word}': what begins so is the program's own"))
+                reserved.add(each.name)
+    return reserved
 
 
 def _contested(runbooks: Iterable[LoadedRunbook], problems: list[Problem]) -> set[str]:

@@ -13,9 +13,9 @@ from runtime.definitions.checks.scope import Scope
 from runtime.definitions.durations import parse_duration
 from runtime.definitions.model import Verb
 from runtime.definitions.nodes import EndSpec, WaitSpec
-from runtime.definitions.problems import Path, hint
+from runtime.definitions.problems import Finding, Path, hint
 from runtime.definitions.sources.node_shapes import DOES, MAY_BRANCH, RepeatShape, RunShape, StepShape, SwitchShape
-from runtime.definitions.sources.verb_rules import Finding, pointer_path
+from runtime.definitions.sources.verb_rules import pointer_path
 from runtime.definitions.sources.verbs import Interface
 
 Verbs = Mapping[str, Verb | Interface | None]

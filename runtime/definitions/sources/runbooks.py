@@ -10,9 +10,9 @@ from runtime.definitions.checks.conditions import WARNING
 from runtime.definitions.checks.params import check_params
 from runtime.definitions.checks.schema_faults import definition_faults, object_faults
 from runtime.definitions.checks.schemas import Schema, bundle, normalise
-from runtime.definitions.durations import parse_days
+from runtime.definitions.durations import parse_days, parse_duration
 from runtime.definitions.model import Definition, Edge, Verb
-from runtime.definitions.problems import Problem
+from runtime.definitions.problems import Finding, Problem
 from runtime.definitions.sources.node_checks import Verbs
 from runtime.definitions.sources.shapes import RunbookFile, shape
 from runtime.definitions.sources.steps import (
@@ -25,9 +25,9 @@ from runtime.definitions.sources.steps import (
     verbs_of,
 )
 from runtime.definitions.sources.tree import Placed, Tree, placed
-from runtime.definitions.sources.verb_rules import RUN, Finding
+from runtime.definitions.sources.verb_rules import RUN
+from runtime.definitions.sources.waiting import duration_fault
 from runtime.definitions.sources.yaml_source import Source
-from runtime.model.undo import RESERVED
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,8 @@ def _build(declared: RunbookFile, verbs: Verbs) -> tuple[Definition | None, list
     findings += duplicates(steps)
     tree = Tree.of(steps)
     scopes = Scopes(tree, verbs, {"trigger": trigger, "run": RUN, "state": _state_schema(declared, findings)})
-    if declared.trigger.type.startswith(RESERVED):
-        findings.append((("trigger", "type"), "trigger_claim", f"'{RESERVED}*' is the runtime's own"))
     findings += _retain_findings(declared)
+    findings += duration_fault(("sla",), declared.sla) if declared.sla is not None else ()
     for one in steps:
         for path, code, message in step_findings(one, tree, scopes, verbs):
             findings.append(((*one.path, *path), code, message))
@@ -158,5 +157,6 @@ def _definition(
         retain_days=_retain_days(declared),
         state=None if declared.state is None else bundle(normalise(declared.state), {}),
         output=declared.output,
+        sla=parse_duration(declared.sla) if declared.sla else None,
     )
     return from_canonical(dumps(definition_document(draft)))

@@ -17,6 +17,7 @@ from runtime.definitions.sources.node_shapes import (
 from runtime.definitions.sources.yaml_source import Source
 
 VerbName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+RunbookName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
 HandlerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*::[a-z][a-z0-9_]*$")]
 
 
@@ -27,19 +28,47 @@ class Shape(BaseModel):
 
 
 class RetryShape(Shape):
-    """``execution.retry``."""
+    """``execution.retry``: by `backoff`, by `factor` or by a `ladder`."""
 
-    max_attempts: int = Field(ge=1, le=100)
-    backoff: Literal["exponential", "fixed"]
-    base_delay: str
-    max_delay: str
+    max_attempts: int | None = Field(default=None, ge=1, le=100)
+    backoff: Literal["exponential", "fixed"] | None = None
+    factor: float | None = Field(default=None, ge=1, le=100)
+    base_delay: str | None = None
+    max_delay: str | None = None
+    ladder: list[str] | None = Field(default=None, min_length=1, max_length=99)
+    jitter: float | None = Field(default=None, ge=0, le=1)
 
 
 class EscalationShape(Shape):
-    """``execution.escalation``."""
+    """One entry of ``execution.escalation``."""
 
     after: str
-    to: list[Text] = Field(min_length=1)
+    to: list[Text] | None = Field(default=None, min_length=1)
+    extend: str | None = None
+    start: RunbookName | None = None
+
+
+class RemindShape(Shape):
+    """``execution.remind`` by a factor."""
+
+    first: str
+    factor: float = Field(default=1, ge=1, le=100)
+    at_most: int = Field(ge=1, le=20)
+
+
+def _list_tag(value: Any) -> str:
+    return "(list)" if isinstance(value, list) else "(mapping)"
+
+
+Escalations = Annotated[
+    Annotated[EscalationShape, Tag("(mapping)")]
+    | Annotated[list[EscalationShape], Field(min_length=1, max_length=20), Tag("(list)")],
+    Discriminator(_list_tag),
+]
+Reminders = Annotated[
+    Annotated[RemindShape, Tag("(mapping)")] | Annotated[list[str], Field(min_length=1, max_length=20), Tag("(list)")],
+    Discriminator(_list_tag),
+]
 
 
 class ExecutionShape(Shape):
@@ -50,7 +79,8 @@ class ExecutionShape(Shape):
     params: dict[str, Any] = {}
     timeout: str | None = None
     retry: RetryShape | None = None
-    escalation: EscalationShape | None = None
+    escalation: Escalations | None = None
+    remind: Reminders | None = None
     correlation_field: Text | None = None
     correlate: Literal["by_token", "by_key"] | None = None
     on_invalid: Literal["refuse", "fail"] | None = None
@@ -114,6 +144,22 @@ class VerbFile(Shape):
     definitions: dict[str, Any] = {}
 
 
+class EntityShape(Shape):
+    """One kind of business entity."""
+
+    name: VerbName
+    description: Text
+    id: VerbName
+    schema_: dict[str, Any] = Field(alias="schema")
+
+
+class EntityFile(Shape):
+    """A file of entities, with the definitions that their schemas share."""
+
+    entities: list[Any] = Field(min_length=1)
+    definitions: dict[str, Any] = {}
+
+
 class TriggerShape(Shape):
     """``trigger`` of a runbook."""
 
@@ -130,13 +176,14 @@ class EvidenceShape(Shape):
 class RunbookFile(Shape):
     """A file that holds one runbook."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+    name: RunbookName
     version: int = Field(ge=1)
     title: Text
     description: str = ""
     trigger: TriggerShape
     steps: list[StepShape] = Field(min_length=1)
     evidence: EvidenceShape | None = None
+    sla: str | None = None
     definitions: dict[str, Any] = {}
     state: dict[str, Any] | None = None
     output: Any = None
@@ -149,9 +196,11 @@ _PLACES: Mapping[str, type[BaseModel]] = {
     "execution": ExecutionShape,
     "retry": RetryShape,
     "escalation": EscalationShape,
+    "remind": RemindShape,
     "effect": EffectShape,
     "compensate": CompensationShape,
     "a runbook": RunbookFile,
+    "an entity": EntityShape,
     "trigger": TriggerShape,
     "a step": StepShape,
     "evidence": EvidenceShape,

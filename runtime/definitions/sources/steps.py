@@ -21,11 +21,10 @@ from runtime.definitions.nodes import (
     SwitchSpec,
     WaitSpec,
 )
-from runtime.definitions.problems import hint
+from runtime.definitions.problems import Finding, hint
 from runtime.definitions.sources.node_checks import Verbs, node_findings
 from runtime.definitions.sources.node_shapes import StepShape
 from runtime.definitions.sources.tree import Block, Placed, Tree, references_of
-from runtime.definitions.sources.verb_rules import Finding
 from runtime.model.paths import around, block_of, id_of
 
 RUN_VERB, CONTINUE_VERB = "run_runbook", "continue_with_runbook"

@@ -1,19 +1,16 @@
 """What must hold for a verb beyond the shape of its declaration."""
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
 
 from runtime.definitions.cel.expressions import ExpressionError, compile_template
 from runtime.definitions.cel.tokens import Reference
 from runtime.definitions.checks.params import check_static, check_text, redacted_literals
 from runtime.definitions.checks.schemas import DanglingError, Schema, resolve
 from runtime.definitions.checks.scope import TEXT, Scope
-from runtime.definitions.durations import parse_duration
-from runtime.definitions.problems import Path, hint
+from runtime.definitions.problems import Finding, Path, hint
 from runtime.definitions.sources.shapes import EffectShape, ExecutionShape, VerbShape
+from runtime.definitions.sources.waiting import duration_fault, escalation_rules, reminder_rules, retry_rules
 from runtime.handlers import Handler
-
-Finding = tuple[Path, str, str]
 
 TIMER, START, CONTINUE = "timer::wait", "run::start", "run::continue_with"
 """Handlers of the runtime itself."""
@@ -39,7 +36,7 @@ _TEMPLATES = ("target", "idempotency_key")
 def verb_rules(verb: VerbShape, handlers: Mapping[str, Handler]) -> Iterator[Finding]:
     """Yield what is wrong with a verb, apart from its schemas."""
     yield from _kind_rules(verb.execution)
-    yield from _duration_rules(verb.execution)
+    yield from _waiting_rules(verb.execution)
     yield from _effect_rules(verb.execution, verb.effect)
     yield from _handler_rules(verb.execution, verb.effect, handlers)
 
@@ -72,48 +69,43 @@ def _kind_rules(execution: ExecutionShape) -> Iterator[Finding]:
     for key in ("wait", "timeout"):
         if durable and getattr(execution, key) is None:
             yield ("execution",), "missing_key", f"a durable verb needs '{key}'"
-    for key in ("wait", "escalation", "correlation_field", *_OF_ANSWERS):
+    for key in ("wait", "escalation", "remind", "correlation_field", *_OF_ANSWERS):
         if not durable and getattr(execution, key) is not None:
             yield ("execution", key), "rule", f"'{key}' is for durable verbs"
     for key in _OF_ANSWERS:
         if durable and execution.wait != "external" and getattr(execution, key) is not None:
             yield ("execution", key), "rule", f"'{key}' is for 'wait: external', which another system answers"
+    if durable and execution.wait != "human_task" and execution.remind is not None:
+        yield ("execution", "remind"), "rule", "'remind' is for 'wait: human_task', which people answer"
     if execution.correlate == "by_key" and execution.correlation_field is None:
         yield ("execution", "correlate"), "rule", "'by_key' needs the 'correlation_field' that makes the key"
+    yield from _own_handler_rules(execution)
+
+
+def _own_handler_rules(execution: ExecutionShape) -> Iterator[Finding]:
     if (execution.wait == "child_run") != (execution.handler == START):
         yield ("execution", "wait"), "rule", f"'wait: child_run' and the handler {START} go together"
     if (execution.wait == "timer") != (execution.handler == TIMER):
         yield ("execution", "handler"), "rule", f"'wait: timer' and the handler {TIMER} go together"
 
 
-def _duration_rules(execution: ExecutionShape) -> Iterator[Finding]:
-    texts: dict[Path, str] = {("timeout",): execution.timeout or DEFAULT_TIMEOUT}
+def _waiting_rules(execution: ExecutionShape) -> Iterator[Finding]:
+    timeout = execution.timeout or DEFAULT_TIMEOUT
+    faults = [(("timeout",), code, message) for _, code, message in duration_fault((), timeout)]
+    found: list[Finding] = [*faults]
     if execution.retry:
-        texts["retry", "base_delay"] = execution.retry.base_delay
-        texts["retry", "max_delay"] = execution.retry.max_delay
-    if execution.escalation:
-        texts["escalation", "after"] = execution.escalation.after
-    parsed: dict[Path, timedelta] = {}
-    for path, text in texts.items():
-        try:
-            parsed[path] = parse_duration(text)
-        except ValueError as error:
-            yield ("execution", *path), "duration", str(error)
-    ordered: tuple[tuple[Path, Path], ...] = (
-        (("retry", "base_delay"), ("retry", "max_delay")),
-        (("escalation", "after"), ("timeout",)),
-    )
-    for shorter, longer in ordered:
-        if {shorter, longer} <= parsed.keys() and parsed[shorter] > parsed[longer]:
-            message = f"{texts[shorter]} is longer than {longer[-1]} {texts[longer]}"
-            yield ("execution", *shorter), "duration", message
+        found += _within("retry", retry_rules(execution.retry))
+    if execution.escalation and not faults:
+        found += _within("escalation", escalation_rules(execution.escalation, timeout))
+    if execution.remind:
+        found += _within("remind", reminder_rules(execution.remind))
+    for path, code, message in found:
+        yield ("execution", *path), code, message
 
 
-def _duration_fault(path: Path, text: str) -> Iterator[Finding]:
-    try:
-        parse_duration(text)
-    except ValueError as error:
-        yield path, "duration", str(error)
+def _within(key: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+    for path, code, message in findings:
+        yield (key, *path), code, message
 
 
 def _effect_rules(execution: ExecutionShape, effect: EffectShape) -> Iterator[Finding]:
@@ -125,7 +117,7 @@ def _effect_rules(execution: ExecutionShape, effect: EffectShape) -> Iterator[Fi
         if not write and key in effect.model_fields_set:
             yield ("effect", key), "rule", f"'{key}' is for writes"
     if effect.settles_within is not None:
-        yield from _duration_fault(("effect", "settles_within"), effect.settles_within)
+        yield from duration_fault(("effect", "settles_within"), effect.settles_within)
     if execution.kind == "durable" and write == (execution.wait == "timer"):
         message = "starting a process is an effect: a durable verb is a write, and a read only if it waits for a timer"
         yield ("effect", "class"), "rule", message

@@ -8,18 +8,18 @@ from typing import Any
 from runtime.definitions.checks.schema_faults import definition_faults, object_faults
 from runtime.definitions.checks.schemas import bundle, normalise
 from runtime.definitions.durations import parse_duration
-from runtime.definitions.model import Compensation, EffectClass, Escalation, Kind, Retry, Verb
-from runtime.definitions.problems import Path, Problem
+from runtime.definitions.model import Compensation, EffectClass, Kind, Retry, Verb
+from runtime.definitions.problems import Finding, Path, Problem
 from runtime.definitions.sources.shapes import (
     CompensationShape,
     EffectShape,
-    ExecutionShape,
     ReversalShape,
     VerbFile,
     VerbShape,
     shape,
 )
-from runtime.definitions.sources.verb_rules import DEFAULT_TIMEOUT, Finding, input_rules, verb_rules, verb_warnings
+from runtime.definitions.sources.verb_rules import DEFAULT_TIMEOUT, input_rules, verb_rules, verb_warnings
+from runtime.definitions.sources.waiting import declared_escalation, declared_reminders, declared_retry
 from runtime.definitions.sources.yaml_source import Source
 from runtime.handlers import Handler
 from runtime.model.action import Tier
@@ -117,8 +117,8 @@ def _verb(declared: VerbShape, *, input_schema: Mapping[str, Any], output_schema
         input_schema=input_schema,
         output_schema=output_schema,
         timeout=parse_duration(execution.timeout or DEFAULT_TIMEOUT),
-        retry=_retry(execution),
-        escalation=_escalation(execution),
+        retry=declared_retry(execution.retry) if execution.retry else _ONE_ATTEMPT,
+        escalation=declared_escalation(execution.escalation),
         effect_class=EffectClass(effect.class_),
         tier=Tier(effect.tier or Tier.LOW),
         reversible_by=_reversible_by(effect),
@@ -133,23 +133,12 @@ def _verb(declared: VerbShape, *, input_schema: Mapping[str, Any], output_schema
         redact=tuple(declared.redact),
         compensate=_compensation(declared.compensate),
         on_cancel=_compensation(declared.on_cancel),
+        remind=declared_reminders(execution.remind),
     )
 
 
 def _compensation(declared: CompensationShape | None) -> Compensation | None:
     return Compensation(declared.verb, declared.params) if declared else None
-
-
-def _retry(execution: ExecutionShape) -> Retry:
-    retry = execution.retry
-    if retry is None:
-        return _ONE_ATTEMPT
-    return Retry(retry.max_attempts, retry.backoff, parse_duration(retry.base_delay), parse_duration(retry.max_delay))
-
-
-def _escalation(execution: ExecutionShape) -> Escalation | None:
-    escalation = execution.escalation
-    return Escalation(parse_duration(escalation.after), tuple(escalation.to)) if escalation else None
 
 
 def _reversible_by(effect: EffectShape) -> str | None:

@@ -4,10 +4,11 @@ from receipts.chain import Actor
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.handlers import Call, Handler, JsonObject, RefusedError
+from runtime.model.life import NotActiveError, starting
 from runtime.planning.triggers import Trigger, TriggerError, claim
 from runtime.store import runs
 from runtime.store.database.pool import Conn
-from runtime.store.definitions import newest_version
+from runtime.store.tenant.lives import lives_of_name
 
 START, CONTINUE = "run::start", "run::continue_with"
 DEEPEST = 10
@@ -28,7 +29,7 @@ def child_handlers(engine: Engine) -> dict[str, Handler]:
 
 async def _start(engine: Engine, call: Call, awaited: dict[str, str]) -> str:
     async with engine.pool.connection() as conn:
-        definition = await _definition(engine, conn, call.params)
+        definition = await _definition(engine, conn, call)
         parent = await runs.starter(conn, call.tenant, call.run_id)
     depth = (parent["parent"] or {}).get("depth", 0) + 1
     if depth > DEEPEST:
@@ -49,12 +50,14 @@ async def _start(engine: Engine, call: Call, awaited: dict[str, str]) -> str:
         raise RefusedError(f"{definition.name} version {definition.version}: {error}") from error
 
 
-async def _definition(engine: Engine, conn: Conn, params: JsonObject) -> Definition:
-    name, version = params["runbook"], params.get("version")
-    version = version or await newest_version(conn, name)
-    if version is None:
+async def _definition(engine: Engine, conn: Conn, call: Call) -> Definition:
+    """Return the version that starts: of those that are active the one that is named, or else the newest."""
+    name, version = call.params["runbook"], call.params.get("version")
+    lives = await lives_of_name(conn, call.tenant, name)
+    if not lives:
         raise RefusedError(f"there is no runbook {name}")
     try:
-        return await engine.definitions.get(conn, name, version)
-    except LookupError as error:
-        raise RefusedError(f"there is no version {version} of {name}") from error
+        life = starting(lives, version)
+    except NotActiveError as error:
+        raise RefusedError(str(error)) from error
+    return await engine.definitions.get(conn, life.name, life.version)

@@ -42,7 +42,7 @@ VERB = Verb(
     },
     timeout=timedelta(days=30),
     retry=Retry(5, "exponential", timedelta(seconds=2), timedelta(minutes=5)),
-    escalation=None,
+    escalation=(),
     effect_class=EffectClass.WRITE,
     tier=Tier.LOW,
     reversible_by="Cancel the run; the card is then closed",

@@ -16,9 +16,10 @@ _STATE = f"""
          WHEN b.status = 'stuck' THEN '{EvidenceState.STUCK}' ELSE '{EvidenceState.SEALING}' END
 """
 _FOUND = f"""
-    SELECT r.run_id, r.trigger_ref AS reference, r.trigger_type, r.definition_name AS definition, r.definition_version,
-           d.digest AS definition_digest, r.status, r.requested_by, r.created_at, r.finished_at, {_STATE} AS state,
-           b.sha256, b.size, b.location, b.stored_at, r.audit_seq AS leaves,
+    SELECT r.run_id, r.trigger_ref, coalesce(nullif(r.reference, ''), r.trigger_ref) AS reference, r.trigger_type,
+           r.definition_name AS definition, r.definition_version,
+           d.digest AS definition_digest, r.status, r.outcome, r.requested_by, r.created_at, r.finished_at,
+           {_STATE} AS state, b.sha256, b.size, b.location, b.stored_at, r.audit_seq AS leaves,
            (SELECT e.first_index FROM log_entries e WHERE e.chain = r.run_id AND e.first_seq = 1) AS log_index,
            clock_timestamp() - coalesce(b.created_at, r.finished_at) AS open_for,
            coalesce(b.tries, 0) AS tries, b.next_try_at, coalesce(b.error, '') AS error,
@@ -65,13 +66,14 @@ def _conditions(sought: Sought) -> Iterator[str]:
     if sought.after is not None:
         yield "(r.created_at, r.run_id) < (SELECT l.created_at, l.run_id FROM runs l WHERE l.run_id = %(after)s)"
     if sought.customer is not None:
-        reference = "r.trigger_ref ILIKE %(customer)s"
+        reference = "r.trigger_ref ILIKE %(customer)s OR r.reference ILIKE %(customer)s"
         yield reference if sought.reference_only else f"{reference} OR {_VALUE}"
     if sought.person is not None:
         yield _PERSON
-    for column, wanted in (("definition_name", "definition"), ("status", "outcome")):
-        if getattr(sought, wanted) is not None:
-            yield f"r.{column} = %({wanted})s"
+    if sought.definition is not None:
+        yield "r.definition_name = %(definition)s"
+    if sought.outcome is not None:
+        yield "coalesce(nullif(r.outcome, ''), r.status) = %(outcome)s"
     if sought.trigger_types is not None:
         yield "r.trigger_type = ANY(%(trigger_types)s)"
     if sought.states:

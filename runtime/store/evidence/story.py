@@ -13,7 +13,7 @@ from psycopg.rows import DictRow, dict_row
 
 from receipts.chain import EVIDENCE_FORMAT, in_place
 from receipts.fields import timestamp
-from runtime.model.approval import Vote
+from runtime.model.approval import Via, Vote
 
 
 @dataclass(frozen=True)
@@ -161,9 +161,10 @@ def _asked_in_format_1(row: DictRow) -> dict[str, Any]:
     told = asked(row)
     del told["purpose"]
     decided = timestamp(row["decided_at"]) if row["decided_at"] else None
-    return {**told, "result": row["result"], "escalated": row["escalated"], "decided_at": decided}
+    return {**told, "result": row["result"], "escalated": bool(row["joined"]), "decided_at": decided}
 
 
 def vote(row: DictRow) -> dict[str, Any]:
     """Return the vote as `Vote.document` had it when its digest went on the chain."""
-    return Vote(**{name: row[name] for name in Vote.__dataclass_fields__}).document()
+    said = {name: row[name] for name in Vote.__dataclass_fields__}
+    return Vote(**{**said, "via": Via(row["via"])}).document()

@@ -15,10 +15,12 @@ from runtime.store.effects import COLUMNS, effect_of
 class Room:
     """What a worker has room for. `by_connector` and `by_target` hold what is under way, and the caps say how much may.
 
-    `handlers` are those that it has: nothing else is leased.
+    `handlers` are those that it has: nothing else is leased. `again` of the slots are for what is tried again before
+    they are for what is fresh.
     """
 
     slots: int
+    again: int
     handlers: Sequence[str]
     connector_cap: int
     target_cap: int
@@ -57,6 +59,19 @@ _HALF_OPEN = """
 """
 
 
+_WAITING = f"""
+    effect_id, connector, target, next_try_at, {_HALF_OPEN} AS half_open
+      FROM effects e
+     WHERE tenant = %(tenant)s AND purpose = %(purpose)s AND next_try_at <= %(now)s
+       AND (status IN ('pending', 'held') OR status = 'in_doubt' AND NOT asked)
+       AND connector || '::' || operation = ANY(%(handlers)s)
+       AND connector <> ALL(%(full)s)
+       AND NOT EXISTS (SELECT 1 FROM unnest(%(full_of)s::text[], %(full_target)s::text[]) AS f (c, t)
+                        WHERE f.c = connector AND f.t = target)
+       AND {_LET_THROUGH}
+"""  # noqa: S608 - our own conditions
+
+
 @dataclass(frozen=True)
 class Due:
     """Whether there is anything of each kind that a worker may take: looked at before anything is leased."""
@@ -90,26 +105,23 @@ async def look(conn: Conn, tenant: str, now: datetime) -> Due:
 async def lease_effects(conn: Conn, lessee: Lessee, purpose: Purpose, room: Room) -> list[Effect]:
     """Lease effects that are due: pending and held ones, and those in doubt that need no person.
 
-    What is fresh goes before what is tried again, within the caps of connectors and targets, and past no open breaker.
+    What is fresh goes before what is tried again, but for the latter's share of the slots: neither waits for the end of
+    the other. All within the caps of connectors and targets, and past no open breaker.
     """
     rows = await (
         await conn.execute(
             f"""
-            WITH waiting AS (
-                SELECT effect_id, connector, target, next_try_at, tries + postponed > 0 AS again,
-                       {_HALF_OPEN} AS half_open
-                  FROM effects e
-                 WHERE tenant = %(tenant)s AND purpose = %(purpose)s AND next_try_at <= %(now)s
-                   AND (status IN ('pending', 'held') OR status = 'in_doubt' AND NOT asked)
-                   AND connector || '::' || operation = ANY(%(handlers)s)
-                   AND connector <> ALL(%(full)s)
-                   AND NOT EXISTS (SELECT 1 FROM unnest(%(full_of)s::text[], %(full_target)s::text[]) AS f (c, t)
-                                    WHERE f.c = connector AND f.t = target)
-                   AND {_LET_THROUGH}
-                 ORDER BY tries + postponed > 0, next_try_at LIMIT %(look)s
+            WITH fresh AS (
+                SELECT {_WAITING} AND NOT (tries + postponed > 0) ORDER BY next_try_at LIMIT %(look)s
+            ), again AS (
+                SELECT {_WAITING} AND tries + postponed > 0 ORDER BY next_try_at LIMIT %(look)s
+            ), waiting AS (
+                SELECT *, 1 AS turn FROM fresh
+                 UNION ALL
+                SELECT *, CASE WHEN row_number() OVER (ORDER BY next_try_at) <= %(again)s THEN 0 ELSE 2 END FROM again
             ), ranked AS (
-                SELECT *, row_number() OVER (PARTITION BY connector ORDER BY again, next_try_at) AS of_connector,
-                       row_number() OVER (PARTITION BY connector, target ORDER BY again, next_try_at) AS of_target
+                SELECT *, row_number() OVER (PARTITION BY connector ORDER BY turn, next_try_at) AS of_connector,
+                       row_number() OVER (PARTITION BY connector, target ORDER BY turn, next_try_at) AS of_target
                   FROM waiting
             ), due AS MATERIALIZED (
                 SELECT e.effect_id
@@ -118,7 +130,7 @@ async def lease_effects(conn: Conn, lessee: Lessee, purpose: Purpose, room: Room
                                        - coalesce((%(busy)s::json ->> r.connector)::int, 0)
                    AND of_target <= %(target_cap)s
                    AND (e.status IN ('pending', 'held') OR e.status = 'in_doubt' AND NOT e.asked)
-                 ORDER BY again, r.next_try_at LIMIT %(slots)s FOR UPDATE OF e SKIP LOCKED
+                 ORDER BY turn, r.next_try_at LIMIT %(slots)s FOR UPDATE OF e SKIP LOCKED
             )
             UPDATE effects SET status = 'leased', attempt = attempt + 1, lease_owner = %(worker)s,
                    lease_expires_at = %(until)s
@@ -142,25 +154,38 @@ def _bounds(room: Room) -> dict[str, object]:
         "connector_cap": room.connector_cap,
         "target_cap": room.target_cap,
         "slots": room.slots,
+        "again": room.again,
         "look": room.slots * 16,
     }
 
 
-async def lease_reads(conn: Conn, lessee: Lessee, handlers: Sequence[str], slots: int) -> list[ReadLease]:
-    """Lease reads that are free, whose back-off has passed, or whose lease ran out (a read may be done twice)."""
+_READS = """
+    run_id, path FROM steps s
+     WHERE is_read AND status IN ('ready', 'running', 'failed_retryable') AND handler = ANY(%(handlers)s)
+       AND CASE status WHEN 'failed_retryable' THEN next_try_at <= %(now)s
+                       WHEN 'running' THEN lease_expires_at < %(now)s ELSE true END
+       AND (SELECT tenant FROM runs WHERE runs.run_id = s.run_id) = %(tenant)s
+       AND NOT EXISTS (SELECT 1 FROM breakers b
+                        WHERE b.tenant = %(tenant)s AND b.connector = split_part(s.handler, '::', 1)
+                          AND b.target = '' AND b.open_until > %(now)s)
+"""
+
+
+async def lease_reads(conn: Conn, lessee: Lessee, handlers: Sequence[str], slots: int, again: int) -> list[ReadLease]:
+    """Lease reads that are free, whose back-off has passed, or whose lease ran out (a read may be done twice).
+
+    What was leased before goes after what was not, but for `again` of the slots, which it has first.
+    """
     rows = await (
         await conn.execute(
-            """
-            WITH due AS MATERIALIZED (
-                SELECT run_id, path FROM steps s
-                 WHERE is_read AND status IN ('ready', 'running', 'failed_retryable') AND handler = ANY(%(handlers)s)
-                   AND CASE status WHEN 'failed_retryable' THEN next_try_at <= %(now)s
-                                   WHEN 'running' THEN lease_expires_at < %(now)s ELSE true END
-                   AND (SELECT tenant FROM runs WHERE runs.run_id = s.run_id) = %(tenant)s
-                   AND NOT EXISTS (SELECT 1 FROM breakers b
-                                    WHERE b.tenant = %(tenant)s AND b.connector = split_part(s.handler, '::', 1)
-                                      AND b.target = '' AND b.open_until > %(now)s)
-                 ORDER BY attempt LIMIT %(slots)s FOR UPDATE OF s SKIP LOCKED
+            f"""
+            WITH again AS MATERIALIZED (
+                SELECT {_READS} AND attempt > 0 ORDER BY attempt LIMIT %(again)s FOR UPDATE OF s SKIP LOCKED
+            ), others AS MATERIALIZED (
+                SELECT {_READS} AND NOT EXISTS (SELECT FROM again a WHERE a.run_id = s.run_id AND a.path = s.path)
+                 ORDER BY attempt LIMIT %(slots)s - (SELECT count(*) FROM again) FOR UPDATE OF s SKIP LOCKED
+            ), due AS MATERIALIZED (
+                SELECT * FROM again UNION ALL SELECT * FROM others
             )
             UPDATE steps SET status = 'running', attempt = attempt + 1, lease_owner = %(worker)s,
                    lease_expires_at = %(until)s
@@ -168,8 +193,8 @@ async def lease_reads(conn: Conn, lessee: Lessee, handlers: Sequence[str], slots
              WHERE steps.run_id = due.run_id AND steps.path = due.path AND runs.run_id = due.run_id
             RETURNING steps.run_id, runs.tenant, steps.path, steps.params, steps.attempt, steps.waited,
                       steps.held, steps.started_at, runs.definition_name, runs.definition_version
-            """,
-            {**vars(lessee), "handlers": list(handlers), "slots": slots},
+            """,  # noqa: S608 - our own conditions
+            {**vars(lessee), "handlers": list(handlers), "slots": slots, "again": min(again, slots)},
         )
     ).fetchall()
     return [ReadLease(**row) for row in rows]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from receipts import canonical
 from receipts.chain import GENESIS
 from receipts.tenant.acts import (
+    DefinitionActivated,
+    DefinitionRetired,
     HoldLifted,
     HoldSet,
     chain_of,
@@ -14,10 +16,21 @@ from receipts.tenant.acts import (
     directory_record,
     hold_record,
     key_name,
+    life_record,
     policy_name,
 )
+from runtime.model.states import DefinitionStatus
 from runtime.store.log.audit import ChainRows, View, all_rows, pending
 from runtime.store.tenant.existing import ACCOUNTS, ACTORS, rows_digest
+
+_MOVES = {
+    DefinitionStatus.ACTIVE: DefinitionActivated.event,
+    DefinitionStatus.RETIRED: DefinitionRetired.event,
+}
+_LIVES = """
+    SELECT l.name, l.version, d.digest, l.run_id, l.status, l.changed_by
+      FROM definition_lives l JOIN definitions d USING (name, version) WHERE l.tenant = %s AND l.status <> 'draft'
+"""
 
 
 @dataclass
@@ -56,6 +69,9 @@ def _records(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
     for row in all_rows(conn, "SELECT version, digest FROM directories WHERE tenant = %s", tenant):
         rows = rows_digest(all_rows(conn, ACTORS, tenant), all_rows(conn, ACCOUNTS, tenant))
         yield from directory_record({**row, "rows": rows}).items()
+    for row in all_rows(conn, _LIVES, tenant):
+        said = {name: row[name] for name in ("name", "version", "digest", "run_id")}
+        yield from life_record(_MOVES[DefinitionStatus(row["status"])], said, row["changed_by"]).items()
     for row in all_rows(conn, "SELECT * FROM evidence_holds WHERE tenant = %s", tenant):
         said = {name: row[name] for name in ("hold_id", "kind", "subject")}
         yield from hold_record(HoldSet.event, {**said, "reason": row["reason"]}, row["set_by"]).items()

@@ -9,6 +9,7 @@ from runtime.store.tables.breakers import breakers
 from runtime.store.tables.definitions import definitions, tenant_leaves, tenants
 from runtime.store.tables.directory import actors, directories, slack_accounts
 from runtime.store.tables.effects import effects
+from runtime.store.tables.entities import entities, entity_changes
 from runtime.store.tables.holds import evidence_held, evidence_holds
 from runtime.store.tables.inbox import notifications, waits
 from runtime.store.tables.log import (
@@ -40,6 +41,8 @@ __all__ = [
     "definitions",
     "directories",
     "effects",
+    "entities",
+    "entity_changes",
     "evidence_bundles",
     "evidence_held",
     "evidence_holds",
@@ -69,4 +72,5 @@ __all__ = [
 INSERT_ONLY = (
     *("audit_leaves", "log_entries", "policy_decisions", "policy_texts", "receipts", "reads", "votes", "definitions"),
     "tenant_leaves",
+    "entity_changes",
 )

@@ -1,6 +1,7 @@
 """Approvals and votes."""
 
 from sqlalchemy import (
+    CheckConstraint,
     Column,
     ForeignKey,
     Index,
@@ -10,8 +11,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from runtime.model.approval import ApprovalStatus, AskKind, VoteVerdict
-from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, run_id, words
+from runtime.model.approval import ApprovalStatus, AskKind, Via, VoteVerdict
+from runtime.store.tables.base import document, metadata, moment, number, one_of, partial, run_id, words
 
 approvals = Table(
     "approvals",
@@ -30,18 +31,21 @@ approvals = Table(
     words("purpose"),
     words("status"),
     number("revision", 1),
-    flag("escalated"),
+    document("joined", default="[]"),  # groups that may decide, too, since time has run short
     document("result", nullable=True),  # what became of it, once that is known
     words("channel", nullable=True),
     words("card_ts", nullable=True),
     document("cards"),  # every card as it was shown, oldest first
     moment("requested_at"),
-    moment("expires_at"),
+    moment("expires_at"),  # as it was asked
+    moment("prolonged_until", nullable=True),  # since it was given more time
     moment("decided_at", nullable=True),
     moment("consumed_at", nullable=True),  # single use: set by the transaction that starts the attempt
     words("shortfall", server_default=""),  # why nobody could fulfil it, as seen when it was asked
+    words("assignee", nullable=True),  # who has claimed a review
     one_of("kind", AskKind),
     one_of("status", ApprovalStatus),
+    CheckConstraint("assignee IS NULL OR kind = 'task'", name="assignee"),
     Index("ix_approvals_run", "run_id"),
     Index("ix_approvals_effect", "effect_id"),
     # what waits for a tenant's people
@@ -64,6 +68,10 @@ votes = Table(
     words("account"),
     Column("notification_id", Text, ForeignKey("notifications.notification_id"), nullable=False),
     moment("at"),
+    words("via", server_default="slack"),  # how it came in
+    words("brought_by", server_default=""),  # the caller of the edge that brought it
+    one_of("via", Via),
+    CheckConstraint("(via = 'edge') = (brought_by <> '')", name="brought_by"),
     PrimaryKeyConstraint("approval_id", "person"),  # people count, not accounts
     UniqueConstraint("approval_id", "team", "account"),  # and nobody counts twice by another name
     one_of("verdict", VoteVerdict),

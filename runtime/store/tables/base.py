@@ -39,9 +39,9 @@ def moment(name: str, *, nullable: bool = False) -> Column[Any]:
     return Column(name, DateTime(timezone=True), nullable=nullable)
 
 
-def document(name: str, *, nullable: bool = False) -> Column[Any]:
+def document(name: str, *, nullable: bool = False, default: str | None = None) -> Column[Any]:
     """Return a column of JSON whose text is kept as it was written."""
-    return Column(name, JSON, nullable=nullable)
+    return Column(name, JSON, nullable=nullable, server_default=default)
 
 
 def number(name: str, default: int | None = None) -> Column[int]:

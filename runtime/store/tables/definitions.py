@@ -4,6 +4,8 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
+    Index,
     LargeBinary,
     PrimaryKeyConstraint,
     Table,
@@ -12,7 +14,8 @@ from sqlalchemy import (
 )
 
 from receipts.chain import GENESIS
-from runtime.store.tables.base import document, metadata, moment, number, words
+from runtime.model.states import DefinitionStatus
+from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, words
 
 definitions = Table(
     "definitions",
@@ -32,8 +35,32 @@ tenants = Table(
     metadata,
     words("tenant", primary_key=True),
     words("salt"),  # of the commitments that stand in for redacted values; never in evidence
+    flag("mocked"),  # its runs are on mocks, all of them, or none
     number("audit_seq", 0),  # of the last leaf of its own chain
     words("audit_hash", server_default=GENESIS.hash),  # … and that leaf's hash
+)
+
+
+# where each version stands in a tenant; what moved it is on record in the tenant's own chain
+definition_lives = Table(
+    "definition_lives",
+    metadata,
+    Column("tenant", Text, ForeignKey("tenants.tenant"), nullable=False),
+    words("name"),
+    number("version"),
+    words("trigger_type"),  # as the definition has it
+    words("status"),
+    words("changed_by", nullable=True),  # the actor behind the last move; None for a draft that never moved
+    # the run that asked policy, and people, for the last move; None for what came active at a start
+    Column("run_id", Text, ForeignKey("runs.run_id")),
+    moment("arrived_at"),
+    moment("changed_at"),
+    PrimaryKeyConstraint("tenant", "name", "version"),
+    ForeignKeyConstraint(["name", "version"], ["definitions.name", "definitions.version"]),
+    one_of("status", DefinitionStatus),
+    # only what nobody has moved yet is nobody's
+    CheckConstraint("(status = 'draft') = (changed_by IS NULL)", name="changed_by"),
+    Index("ix_definition_lives_trigger", "tenant", "trigger_type"),  # every trigger asks what it starts
 )
 
 

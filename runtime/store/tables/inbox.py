@@ -21,12 +21,14 @@ waits = Table(
     words("correlate"),
     words("token"),
     moment("deadline"),
-    moment("escalate_at", nullable=True),
-    document("escalate_to"),
+    moment("escalate_at", nullable=True),  # the next of its moments: who is asked next, and reminders
+    document("moments"),  # that are still to come
+    number("turn", 0),
     words("status"),
     words("approval_id", nullable=True),
     moment("created_at"),
     moment("resolved_at", nullable=True),
+    document("progress", nullable=True),  # the newest word of it
     one_of("type", WaitType),
     one_of("status", WaitStatus),
     one_of("correlate", Correlate),

@@ -28,6 +28,16 @@ async def salt_of(conn: Conn, tenant: str) -> str:
     return str(row["salt"])
 
 
+async def bind(conn: Conn, tenant: str, *, mocked: bool) -> bool:
+    """Return whether the tenant is of that kind: its first start says whether its runs are on mocks, once for all."""
+    await conn.execute(
+        "INSERT INTO tenants (tenant, salt, mocked) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+        (tenant, secrets.token_hex(16), mocked),
+    )
+    row = await (await conn.execute("SELECT mocked FROM tenants WHERE tenant = %s", (tenant,))).fetchone()
+    return row is not None and bool(row["mocked"]) == mocked
+
+
 async def lock_chain(conn: Conn, tenant: str) -> ChainEnd:
     """Return the end of the tenant's chain, locked in the caller's transaction: one at a time appends to it.
 
@@ -56,3 +66,9 @@ async def _make(conn: Conn, tenant: str) -> None:
     await conn.execute(
         "INSERT INTO tenants (tenant, salt) VALUES (%s, %s) ON CONFLICT DO NOTHING", (tenant, secrets.token_hex(16))
     )
+
+
+async def is_mocked(conn: Conn, tenant: str) -> bool:
+    """Return whether the tenant's runs are on mocks."""
+    row = await (await conn.execute("SELECT mocked FROM tenants WHERE tenant = %s", (tenant,))).fetchone()
+    return bool(row and row["mocked"])

@@ -26,7 +26,7 @@ def triggers_reach_one_end(facts: Facts) -> Iterator[str]:
         if line["ok"]:
             told[line["ref"]].add(line["run_id"])
     runs = {row["run_id"]: row for row in facts.tables["runs"]}
-    made = Counter(row["trigger_ref"] for row in runs.values())
+    made = Counter(row["trigger_ref"] for row in runs.values() if row["parent"] is None)
     sent = {line["ref"] for line in facts.told("triggered")}
     for ref, ids in told.items():
         if len(ids) > 1:
@@ -46,7 +46,7 @@ def effects_happen_once(facts: Facts) -> Iterator[str]:
     done = {
         (row["document"]["operation"], row["idempotency_key"])
         for row in facts.tables["receipts"]
-        if row["outcome"] == "success" and row["document"]["connector"] != "slack"
+        if row["outcome"] == "success" and row["document"]["connector"] not in ("slack", "run")
     }
     for (operation, key), times in acted.items():
         if times > 1:
@@ -55,6 +55,28 @@ def effects_happen_once(facts: Facts) -> Iterator[str]:
             yield f"{operation} under {key} happened, and no receipt says so"
     yield from (f"a receipt says that {name} under {key} happened, and it did not" for name, key in done - acted.keys())
     yield from (f"{name} under {key} happened, which policy forbids" for name, key in acted if name == _FORBIDDEN)
+
+
+def runs_start_runs_once(facts: Facts) -> Iterator[str]:
+    """Each step that says it started a run started one, and no run comes from a step that does not say so."""
+    said = Counter(
+        (row["document"]["run_id"], row["document"]["step"])
+        for row in facts.tables["receipts"]
+        if row["outcome"] == "success" and row["document"]["connector"] == "run"
+    )
+    below = Counter(
+        (row["parent"]["run_id"], row["parent"]["step"]) for row in facts.tables["runs"] if row["parent"] is not None
+    )
+    for (run_id, step), times in below.items():
+        if times > 1:
+            yield f"step {step} of run {run_id} started {times} runs"
+    yield from (
+        f"a receipt says that {step} of {run_id} started a run, and it did not" for run_id, step in said - below
+    )
+    yield from (f"{step} of {run_id} started a run, and no receipt says so" for run_id, step in below - said)
+    for row in facts.tables["runs"]:
+        if row["parent"] is not None and row["status"] not in _ENDS:
+            yield f"run {row['run_id']}, which another started, has not ended: {row['status']}"
 
 
 def effects_are_allowed(facts: Facts) -> Iterator[str]:
@@ -168,6 +190,7 @@ def nothing_is_left(facts: Facts) -> Iterator[str]:
 RULES: tuple[Rule, ...] = (
     triggers_reach_one_end,
     effects_happen_once,
+    runs_start_runs_once,
     effects_are_allowed,
     votes_are_clicks,
     chains_hold,

@@ -18,7 +18,7 @@ FRONT_POINTS = (
     *(Point.NOTIFICATION_APPLYING, Point.NOTIFICATION_APPLIED),
 )
 WORKER_POINTS = tuple(point for point in Point if point not in (Point.TRIGGER_CLAIMING, Point.TRIGGER_CLAIMED))
-_SHARES = {"note": 26, "pay": 26, "wipe": 3, "leave": 4, "ask": 21, "pause": 20}
+_SHARES = {"note": 24, "pay": 25, "wipe": 3, "leave": 4, "ask": 20, "pause": 18, "tree": 6}
 _HITS = 4
 
 

@@ -95,8 +95,8 @@ def _policies(folder: Path) -> PolicyFolders:
     config: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     low = {name: {"tier": "low", "targets": ["world:*"]} for name in ("note", "tell", "ask_client")}
     signed = {"pay": {"tier": "medium", "targets": ["world:*"]}, "wipe": {"tier": "high", "targets": ["world:*"]}}
-    slack = config["connectors"]["slack"]
-    config["connectors"] = {"slack": slack, "world": {"chat": False, "operations": {**low, **signed}}}
+    kept = {name: config["connectors"][name] for name in ("run", "slack")}
+    config["connectors"] = {**kept, "world": {"chat": False, "operations": {**low, **signed}}}
     high = config["requirements"]["high"]
     config["requirements"] = {"high": high, **{desk: {**high, "groups": [desk]} for desk in DESKS}}
     file.write_text(json.dumps(config), encoding="utf-8")

@@ -31,7 +31,7 @@ CLIENT, CLIENT_SECRET = "world-client", "world-client-secret-" * 3
 LEASE_SECONDS = 3.0
 FRONT, WORKERS = "front", ("worker-1", "worker-2")
 SLOTS = (FRONT, *WORKERS)
-KINDS = ("note", "pay", "wipe", "leave", "ask", "pause")
+KINDS = ("note", "pay", "wipe", "leave", "ask", "pause", "tree")
 LINKS = ("database", "policy", "archive", "slack", "clicks", "upstream")
 
 Row = dict[str, Any]

@@ -58,6 +58,13 @@ CREATE TRIGGER write_once BEFORE UPDATE OF
     requested_at, expires_at, shortfall
     ON approvals FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
+-- a review may be given more time while it is open; nothing else, and no less, ever
+CREATE TRIGGER only_later BEFORE UPDATE OF prolonged_until ON approvals FOR EACH ROW
+    WHEN (NEW.prolonged_until IS DISTINCT FROM OLD.prolonged_until
+          AND (OLD.kind <> 'task' OR OLD.status <> 'requested' OR NEW.prolonged_until IS NULL
+               OR NEW.prolonged_until < coalesce(OLD.prolonged_until, OLD.expires_at)))
+    EXECUTE FUNCTION refuse_rewrite();
+
 CREATE TRIGGER write_once BEFORE UPDATE OF
     effect_id, run_id, tenant, purpose, step, connector, operation, target, tier, reversible_by, redact, hides,
     idempotency_key, dedupe_key, correlation_key, created_at
@@ -81,6 +88,18 @@ CREATE TRIGGER no_truncate BEFORE TRUNCATE ON evidence_held FOR EACH STATEMENT E
 CREATE TRIGGER no_delete BEFORE DELETE ON evidence_held FOR EACH ROW EXECUTE FUNCTION refuse_delete();
 CREATE TRIGGER write_once BEFORE UPDATE OF run_id ON evidence_held FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
+-- a version moves between draft, active and retired, and stays the version that it is
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON definition_lives FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER no_delete BEFORE DELETE ON definition_lives FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER write_once BEFORE UPDATE OF tenant, name, version, trigger_type, arrived_at
+    ON definition_lives FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+-- an entity is marked as deleted, and its row stays; what was done under a key stands as it was done
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON entities FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER no_delete BEFORE DELETE ON entities FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER write_once BEFORE UPDATE OF tenant, entity, entity_id
+    ON entities FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON entity_changes FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, number, key_id
     ON signing_keys FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
@@ -90,7 +109,7 @@ CREATE TRIGGER write_once BEFORE UPDATE OF tenant, size, root, note, signed_at
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, size, stamp, asked_at
     ON log_stamps FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
-CREATE TRIGGER write_once BEFORE UPDATE OF tenant, salt
+CREATE TRIGGER write_once BEFORE UPDATE OF tenant, salt, mocked
     ON tenants FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 -- `forget_once`: what the work was done with. When that is over, what nobody may see is taken out of it.

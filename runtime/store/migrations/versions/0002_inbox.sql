@@ -30,3 +30,6 @@ CREATE INDEX ix_notifications_dead ON notifications (tenant, received_at) WHERE 
 -- a fault of ours throws nothing away
 ALTER TABLE notifications ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE notifications ADD COLUMN error TEXT NOT NULL DEFAULT '';
+
+-- how far the other side has come: the newest word of it
+ALTER TABLE waits ADD COLUMN progress JSON;

@@ -17,6 +17,7 @@ PARTS = (
     "directory",
     "worker",
     "approvals",
+    "patience",
     "gate",
     "growth",
     "bytes",
@@ -25,7 +26,10 @@ PARTS = (
     "log",
     "tenant",
     "holds",
+    "tasks",
     "nodes",
+    "lives",
+    "entities",
     "guards",  # stays the last: it guards what the others made
 )
 

@@ -1,0 +1,1 @@
+"""What comes in by command: signals to runs, and answers to tasks."""

@@ -1,0 +1,123 @@
+"""The group `tasks`: reviews that wait for people, and what a person says about one."""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from countersign.cli.acts import By, act
+from countersign.cli.command import run, shared_settings
+from countersign.cli.listings import Limit
+from countersign.cli.tables import AsJson, show_one, show_rows
+from runtime.desk.inbound.said import Said
+from runtime.model.approval import ClaimAct, VoteVerdict
+
+if TYPE_CHECKING:
+    from runtime.desk.model import ApprovalView
+
+tasks = typer.Typer(no_args_is_help=True, help="List, show, answer, claim and release reviews that wait for people.")
+
+Task = Annotated[str, typer.Argument(metavar="TASK", help="Its id.")]
+
+_COLUMNS = ("task_id", "title", "run_id", "step", "groups", "assignee", "expires_at", "escalated")
+
+
+class Decision(StrEnum):
+    """What a review comes to."""
+
+    APPROVED = "approved"
+    REJECTED = "rejected"
+
+
+@tasks.command("list")
+def list_(
+    person: Annotated[str | None, typer.Option("--for", help="That this person may answer.")] = None,
+    run_id: Annotated[str | None, typer.Option("--run", help="Of this run alone.")] = None,
+    definition: Annotated[str | None, typer.Option(help="Of runs of this runbook alone.")] = None,
+    assignee: Annotated[str | None, typer.Option(help="Claimed by this person; none: by nobody.")] = None,
+    after: Annotated[str | None, typer.Option(metavar="TASK", help="Those behind this one, a page's last.")] = None,
+    limit: Limit = 50,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """List open reviews, the first to expire first."""
+    from countersign.cli.operate import looked_up
+    from runtime.clock import utc_now
+    from runtime.desk.inbound.tasks import SoughtTasks, list_tasks
+
+    sought = SoughtTasks(
+        person=person, run_id=run_id, definition=definition, assignee=assignee, after=after, limit=limit
+    )
+    found = run(looked_up(shared_settings("database_url"), list_tasks, sought, utc_now()))
+    show_rows([_row(view) for view in found], _COLUMNS, as_json=as_json)
+
+
+@tasks.command()
+def show(task_id: Task, *, as_json: AsJson = False) -> None:
+    """Show a review: what is to be looked at, how far it is, and the stamp that goes back with an answer."""
+    from countersign.cli.operate import OperateError, looked_up
+    from runtime.desk.inbound.tasks import show_task
+
+    view = run(looked_up(shared_settings("database_url"), show_task, task_id))
+    if view is None:
+        raise OperateError(f"there is no task {task_id}")
+    show_one({**_row(view), **_more(view)}, as_json=as_json)
+
+
+@tasks.command()
+def answer(
+    task_id: Task,
+    decision: Annotated[Decision, typer.Argument(help="What you decide.")],
+    by: By,
+    stamp: Annotated[str, typer.Option(help="The stamp of the review as you saw it.")],
+    reason: Annotated[str, typer.Option(help="Why; it goes on record, and a rejection needs one.")] = "",
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Answer a review, as its card in Slack does: this counts as your signature."""
+    verdict = VoteVerdict.APPROVE if decision is Decision.APPROVED else VoteVerdict.REJECT
+    _say(Said(task_id, by, verdict, reason, stamp), f"{task_id} is {decision}", as_json=as_json)
+
+
+@tasks.command()
+def claim(task_id: Task, by: By, *, as_json: AsJson = False) -> None:
+    """Say that you work on a review: others see it, and leave the answer to you."""
+    _say(Said(task_id, by, ClaimAct.CLAIM), f"{task_id} is yours", as_json=as_json)
+
+
+@tasks.command()
+def release(task_id: Task, by: By, *, as_json: AsJson = False) -> None:
+    """Give a review back that you have claimed: anybody who is asked may take it on."""
+    _say(Said(task_id, by, ClaimAct.RELEASE), f"{task_id} is free again", as_json=as_json)
+
+
+def _say(said: Said, done: str, *, as_json: bool) -> None:
+    act(lambda desk: desk.say(said), done, as_json=as_json)
+
+
+def _row(view: "ApprovalView") -> dict[str, Any]:
+    return {
+        "task_id": view.approval_id,
+        "status": str(view.status),
+        "title": view.operation,
+        "run_id": view.run_id,
+        "run": view.run_title,
+        "step": view.step,
+        "groups": ", ".join(view.groups),
+        "requested_by": view.requester,
+        "requested_at": view.requested_at,
+        "expires_at": view.expires_at,
+        "escalated": view.escalated,
+        "assignee": view.assignee,
+    }
+
+
+def _more(view: "ApprovalView") -> dict[str, Any]:
+    word = view.progress
+    votes = [{"person": vote.person_name, "verdict": str(vote.verdict), "reason": vote.reason} for vote in view.votes]
+    return {
+        "progress": None if word is None else {**vars(word), "at": word.at.isoformat()},
+        "stamp": view.stamp,
+        "fields": [{"name": field.name, "value": field.after} for field in view.fields],
+        "votes": votes,
+    }

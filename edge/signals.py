@@ -1,0 +1,77 @@
+"""Signals to runs: what callers send, what they get, and the two routes."""
+
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Request
+from pydantic import Field, StringConstraints
+
+from edge.body import parse
+from edge.calls import Caller, Signed
+from edge.messages import RUN_ID, Message, WaitOut, Word
+from edge.problems import Problem
+from runtime.desk.callers import AnswerConflictError
+from runtime.desk.inbound.signals import NoSuchRunError, SeveralRunsError, Signal, SignalDesk
+from runtime.model.states import NotificationStatus
+
+Name = Annotated[str, StringConstraints(max_length=100, pattern=r"^[a-z][a-z0-9_]*$")]
+
+
+class SignalIn(Message):
+    """Word to a run. `ref` is the sender's own: the same ref is applied once."""
+
+    ref: Word
+    name: Name
+    data: dict[str, Any] = Field(default_factory=dict)
+
+
+class ReferenceSignalIn(SignalIn):
+    """Word to the one run that goes on under a business reference."""
+
+    reference: Word
+
+
+class SignalOut(Message):
+    """What became of a signal, and why: applied, early, stale, or received and not applied yet."""
+
+    notification_id: str
+    run_id: str
+    status: str
+    reason: str
+    waits: list[WaitOut]
+
+
+def add_signals(app: FastAPI, desk: SignalDesk, signed: Signed) -> None:
+    """Add the routes of signals; `signed` returns the caller and the body that it signed."""
+
+    @app.post("/v1/runs/{run_id}/signals", status_code=202)
+    async def to_run(run_id: str, request: Request) -> SignalOut:
+        caller, body = await signed(request)
+        sent = parse(SignalIn, body)
+        if not RUN_ID.fullmatch(run_id):
+            raise Problem(404, f"no run {run_id}")
+        return await _send(desk, caller, Signal(sent.ref, run_id, None, sent.name, sent.data))
+
+    @app.post("/v1/signals", status_code=202)
+    async def by_reference(request: Request) -> SignalOut:
+        caller, body = await signed(request)
+        sent = parse(ReferenceSignalIn, body)
+        return await _send(desk, caller, Signal(sent.ref, None, sent.reference, sent.name, sent.data))
+
+
+async def _send(desk: SignalDesk, caller: Caller, signal: Signal) -> SignalOut:
+    try:
+        notification_id, run_id, facts = await desk.send(caller.id, caller.grants.signals, signal)
+    except NoSuchRunError as error:
+        raise Problem(404, str(error)) from error
+    except (SeveralRunsError, AnswerConflictError) as error:
+        raise Problem(409, str(error)) from error
+    reason = str(facts.get("reason", ""))
+    if facts["status"] == NotificationStatus.REFUSED:
+        raise Problem(422, reason)
+    return SignalOut(
+        notification_id=notification_id,
+        run_id=run_id,
+        status=facts["status"],
+        reason=reason,
+        waits=[WaitOut(**{name: one[name] for name in WaitOut.model_fields}) for one in facts.get("waits", ())],
+    )

@@ -1,0 +1,94 @@
+"""The rule about escalations: each is an entry that comes next, in its time, and does what that entry says."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from evidence import names
+from evidence.verify.material.comparing import agree, broken, data, lasts, moment
+from evidence.verify.material.facts import ESCALATED, Facts
+from evidence.verify.material.forms import Escalated, Opened
+from evidence.verify.people.waits import place_of, with_open
+from evidence.verify.rules import Rule, counted, rule
+from receipts.chain import Leaf
+from receipts.fields import timestamp
+
+_PART = 0.75
+"""The part of an approval's time after which those next in line are asked."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """After how long whom is asked, for how much longer, and which runbook is started."""
+
+    after: timedelta
+    to: list[str]
+    extend: timedelta | None
+    start: str | None
+
+
+@rule(
+    "waits.escalated",
+    "A `wait.escalated` is of an open wait of its step and approval, and of the entry after the one before. For the"
+    " approval of an effect there is one entry, which asks `escalate_to` after three quarters of its time; else they"
+    " are those of the verb's `escalation`. It asks whom its entry asks (`to`), `after` that time at the earliest."
+    " Where the entry has `extend`, the new `deadline` is later by that than the one before, or than the leaf; where"
+    " it has `start`, `started` names that runbook with the run or why there is none.",
+)
+def _escalated(facts: Facts) -> str:
+    done: dict[str, int] = {}
+    for leaf, active in with_open(facts):
+        if leaf.event == ESCALATED:
+            told, opened = data(Escalated, leaf), active.get(place_of(leaf, None))
+            if opened is None or opened[1].wait_id != told.wait_id:
+                raise broken(leaf, f"step {leaf.correlation.step} does not wait as {told.wait_id}")
+            if told.entry != done.get(told.wait_id, 0):
+                raise broken(leaf, f"entry {told.entry} is not the next of {told.wait_id}")
+            done[told.wait_id] = told.entry + 1
+            _check(facts, leaf, told, *opened)
+    return counted(sum(done.values()), "escalation")
+
+
+def _check(facts: Facts, leaf: Leaf, told: Escalated, opened: Leaf, wait: Opened) -> None:
+    entries = _entries(facts, opened, wait)
+    if told.entry >= len(entries):
+        raise broken(leaf, f"there is no entry {told.entry} for {wait.wait_id}")
+    entry = entries[told.entry]
+    agree(
+        f"{names.AUDIT} line {leaf.seq}",
+        "what was asked",
+        approval=(leaf.correlation.approval_id, opened.correlation.approval_id),
+        type=(leaf.data.get("type"), wait.kind),
+        to=(told.to, entry.to),
+        deadline=(told.deadline, _deadline(facts, leaf, wait, entry)),
+        started=(told.started and told.started.runbook, entry.start),
+    )
+    if told.started and bool(told.started.run_id) == bool(told.started.error):
+        raise broken(leaf, f"{told.started.runbook} was started, or was not: it says both or neither")
+    if moment(leaf.at) < moment(opened.at) + entry.after:
+        raise broken(leaf, f"those next in line were asked sooner than {entry.after} after line {opened.seq}")
+
+
+def _deadline(facts: Facts, leaf: Leaf, wait: Opened, entry: _Entry) -> str:
+    if entry.extend is None:
+        return ""
+    before = facts.until(wait.wait_id, wait.deadline, leaf)
+    return timestamp(moment(max(before, leaf.at)) + entry.extend)
+
+
+def _entries(facts: Facts, opened: Leaf, wait: Opened) -> list[_Entry]:
+    if wait.kind == "approval":
+        to = facts.approvals[str(opened.correlation.approval_id)].record.requirement.escalate_to
+        return [_Entry((moment(wait.deadline) - moment(opened.at)) * _PART, to, None, None)] if to else []
+    execution = facts.verb(opened, str(opened.correlation.step)).execution
+    return [
+        _Entry(
+            after=lasts(entry.after, names.DEFINITION),
+            to=list(entry.to),
+            extend=lasts(entry.extend, names.DEFINITION) if entry.extend else None,
+            start=entry.start,
+        )
+        for entry in execution.entries
+    ]
+
+
+RULES: tuple[Rule[Facts], ...] = (_escalated,)

@@ -1,0 +1,1 @@
+"""Access requests: access to a system for a time, and its end."""

@@ -1,0 +1,58 @@
+"""What a start does with the definitions that it brings: they are stored, and known as drafts; some come active."""
+
+import logging
+from collections.abc import Collection
+from datetime import datetime
+
+from receipts.chain import PROGRAM
+from runtime.definitions.model import Definition
+from runtime.definitions.sources.catalog import Catalog
+from runtime.desk.definitions.moves import Mover, TriggerTakenError
+from runtime.model.life import Activation, Life, starts_by_itself
+from runtime.store.database.pool import Conn
+from runtime.store.definitions import keep_definition
+from runtime.store.tenant.lives import add_drafts, lives_of_name, lock_lives
+
+log = logging.getLogger(__name__)
+
+
+async def keep_own(conn: Conn, tenant: str, definitions: Collection[Definition], now: datetime) -> None:
+    """Store the program's own definitions: they may always run, and have no life. Raise DefinitionChangedError."""
+    for definition in definitions:
+        await keep_definition(conn, tenant, definition, now)
+
+
+async def take_in(conn: Conn, tenant: str, catalog: Catalog, rule: Activation, now: datetime) -> list[str]:
+    """Store what the packs declare, and let come active what the rule says; return what it is called.
+
+    Safe to do again, and by many processes at once: what was moved since stays where it is. Nothing comes active under
+    a name that has a problem. Raise DefinitionChangedError.
+    """
+    definitions = list(catalog.definitions.values())
+    for definition in definitions:
+        await keep_definition(conn, tenant, definition, now)
+    async with conn.transaction():
+        await lock_lives(conn, tenant)
+        arrived = await add_drafts(conn, tenant, definitions, now)
+        mover = Mover(conn, tenant, PROGRAM, None, now)
+        newest = [catalog.latest(name) for name in sorted({definition.name for definition in definitions})]
+        return [str(life) for one in newest if one and (life := await _begin(mover, one, rule, arrived))]
+
+
+async def _begin(
+    mover: Mover, newest: Definition, rule: Activation, arrived: Collection[tuple[str, int]]
+) -> Life | None:
+    """Let the newest version in the files come active where the rule says so, and return it then."""
+    known = await lives_of_name(mover.conn, mover.tenant, newest.name)
+    new = {version for name, version in arrived if name == newest.name}
+    life = next(one for one in known if one.version == newest.version)
+    if not starts_by_itself(rule, life.version, known, new):
+        if life.version in new:
+            log.info("%s is a draft: nothing starts with it until somebody activates it", life)
+        return None
+    try:
+        await mover.activate(life, beside=False)
+    except TriggerTakenError as error:
+        log.warning("%s stays a draft: %s", life, error)
+        return None
+    return life

@@ -1,0 +1,51 @@
+"""How a version comes active or retires, in the caller's transaction, which has the tenant's lives locked."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from receipts.chain import Actor
+from runtime.model.life import Life
+from runtime.model.states import DefinitionStatus
+from runtime.store.database.pool import Conn
+from runtime.store.tenant.lives import lives_of_name, lives_of_trigger, move
+
+
+class TriggerTakenError(Exception):
+    """Triggers of the version's type start a runbook of another name, which is active."""
+
+
+@dataclass(frozen=True)
+class Mover:
+    """Who moves a tenant's versions, and the run that asked for it; None where a start does it."""
+
+    conn: Conn
+    tenant: str
+    by: Actor
+    run_id: str | None
+    now: datetime
+
+    async def activate(self, life: Life, *, beside: bool) -> list[int]:
+        """Let new runs start with a version; return the versions that retire for it: none if it comes `beside` them.
+
+        Raise TriggerTakenError or IllegalTransitionError.
+        """
+        await self._expect_free(life)
+        others = [one for one in await lives_of_name(self.conn, self.tenant, life.name) if one.version != life.version]
+        retiring = [one for one in others if one.is_active and not beside]
+        for one in retiring:
+            await self._move(one, DefinitionStatus.RETIRED)
+        await self._move(life, DefinitionStatus.ACTIVE)
+        return [one.version for one in retiring]
+
+    async def retire(self, life: Life) -> None:
+        """Let no new run start with a version; raise IllegalTransitionError."""
+        await self._move(life, DefinitionStatus.RETIRED)
+
+    async def _expect_free(self, life: Life) -> None:
+        for other in await lives_of_trigger(self.conn, self.tenant, life.trigger_type):
+            if other.is_active and other.name != life.name:
+                message = f"triggers of type {life.trigger_type} start {other}, which is active: retire it first"
+                raise TriggerTakenError(message)
+
+    async def _move(self, life: Life, to: DefinitionStatus) -> None:
+        await move(self.conn, self.tenant, life, to, self.by, self.run_id, self.now)

@@ -1,0 +1,1 @@
+"""Counters for what comes in from elsewhere than Slack: signals to runs, and answers to tasks."""

@@ -1,0 +1,1 @@
+"""Word from outside: one for many waits, of progress, and signals to runs."""

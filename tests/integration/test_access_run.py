@@ -1,0 +1,135 @@
+"""An access request on real PostgreSQL and OPA: two people give access, and it is taken back when its time is over."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+from aiohttp.test_utils import TestServer
+from countersign_access_request.handlers import handlers
+from countersign_access_request.standins import build, settings
+from countersign_connector.standin import ask
+
+from countersign.embedded.opa import OpaChild
+from policy.client import OpaEngine
+from runtime.handlers import Json
+from tests.bench import Bench, HandClock, open_bench
+from tests.patience import MINUTE
+
+PACK = Path(__file__).parents[2] / "packs/access-request"
+ASKED = {"system": "payments", "account": "rita", "role": "operator", "minutes": 60, "justification": "an outage"}
+
+
+@dataclass
+class Desk:
+    """A bench with the access system's stand-in beside it."""
+
+    bench: Bench
+    url: str
+
+    async def actions(self) -> list[str]:
+        return [action["operation"] for action in (await ask(f"{self.url}/__standin/actions"))["actions"]]
+
+    async def start(self, ref: str = "1", **changes: Json) -> str:
+        run_id = (await self.bench.start("access.request", {**ASKED, **changes}, ref)).run_id
+        await self.bench.settle()
+        return run_id
+
+    async def sign(self, *people: str) -> None:
+        approval = await self.bench.approval_id()
+        for person in people:
+            assert (await self.bench.click(person, approval)).counted
+        await self.bench.settle()
+
+    async def steps(self, run_id: str) -> dict[str, str]:
+        return {path: step["status"] for path, step in (await self.bench.run(run_id))["steps"].items()}
+
+    async def end(self, run_id: str) -> str:
+        """Return the state in which the last step found or left the grant."""
+        rows = await self.bench.rows("SELECT result FROM steps WHERE run_id = %s AND path = 'end'", run_id)
+        return str(rows[0]["result"]["state"])
+
+
+@pytest.fixture
+async def desk(dsn: str, opa: OpaChild) -> AsyncIterator[Desk]:
+    async with TestServer(build(HandClock())) as server:  # its time passes when the test says so
+        url = str(server.make_url("")).rstrip("/")
+        async with (
+            OpaEngine(opa.url, timeout=MINUTE) as policy,
+            open_bench(dsn, policy, [PACK], handlers(settings(url))) as bench,
+        ):
+            yield Desk(bench, url)
+
+
+async def test_the_owner_and_security_give_access_and_its_end_needs_nobody(desk: Desk) -> None:
+    run_id = await desk.start()
+    assert (await desk.bench.run(run_id))["status"] == "waiting_approval"
+    await desk.sign("olga")
+    assert await desk.actions() == [], "the owner alone gives nothing"
+    await desk.sign("sam")
+    assert await desk.actions() == ["access::grant"]
+    await desk.bench.later(minutes=59)
+    assert (await desk.steps(run_id))["until_the_end"] == "parked"
+    await desk.bench.later(minutes=1)
+    run = await desk.bench.run(run_id)
+    assert run["status"] == "succeeded", run
+    assert await desk.end(run_id) == "revoked"
+    assert await desk.actions() == ["access::grant", "access::revoke"]
+
+
+async def test_access_that_the_system_has_ended_by_itself_is_a_sound_end(desk: Desk) -> None:
+    run_id = await desk.start()
+    await desk.sign("olga", "sam")
+    async with ClientSession() as session:
+        await session.post(f"{desk.url}/__standin/clock", json={"minutes": 60})
+    await desk.bench.later(minutes=60)
+    assert (await desk.bench.run(run_id))["status"] == "succeeded"
+    assert await desk.end(run_id) == "expired"
+
+
+async def test_one_person_in_both_groups_is_not_two(desk: Desk) -> None:
+    await desk.start()
+    await desk.sign("pam")
+    assert await desk.actions() == []
+    await desk.sign("sam")
+    assert await desk.actions() == ["access::grant"]
+
+
+async def test_others_cannot_sign(desk: Desk) -> None:
+    await desk.start()
+    approval = await desk.bench.approval_id()
+    for person in ("ann", "rita"):
+        assert (await desk.bench.click(person, approval)).refusal is not None
+    assert await desk.actions() == []
+
+
+async def test_access_for_another_is_denied(desk: Desk) -> None:
+    run_id = await desk.start(account="ivan")
+    run = await desk.bench.run(run_id)
+    assert run["status"] == "failed_terminal"
+    assert "People ask for access for themselves alone" in run["error"]
+    assert await desk.actions() == []
+
+
+async def test_access_to_a_system_without_an_owner_is_denied(desk: Desk) -> None:
+    run = await desk.bench.run(await desk.start(system="ledger", role="reader"))
+    assert "does not say who signs this" in run["error"]
+    assert await desk.actions() == []
+
+
+async def test_who_has_the_role_already_is_given_nothing(desk: Desk) -> None:
+    await desk.start()
+    await desk.sign("olga", "sam")
+    second = await desk.start("2")
+    assert (await desk.bench.run(second))["status"] == "succeeded"
+    assert set((await desk.steps(second)).values()) == {"succeeded", "skipped"}
+    assert (await desk.actions()).count("access::grant") == 1
+
+
+async def test_the_receipt_of_access_names_the_verb_that_takes_it_back(desk: Desk) -> None:
+    run_id = await desk.start()
+    await desk.sign("olga", "sam")
+    rows = await desk.bench.rows("SELECT document FROM receipts WHERE run_id = %s ORDER BY seq", run_id)
+    granted = next(row["document"] for row in rows if row["document"]["operation"] == "grant")
+    assert granted["reversible_by"] == "revoke_access"

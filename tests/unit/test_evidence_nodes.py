@@ -1,0 +1,112 @@
+"""What the planner does, the verifier takes: runs of random runbooks, played in any order, keep its rules for steps."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evidence import names
+from evidence.statement import Statement
+from evidence.verify.course import blocks, branches, leaves, runs, steps
+from evidence.verify.material.contents import BrokenError, Contents
+from evidence.verify.material.facts import Facts
+from evidence.verify.people.approvals import OVER
+from evidence.verify.trust import Trust
+from receipts import canonical
+from receipts.chain import GENESIS, PROGRAM, Correlation, Head, Leaf, next_leaf
+from runtime.definitions.canonical import definition_document
+from runtime.definitions.model import Definition
+from runtime.model.states import RUN, is_final
+from runtime.planning.ending import ending_of
+from runtime.planning.planner import Canceled, Event, Snapshot, StepMoved, Transition, plan
+from runtime.planning.replay import SAID, step_facts
+from tests.unit.test_planner_trees import after, play, trees
+
+RULES = (*leaves.RULES, *steps.RULES, *blocks.RULES, *branches.RULES, *runs.MOVES[1:], *runs.OUTCOME[:1])
+Played = tuple[Snapshot, Event, Transition]
+
+
+class Record:
+    """The chain of a run, as the runtime writes it of what was planned."""
+
+    def __init__(self, tree: Definition) -> None:
+        self.tree = tree
+        self.at = datetime(2026, 1, 5, 9, tzinfo=UTC)
+        self.lines = list[bytes]()
+        self.head: Head = GENESIS
+        self.add("run.queued")
+        self.add("run.started")
+
+    def add(self, event: str, step: str | None = None, **data: Any) -> None:
+        about = Correlation(run_id="run_1", step=step, effect_id=f"eff_{step}" if event == "effect.proposed" else None)
+        leaf = next_leaf(
+            self.head, run_id="run_1", at=self.at, event=event, actor=PROGRAM, correlation=about, data=data
+        ).leaf
+        self.head = Head(leaf.seq, leaf.hash)
+        self.lines.append(canonical.dumps(leaf.model_dump()))
+
+    def tell(self, snapshot: Snapshot, event: Event, transition: Transition) -> None:
+        """Write what one transaction writes."""
+        self.at += timedelta(seconds=1)
+        if isinstance(event, Canceled):
+            self.add("run.cancel_requested")
+        if isinstance(event, StepMoved) and self.tree.node(event.path).kind == "wait":
+            self.add("wait.completed", event.path)
+        for path, state in transition.steps.items():
+            if state.status in SAID:
+                why = {"error": state.error} if state.error else {}
+                self.add(f"step.{state.status}", path, **why, **step_facts(self.tree, path, state, "salt"))
+        for proposal in transition.proposals:
+            self.add("effect.proposed", proposal.path)
+        if transition.run is not snapshot.status:
+            self.add(f"run.{transition.run}", **self._of_run(snapshot, transition))
+
+    def _of_run(self, snapshot: Snapshot, transition: Transition) -> dict[str, Any]:
+        said: dict[str, Any] = {"from": str(snapshot.status)}
+        if not is_final(RUN, transition.run):
+            return said
+        failed = ending_of(self.tree, transition.run, after(self.tree, snapshot, transition).steps).failed
+        error = f"{failed[0].step}: {failed[0].why}" if failed else transition.output_error
+        return {**said, "error": error, **({"outcome": transition.ended.outcome} if transition.ended else {})}
+
+    def facts(self) -> Facts:
+        definition = canonical.dumps(definition_document(self.tree))
+        members = {names.DEFINITION: definition, names.AUDIT: b"\n".join([*self.lines, b""])}
+        return Facts(Contents(members, cast("Statement", None), "", cast("Trust", None)))  # these rules ask for neither
+
+
+def record_of(tree: Definition, played: list[Played]) -> Record:
+    record = Record(tree)
+    for snapshot, event, transition in played:
+        record.tell(snapshot, event, transition)
+    return record
+
+
+def demand_all(facts: Facts) -> None:
+    for rule in RULES:
+        rule.check(facts)
+
+
+@given(trees(), st.data())
+def test_every_run_that_was_played_to_its_end_keeps_the_rules(tree: Definition, data: st.DataObject) -> None:
+    demand_all(record_of(tree, play(tree, data)[:-1]).facts())
+
+
+@given(trees(), st.data())
+def test_every_run_that_was_canceled_on_its_way_keeps_the_rules(tree: Definition, data: st.DataObject) -> None:
+    played = play(tree, data)[:-1]
+    number = data.draw(st.integers(0, len(played) - 1))
+    snapshot, event = played[number][0], Canceled("no more")
+    demand_all(record_of(tree, [*played[:number], (snapshot, event, plan(tree, snapshot, event))]).facts())
+
+
+@given(trees(), st.data())
+def test_the_end_of_no_step_can_be_left_out(tree: Definition, data: st.DataObject) -> None:
+    record = record_of(tree, play(tree, data)[:-1])
+    told = [Leaf.model_validate(canonical.loads(line)) for line in record.lines]
+    ends = [leaf.seq for leaf in told if leaf.event in OVER and not str(leaf.correlation.step).endswith("]")]
+    del record.lines[data.draw(st.sampled_from(ends)) - 1]
+    with pytest.raises(BrokenError):
+        demand_all(record.facts())
