@@ -69,7 +69,9 @@ def definition_document(definition: Definition) -> dict[str, Any]:
 
 
 def _says_more(definition: Definition) -> bool:
-    more = any(step.spec or step.branch or step.result_key or step.timeout for step in definition.steps.values())
+    more = any(
+        step.spec or step.branch or step.result_key or step.timeout or step.retry for step in definition.steps.values()
+    )
     return more or definition.state is not None or definition.output is not None
 
 
@@ -82,6 +84,7 @@ def _step_document(step: StepDefinition) -> dict[str, Any]:
         "in": step.branch,
         "result_key": step.result_key,
         "timeout": format_duration(step.timeout) if step.timeout else "",
+        "retry": retry_document(step.retry) if step.retry else {},
     }
     return {"id": step.path, "when": step.when, **said, **{name: value for name, value in more.items() if value}}
 
@@ -98,6 +101,7 @@ def _step(document: Document) -> StepDefinition:
         branch=document.get("in", ""),
         result_key=document.get("result_key", ""),
         timeout=parse_duration(document["timeout"]) if "timeout" in document else None,
+        retry=retry_of(document["retry"]) if "retry" in document else None,
     )
 
 

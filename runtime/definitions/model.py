@@ -142,7 +142,7 @@ class StepDefinition:
 
     `path` is its address. A node inside another belongs to one of that one's branches. A call has a verb and params,
     any other kind its `spec`. The result of a call goes into the business state under `result_key`, where
-    there is one. `timeout` is that of the verb where the step does not say its own.
+    there is one. `timeout` and `retry` are those of the verb where the step does not say its own.
     """
 
     path: str
@@ -154,6 +154,7 @@ class StepDefinition:
     branch: str = ""
     result_key: str = ""
     timeout: timedelta | None = None
+    retry: Retry | None = None
 
 
 @dataclass(frozen=True)
@@ -263,7 +264,10 @@ class Definition:
     def _verbs(self) -> Mapping[str, Verb]:
         """Return the verb of each call, as the step has it."""
         calls = ((node, self.verbs[node.verb]) for node in self.steps.values() if node.kind is NodeKind.CALL)
-        return {node.path: replace(verb, timeout=node.timeout) if node.timeout else verb for node, verb in calls}
+        return {
+            node.path: replace(verb, timeout=node.timeout or verb.timeout, retry=node.retry or verb.retry)
+            for node, verb in calls
+        }
 
     @cached_property
     def _skips_with(self) -> Mapping[str, tuple[str, ...]]:

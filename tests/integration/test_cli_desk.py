@@ -41,7 +41,7 @@ async def test_runs_waits_and_effects_are_listed_and_shown(office: Office) -> No
     assert shown["costs"] == []
     table = await command("runs", "list", env=office.env)
     assert run_id in table.out
-    assert table.out.splitlines()[0].split()[:3] == ["run_id", "status", "version"]
+    assert table.out.splitlines()[0].split()[:3] == ["run_id", "status", "outcome"]
     text = await command("runs", "show", run_id, env=office.env)
     assert "hierarchy" in text.out
     for group in ("waits", "effects"):

@@ -8,7 +8,8 @@ import pytest
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.handlers import RefusedError
+from runtime.definitions.durations import parse_duration
+from runtime.handlers import RefusedError, TransientError
 from tests.bench import Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.patience import MINUTE
@@ -259,3 +260,24 @@ steps:
             "letters[0].write": "succeeded",
             "letters[1].write": "failed_terminal",
         }
+
+
+async def test_a_step_says_how_often_and_when_it_is_tried_again(opened: Opener, targets: Targets) -> None:
+    targets.note.answers = [TransientError("busy")] * 3
+    runbook = """
+steps:
+  - id: write
+    verb: note
+    params: { incident: I1, text: a }
+    retry: { ladder: [PT1M, PT1H] }
+    on: { failure: [{ id: give_up, set: { why: "${error.code}" } }] }
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        for after, tries in (("PT1M", 2), ("PT1H", 3)):
+            assert len(targets.note.calls) == tries - 1
+            await bench.later(seconds=parse_duration(after).total_seconds())
+            assert len(targets.note.calls) == tries
+        (row,) = await bench.rows("SELECT status, state FROM runs WHERE run_id = %s", run_id)
+        assert row == {"status": "succeeded", "state": {"why": "unavailable"}}

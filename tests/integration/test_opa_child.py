@@ -138,7 +138,8 @@ async def test_edited_rule_takes_effect(policies: Path, tmp_path: Path) -> None:
 
 
 async def test_edited_rule_of_a_pack_takes_effect(tmp_path: Path) -> None:
-    pack = shutil.copytree(PACKS[0], tmp_path / "packs" / PACKS[0].name)
+    incidents = next(folder for folder in PACKS if folder.name == "incident-triage")
+    pack = shutil.copytree(incidents, tmp_path / "packs" / incidents.name)
     folders = PolicyFolders(POLICIES, (pack,))
     urgent = question(connector="servicenow", operation="assign", target="incident:1", tier="medium", fields={})
     async with (

@@ -53,9 +53,13 @@ def test_every_table_of_proof_is_insert_only(dsn: str) -> None:
         ("UPDATE runs SET status = 'perhaps'", "ck_runs_status"),
         ("UPDATE runs SET status = 'succeeded', finished_at = NULL", "ck_runs_finished"),
         ("UPDATE effects SET status = 'leased', lease_owner = NULL", "ck_effects_lease"),
-        (("INSERT INTO waits SELECT 'w2', run_id, step, type, 'other', token, deadline, escalate_at,"
+        (("INSERT INTO waits (wait_id, run_id, step, type, correlation_key, token, deadline, escalate_at, status,"
+         " approval_id, created_at, resolved_at, correlate, moments)"
+         " SELECT 'w2', run_id, step, type, 'other', token, deadline, escalate_at,"
          " status, approval_id, created_at, resolved_at, correlate, moments FROM waits"), "uq_waits_approval"),
-        (("INSERT INTO waits SELECT 'w' || n, run_id, step, 'external', 'key' || n, token, deadline, escalate_at,"
+        (("INSERT INTO waits (wait_id, run_id, step, type, correlation_key, token, deadline, escalate_at, status,"
+         " approval_id, created_at, resolved_at, correlate, moments)"
+         " SELECT 'w' || n, run_id, step, 'external', 'key' || n, token, deadline, escalate_at,"
          " status, approval_id, created_at, resolved_at, correlate, moments FROM waits, generate_series(1, 2) n"),
          "uq_waits_step"),
         ("UPDATE effects SET claimed = true, idempotency_key = 'same'", "uq_effects_claimed_key"),

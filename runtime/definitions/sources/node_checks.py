@@ -17,6 +17,7 @@ from runtime.definitions.problems import Finding, Path, hint
 from runtime.definitions.sources.node_shapes import DOES, MAY_BRANCH, RepeatShape, RunShape, StepShape, SwitchShape
 from runtime.definitions.sources.verb_rules import pointer_path
 from runtime.definitions.sources.verbs import Interface
+from runtime.definitions.sources.waiting import retry_rules
 
 Verbs = Mapping[str, Verb | Interface | None]
 
@@ -50,7 +51,7 @@ def _one_of(kinds: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _of_calls_alone(shape: StepShape, kind: str) -> Iterator[Finding]:
-    for key in ("params", "result_key", "timeout"):
+    for key in ("params", "result_key", "timeout", "retry"):
         if kind != "verb" and key in shape.model_fields_set:
             yield (key,), "rule", f"'{key}' goes with 'verb'"
     if shape.on is not None and kind not in MAY_BRANCH:
@@ -67,6 +68,8 @@ def _call(shape: StepShape, verbs: Verbs, scope: Scope) -> Iterator[Finding]:
     static, schema = (verb.static_params, verb.input_schema) if verb else ({}, {})
     yield from _at(("params",), check_params(shape.params, static, schema, scope))
     yield from _duration(("timeout",), shape.timeout)
+    for path, code, message in retry_rules(shape.retry) if shape.retry else ():
+        yield ("retry", *path), code, message
     redacted = [pointer_path(pointer) for pointer in verb.redact] if isinstance(verb, Verb) else []
     yield from _at(("params",), redacted_literals(redacted, shape.params))
 

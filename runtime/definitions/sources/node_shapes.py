@@ -1,12 +1,24 @@
 """The shape of a runbook's steps: what each kind of node says, and the steps that stand inside it."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from runtime.definitions.nodes import BranchName, EndSpec, Name, RepeatSpec, Spec, Text, WaitSpec
 
 RunbookName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+
+
+class RetryShape(Spec):
+    """``retry`` of a verb or a step: by `backoff`, by `factor` or by a `ladder`."""
+
+    max_attempts: int | None = Field(default=None, ge=1, le=100)
+    backoff: Literal["exponential", "fixed"] | None = None
+    factor: float | None = Field(default=None, ge=1, le=100)
+    base_delay: str | None = None
+    max_delay: str | None = None
+    ladder: list[str] | None = Field(default=None, min_length=1, max_length=99)
+    jitter: float | None = Field(default=None, ge=0, le=1)
 
 
 class CaseShape(Spec):
@@ -62,6 +74,7 @@ class StepShape(Spec):
     params: dict[str, Any] = Field(default_factory=dict)
     result_key: Name | None = None
     timeout: Text | None = None
+    retry: RetryShape | None = None
     set: dict[Name, Any] | None = Field(None, min_length=1)
     reference: Text | None = None
     switch: SwitchShape | None = None

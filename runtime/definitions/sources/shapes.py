@@ -10,6 +10,7 @@ from runtime.definitions.problems import Path, Problem, hint
 from runtime.definitions.sources.node_shapes import (
     CaseShape,
     RepeatShape,
+    RetryShape,
     RunShape,
     StepShape,
     SwitchShape,
@@ -25,18 +26,6 @@ class Shape(BaseModel):
     """Closed to unknown keys, and strict about types."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class RetryShape(Shape):
-    """``execution.retry``: by `backoff`, by `factor` or by a `ladder`."""
-
-    max_attempts: int | None = Field(default=None, ge=1, le=100)
-    backoff: Literal["exponential", "fixed"] | None = None
-    factor: float | None = Field(default=None, ge=1, le=100)
-    base_delay: str | None = None
-    max_delay: str | None = None
-    ladder: list[str] | None = Field(default=None, min_length=1, max_length=99)
-    jitter: float | None = Field(default=None, ge=0, le=1)
 
 
 class EscalationShape(Shape):

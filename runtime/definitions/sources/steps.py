@@ -25,6 +25,7 @@ from runtime.definitions.problems import Finding, hint
 from runtime.definitions.sources.node_checks import Verbs, node_findings
 from runtime.definitions.sources.node_shapes import StepShape
 from runtime.definitions.sources.tree import Block, Placed, Tree, references_of
+from runtime.definitions.sources.waiting import declared_retry, retry_rules
 from runtime.model.paths import around, block_of, id_of
 
 RUN_VERB, CONTINUE_VERB = "run_runbook", "continue_with_runbook"
@@ -183,6 +184,7 @@ def node_of(one: Placed) -> StepDefinition:
             branch=one.branch,
             result_key=shape.result_key or "",
             timeout=parse_duration(timeout) if timeout and _is_duration(timeout) else None,
+            retry=declared_retry(shape.retry) if shape.retry and not any(retry_rules(shape.retry)) else None,
         )
     kind, spec = _spec(shape)
     return StepDefinition(one.address, "", {}, shape.when, kind, spec, one.branch)

@@ -7,7 +7,8 @@ from itertools import pairwise
 from runtime.definitions.durations import LONGEST, format_duration, parse_duration
 from runtime.definitions.model import Escalation, Retry
 from runtime.definitions.problems import Finding, Path
-from runtime.definitions.sources.shapes import EscalationShape, RemindShape, RetryShape
+from runtime.definitions.sources.node_shapes import RetryShape
+from runtime.definitions.sources.shapes import EscalationShape, RemindShape
 from runtime.definitions.waiting import FACTOR, LADDER
 
 _WAYS = ("backoff", "factor", "ladder")
