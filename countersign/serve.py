@@ -20,6 +20,7 @@ from edge.server import Limits, Server
 from runtime.desk.callers import CallerDesk
 from runtime.desk.inbound.signals import SignalDesk
 from runtime.desk.inbound.tasks import TaskDesk
+from runtime.desk.undo.callers import TakeBackDesk
 from runtime.engine import Engine
 from runtime.log.sequencer import Sequencer
 from runtime.model.json_limits import first_line
@@ -102,8 +103,9 @@ def make_edge(system: System, ready: Readiness) -> FastAPI:
     desk = CallerDesk(system.engine, settings.tenant, system.catalog)
     signals = SignalDesk(system.engine, settings.tenant)
     tasks = TaskDesk(system.engine, settings.tenant)
+    taking_back = TakeBackDesk(system.engine, settings.tenant)
     return build_edge(
         ready,
-        api=Api(desk, signals, tasks, secrets, rate) if Role.EDGE in system.roles else None,
+        api=Api(desk, signals, tasks, taking_back, secrets, rate) if Role.EDGE in system.roles else None,
         slack=hears.asgi if hears is not None else None,
     )

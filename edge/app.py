@@ -20,6 +20,7 @@ from edge.problems import Problem, handle_problems
 from edge.signals import add_signals
 from edge.signing import claimed, is_signed
 from edge.tasks import add_tasks
+from edge.undo import add_undo
 from receipts.chain import Actor
 from runtime.desk.callers import (
     Answer,
@@ -34,6 +35,7 @@ from runtime.desk.callers import (
 from runtime.desk.held.callers import MendDesk
 from runtime.desk.inbound.signals import SignalDesk
 from runtime.desk.inbound.tasks import TaskDesk
+from runtime.desk.undo.callers import TakeBackDesk
 from runtime.model.notification import AnswerCode
 from runtime.model.states import NotificationStatus
 
@@ -58,6 +60,7 @@ class Api:
     desk: CallerDesk
     signals: SignalDesk
     tasks: TaskDesk
+    taking_back: TakeBackDesk
     secrets: Mapping[str, str]
     rate: Rate
 
@@ -86,6 +89,7 @@ def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastA
         add_signals(app, api.signals, routes.signed)
         add_tasks(app, api.tasks, routes.signed)
         add_held(app, MendDesk(api.desk.engine, api.desk.tenant), routes.signed, routes.requester)
+        add_undo(app, api.taking_back, routes.signed, routes.requester)
     if slack is not None:
         app.router.routes.append(Route("/slack/events", slack))
     return app
@@ -133,7 +137,7 @@ class _Routes:
     async def run(self, run_id: str, request: Request) -> RunOut:
         caller, _ = await self.signed(request)
         summary = await self.desk.run(run_id) if RUN_ID.fullmatch(run_id) else None
-        if summary is None or summary["trigger_type"] not in caller.grants.triggers:
+        if summary is None or await self.desk.type_of(summary) not in caller.grants.triggers:
             raise Problem(404, f"no run {run_id}")
         return RunOut.model_validate(summary)
 

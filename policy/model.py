@@ -59,8 +59,18 @@ class RunInput(Strict):
     trigger_type: str
 
 
+class UndoesInput(Strict):
+    """What the effect takes back: the receipt of what was done, and the run that did it."""
+
+    run: str
+    receipt: str
+
+
 class EffectInput(Strict):
-    """The effect itself; `fields` are what the connector will be given; `digest` is the canonical action's SHA-256."""
+    """The effect itself; `fields` are what the connector will be given; `digest` is the canonical action's SHA-256.
+
+    `undoes` is there where the effect takes back what another did.
+    """
 
     connector: str
     operation: str
@@ -69,6 +79,7 @@ class EffectInput(Strict):
     tier: Literal["low", "medium", "high"]
     reversible: bool
     digest: str
+    undoes: UndoesInput | None = Field(default=None, exclude_if=lambda undoes: undoes is None)
 
 
 class ApprovalInput(Strict):

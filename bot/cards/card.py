@@ -215,8 +215,15 @@ def _buttons(view: ApprovalView, now: datetime) -> Block:
     return {
         "type": "actions",
         "block_id": f"decide-{view.revision}",
-        "elements": [*_answers(view, now), show_all_button(view)],
+        "elements": [*_answers(view, now), *_undo_button(view), show_all_button(view)],
     }
+
+
+def _undo_button(view: ApprovalView) -> list[Block]:
+    """Return the button that asks what can be undone, where what was asked for was done and can be."""
+    if not view.can_undo:
+        return []
+    return [button(references.UNDO, "Undo", references.CardRef(**references.of(view)).model_dump_json())]
 
 
 _USER = re.compile(r"[UW][A-Z0-9]{1,20}")

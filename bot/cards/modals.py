@@ -32,7 +32,8 @@ def _summary(view: ApprovalView) -> list[Block]:
     return rows([(bold(name), short(render(value), 300)) for name, value in facts if value])
 
 
-def _input(question: str) -> Block:
+def reason_input(question: str) -> Block:
+    """Return the input in which a person says why."""
     element = {
         "type": "plain_text_input",
         "action_id": references.REASON,
@@ -58,7 +59,7 @@ def reason_modal(view: ApprovalView, verdict: VoteVerdict, channel: str | None) 
         "blocks": [
             *_summary(view),
             section(Shown(_consequence(view, verdict))),
-            _input(_question(view, verdict)),
+            reason_input(_question(view, verdict)),
         ],
     }
 

@@ -14,8 +14,10 @@ REJECT = "countersign_reject"
 CLAIM = "countersign_claim"
 RELEASE = "countersign_release"
 SHOW_ALL = "countersign_show_all"
+UNDO = "countersign_undo"
 PAGE_ACTIONS = ("countersign_page_back", "countersign_page_next")
 REASON_MODAL = "countersign_reason"
+UNDO_MODAL = "countersign_undo_modal"
 DETAILS_MODAL = "countersign_details"
 REASON = "reason"
 
@@ -46,6 +48,14 @@ class ReasonRef(CardRef):
     """A reason modal's private metadata: the verdict asked about, and where to answer the person."""
 
     verdict: Annotated[VoteVerdict, Field(strict=False)]
+    channel: str | None
+
+
+class UndoRef(_Strict):
+    """An undo modal's private metadata: the step of the run, and where to answer the person."""
+
+    run_id: Annotated[str, Field(min_length=1, max_length=128)]
+    step: Annotated[str, Field(min_length=1, max_length=1000)]
     channel: str | None
 
 

@@ -25,6 +25,7 @@ from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.payloads import Actions, Submission, User
 from bot.listeners.private import PrivateAnswers
+from bot.listeners.undoing import Undoing
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
 from runtime.desk.model import ApprovalView, Desk
@@ -72,6 +73,7 @@ class Interactions:
         self._installation = installation
         self._answers = PrivateAnswers(client)
         self._holding = Holding(client, desk, installation, self._answers)
+        self._undoing = Undoing(client, desk, installation, self._answers)
         self._telling: set[asyncio.Task[None]] = set()
         self._log = slack_logger()
 
@@ -85,6 +87,8 @@ class Interactions:
             await self._guarded(payload, ack, self._show(payload, ack))
         elif action_id in held.ACTIONS:
             await self._guarded(payload, ack, self._holding.on_click(payload, ack))
+        elif action_id == references.UNDO:
+            await self._guarded(payload, ack, self._undoing.on_click(payload, ack))
         else:
             await self._unknown(payload, ack)
 
@@ -94,6 +98,9 @@ class Interactions:
         try:
             if payload.view.callback_id == held.MODAL:
                 await self._holding.on_submission(payload, ack)
+                return
+            if payload.view.callback_id == references.UNDO_MODAL:
+                await self._undoing.on_submission(payload, ack)
                 return
             ref = references.ReasonRef.model_validate_json(payload.view.private_metadata)
         except ValidationError:

@@ -26,6 +26,8 @@ NOT_OPENED = "This could not be opened. Nothing was recorded. Please click again
 NOT_HELD = "This step is not held any more. Nothing was done."
 GOES_ON = "Done: {} goes on as you said."
 NOT_YET_APPLIED = "it is recorded, and is followed as soon as that can be."
+UNDOING = "It is being undone, by {}. You are told what comes of it."
+NOT_YET_UNDONE = "Your wish is recorded, and is followed as soon as that can be."
 
 TELL_SECONDS = 10.0
 """Seconds that an answer may take; by then the click has been acknowledged long ago."""

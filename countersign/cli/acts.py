@@ -1,4 +1,4 @@
-"""What operators do to runs, each act on record by a named person: `cancel`, `retry`."""
+"""What operators do to runs, each act on record by a named person: `retry`, and what other commands share."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated
@@ -14,18 +14,6 @@ if TYPE_CHECKING:
 By = Annotated[str, typer.Option("--as", "--by", help="You, as the directory names you.")]
 Reason = Annotated[str, typer.Option(help="Why; it goes on record.")]
 Version = Annotated[int | None, typer.Option(help="Of the run as you saw it: if it has moved on, nothing is done.")]
-
-
-def cancel(
-    run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run that is to stop.")],
-    by: By,
-    reason: Reason,
-    version: Version = None,
-    *,
-    as_json: AsJson = False,
-) -> None:
-    """Stop a run: what has not been done will not be."""
-    act(lambda desk: desk.cancel(by, run_id, reason, version), f"{run_id} is canceled", as_json=as_json)
 
 
 def retry(

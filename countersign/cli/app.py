@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import typer
 
-from countersign.cli.acts import cancel, retry
+from countersign.cli.acts import retry
 from countersign.cli.command import attached_settings, importing, out, own_settings, roles_of, run, shared_settings
 from countersign.cli.definitions.commands import definitions
 from countersign.cli.embedded import case, demo, up
@@ -21,10 +21,12 @@ from countersign.cli.listings import effects, runs, waits
 from countersign.cli.log import log
 from countersign.cli.people import people
 from countersign.cli.replaying.replay import replay
+from countersign.cli.undo.canceling import cancel
+from countersign.cli.undo.undoing import undo
 from countersign.cli.witness import witness
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (up, demo, case, cancel, retry, replay, signal, witness):
+for command in (up, demo, case, cancel, undo, retry, replay, signal, witness):
     app.command()(command)
 app.add_typer(evidence, name="evidence")
 app.add_typer(runs, name="runs")

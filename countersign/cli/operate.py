@@ -1,6 +1,7 @@
 """What an operator does to a running system from the command line. What is large is imported where it is needed."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,6 +65,25 @@ def _why(facts: Mapping[str, Any]) -> str:
     if "reason" in facts:
         return str(facts["reason"])
     return refusal_words(Refusal(RefusalCode(facts["code"]), tuple(facts["about"])))
+
+
+async def perform_each(
+    settings: Settings, subjects: Sequence[str], record: Callable[[OperatorDesk, str], Awaitable[str]]
+) -> dict[str, dict[str, Any]]:
+    """Record an act on each subject, and return what became of each, whatever that was; raise OperateError."""
+    from countersign.compose.storage import open_storage
+
+    async with open_storage(settings) as storage:
+        desk = OperatorDesk(storage.pool, storage.clock, settings.tenant)
+        try:
+            recorded = {subject: await record(desk, subject) for subject in subjects}
+        except UnknownPersonError as error:
+            raise OperateError(str(error)) from error
+        found, until = {}, time.monotonic() + APPLY_SECONDS
+        for subject, one in recorded.items():
+            facts = await desk.outcome(one, max(until - time.monotonic(), 0.0)) or {"status": "received"}
+            found[subject] = {"notification_id": one, **facts}
+        return found
 
 
 async def looked_up(settings: Settings, look: Callable[..., Awaitable[T]], *what: Any) -> T:

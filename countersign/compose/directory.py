@@ -11,7 +11,7 @@ from runtime.clock import utc_now
 from runtime.store.database.pool import Conn
 from runtime.store.directory import DirectoryVersionError, Edition, replace_directory
 
-_LATER = ("signals", "answers_for", "mends")
+_LATER = ("cancels", "undoes", "signals", "answers_for", "mends")
 """What agents could not be granted at first: where they are not, a directory has the digest that it always had."""
 
 

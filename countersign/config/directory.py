@@ -48,7 +48,8 @@ class AgentEntry(_Closed):
     """A program that calls the edge: what it may start, whose wishes it may bring, which verbs it may answer for.
 
     `signals` are types of triggers to whose runs it may send signals, `answers_for` people whose answers to tasks it
-    may bring, `mends` types of triggers: of runs of these it may bring what people say of held steps.
+    may bring, `mends` types of triggers: of runs of these it may bring what people say of held steps. `cancels` and
+    `undoes` are types of triggers: runs of these it may have stopped, or what they did taken back.
     """
 
     id: Name
@@ -56,6 +57,8 @@ class AgentEntry(_Closed):
     triggers: list[Title] = []
     on_behalf: bool = False
     completes: list[Title] = []
+    cancels: list[Title] = []
+    undoes: list[Title] = []
     signals: list[Title] = []
     answers_for: list[Name] = []
     mends: list[Title] = []

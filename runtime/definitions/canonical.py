@@ -8,6 +8,7 @@ from typing import Any
 from receipts.canonical import CanonicalError, digest, dumps, loads
 from runtime.definitions.durations import format_duration, parse_days, parse_duration
 from runtime.definitions.model import (
+    Compensation,
     Definition,
     Edge,
     EdgeKind,
@@ -141,6 +142,9 @@ def _verb_document(verb: Verb) -> dict[str, Any]:
         "input_schema": verb.input_schema,
         "output_schema": verb.output_schema,
         "redact": list(verb.redact),
+        # only where they are given, like `settles_within`
+        **({"compensate": asdict(verb.compensate)} if verb.compensate else {}),
+        **({"on_cancel": asdict(verb.on_cancel)} if verb.on_cancel else {}),
     }
 
 
@@ -202,5 +206,11 @@ def _verb(document: Document) -> Verb:
         on_invalid=OnInvalid(execution.get("on_invalid", OnInvalid.REFUSE)),
         wait_type=execution["wait"],
         redact=tuple(document["redact"]),
+        compensate=_compensation(document, "compensate"),
+        on_cancel=_compensation(document, "on_cancel"),
         remind=tuple(parse_duration(pause) for pause in execution.get("remind", ())),
     )
+
+
+def _compensation(verb: Document, key: str) -> Compensation | None:
+    return Compensation(**verb[key]) if key in verb else None

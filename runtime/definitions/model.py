@@ -71,6 +71,14 @@ class Escalation:
     start: str | None = None
 
 
+@dataclass(frozen=True)
+class Compensation:
+    """The verb that takes a write back, and its params: `${...}` over request, response, before, run and tenant."""
+
+    verb: str
+    params: Mapping[str, Any]
+
+
 SETTLES, SETTLES_FINALLY = timedelta(minutes=1), timedelta(minutes=5)
 """How long a request may still land after its timeout, where the verb does not say; the latter if much is at stake."""
 
@@ -79,7 +87,8 @@ SETTLES, SETTLES_FINALLY = timedelta(minutes=1), timedelta(minutes=5)
 class Verb:
     """A named operation. `static_params` are merged under the step's own; `redact` holds JSON pointers into params.
 
-    `settles_within` is None where the author did not say it; `settles` is what then holds.
+    `settles_within` is None where the author did not say it; `settles` is what then holds. `compensate` undoes what was
+    done; `on_cancel` tells the other side that its answer is not wanted any more.
     """
 
     name: str
@@ -106,11 +115,18 @@ class Verb:
     wait_type: str | None
     redact: tuple[str, ...]
     remind: tuple[timedelta, ...] = ()  # pauses between reminders of those who are asked
+    compensate: Compensation | None = None
+    on_cancel: Compensation | None = None
 
     @property
     def next_in_line(self) -> tuple[str, ...]:
         """Return the groups that may answer once time has run short, each once."""
         return tuple(dict.fromkeys(group for entry in self.escalation for group in entry.to))
+
+    @property
+    def compensations(self) -> tuple[Compensation, ...]:
+        """Return every way in which the verb's effect may be taken back."""
+        return tuple(way for way in (self.compensate, self.on_cancel) if way)
 
     @property
     def settles(self) -> timedelta:

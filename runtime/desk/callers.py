@@ -13,6 +13,7 @@ from runtime.inbox import inbox
 from runtime.model.finding import FoundRun, Sought
 from runtime.model.life import NotActiveError, starting
 from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
+from runtime.model.undo import UNDO, UNDO_NAME
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
 from runtime.store import runs
@@ -45,7 +46,8 @@ class Grants:
     """What the directory lets an agent do: trigger types, speaking for people, verbs it may answer for.
 
     `signals` are types of triggers to whose runs it may send signals, `answers_for` people whose answers to tasks it
-    may bring, `mends` the trigger types for whose runs it may bring people's word on held steps.
+    may bring, `mends` the trigger types for whose runs it may bring people's word on held steps. `cancels` and `undoes`
+    are types of triggers: runs of these it may have stopped, or what they did taken back.
     """
 
     triggers: Sequence[str] = ()
@@ -54,6 +56,8 @@ class Grants:
     signals: Sequence[str] = ()
     answers_for: Sequence[str] = ()
     mends: Sequence[str] = ()
+    cancels: Sequence[str] = ()
+    undoes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -180,6 +184,13 @@ class CallerDesk:
         """Return a run and its steps, or None."""
         async with self.engine.pool.connection() as conn:
             return await runs.run_summary(conn, self.tenant, run_id)
+
+    async def type_of(self, run: Mapping[str, Any]) -> str:
+        """Return the trigger type of a run; of one that undoes another, the other's: who may see that may see this."""
+        if run["trigger_type"] != UNDO:
+            return str(run["trigger_type"])
+        undone = await self.run(str(run["definition_name"]).removeprefix(UNDO_NAME))
+        return await self.type_of(undone) if undone else UNDO
 
     async def find(self, sought: Sought) -> list[FoundRun]:
         """Return the tenant's runs that are sought, the newest first; raise LookupError where `after` is no run."""

@@ -9,6 +9,7 @@ from runtime.approvals.rules import refuse_vote
 from runtime.desk.fields import shown_fields
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
+from runtime.desk.undo.counter import UndoCounter
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.inbox import inbox
@@ -22,6 +23,7 @@ from runtime.model.approval import (
     RefusalCode,
     Requirement,
     Result,
+    ResultCode,
     Vote,
     VoteVerdict,
     stamp,
@@ -34,16 +36,17 @@ from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
 from runtime.store.transactions.run_tx import RunTx
 
+_DONE = (ResultCode.PERFORMED, ResultCode.CONFIRMED)
+
 MOST_CALLED = 5
 """People whom a card calls by name; a larger group reads its channel."""
 
 
-class EngineDesk:
+class EngineDesk(UndoCounter):
     """The desk of one tenant, over the engine."""
 
     def __init__(self, engine: Engine, tenant: str) -> None:
-        self.engine = engine
-        self.tenant = tenant
+        super().__init__(engine, tenant)
         self.held = HeldCounter(engine, tenant)
 
     async def people(self, account: SlackAccount) -> list[Person]:
@@ -65,7 +68,14 @@ class EngineDesk:
         view = view_of(row, await approvals.votes_of(conn, approval_id), mocked=self.engine.mocked)
         own = {user for _, user in row["requester_accounts"]}
         asked = tuple(user for user in accounts if user not in own)
-        return replace(view, asked=asked if len(asked) <= MOST_CALLED else ())
+        can_undo = await self._can_undo(conn, row, view)
+        return replace(view, asked=asked if len(asked) <= MOST_CALLED else (), can_undo=can_undo)
+
+    async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
+        if view.kind is AskKind.TASK or view.result is None or view.result.code not in _DONE:
+            return False
+        definition = await self.engine.definitions.get(conn, row["definition_name"], row["definition_version"])
+        return definition.verb_of(view.step).compensate is not None
 
     async def pending(self, person_id: str, limit: int) -> Pending:
         """Return how many open approvals the person may decide, and the most urgent of them."""

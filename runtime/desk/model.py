@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from runtime.desk.held.model import HeldDesk
+from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import ApprovalStatus, AskKind, ClaimAct, Refusal, Result, VoteVerdict
 
@@ -86,6 +87,7 @@ class ApprovalView:
     joined: tuple[str, ...] = ()  # groups next in line that may answer by now
     leads: tuple[str, ...] = ()  # groups next in line, who may take a review over once they may answer it
     progress: ProgressView | None = None
+    can_undo: bool = False  # it was performed, and its verb says how it is undone
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class ClickOutcome:
     status: ApprovalStatus | None
 
 
-class Desk(Protocol):
+class Desk(UndoDesk, Protocol):
     """The runtime's counter, at which the bot stands."""
 
     @property

@@ -24,6 +24,7 @@ from runtime.model.notification import (
     RetirePayload,
     RetryPayload,
     SignalPayload,
+    UndoPayload,
     VotePayload,
 )
 from runtime.model.run import HeldAct
@@ -87,6 +88,10 @@ class OperatorDesk:
     async def cancel(self, by: str, run_id: str, reason: str, version: int | None) -> str:
         """Ask for a run to stop."""
         return await self._record(by, run_id, CancelPayload(run_id=run_id, reason=reason, version=version))
+
+    async def undo(self, by: str, run_id: str, step: str | None, reason: str, version: int | None) -> str:
+        """Ask for what a run did to be taken back, or what one step of it did."""
+        return await self._record(by, run_id, UndoPayload(run_id=run_id, step=step, reason=reason, version=version))
 
     async def retry(self, by: str, subject: str, reason: str, version: int | None) -> str:
         """Ask for what a run has put off, or one effect, to be tried now; raise UnknownEffectError."""

@@ -1,10 +1,15 @@
-"""Stops runs on somebody's word."""
+"""Stops runs on somebody's word, and tells those who were asked something that no answer is wanted any more."""
 
+from runtime.engine import Engine
 from runtime.inbox.matter import Matter
-from runtime.model.notification import Applied, CancelPayload
-from runtime.model.states import NotificationStatus
+from runtime.model.notification import Applied, CancelPayload, Notification
+from runtime.model.states import NotificationStatus, StepStatus
 from runtime.planning.advance import advance
 from runtime.planning.planner import Canceled
+from runtime.planning.undo.asking import ask_for_undo, possible, read_done
+from runtime.planning.undo.items import items_of
+from runtime.store.steps import Wanted
+from runtime.store.transactions.run_tx import RunTx
 
 
 async def apply_cancel(matter: Matter, payload: CancelPayload) -> Applied:
@@ -16,5 +21,28 @@ async def apply_cancel(matter: Matter, payload: CancelPayload) -> Applied:
         return Applied(NotificationStatus.STALE, {"reason": f"the run has ended: {tx.status}"})
     reason = (await tx.privacy()).text(payload.reason)
     tx.leaf("run.cancel_requested", {"reason": reason}, actor=matter.notification.actor)
+    asked = await _asked(tx)
     await advance(matter.engine, tx, Canceled(reason))
-    return Applied(NotificationStatus.APPLIED, {"run_id": tx.run_id})
+    withdrawn_in = await _withdraw(matter.engine, tx, asked, matter.notification)
+    return Applied(NotificationStatus.APPLIED, {"run_id": tx.run_id, "withdrawn_in": withdrawn_in})
+
+
+async def _asked(tx: RunTx) -> frozenset[str]:
+    """Return the steps that wait for an answer of which the other side can be told that nobody wants it any more."""
+    definition = await tx.definition()
+    if not any(verb.on_cancel for verb in definition.verbs.values()):
+        return frozenset()
+    steps, _ = await tx.loads.steps(Wanted(tx.run_id, None))
+    parked = (path for path, state in steps.items() if state.status is StepStatus.PARKED)
+    return frozenset(path for path in parked if (verb := definition.calls(path)) and verb.on_cancel)
+
+
+async def _withdraw(engine: Engine, tx: RunTx, asked: frozenset[str], notification: Notification) -> str | None:
+    """Start the run that tells the other side, and return its id; the canceled one has ended, and does nothing more."""
+    if not asked:
+        return None
+    done = await read_done(tx.conn, tx.tenant, tx.run_id, await tx.definition())
+    items = [item for item in possible(items_of(done)) if item.step in asked]
+    if not items:
+        return None
+    return (await ask_for_undo(engine, tx.conn, done, items, notification.actor, notification.request_id)).run_id

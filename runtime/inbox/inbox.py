@@ -26,6 +26,7 @@ from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
 from runtime.inbox.people.claims import apply_claim
 from runtime.inbox.retries import apply_repair, apply_retry
+from runtime.inbox.undos import apply_undo
 from runtime.inbox.word.fan_out import HANDED, outcome_of_one, sum_up
 from runtime.inbox.word.signals import apply_signal
 from runtime.model.approval import RefusalCode
@@ -51,6 +52,7 @@ from runtime.model.notification import (
     RetirePayload,
     RetryPayload,
     SignalPayload,
+    UndoPayload,
     VotePayload,
 )
 from runtime.model.states import NotificationStatus
@@ -235,6 +237,8 @@ async def _obey(matter: Matter, command: Command) -> Applied:
     match command:
         case CancelPayload() as payload:
             return await apply_cancel(matter, payload)
+        case UndoPayload() as payload:
+            return await apply_undo(matter, payload)
         case RetryPayload() as payload:
             return await apply_retry(matter, payload)
         case MendPayload() as payload:

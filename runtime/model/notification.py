@@ -159,6 +159,16 @@ class CancelPayload(_Payload):
     version: int | None = None
 
 
+class UndoPayload(_Payload):
+    """Somebody wants what a run did to be taken back: all of it, or one step's. `version` as for a cancel."""
+
+    kind: Literal["undo"] = "undo"
+    run_id: str
+    step: str | None
+    reason: str
+    version: int | None
+
+
 class RetryPayload(_Payload):
     """Somebody wants what a run has put off to be tried now: all of it, or one effect. `version` as for a cancel."""
 
@@ -232,6 +242,7 @@ class RetirePayload(_LifePayload):
 Answer = CompletionPayload | ProgressPayload
 Command = (
     CancelPayload
+    | UndoPayload
     | RetryPayload
     | MendPayload
     | RepairPayload

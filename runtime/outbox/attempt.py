@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from policy.model import ActorInput, ApprovalInput, Counters, EffectInput, Question, RunInput, VoteInput
+from policy.model import ActorInput, ApprovalInput, Counters, EffectInput, Question, RunInput, UndoesInput, VoteInput
 from receipts.fields import timestamp
 from runtime.handlers import Answer, HandlerError
 from runtime.model.action import Action
 from runtime.model.approval import ApprovalStatus
 from runtime.model.effect import Effect
 from runtime.model.passage import ApprovalFacts, PassageFacts, VoteFacts
+from runtime.model.undo import UNDO, UNDO_KEY, UNDO_NAME
 
 
 @dataclass
@@ -124,11 +125,20 @@ def make_question(attempt: Attempt, now: datetime) -> Question:
             tier=effect.tier.value,
             reversible=effect.reversible_by is not None,
             digest=action.digest,
+            undoes=_undoes(effect, facts),
         ),
         approval=_approval(approval) if approval else None,
         votes=[_vote(vote) for vote in approval.votes] if approval else [],
         counters=Counters(writes=facts.writes),
     )
+
+
+def _undoes(effect: Effect, facts: PassageFacts) -> UndoesInput | None:
+    """Return what an effect takes back; no other run has that trigger type, so none can say so of itself."""
+    if facts.trigger_type != UNDO or effect.is_message or not effect.idempotency_key.startswith(UNDO_KEY):
+        return None
+    run = facts.definition_name.removeprefix(UNDO_NAME)
+    return UndoesInput(run=run, receipt=effect.idempotency_key.removeprefix(UNDO_KEY))
 
 
 def _approval(approval: ApprovalFacts) -> ApprovalInput:

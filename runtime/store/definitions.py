@@ -49,8 +49,12 @@ async def canonical_definition(conn: Conn, name: str, version: int) -> bytes:
     return bytes(row["canonical"])
 
 
+MOST_KNOWN = 1000
+"""Definitions that a process keeps: those that undo a run are read for that one run."""
+
+
 class Definitions:
-    """Definitions by name and version: from the store, parsed once, kept for good because they cannot change."""
+    """Definitions by name and version: from the store, parsed once, and good for ever, because they cannot change."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], Definition] = {}
@@ -60,4 +64,7 @@ class Definitions:
         key = (name, version)
         if key not in self._known:
             self._known[key] = from_canonical(await canonical_definition(conn, name, version))
-        return self._known[key]
+        found = self._known[key]
+        if len(self._known) > MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        return found

@@ -1,9 +1,9 @@
 """The plug is pulled (kill -9) at the worst moments; after a restart the run ends and the other side acted once."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -184,3 +184,42 @@ async def test_a_worker_killed_before_what_a_person_said_of_a_held_step_is_appli
     await _ends_well(plant)
     again = await command(*words, env=dict(system.env))
     assert "nothing was done: filing of it is not held" in again.err
+
+
+async def _undone(run_id: str, env: Mapping[str, str]) -> str:
+    """Have a run undone from the command line; return the run that does it."""
+    words = ("undo", run_id, "--as", "omar", "--reason", "not ours", "--yes", "--json")
+    done = await command(*words, env=dict(env))
+    assert done.code == 0, done.err
+    return str(json.loads(done.out)["undone_in"])
+
+
+@pytest.mark.parametrize("fault", ["hang", "hang_after_commit"])
+async def test_a_worker_killed_between_two_undos(system: Embedded, fault: str) -> None:
+    servicenow = system.outside.standins["incident-triage"]
+    worker = ForkedChild.of(system.serve("worker", "worker", **QUICK))
+    async with Supervisor().running(worker):
+        case = await system.outside.bring_in("incident-triage", example_of(system.demos, "incident-triage", "vpn"))
+        await case.until("its end", lambda run: run["status"] == "succeeded")
+        kinds = ("update incident", "create label_entry", "delete label_entry")
+        before = {kind: await actions(servicenow, kind) for kind in kinds}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(f"{servicenow}/__standin/faults", json={"next": fault, "skip": 1}) as response,
+        ):
+            assert response.status < 300, await response.text()
+        undo = replace(case, run_id=await _undone(case.run_id, system.env))
+
+        async def began() -> bool:
+            async with aiohttp.ClientSession() as session, session.get(f"{servicenow}/__standin/actions") as response:
+                return not (await response.json())["faults_to_come"]
+
+        await until(began)
+        await worker.kill()
+        await worker.start()
+        ended = await undo.until("its end", lambda run: run["status"] in ("succeeded", "failed_terminal"))
+        assert ended["status"] == "succeeded", ended
+        after = {kind: await actions(servicenow, kind) for kind in kinds}
+        added = before["create label_entry"]
+        assert after["update incident"] - before["update incident"] == 2, "the correction and the assignment, each once"
+        assert after["delete label_entry"] - before["delete label_entry"] == added - before["delete label_entry"]

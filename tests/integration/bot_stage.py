@@ -16,6 +16,7 @@ from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from runtime.desk.held.model import HeldDesk, HeldView, HeldWish
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
+from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import (
@@ -199,6 +200,15 @@ class MemoryDesk:
                 self.outcomes[notification_id] = await self._decide(self.inbox[notification_id])
                 self.applied.notify_all()
             return self.outcomes[notification_id]
+
+    async def undo_view(self, approval_id: str) -> UndoView | None:
+        raise AssertionError(f"nothing here can be undone: {approval_id}")
+
+    async def ask_undo(self, wish: UndoWish) -> str:
+        raise AssertionError(f"nothing here can be undone: {wish}")
+
+    async def apply_undo(self, notification_id: str) -> UndoOutcome:
+        raise AssertionError(f"nothing here can be undone: {notification_id}")
 
     async def settled(self, count: int = 1) -> None:
         """Wait until that many different clicks have been applied."""

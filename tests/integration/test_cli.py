@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from countersign.cli import acts, operate
+from countersign.cli.undo import canceling
 from countersign.compose.archive import make_jobs
 from countersign.compose.system import System
 from countersign.config.settings import ROOT, Settings
@@ -130,7 +131,7 @@ async def test_a_cancellation_is_on_record_even_where_no_worker_runs(
     settings = office.system.settings.model_copy(update={"opa_url": ""})
     monkeypatch.setattr(operate, "APPLY_SECONDS", 0.0)
     monkeypatch.setattr(acts, "shared_settings", lambda *_needed: settings)
-    await asyncio.to_thread(acts.cancel, "run_0", by="omar", reason="x")
+    await asyncio.to_thread(canceling.cancel, "run_0", by="omar", reason="x")
     assert capsys.readouterr().out.startswith("on record as ntf_")
 
 

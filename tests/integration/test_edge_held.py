@@ -20,6 +20,7 @@ from runtime.definitions.sources.catalog import load_catalog
 from runtime.desk.callers import CallerDesk
 from runtime.desk.inbound.signals import SignalDesk
 from runtime.desk.inbound.tasks import TaskDesk
+from runtime.desk.undo.callers import TakeBackDesk
 from runtime.handlers import RefusedError
 from tests.bench import TENANT
 from tests.integration.conftest import PACK, Targets
@@ -60,7 +61,7 @@ async def portal(held: Held, targets: Targets, grants: dict[str, Any]) -> AsyncI
         return []
 
     engine = held.bench.engine
-    inbound = SignalDesk(engine, TENANT), TaskDesk(engine, TENANT)
+    inbound = SignalDesk(engine, TENANT), TaskDesk(engine, TENANT), TakeBackDesk(engine, TENANT)
     app = build_edge(ready, api=Api(desk, *inbound, {"portal-bot": SECRET}, Rate(100, 100)), slack=None)
     listener = socket.create_server(("127.0.0.1", 0))
     server = Server(app, Limits(connections=50, seconds=MINUTE), headers=[])

@@ -3,17 +3,21 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 from countersign_incident_triage.handlers import handlers
 from countersign_incident_triage.standin_records import OUTAGE_INCIDENT, VPN_INCIDENT
-from countersign_incident_triage.standins import build, settings
+from countersign_incident_triage.standins import PASSWORD, USER, build, settings
+from countersign_incident_triage.table import basic
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from tests.bench import Bench, open_bench
+from runtime.desk.operator import OperatorDesk
+from runtime.inbox import inbox
+from tests.bench import TENANT, Bench, open_bench
 from tests.patience import MINUTE
 
 PACK = Path(__file__).parents[2] / "packs/incident-triage"
@@ -29,6 +33,33 @@ class Desk:
     async def actions(self) -> list[str]:
         async with ClientSession() as session, session.get(f"{self.url}/__standin/actions") as response:
             return [action["operation"] for action in (await response.json())["actions"]]
+
+    async def incident(self, sys_id: str) -> dict[str, Any]:
+        """Return category, group and labels of an incident as ServiceNow has them now, and how many notes."""
+        tables = {}
+        async with ClientSession(headers={"Authorization": basic(USER, PASSWORD)}) as session:
+            for name in ("incident", "label_entry", "sys_journal_field"):
+                async with session.get(f"{self.url}/api/now/table/{name}") as response:
+                    tables[name] = (await response.json())["result"]
+        (record,) = [one for one in tables["incident"] if one["sys_id"] == sys_id]
+        labels = [one["label"]["value"] for one in tables["label_entry"] if one["table_key"] == sys_id]
+        notes = [one["value"] for one in tables["sys_journal_field"] if one["element_id"] == sys_id]
+        assigned = {name: record.get(name, "") for name in ("category", "assignment_group")}
+        return {**assigned, "labels": sorted(labels), "notes": notes}
+
+    async def change(self, sys_id: str, **values: str) -> None:
+        """Change an incident as a person at ServiceNow would."""
+        async with (
+            ClientSession(headers={"Authorization": basic(USER, PASSWORD)}) as session,
+            session.patch(f"{self.url}/api/now/table/incident/{sys_id}", json=values) as response,
+        ):
+            assert response.status == 200
+
+    async def undo(self, run_id: str) -> dict[str, Any]:
+        operators = OperatorDesk(self.bench.engine.pool, self.bench.clock, TENANT)
+        facts = await inbox.apply(self.bench.engine, await operators.undo("omar", run_id, None, "not ours", None))
+        await self.bench.settle()
+        return await self.bench.run(facts["undone_in"])
 
     async def start(self, sys_id: str, ref: str) -> str:
         trigger = {"sys_id": sys_id, "number": "INC0010042", "priority": 3}
@@ -95,3 +126,44 @@ async def test_an_incident_that_does_not_exist_fails_the_run_and_says_so(desk: D
     assert run["status"] == "failed_terminal"
     assert run["error"].startswith("incident: ")
     assert await desk.actions() == []
+
+
+async def test_a_triage_is_undone_labels_and_assignment_are_as_before_and_the_note_is_corrected(desk: Desk) -> None:
+    before = await desk.incident(VPN_INCIDENT)
+    run_id = await desk.start(VPN_INCIDENT, "1")
+    await desk.bench.settle()
+    assert await desk.incident(VPN_INCIDENT) != before
+    undone = await desk.undo(run_id)
+    assert undone["status"] == "succeeded", undone
+    after = await desk.incident(VPN_INCIDENT)
+    note, correction = after.pop("notes")
+    assert after == {name: before[name] for name in after}
+    marker = note.rpartition("[")[2].rstrip("]")
+    assert f"the note marked [{marker}] does not hold any more" in correction
+    assert run_id in correction
+
+
+async def test_what_an_incident_manager_signed_is_undone_only_if_one_signs(desk: Desk) -> None:
+    run_id = await desk.start(OUTAGE_INCIDENT, "1")
+    await desk.bench.settle()
+    for approval in await desk.bench.rows("SELECT approval_id FROM approvals WHERE status = 'requested'"):
+        await desk.bench.click("ivy", approval["approval_id"])
+    await desk.bench.settle()
+    assigned = await desk.incident(OUTAGE_INCIDENT)
+    undone = await desk.undo(run_id)
+    assert undone["status"] == "waiting_approval", undone
+    now = await desk.incident(OUTAGE_INCIDENT)
+    assert (now["category"], now["labels"]) == (assigned["category"], assigned["labels"])
+
+
+async def test_an_assignment_that_somebody_has_changed_since_is_not_restored(desk: Desk) -> None:
+    run_id = await desk.start(VPN_INCIDENT, "1")
+    await desk.bench.settle()
+    await desk.change(VPN_INCIDENT, category="hardware")
+    undone = await desk.undo(run_id)
+    (refused,) = await desk.bench.rows(
+        "SELECT document FROM receipts WHERE run_id = %s AND document ->> 'operation' = 'restore_assignment'",
+        undone["run_id"],
+    )
+    assert refused["document"]["error"] == "somebody has changed the assignment since: it is hardware, Network"
+    assert (await desk.incident(VPN_INCIDENT))["category"] == "hardware"

@@ -344,7 +344,9 @@ async def test_without_a_word_of_policy_nothing_is_done_until_it_has_one(started
 
 @pytest.mark.parametrize("act", ["supply", "retry"])
 async def test_what_people_are_asked_is_answered_by_them(started: Opener, act: str) -> None:
-    async with started("  - { id: ask, verb: review, params: { title: Review, groups: [compliance], case: C1 } }\n") as held:
+    async with started(
+        "  - { id: ask, verb: review, params: { title: Review, groups: [compliance], case: C1 } }\n"
+    ) as held:
         await held.bench.later(days=30)
         assert (await held.status())["ask"] == "held"
         facts = await held.act(act, "ask", result={"decision": "approved", "reviewer": "omar", "reason": "mine"})

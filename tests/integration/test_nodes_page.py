@@ -37,7 +37,10 @@ async def desk(dsn: str, opa: OpaChild, folder: Path, example: str, register: Ta
     for name, text in {**files, "verbs/desk.yaml": VERBS}.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    handlers = {"register::look_up": register.handler(writes=False), "portal::request_documents": Target().handler()}
+    handlers = {
+        "register::look_up": register.handler(writes=False),
+        **{f"portal::{operation}": Target().handler() for operation in ("request_documents", "close_request")},
+    }
     async with (
         OpaEngine(opa.url, timeout=MINUTE) as policy,
         open_bench(dsn, policy, [folder], handlers) as found,

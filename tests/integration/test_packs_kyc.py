@@ -365,3 +365,32 @@ def test_example_trigger_names_the_seeded_client() -> None:
     trigger = json.loads(Path("packs/kyc/example-trigger.json").read_text(encoding="utf-8"))
     assert trigger["lei"] == seed.CLIENT
     assert trigger["legal_name"] == seed.COMPANIES[seed.CLIENT].name
+
+
+async def _asked(pack: Mapping[str, Handler]) -> JsonObject:
+    """Ask the client for documents; return what withdraws that."""
+    operation, params = DOCUMENTS
+    return {
+        "case_id": params["case_id"],
+        **await result_of(pack[operation], call(operation, params, "key-1", "corr-1")),
+    }
+
+
+async def test_a_request_is_withdrawn_once_and_then_takes_no_answer(base: str, pack: Mapping[str, Handler]) -> None:
+    asked = await _asked(pack)
+    for _ in range(2):
+        withdrawn = await run(pack, "portal::withdraw_request", asked, key="key-2")
+        assert withdrawn == {"request_id": asked["request_id"]}
+    assert await actions(base) == 2
+    upload = {"request_id": asked["request_id"], "result": {"documents": []}}
+    status, said = await control(base, "portal/upload", upload)
+    assert (status, said["detail"]) == (409, "this request was withdrawn")
+
+
+async def test_a_request_that_was_answered_is_not_withdrawn(base: str, pack: Mapping[str, Handler]) -> None:
+    asked = await _asked(pack)
+    await control(base, "portal/upload", {"request_id": asked["request_id"], "result": {"documents": []}})
+    with pytest.raises(RefusedError, match="answered 409: the client has answered this request"):
+        await run(pack, "portal::withdraw_request", asked, key="key-2")
+    with pytest.raises(RefusedError, match="answered 404"):
+        await run(pack, "portal::withdraw_request", {**asked, "request_id": "REQ-0/../x"}, key="key-3")

@@ -26,7 +26,8 @@ def problems(folder: Path, verbs: str, runbook: str) -> list[str]:
     for kind, name, text in (("verbs", "desk", verbs), ("runbooks", "onboard", runbook)):
         (folder / kind).mkdir()
         (folder / kind / f"{name}.yaml").write_text(text, encoding="utf-8")
-    handlers = {"register::look_up": Handler(act, writes=False), "portal::request_documents": Handler(act)}
+    handlers = {"register::look_up": Handler(act, writes=False)}
+    handlers |= {name: Handler(act) for name in ("portal::request_documents", "portal::close_request")}
     return [str(problem).replace(str(folder), "packs/desk") for problem in load_catalog([folder], handlers).problems]
 
 

@@ -38,12 +38,12 @@ def catalog() -> Catalog:
 
 @pytest.fixture(scope="module")
 def onboarding(catalog: Catalog) -> Definition:
-    return catalog.definitions["kyc-onboarding", 2]
+    return catalog.definitions["kyc-onboarding", 3]
 
 
 @pytest.fixture(scope="module")
 def triaging(catalog: Catalog) -> Definition:
-    return catalog.definitions["incident-triage", 1]
+    return catalog.definitions["incident-triage", 2]
 
 
 def test_packs_have_no_problems(catalog: Catalog) -> None:
@@ -85,16 +85,39 @@ def test_contact_email_is_redacted_wherever_it_is_a_param(onboarding: Definition
 
 
 def test_every_incident_write_carries_the_priority_and_can_be_undone(triaging: Definition) -> None:
-    writes = [verb for verb in triaging.verbs.values() if verb.effect_class is EffectClass.WRITE]
-    assert {verb.name: verb.tier for verb in writes} == {
-        "add_work_note": Tier.LOW,
-        "assign_incident": Tier.MEDIUM,
-        "add_incident_labels": Tier.MEDIUM,
+    writes = {
+        path: verb for path in triaging.steps if (verb := triaging.verb_of(path)).effect_class is EffectClass.WRITE
     }
-    for verb in writes:
+    assert {path: verb.tier for path, verb in writes.items()} == {
+        "work_note": Tier.LOW,
+        "assignment": Tier.MEDIUM,
+        "labels": Tier.MEDIUM,
+    }
+    for verb in writes.values():
         assert "priority" in verb.input_schema["required"]
         assert verb.reversible_by
         assert verb.in_doubt is OnDoubt.RECONCILE
+
+
+def test_what_undoes_an_incident_write_is_as_risky_as_that_and_carries_the_priority(triaging: Definition) -> None:
+    ways = {
+        verb.name: triaging.verbs[verb.compensate.verb]
+        for verb in triaging.verbs.values()
+        if verb.compensate is not None
+    }
+    assert {name: by.name for name, by in ways.items()} == {
+        "add_work_note": "correct_work_note",
+        "assign_incident": "restore_assignment",
+        "add_incident_labels": "remove_incident_labels",
+    }
+    for name, by in ways.items():
+        assert by.tier is triaging.verbs[name].tier
+        assert "priority" in by.input_schema["required"]
+
+
+def test_what_the_client_was_asked_for_is_withdrawn_when_a_case_is_canceled(onboarding: Definition) -> None:
+    asking = [verb for verb in onboarding.verbs.values() if verb.wait_type == "external"]
+    assert {verb.on_cancel and verb.on_cancel.verb for verb in asking} == {"withdraw_client_request"}
 
 
 def test_access_can_be_taken_back_by_a_verb_that_needs_less_than_giving_it(catalog: Catalog) -> None:

@@ -87,7 +87,9 @@ class Request:
     again.
     """
 
-    method: Literal["GET", "POST", "PATCH"]  # aiohttp repeats a lost PUT or DELETE by itself
+    method: Literal[
+        "GET", "POST", "PATCH", "DELETE"
+    ]  # aiohttp repeats a lost DELETE by itself, which finds nothing then
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     body: JsonObject | None = None
@@ -158,6 +160,13 @@ class Client:
             raise self._unusable(request, faults(error)) from None
         except ValueError as error:
             raise self._unusable(request, str(error)) from None
+
+    async def delete(self, path: str) -> bool:
+        """Delete what is at `path`; return False where nothing is there any more, as after a lost answer."""
+        reply = await self._exchange(Request("DELETE", path))
+        if reply.status not in _SUCCESS and reply.status != _NOT_FOUND:
+            raise _failure(reply, self._message(reply), write=True)
+        return reply.status != _NOT_FOUND
 
     async def _exchange(self, request: Request) -> _Reply:
         name, url = self._service.name, self._url(request.path)

@@ -6,7 +6,7 @@ from typing import Self
 from countersign_connector.models import ServiceUrl, Settings, read_settings
 from pydantic import model_validator
 
-from countersign_incident_triage import classify, incidents, labels, table
+from countersign_incident_triage import classify, incidents, labels, restoring, table
 from runtime.handlers import Handler
 
 
@@ -38,4 +38,9 @@ def handlers(settings: Mapping[str, str]) -> dict[str, Handler]:
     """Return the pack's handlers; ValueError names each setting that is unknown or wrong."""
     parsed = read_settings(TriageSettings, settings, "incident-triage")
     servicenow = table.service(parsed.servicenow_url or "", parsed.authorization, parsed.timeout)
-    return {**incidents.handlers(servicenow), **labels.handlers(servicenow), **classify.handlers()}
+    return {
+        **incidents.handlers(servicenow),
+        **labels.handlers(servicenow),
+        **restoring.handlers(servicenow),
+        **classify.handlers(),
+    }

@@ -139,7 +139,7 @@ def handlers(servicenow: Service) -> dict[str, Handler]:
     async def find_assignment(call: Call) -> Reconciled:
         params = read_params(AssignParams, call)
         async with servicenow.connect() as client:
-            now = await _now(client, params.sys_id)
+            now = await assignment_of(client, params.sys_id)
         if call.before is None:  # then nobody could say what the way back is
             return Changed(now)
         if now == {"category": params.category, "assignment_group": params.assignment_group}:
@@ -148,7 +148,7 @@ def handlers(servicenow: Service) -> dict[str, Handler]:
 
     async def present(call: Call) -> JsonObject:
         async with servicenow.connect() as client:
-            return await _now(client, read_params(AssignParams, call).sys_id)
+            return await assignment_of(client, read_params(AssignParams, call).sys_id)
 
     return {
         "servicenow::read_incident": Handler(read_incident, writes=False),
@@ -166,21 +166,28 @@ def _noted(params: NoteParams, call: Call) -> JsonObject:
     return {"sys_id": params.sys_id, "marker": marker(call.key)}
 
 
-async def _now(client: Client, sys_id: str) -> JsonObject:
+async def assignment_of(client: Client, sys_id: str) -> JsonObject:
+    """Return the category and the group, by name, that an incident has now."""
     reply = await client.send(_AssignmentReply, table.read(_TABLE, sys_id, _ASSIGNMENT))
     return reply.result.summary()
 
 
 async def _assign(client: Client, params: AssignParams, before: JsonObject | None) -> JsonObject:
     """Set category and group; the result says what they were, so that they can be restored."""
-    group = await _group(client, params.assignment_group)
-    former = await _now(client, params.sys_id) if before is None else before
-    values = {"category": params.category, "assignment_group": group}
-    now = await client.send(_AssignmentReply, table.update(_TABLE, params.sys_id, values, _ASSIGNMENT))
-    return {"sys_id": params.sys_id, **now.result.summary(), "former": former}
+    group = await group_of(client, params.assignment_group)
+    former = await assignment_of(client, params.sys_id) if before is None else before
+    now = await set_assignment(client, params.sys_id, params.category, group)
+    return {"sys_id": params.sys_id, **now, "former": former}
 
 
-async def _group(client: Client, name: str) -> str:
+async def set_assignment(client: Client, sys_id: str, category: str, group: str) -> JsonObject:
+    """Set the category and the group, by its sys_id, "" for none; return what the incident has then."""
+    values = {"category": category, "assignment_group": group}
+    reply = await client.send(_AssignmentReply, table.update(_TABLE, sys_id, values, _ASSIGNMENT))
+    return reply.result.summary()
+
+
+async def group_of(client: Client, name: str) -> str:
     """Return the sys_id of the one active group of that name: ServiceNow would store an unknown name as no group."""
     conditions = {"name=": name, "active=": "true"}
     found = await client.send(_RecordsReply, table.find("sys_user_group", conditions, ("sys_id",), 2))

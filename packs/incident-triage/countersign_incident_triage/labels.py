@@ -1,7 +1,8 @@
 """Labels on incidents: an entry in the table `label_entry` ties a label to a record.
 
 Adding reads first and adds only what is not there, so it may be repeated until all labels are on the incident. What was
-added, and is to be deleted to undo it, is what stands there now and did not before.
+added, and is to be deleted to undo it, is what stands there now and did not before. Removing deletes those entries and
+no others; what is gone already is as it should be, so it may be repeated, too.
 """
 
 import asyncio
@@ -9,12 +10,12 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from countersign_connector.http import Client, Request, Service
-from countersign_connector.models import Remote, read_params
+from countersign_connector.models import Params, Remote, read_params
 from pydantic import Field
 
 from countersign_incident_triage import table
 from countersign_incident_triage.incidents import IncidentParams, WriteParams
-from countersign_incident_triage.table import Value
+from countersign_incident_triage.table import SysId, Value
 from runtime.handlers import (
     Call,
     Changed,
@@ -42,6 +43,19 @@ class LabelsParams(WriteParams):
     """The labels to have on the incident."""
 
     labels: list[Label] = Field(min_length=1, max_length=20)
+
+
+class AddedLabel(Params):
+    """A label, and the entry that put it on the incident."""
+
+    label: Label
+    entry: SysId
+
+
+class RemoveParams(WriteParams):
+    """The entries to delete, as adding them gave them."""
+
+    entries: list[AddedLabel] = Field(max_length=20)
 
 
 class _Label(Remote):
@@ -94,9 +108,25 @@ def handlers(servicenow: Service) -> dict[str, Handler]:
 
     async def present(call: Call) -> JsonObject:
         async with servicenow.connect() as client:
-            return {"labels": _names(await _entries(client, read_params(LabelsParams, call)))}
+            return {"labels": _names(await _entries(client, _incident(call)))}
 
-    return {"servicenow::add_labels": Handler(add_labels, reconcile=find_labels, before=present)}
+    async def remove_labels(call: Call) -> JsonObject:
+        params = read_params(RemoveParams, call)
+        async with servicenow.connect() as client:
+            return await _remove(client, params)
+
+    return {
+        "servicenow::add_labels": Handler(add_labels, reconcile=find_labels, before=present),
+        "servicenow::remove_labels": Handler(remove_labels, before=present),
+    }
+
+
+async def _remove(client: Client, params: RemoveParams) -> JsonObject:
+    """Delete those of the entries that are still on the incident: an entry elsewhere is none of ours."""
+    there = {entry.sys_id.value for entry in await _entries(client, params)}
+    ours = [one for one in params.entries if one.entry in there]
+    removed = [one.label for one in ours if await client.delete(table.place("label_entry", one.entry))]
+    return {"sys_id": params.sys_id, "removed": removed}
 
 
 async def _add(client: Client, params: LabelsParams, missing: list[str]) -> dict[str, str]:
@@ -141,6 +171,11 @@ async def _entries(client: Client, params: IncidentParams) -> list[_Entry]:
     conditions = {"table=": _TABLE, "table_key=": params.sys_id}
     request = table.find("label_entry", conditions, ("sys_id", "label"), _MAX_ENTRIES)
     return (await client.send(_Entries, request)).result
+
+
+def _incident(call: Call) -> WriteParams:
+    """Return which incident a call is about, whatever else it says."""
+    return read_params(LabelsParams if "labels" in call.params else RemoveParams, call)
 
 
 def _by_label(entries: list[_Entry]) -> dict[str, str]:

@@ -87,6 +87,10 @@ class Records:
             elif name != "sys_id":
                 record[name] = value
 
+    def delete(self, table: str, sys_id: str) -> None:
+        """Take a record away."""
+        del self.table(table)[sys_id]
+
     def report_again(self, sys_id: str) -> Record | None:
         """Add another incident like a seeded one, as it was reported, under the next number."""
         told = _INCIDENTS.get(sys_id)

@@ -28,6 +28,7 @@ class ServiceNow:
             web.post(f"{_PATH}/{{table}}", self._create),
             web.get(f"{_PATH}/{{table}}/{{sys_id}}", self._read),
             web.patch(f"{_PATH}/{{table}}/{{sys_id}}", self._update),
+            web.delete(f"{_PATH}/{{table}}/{{sys_id}}", self._delete),
             web.post("/__standin/incidents", self._report),
         ]
 
@@ -70,6 +71,15 @@ class ServiceNow:
         self._records.change(request.match_info["table"], record, values)
         request.app[LEDGER].act(f"update {request.match_info['table']}", target=record["sys_id"], fields=sorted(values))
         return web.json_response({"result": self._show(request, record)})
+
+    async def _delete(self, request: web.Request) -> web.Response:
+        refusal = self._refusal(request)
+        record = None if refusal else self._record(request)
+        if record is None:
+            return refusal or _no_record()
+        self._records.delete(request.match_info["table"], record["sys_id"])
+        request.app[LEDGER].act(f"delete {request.match_info['table']}", target=record["sys_id"])
+        return web.Response(status=204)
 
     async def _report(self, request: web.Request) -> web.Response:
         """Report another incident like the one that is named."""

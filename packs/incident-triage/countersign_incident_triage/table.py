@@ -59,6 +59,11 @@ def create(table: str, values: Mapping[str, str], fields: tuple[str, ...]) -> Re
     return Request("POST", f"{_PATH}/{table}", {**_BOTH, "sysparm_fields": ",".join(fields)}, dict(values))
 
 
+def place(table: str, sys_id: str) -> str:
+    """Return where one record is, to delete it."""
+    return f"{_PATH}/{table}/{sys_id}"
+
+
 def update(table: str, sys_id: str, values: Mapping[str, str], fields: tuple[str, ...]) -> Request:
     """Ask for a change of the given fields of one record."""
     query = {**_BOTH, "sysparm_fields": ",".join(fields)}

@@ -1,5 +1,7 @@
 """A client portal over REST and JSON, as docs/packs.md describes it: asks a client for something and calls back."""
 
+from urllib.parse import quote
+
 from countersign_connector.http import Request, Service
 from countersign_connector.models import Params, Remote, read_params
 
@@ -22,6 +24,13 @@ class InformationParams(Params):
     gaps: list[JsonObject]
     contact_email: str
     message: str
+
+
+class WithdrawParams(Params):
+    """Which request nobody wants an answer to any more."""
+
+    case_id: str
+    request_id: str
 
 
 class _Started(Remote):
@@ -57,7 +66,15 @@ def handlers(portal: Service, callback_url: str | None) -> dict[str, Handler]:
     async def request_information(call: Call) -> JsonObject:
         return await start(call, "information", read_params(InformationParams, call))
 
+    async def withdraw_request(call: Call) -> JsonObject:
+        """Withdraw a request; one that was withdrawn before stays so, and one that was answered is refused."""
+        params = read_params(WithdrawParams, call)
+        path, headers = f"/requests/{quote(params.request_id, safe='')}/withdrawal", {"Idempotency-Key": call.key}
+        async with portal.connect() as client:
+            return (await client.send(_Started, Request("POST", path, body={}, headers=headers))).model_dump()
+
     return {
+        "portal::withdraw_request": Handler(withdraw_request),
         "portal::request_documents": Handler(request_documents, reconcile=find),
         "portal::request_information": Handler(request_information, reconcile=find),
     }

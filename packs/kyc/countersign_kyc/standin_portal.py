@@ -40,6 +40,7 @@ class Portal:
         return [
             web.post(f"{PREFIX}/requests", self._open),
             web.get(f"{PREFIX}/requests", self._find),
+            web.post(f"{PREFIX}/requests/{{request_id}}/withdrawal", self._withdraw),
             web.get("/__standin/portal/requests", self._list),
             web.post("/__standin/portal/upload", self._upload),
         ]
@@ -65,6 +66,20 @@ class Portal:
         found = [{"request_id": one["request_id"]} for one in self._requests.values() if one["key"] == key]
         return web.json_response({"requests": found})
 
+    async def _withdraw(self, request: web.Request) -> web.Response:
+        """Withdraw a request, unless the client has answered it."""
+        demand_token(request, TOKEN)
+        asked = self._requests.get(request.match_info["request_id"])
+        if asked is None:
+            raise problem(404, "no such request")
+        if asked.get("is_answered"):
+            raise problem(409, "the client has answered this request")
+        if not asked.get("is_withdrawn"):
+            asked["is_withdrawn"] = True
+            key = request.headers.get("Idempotency-Key", "")
+            request.app[LEDGER].act("portal::withdraw_request", key=key, request_id=asked["request_id"])
+        return web.json_response({"request_id": asked["request_id"]})
+
     async def _list(self, request: web.Request) -> web.Response:
         del request
         return web.json_response({"requests": list(self._requests.values())})
@@ -77,7 +92,10 @@ class Portal:
         asked = self._requests.get(upload.request_id)
         if asked is None:
             raise problem(404, "no such request")
+        if asked.get("is_withdrawn"):
+            raise problem(409, "this request was withdrawn")
         if self._complete is None:
             raise problem(409, "this stand-in was started without a way to deliver completions")
         await self._complete(asked["callback_url"], asked["correlation_key"], asked["token"], upload.result)
+        asked["is_answered"] = True
         return web.Response(status=204)

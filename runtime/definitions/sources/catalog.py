@@ -10,6 +10,7 @@ from typing import Literal
 from runtime.definitions.entities import Entity
 from runtime.definitions.model import Definition, Verb
 from runtime.definitions.problems import InvalidDefinitionsError, Problem, hint
+from runtime.definitions.sources.compensations import compensation_findings
 from runtime.definitions.sources.entities import load_entities
 from runtime.definitions.sources.entity_verbs import Entities, checked
 from runtime.definitions.sources.runbooks import LoadedRunbook, load_runbook
@@ -141,7 +142,20 @@ def _verbs(
             verbs[verb.name] = None if verb.name in first else verb.verb or verb.interface
             first.setdefault(verb.name, verb)
     problems += _dangling_reversals(first.values(), verbs)
+    problems += _without_way_back(first.values(), verbs)
     return first.values(), verbs
+
+
+def _without_way_back(loaded: Iterable[LoadedVerb], verbs: dict[str, Verb | Interface | None]) -> list[Problem]:
+    """Return what is wrong with how verbs are taken back. Of those verbs, `verbs` keeps the interface."""
+    found: list[Problem] = []
+    for each in loaded:
+        if each.verb is None or verbs[each.name] is not each.verb:
+            continue
+        for path, code, message in compensation_findings(each.verb, verbs):
+            found.append(each.source.problem((*each.path, *path), code, message))
+            verbs[each.name] = each.interface
+    return found
 
 
 def _declared_twice(verb: LoadedVerb, first: LoadedVerb) -> Problem:

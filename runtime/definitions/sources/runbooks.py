@@ -80,8 +80,8 @@ def _build(declared: RunbookFile, verbs: Verbs) -> tuple[Definition | None, list
     findings += cycle_findings(tree, cycles)
     findings += state_findings(tree, edges) if not cycles else ()
     known = {name: verbs.get(name) for name in verbs_of(steps)}
-    used = {name: verb for name, verb in known.items() if isinstance(verb, Verb)}
-    if any(code != WARNING for _, code, _ in findings) or trigger is None or len(used) < len(known):
+    used = _with_ways_back(known, verbs)
+    if any(code != WARNING for _, code, _ in findings) or trigger is None or used is None:
         return None, findings
     return _definition(declared, trigger, [tree.steps[address] for address in ordered], edges, used), findings
 
@@ -94,6 +94,19 @@ def _state_schema(declared: RunbookFile, findings: list[Finding]) -> Schema | No
     faults = list(object_faults(schema, {}))
     findings += ((("state", *path), "schema", message) for path, message in faults)
     return None if faults else bundle(schema, {})
+
+
+def _with_ways_back(known: Verbs, verbs: Verbs) -> dict[str, Verb] | None:
+    """Return the verbs with those that undo them, which are kept as they are now; None where one has a problem."""
+    used: dict[str, Verb] = {}
+    left = dict(known)
+    while left:
+        name, verb = left.popitem()
+        if not isinstance(verb, Verb):
+            return None
+        used[name] = verb
+        left |= {way.verb: verbs.get(way.verb) for way in verb.compensations if way.verb not in used}
+    return used
 
 
 def _trigger_schema(declared: RunbookFile, findings: list[Finding]) -> Schema | None:

@@ -104,6 +104,13 @@ class EffectShape(Shape):
     settles_within: str | None = None
 
 
+class CompensationShape(Shape):
+    """``compensate`` or ``on_cancel`` of a verb: which verb takes its effect back, with which params."""
+
+    verb: VerbName
+    params: dict[str, Any] = {}
+
+
 class VerbShape(Shape):
     """One verb."""
 
@@ -115,6 +122,8 @@ class VerbShape(Shape):
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] = {}
     redact: list[Annotated[str, Field(pattern=r"^(/[^/]+)+$")]] = []
+    compensate: CompensationShape | None = None
+    on_cancel: CompensationShape | None = None
 
 
 class VerbFile(Shape):
@@ -179,6 +188,7 @@ _PLACES: Mapping[str, type[BaseModel]] = {
     "escalation": EscalationShape,
     "remind": RemindShape,
     "effect": EffectShape,
+    "compensate": CompensationShape,
     "a runbook": RunbookFile,
     "an entity": EntityShape,
     "trigger": TriggerShape,

@@ -8,9 +8,16 @@ from typing import Any
 from runtime.definitions.checks.schema_faults import definition_faults, object_faults
 from runtime.definitions.checks.schemas import bundle, normalise
 from runtime.definitions.durations import parse_duration
-from runtime.definitions.model import EffectClass, Kind, Retry, Verb
+from runtime.definitions.model import Compensation, EffectClass, Kind, Retry, Verb
 from runtime.definitions.problems import Finding, Path, Problem
-from runtime.definitions.sources.shapes import EffectShape, ReversalShape, VerbFile, VerbShape, shape
+from runtime.definitions.sources.shapes import (
+    CompensationShape,
+    EffectShape,
+    ReversalShape,
+    VerbFile,
+    VerbShape,
+    shape,
+)
 from runtime.definitions.sources.verb_rules import DEFAULT_TIMEOUT, input_rules, verb_rules, verb_warnings
 from runtime.definitions.sources.waiting import declared_escalation, declared_reminders, declared_retry
 from runtime.definitions.sources.yaml_source import Source
@@ -124,8 +131,14 @@ def _verb(declared: VerbShape, *, input_schema: Mapping[str, Any], output_schema
         on_invalid=OnInvalid(execution.on_invalid or OnInvalid.REFUSE),
         wait_type=execution.wait,
         redact=tuple(declared.redact),
+        compensate=_compensation(declared.compensate),
+        on_cancel=_compensation(declared.on_cancel),
         remind=declared_reminders(execution.remind),
     )
+
+
+def _compensation(declared: CompensationShape | None) -> Compensation | None:
+    return Compensation(declared.verb, declared.params) if declared else None
 
 
 def _reversible_by(effect: EffectShape) -> str | None:

@@ -1,0 +1,72 @@
+"""The modal before an undo: what would be undone and what not, each with its reason, before anybody says so."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bot.cards import references
+from bot.cards.blocks import Block, bold, heading, plain_text, rows, section
+from bot.cards.modals import reason_input
+from bot.cards.text import Shown, one_line, render, short
+from runtime.desk.undo.model import Item, Standing, UndoView
+
+MOST_SHOWN = 20
+
+_PROMISE = (
+    "A run of its own undoes this, asked for by you. Policy is asked about it, and others may have to sign. Your words "
+    "are kept as evidence."
+)
+_WAYS = {
+    Standing.UNDONE: "is undone already",
+    Standing.BEING_UNDONE: "is being undone",
+    Standing.IRREVERSIBLE: "cannot be undone",
+    Standing.NOT_KNOWN: "cannot be undone: what it takes is not known",
+    Standing.ELSEWHERE: "was done for another run",
+    Standing.IN_DOUBT: "may not have happened",
+    Standing.UNDER_WAY: "is under way",
+    Standing.NOT_PERFORMED: "was not done",
+}
+
+
+def undo_modal(view: UndoView, channel: str | None) -> dict[str, Any]:
+    """Return the modal; without a button to submit where nothing can be undone."""
+    ref = references.UndoRef(run_id=view.run_id, step=view.step, channel=channel)
+    asked = {"submit": plain_text(Shown("Undo"))} if view.is_possible else {}
+    return {
+        "type": "modal",
+        "callback_id": references.UNDO_MODAL,
+        "title": plain_text(Shown("Undo")),
+        **asked,
+        "close": plain_text(Shown("Close")),
+        "private_metadata": ref.model_dump_json(),
+        "blocks": [*_will(view), *_stays(view), *_question(view)],
+    }
+
+
+def _will(view: UndoView) -> list[Block]:
+    possible = [item for item in view.items if item.standing is Standing.POSSIBLE]
+    if not possible:
+        return [section(Shown("Nothing of this can be undone."))]
+    values = (render(f"{item.what} on {item.target}, by {item.by}") for item in possible[:MOST_SHOWN])
+    listed = rows([(bold("Undoes"), short(value, 300)) for value in values])
+    return [heading("What is undone"), *listed, *_left_out(possible)]
+
+
+def _stays(view: UndoView) -> list[Block]:
+    rest = [item for item in view.items if item.standing is not Standing.POSSIBLE]
+    if not rest:
+        return []
+    listed = rows([(bold(_WAYS[item.standing].capitalize()), _why(item)) for item in rest[:MOST_SHOWN]])
+    return [heading("What stays as it is"), *listed, *_left_out(rest)]
+
+
+def _why(item: Item) -> Shown:
+    return short(render(f"{one_line(item.what)} on {one_line(item.target)}: {one_line(item.why)}"), 300)
+
+
+def _left_out(items: Sequence[Item]) -> list[Block]:
+    more = len(items) - MOST_SHOWN
+    return [section(Shown(f"… and {more:,} more"))] if more > 0 else []
+
+
+def _question(view: UndoView) -> list[Block]:
+    return [section(Shown(_PROMISE)), reason_input("Why is it undone?")] if view.is_possible else []

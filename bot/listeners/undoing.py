@@ -1,0 +1,108 @@
+"""What a click on *Undo* does: show what that means, and hand in the wish of whoever confirms it."""
+
+import asyncio
+from uuid import uuid4
+
+from slack_bolt.async_app import AsyncAck
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.cards import references
+from bot.cards.modals import reason_fault
+from bot.cards.refusals import refusal_words
+from bot.cards.undo import undo_modal
+from bot.listeners import private
+from bot.listeners.identity import Identity, identify
+from bot.listeners.installation import InstallationWatch
+from bot.listeners.payloads import Actions, Submission, User
+from bot.listeners.private import PrivateAnswers
+from bot.slack.client import FAILURES, error_code
+from bot.slack.log import slack_logger
+from runtime.desk.model import Desk
+from runtime.desk.undo.model import UndoView, UndoWish
+
+DEADLINE = 2.0
+
+
+class Undoing:
+    """The listeners for the button and its modal. People of the directory alone are shown anything."""
+
+    def __init__(
+        self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, answers: PrivateAnswers
+    ) -> None:
+        self._client = client
+        self._desk = desk
+        self._installation = installation
+        self._answers = answers
+        self._log = slack_logger()
+
+    async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
+        """Open the list of what would be undone, and what not."""
+        ref = references.CardRef.model_validate_json(payload.action.value)
+        async with asyncio.timeout(DEADLINE):
+            identity = await self._identity(payload.user)
+            view = None if identity.refusal else await self._desk.undo_view(ref.id)
+        await ack()
+        if identity.refusal or view is None:
+            refusal = identity.refusal or references.stale(ref, None)
+            words = refusal_words(refusal) if refusal else private.UNKNOWN_BUTTON
+            await self._answers.tell(payload.user.id, payload.place, words, occasion=payload.action.action_ts)
+            return
+        await self._open(payload, view)
+
+    async def _open(self, payload: Actions, view: UndoView) -> None:
+        try:
+            await self._client.views_open(trigger_id=payload.trigger_id, view=undo_modal(view, payload.place))
+        except FAILURES as error:
+            if (code := error_code(error)) != "exchanged_trigger_id":
+                self._log.warning("a modal was not opened: %s", code)
+                occasion = payload.action.action_ts
+                await self._answers.tell(payload.user.id, payload.place, private.NOT_OPENED, occasion=occasion)
+
+    async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
+        """Record the wish before the modal closes; a fault is shown at its input, and it stays open."""
+        ref = references.UndoRef.model_validate_json(payload.view.private_metadata)
+        fault = reason_fault(payload.reason)
+        recorded = None if fault else await self._record(payload, ref)
+        if not isinstance(recorded, str):
+            words = fault or (private.REASON_NOT_RECORDED if recorded is None else _refused(recorded))
+            await ack(response_action="errors", errors={references.REASON: words})
+            return
+        await ack()
+        await self._settle(recorded, payload.user, ref.channel)
+
+    async def _record(self, payload: Submission, ref: references.UndoRef) -> str | Identity | None:
+        """Record the wish; return who it was where they may have none, and None where that failed, however it did."""
+        try:
+            async with asyncio.timeout(DEADLINE):
+                identity = await self._identity(payload.user)
+                if identity.person is None:
+                    return identity
+                wish = UndoWish(
+                    dedupe_key=payload.view.id,
+                    run_id=ref.run_id,
+                    step=ref.step,
+                    reason=payload.reason,
+                    person_id=identity.person.id,
+                    request_id=uuid4().hex,
+                )
+                return await self._desk.ask_undo(wish)
+        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it had been recorded
+            self._log.error("a wish to undo was not recorded: %s", type(error).__name__)
+            return None
+
+    async def _settle(self, notification: str, user: User, channel: str | None) -> None:
+        """Apply the wish, and tell the person what came of it. Never raises."""
+        try:
+            outcome = await self._desk.apply_undo(notification)
+            said = private.UNDOING.format(outcome.undone_in) if outcome.undone_in else f"Not undone: {outcome.reason}"
+        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
+            self._log.error("a recorded wish was not applied: %s", type(error).__name__)
+            said = private.NOT_YET_UNDONE
+        await self._answers.tell(user.id, channel, said, occasion=notification)
+
+    async def _identity(self, user: User) -> Identity:
+        return await identify(user, self._installation.known, self._client, self._desk)
+
+
+def _refused(identity: Identity) -> str:
+    return refusal_words(identity.refusal) if identity.refusal else private.UNKNOWN_BUTTON

@@ -1,0 +1,123 @@
+"""`countersign cancel`: one run at once; several, or one with what it did, listed first and done with `--yes`."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from countersign.cli.acts import By, Reason, Version, act
+from countersign.cli.command import out, run, shared_settings
+from countersign.cli.tables import AsJson, show_json, show_rows
+from countersign.cli.undo.undoing import ask_undo, items_of, settled_items_of, show_items, tell_undone
+from runtime.model.states import RunStatus
+
+if TYPE_CHECKING:
+    from countersign.config.settings import Settings
+    from runtime.desk.undo.preview import Chosen
+
+_RUN = ("run_id", "status", "definition_name", "reference", "requested_by", "created_at")
+_DONE = ("run_id", "status", "reason")
+
+_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+
+
+def cancel(
+    run_id: Annotated[str | None, typer.Argument(metavar="[RUN]", help="The run that is to stop.")] = None,
+    *,
+    by: By,
+    reason: Reason,
+    version: Version = None,
+    reference: Annotated[str | None, typer.Option(help="Every run with this reference.")] = None,
+    definition: Annotated[str | None, typer.Option(help="Every run of this runbook.")] = None,
+    status: Annotated[RunStatus | None, typer.Option(help="Of them those in this status.")] = None,
+    started_after: Annotated[
+        datetime | None, typer.Option(formats=_FORMATS, help="Of them those that began then or later, in UTC.")
+    ] = None,
+    started_before: Annotated[
+        datetime | None, typer.Option(formats=_FORMATS, help="Of them those that began before that, in UTC.")
+    ] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Have what the run did taken back, too.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it, where it is only listed without this.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Stop a run: what has not been done will not be. Several, or one with --undo, are listed before."""
+    narrowed = {"status": status, "started_after": started_after, "started_before": started_before}
+    if run_id is None:
+        _cancel_meant(
+            by, reason, {"reference": reference, "definition": definition, **narrowed}, yes=yes, as_json=as_json
+        )
+        return
+    if any((reference, definition, *narrowed.values())):
+        raise typer.BadParameter("RUN names the one that is meant: no filter goes with it")
+    if undo:
+        _cancel_with_undo(shared_settings("database_url"), run_id, by, reason, version, yes=yes, as_json=as_json)
+        return
+    act(lambda desk: desk.cancel(by, run_id, reason, version), f"{run_id} is canceled", as_json=as_json)
+
+
+def _cancel_meant(by: str, reason: str, given: dict[str, Any], *, yes: bool, as_json: bool) -> None:
+    from runtime.desk.undo.preview import Chosen
+
+    if given["reference"] is None and given["definition"] is None:
+        raise typer.BadParameter("name a RUN, or all of a --reference or a --definition")
+    moments = {name: _moment(given[name]) for name in ("started_after", "started_before")}
+    _cancel_chosen(shared_settings("database_url"), Chosen(**given | moments), by, reason, yes=yes, as_json=as_json)
+
+
+def _moment(given: datetime | None) -> datetime | None:
+    """Return a moment that a person wrote: UTC, where no zone is named."""
+    return given.replace(tzinfo=UTC) if given is not None and given.tzinfo is None else given
+
+
+def _cancel_with_undo(
+    settings: "Settings", run_id: str, by: str, reason: str, version: int | None, *, yes: bool, as_json: bool
+) -> None:
+    """Cancel a run and have what it did taken back; list that, unless `yes`."""
+    if not yes:
+        show_items(run(items_of(settings, run_id, None)), as_json=as_json)
+        return
+    facts = run(_cancel_and_undo(settings, run_id, by, reason, version))
+    tell_undone(facts, as_json=as_json)
+
+
+async def _cancel_and_undo(
+    settings: "Settings", run_id: str, by: str, reason: str, version: int | None
+) -> dict[str, Any]:
+    from countersign.cli.operate import perform
+
+    facts = await perform(settings, lambda desk: desk.cancel(by, run_id, reason, version))
+    if facts["status"] == "received":
+        return facts
+    await settled_items_of(settings, run_id)
+    return await ask_undo(settings, by, run_id, None, reason, None)
+
+
+def _cancel_chosen(settings: "Settings", chosen: "Chosen", by: str, reason: str, *, yes: bool, as_json: bool) -> None:
+    """Cancel every run that is meant, each by an act of its own; list them, unless `yes`."""
+    rows = run(_chosen(settings, chosen))
+    if yes:
+        show_rows(run(_cancel_all(settings, rows, by, reason)), _DONE, as_json=as_json)
+    elif as_json:
+        show_json(rows)
+    else:
+        show_rows(rows, _RUN, as_json=False)
+        out.print(f"\n{len(rows)} would be canceled; nothing was done: say --yes")
+
+
+async def _chosen(settings: "Settings", chosen: "Chosen") -> list[dict[str, Any]]:
+    from countersign.cli.operate import OperateError, looked_up
+    from runtime.desk.undo.preview import TooManyError, preview_cancel
+
+    try:
+        return list(await looked_up(settings, preview_cancel, chosen))
+    except TooManyError as error:
+        raise OperateError(str(error)) from error
+
+
+async def _cancel_all(settings: "Settings", rows: list[dict[str, Any]], by: str, reason: str) -> list[dict[str, Any]]:
+    from countersign.cli.operate import perform_each
+
+    outcomes = await perform_each(
+        settings, [row["run_id"] for row in rows], lambda desk, one: desk.cancel(by, one, reason, None)
+    )
+    return [{"run_id": one, "reason": "", **facts} for one, facts in outcomes.items()]

@@ -1,0 +1,180 @@
+"""Callers cancel runs and have them undone over HTTP, of the types that the directory says, and of no others."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+import pytest
+
+from edge.app import Api, build_edge
+from edge.buckets import Rate
+from edge.server import Limits, Server
+from edge.signing import headers
+from runtime.definitions.sources.catalog import Catalog
+from runtime.desk.callers import CallerDesk
+from runtime.desk.inbound.signals import SignalDesk
+from runtime.desk.inbound.tasks import TaskDesk
+from runtime.desk.undo.callers import TakeBackDesk
+from tests.bench import TENANT, Bench
+from tests.integration.program_stage import Answer, is_problem
+from tests.integration.undo_stage import Shelves, bench, ran, shelves
+from tests.patience import MINUTE
+
+__all__ = ["bench", "shelves"]
+
+CALLER, SECRET = "portal-bot", "a-secret-of-the-bench-" * 2
+
+
+@dataclass
+class Caller:
+    """The bench's agent, who signs what it sends."""
+
+    bench: Bench
+    url: str
+    http: aiohttp.ClientSession
+
+    async def may(self, **grants: Any) -> None:
+        await self.bench.meddle("UPDATE actors SET grants = %s WHERE actor_id = %s", json.dumps(grants), CALLER)
+
+    async def run(self, run_id: str) -> Answer:
+        path = f"/v1/runs/{run_id}"
+        signed = headers(CALLER, SECRET, int(self.bench.clock().timestamp()), "GET", path, b"")
+        async with self.http.get(f"{self.url}{path}", headers=signed) as response:
+            return Answer(response.status, response.headers, await response.json(content_type=None))
+
+    async def send(self, path: str, **said: Any) -> Answer:
+        body = json.dumps({"id": "w-1", "reason": "entered twice", **said}).encode()
+        signed = headers(CALLER, SECRET, int(self.bench.clock().timestamp()), "POST", path, body)
+        async with self.http.post(f"{self.url}{path}", data=body, headers=signed) as response:
+            return Answer(response.status, response.headers, await response.json(content_type=None))
+
+
+async def _ready() -> list[str]:
+    return []
+
+
+@pytest.fixture
+async def caller(bench: Bench) -> AsyncIterator[Caller]:
+    desk = CallerDesk(bench.engine, TENANT, Catalog({}, (), (), frozenset(), {}))
+    signals, tasks = SignalDesk(bench.engine, TENANT), TaskDesk(bench.engine, TENANT)
+    taking_back = TakeBackDesk(bench.engine, TENANT)
+    api = Api(desk, signals, tasks, taking_back, {CALLER: SECRET}, Rate(1000.0, 1000))
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = Server(build_edge(_ready, api=api, slack=None), Limits(connections=50, seconds=MINUTE), headers=[])
+    task = asyncio.create_task(server.serve([listener]))
+    try:
+        async with aiohttp.ClientSession() as http:
+            yield Caller(bench, f"http://127.0.0.1:{listener.getsockname()[1]}", http)
+    finally:
+        server.should_exit = True
+        await task
+        listener.close()
+
+
+async def test_a_run_is_canceled_and_whom_it_asked_is_told(bench: Bench, caller: Caller, shelves: Shelves) -> None:
+    run_id = await ran(bench, "asking")
+    await caller.may(cancels=["undo.asking"])
+    answer = await caller.send(f"/v1/runs/{run_id}/cancel")
+    assert (answer.status, answer.body["status"], answer.body["run_id"]) == (200, "applied", run_id)
+    await bench.settle()
+    assert (await bench.run(run_id))["status"] == "canceled"
+    assert (await bench.run(answer.body["withdrawn_in"]))["requested_by"] == CALLER
+    assert [call.params["entry"] for call in shelves.take.calls] == ["e-asked"]
+
+
+async def test_the_same_wish_sent_again_has_the_same_answer(bench: Bench, caller: Caller) -> None:
+    run_id = await ran(bench, "asking")
+    await caller.may(cancels=["undo.asking"])
+    first, again = [await caller.send(f"/v1/runs/{run_id}/cancel") for _ in range(2)]
+    assert first.body == again.body
+    other = await caller.send(f"/v1/runs/{run_id}/cancel", reason="another")
+    assert is_problem(other, 409, "this id was used before, for another wish; each has an id of its own")
+    late = await caller.send(f"/v1/runs/{run_id}/cancel", id="w-2")
+    assert is_problem(late, 409, "the run has ended: canceled")
+
+
+async def test_runs_that_are_meant_are_listed_and_then_canceled(bench: Bench, caller: Caller) -> None:
+    runs = {(await bench.start("undo.asking", {}, ref=ref)).run_id for ref in ("a", "b")}
+    await bench.settle()
+    await caller.may(cancels=["undo.asking"])
+    listed = await caller.send("/v1/runs/cancel", definition="asking", dry_run=True)
+    assert {one["run_id"]: one["status"] for one in listed.body["runs"]} == dict.fromkeys(runs, "waiting")
+    assert {(await bench.run(one))["status"] for one in runs} == {"waiting"}
+    done = await caller.send("/v1/runs/cancel", definition="asking", status="waiting", dry_run=False)
+    assert {one["run_id"]: one["status"] for one in done.body["runs"]} == dict.fromkeys(runs, "applied")
+    assert {(await bench.run(one))["status"] for one in runs} == {"canceled"}
+
+
+async def test_what_a_run_did_is_listed_and_then_undone(bench: Bench, caller: Caller, shelves: Shelves) -> None:
+    run_id = await ran(bench, "three")
+    await caller.may(undoes=["undo.three"])
+    listed = await caller.send(f"/v1/runs/{run_id}/undo", dry_run=True)
+    assert [item["step"] for item in listed.body["undone"]] == ["third", "first"]
+    assert [(item["step"], item["why"]) for item in listed.body["left"]] == [("second", "irreversible")]
+    assert (listed.body["undone_in"], shelves.take.calls) == (None, [])
+    done = await caller.send(f"/v1/runs/{run_id}/undo", dry_run=False)
+    assert (done.body["undone"], done.body["left"]) == (listed.body["undone"], listed.body["left"])
+    await bench.settle()
+    assert (await bench.run(done.body["undone_in"]))["status"] == "succeeded"
+    assert [call.params["place"] for call in shelves.take.calls] == ["third", "first"]
+
+
+async def test_a_caller_who_speaks_for_people_wishes_for_one_of_them(bench: Bench, caller: Caller) -> None:
+    run_id = await ran(bench, "three")
+    await caller.may(undoes=["undo.three"], on_behalf=True)
+    nobody = await caller.send(f"/v1/runs/{run_id}/undo", dry_run=False)
+    assert is_problem(nobody, 422, f"on_behalf_of: missing; {CALLER} speaks for people")
+    done = await caller.send(f"/v1/runs/{run_id}/undo", dry_run=False, on_behalf_of="rita")
+    assert (await bench.run(done.body["undone_in"]))["requested_by"] == "rita"
+
+
+@pytest.mark.parametrize("grants", [{}, {"triggers": ["undo.three"]}, {"cancels": ["other"], "undoes": ["other"]}])
+async def test_who_may_not_take_back_finds_no_run(
+    bench: Bench, caller: Caller, shelves: Shelves, grants: dict[str, Any]
+) -> None:
+    run_id = await ran(bench, "asking")
+    await caller.may(**grants)
+    wishes: list[tuple[str, dict[str, Any]]] = [
+        ("cancel", {}),
+        ("undo", {"dry_run": False}),
+        ("undo", {"dry_run": True}),
+    ]
+    for path, more in wishes:
+        assert is_problem(await caller.send(f"/v1/runs/{run_id}/{path}", **more), 404, f"no run {run_id}")
+    every = await caller.send("/v1/runs/cancel", definition="asking", dry_run=False)
+    assert every.body == {"runs": []}
+    assert (await bench.run(run_id))["status"] == "waiting"
+    assert shelves.take.calls == []
+
+
+@pytest.mark.parametrize(
+    ("path", "said", "wrong"),
+    [
+        ("cancel", {"dry_run": True}, "name a reference or a definition"),
+        ("cancel", {"definition": "asking"}, "dry_run: Field required"),
+        ("cancel", {"definition": "a", "dry_run": True, "started_after": "2026-01-05T09:00:00"}, "offset from UTC"),
+        ("cancel", {"definition": "a", "dry_run": True, "status": "happy"}, "status: Input should be"),
+        ("run_0/cancel", {"reason": ""}, "reason: String should have at least 1 character"),
+        ("run_0/undo", {"dry_run": True, "steps": "x"}, "steps: Extra inputs are not permitted"),
+    ],
+)
+async def test_a_wish_that_is_none_is_refused_by_its_faults(
+    caller: Caller, path: str, said: dict[str, Any], wrong: str
+) -> None:
+    await caller.may(cancels=["undo.asking"], undoes=["undo.asking"])
+    answer = await caller.send(f"/v1/runs/{path}", **said)
+    assert answer.status == 422
+    assert wrong in answer.body["detail"]
+
+
+async def test_a_run_that_undoes_is_seen_by_who_may_see_the_one_that_it_undoes(bench: Bench, caller: Caller) -> None:
+    run_id = await ran(bench, "three")
+    await caller.may(undoes=["undo.three"], triggers=["undo.three"])
+    undo = (await caller.send(f"/v1/runs/{run_id}/undo", dry_run=False)).body["undone_in"]
+    assert (await caller.run(undo)).body["trigger_type"] == "countersign.undo"
+    await caller.may(undoes=["undo.three"], triggers=["undo.asking", "countersign.undo"])
+    assert is_problem(await caller.run(undo), 404, f"no run {undo}")
