@@ -1,7 +1,11 @@
 """What an author wants to say, each sentence as a runbook of its own, against the real parts."""
 
-from tests.integration.conftest import Targets
+from countersign.embedded.opa import OpaChild
+from policy.client import OpaEngine
+from tests.bench import open_bench
+from tests.integration.conftest import PATIENCE, Targets
 from tests.integration.test_nodes import Opener, opened, status
+from tests.patience import MINUTE
 
 __all__ = ["opened"]
 
@@ -113,3 +117,20 @@ steps:
         (row,) = await bench.rows("SELECT status, outcome FROM runs WHERE run_id = %s", run_id)
         assert row == {"status": "succeeded", "outcome": "rejected"}
         assert (await status(bench, run_id))["long"] == "canceled"
+
+
+async def test_if_nobody_reviews_senior_compliance_has_three_more_days(
+    dsn: str, opa: OpaChild, targets: Targets
+) -> None:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(dsn, policy, [PATIENCE], targets.handlers()) as bench,
+    ):
+        run_id = (await bench.start("patience.review", {})).run_id
+        await bench.settle()
+        for _ in range(8):
+            await bench.later(days=1)
+        assert (await bench.run(run_id))["status"] == "waiting", "its own time was seven days"
+        assert (await bench.click("sue", await bench.approval_id("task"))).counted
+        await bench.settle()
+        assert (await bench.run(run_id))["status"] == "succeeded"
