@@ -257,6 +257,11 @@ class Definition:
     def _place(self, path: str) -> tuple[int, tuple[int, ...]]:
         return self._places[address_of(path)], indexes(path)
 
+    @cached_property
+    def reads_start(self) -> bool:
+        """Return whether anything may read when the run started: the moment is written out for those alone."""
+        return b"started_at" in self.canonical
+
     # Made once: a run asks for them at every move, and there are as many edges as steps, or more.
     @cached_property
     def _needs(self) -> Mapping[str, tuple[str, ...]]:

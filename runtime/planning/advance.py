@@ -53,7 +53,7 @@ async def _plan(tx: RunTx, definition: Definition, event: Event) -> Transition:
     paths, depth = reach(definition, event), 1
     while True:
         steps, others = await tx.loads.steps(step_rows.Wanted(tx.run_id, paths))
-        snapshot = _snapshot(tx, steps, others, whole=paths is None)
+        snapshot = _snapshot(tx, definition, steps, others, whole=paths is None)
         try:
             return plan(definition, snapshot, event)
         except NotLoadedError as error:
@@ -63,7 +63,9 @@ async def _plan(tx: RunTx, definition: Definition, event: Event) -> Transition:
             depth *= 2
 
 
-def _snapshot(tx: RunTx, steps: Mapping[str, StepState], others: frozenset[StepStatus], *, whole: bool) -> Snapshot:
+def _snapshot(
+    tx: RunTx, definition: Definition, steps: Mapping[str, StepState], others: frozenset[StepStatus], *, whole: bool
+) -> Snapshot:
     row = tx.row
     return Snapshot(
         tx.run_id,
@@ -75,7 +77,7 @@ def _snapshot(tx: RunTx, steps: Mapping[str, StepState], others: frozenset[StepS
         whole,
         state=row["state"] or {},
         reference=row["reference"],
-        started_at=timestamp(row["created_at"]),
+        started_at=timestamp(row["created_at"]) if definition.reads_start else "",
     )
 
 

@@ -75,7 +75,7 @@ class Planning:
         before = self.look(path)
         check(STEP, before.status, state.status)
         self._keep_result(path, state)
-        keeps = state if state.held is not None else replace(state, held=before.held)
+        keeps = replace(state, held=before.held) if state.held is None and before.held is not None else state
         self.steps[path] = keeps
         self.transition.steps[path] = keeps if path in self.new else state
         if state.status in DONE:

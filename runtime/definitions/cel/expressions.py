@@ -70,6 +70,9 @@ class Expression:
     def _needed(self, context: Context) -> dict[str, Json]:
         """Return the part of `context` that is referred to: what is handed over is copied, so less is faster."""
         needed = {reference.root: context[reference.root] for reference in self.references}
+        if "run" in needed and all(reference.path for reference in self.references if reference.root == "run"):
+            members = {reference.path[0] for reference in self.references if reference.root == "run"}
+            needed["run"] = {name: value for name, value in needed["run"].items() if name in members}
         if "steps" in needed:
             ids = {reference.path[0] for reference in self.references if reference.root == "steps" and reference.path}
             needed["steps"] = {path: step for path, step in context["steps"].items() if path in ids}
