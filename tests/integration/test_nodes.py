@@ -281,3 +281,14 @@ steps:
             assert len(targets.note.calls) == tries
         (row,) = await bench.rows("SELECT status, state FROM runs WHERE run_id = %s", run_id)
         assert row == {"status": "succeeded", "state": {"why": "unavailable"}}
+
+
+async def test_an_expression_reads_when_its_run_began_and_what_it_runs(opened: Opener) -> None:
+    runbook = """
+steps: [{ id: now, set: { at: "${run.started_at}", of: "${run.definition + ' ' + string(run.version)}" } }]
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        (row,) = await bench.rows("SELECT state FROM runs WHERE run_id = %s", run_id)
+        assert row["state"] == {"at": "2026-01-05T09:00:00.000000Z", "of": "tree 1"}
