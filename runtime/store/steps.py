@@ -14,6 +14,16 @@ from runtime.store.database.pool import Conn
 
 _OPEN = [status for status in StepStatus if not is_final(STEP, status)]
 _OVER = frozenset(status for status in StepStatus if is_final(STEP, status))
+_STATE = (
+    ("status", "text"),
+    ("result", "json"),
+    ("error", "text"),
+    ("error_code", "text"),
+    ("params", "json"),
+    ("kept", "json"),
+    ("over", "bool"),
+    ("now", "timestamptz"),
+)
 _MOVED = Kind(
     "moved",
     "steps",
@@ -29,14 +39,7 @@ _MOVED = Kind(
     (
         ("run_id", "text"),
         ("path", "text"),
-        ("status", "text"),
-        ("result", "json"),
-        ("error", "text"),
-        ("error_code", "text"),
-        ("params", "json"),
-        ("kept", "json"),
-        ("over", "bool"),
-        ("now", "timestamptz"),
+        *_STATE,
     ),
     key=2,
 )
@@ -56,14 +59,7 @@ _ENTERED = Kind(
         ("verb", "text"),
         ("handler", "text"),
         ("is_read", "bool"),
-        ("status", "text"),
-        ("result", "json"),
-        ("error", "text"),
-        ("error_code", "text"),
-        ("params", "json"),
-        ("kept", "json"),
-        ("over", "bool"),
-        ("now", "timestamptz"),
+        *_STATE,
     ),
     key=2,
 )
@@ -197,9 +193,7 @@ async def write_steps(
 ) -> None:
     """Write the steps that changed; `params` holds the resolved params of those that start."""
     for path, state in changes.items():
-        started = json.dumps(params[path]) if path in params else None
-        said = (state.status, _text(state.result), state.error, state.error_code, started, _text(state.held))
-        await conn.gather(_MOVED, (run_id, path, *said, state.status in _OVER, now))
+        await conn.gather(_MOVED, (run_id, path, *_said(state, params.get(path), now)))
 
 
 async def enter_steps(
@@ -212,15 +206,19 @@ async def enter_steps(
 ) -> None:
     """Give steps their rows: the block in which they stand was entered."""
     for path, state in new.items():
-        started = json.dumps(params[path]) if path in params else None
-        said = (state.status, _text(state.result), state.error, state.error_code, started, _text(state.held))
-        await conn.gather(_ENTERED, (run_id, *_place(definition, path), *said, state.status in _OVER, now))
+        await conn.gather(_ENTERED, (run_id, *_place(definition, path), *_said(state, params.get(path), now)))
 
 
 async def keep_steps(conn: Conn, run_id: str, kept: Mapping[str, Any]) -> None:
     """Write what steps that go on keep from now on."""
     for path, value in kept.items():
         await conn.gather(_KEPT, (run_id, path, json.dumps(value)))
+
+
+def _said(state: StepState, params: Any, now: datetime) -> tuple[Any, ...]:
+    """Return what the columns of `_STATE` hold; `params` is None for a step that does not start."""
+    said = (state.status, _text(state.result), state.error, state.error_code, _text(params), _text(state.held))
+    return (*said, state.status in _OVER, now)
 
 
 def _text(value: Any) -> str | None:
