@@ -5,36 +5,19 @@ from typing import Any
 from uuid import uuid4
 
 from slack_bolt.async_app import AsyncAck
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards import held, references
 from bot.cards.modals import reason_fault
 from bot.cards.refusals import refusal_words
 from bot.listeners import private
-from bot.listeners.identity import Identity, identify
-from bot.listeners.installation import InstallationWatch
+from bot.listeners.asking import DEADLINE, Asking
 from bot.listeners.payloads import Actions, Submission, User
-from bot.listeners.private import PrivateAnswers
-from bot.slack.client import FAILURES, error_code
-from bot.slack.log import slack_logger
 from runtime.desk.held.model import HeldWish
-from runtime.desk.model import Desk
 from runtime.model.run import HeldAct
 
-DEADLINE = 2.0
 
-
-class Holding:
+class Holding(Asking):
     """The listeners for the buttons and their modal. People of the directory alone are shown anything."""
-
-    def __init__(
-        self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, answers: PrivateAnswers
-    ) -> None:
-        self._client = client
-        self._desk = desk
-        self._installation = installation
-        self._answers = answers
-        self._log = slack_logger()
 
     async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
         """Ask how the step goes on, as it stands now."""
@@ -47,13 +30,7 @@ class Holding:
             said = refusal_words(identity.refusal) if identity.refusal else private.NOT_HELD
             await self._tell(payload, said)
             return
-        modal = held.held_modal(view, held.ACTIONS[payload.action.action_id], payload.place)
-        try:
-            await self._client.views_open(trigger_id=payload.trigger_id, view=modal)
-        except FAILURES as error:
-            if (code := error_code(error)) != "exchanged_trigger_id":
-                self._log.warning("a modal was not opened: %s", code)
-                await self._tell(payload, private.NOT_OPENED)
+        await self._open(payload, held.held_modal(view, held.ACTIONS[payload.action.action_id], payload.place))
 
     async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
         """Record what the person says before the modal closes; a fault is shown at its input, and it stays open."""
@@ -103,9 +80,3 @@ class Holding:
             why = private.NOT_YET_APPLIED
         said = f"Nothing was done: {why}" if why else private.GOES_ON.format(ref.step)
         await self._answers.tell(user.id, ref.channel, said, occasion=notification)
-
-    async def _identity(self, user: User) -> Identity:
-        return await identify(user, self._installation.known, self._client, self._desk)
-
-    async def _tell(self, payload: Actions, text: str) -> None:
-        await self._answers.tell(payload.user.id, payload.place, text, occasion=payload.action.action_ts)

@@ -4,36 +4,20 @@ import asyncio
 from uuid import uuid4
 
 from slack_bolt.async_app import AsyncAck
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards import references
 from bot.cards.modals import reason_fault
 from bot.cards.refusals import refusal_words
 from bot.cards.undo import undo_modal
 from bot.listeners import private
-from bot.listeners.identity import Identity, identify
-from bot.listeners.installation import InstallationWatch
+from bot.listeners.asking import DEADLINE, Asking
+from bot.listeners.identity import Identity
 from bot.listeners.payloads import Actions, Submission, User
-from bot.listeners.private import PrivateAnswers
-from bot.slack.client import FAILURES, error_code
-from bot.slack.log import slack_logger
-from runtime.desk.model import Desk
-from runtime.desk.undo.model import UndoView, UndoWish
-
-DEADLINE = 2.0
+from runtime.desk.undo.model import UndoWish
 
 
-class Undoing:
+class Undoing(Asking):
     """The listeners for the button and its modal. People of the directory alone are shown anything."""
-
-    def __init__(
-        self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, answers: PrivateAnswers
-    ) -> None:
-        self._client = client
-        self._desk = desk
-        self._installation = installation
-        self._answers = answers
-        self._log = slack_logger()
 
     async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
         """Open the list of what would be undone, and what not."""
@@ -45,18 +29,9 @@ class Undoing:
         if identity.refusal or view is None:
             refusal = identity.refusal or references.stale(ref, None)
             words = refusal_words(refusal) if refusal else private.UNKNOWN_BUTTON
-            await self._answers.tell(payload.user.id, payload.place, words, occasion=payload.action.action_ts)
+            await self._tell(payload, words)
             return
-        await self._open(payload, view)
-
-    async def _open(self, payload: Actions, view: UndoView) -> None:
-        try:
-            await self._client.views_open(trigger_id=payload.trigger_id, view=undo_modal(view, payload.place))
-        except FAILURES as error:
-            if (code := error_code(error)) != "exchanged_trigger_id":
-                self._log.warning("a modal was not opened: %s", code)
-                occasion = payload.action.action_ts
-                await self._answers.tell(payload.user.id, payload.place, private.NOT_OPENED, occasion=occasion)
+        await self._open(payload, undo_modal(view, payload.place))
 
     async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
         """Record the wish before the modal closes; a fault is shown at its input, and it stays open."""
@@ -99,9 +74,6 @@ class Undoing:
             self._log.error("a recorded wish was not applied: %s", type(error).__name__)
             said = private.NOT_YET_UNDONE
         await self._answers.tell(user.id, channel, said, occasion=notification)
-
-    async def _identity(self, user: User) -> Identity:
-        return await identify(user, self._installation.known, self._client, self._desk)
 
 
 def _refused(identity: Identity) -> str:

@@ -1,0 +1,43 @@
+"""What listeners share whose button opens a modal, and whose modal is answered with a reason."""
+
+from typing import Any
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.listeners import private
+from bot.listeners.identity import Identity, identify
+from bot.listeners.installation import InstallationWatch
+from bot.listeners.payloads import Actions, User
+from bot.listeners.private import PrivateAnswers
+from bot.slack.client import FAILURES, error_code
+from bot.slack.log import slack_logger
+from runtime.desk.model import Desk
+
+DEADLINE = 2.0
+
+
+class Asking:
+    """Who clicks is known or told so; a modal opens or its person is told why not."""
+
+    def __init__(
+        self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, answers: PrivateAnswers
+    ) -> None:
+        self._client = client
+        self._desk = desk
+        self._installation = installation
+        self._answers = answers
+        self._log = slack_logger()
+
+    async def _identity(self, user: User) -> Identity:
+        return await identify(user, self._installation.known, self._client, self._desk)
+
+    async def _tell(self, payload: Actions, text: str) -> None:
+        await self._answers.tell(payload.user.id, payload.place, text, occasion=payload.action.action_ts)
+
+    async def _open(self, payload: Actions, modal: dict[str, Any]) -> None:
+        try:
+            await self._client.views_open(trigger_id=payload.trigger_id, view=modal)
+        except FAILURES as error:
+            if (code := error_code(error)) != "exchanged_trigger_id":
+                self._log.warning("a modal was not opened: %s", code)
+                await self._tell(payload, private.NOT_OPENED)
