@@ -1,6 +1,7 @@
 """A bench with the bench pack: handlers are targets written by hand, everything else is real."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.handlers import Handler
 from tests.bench import Bench, Target, open_bench
+from tests.integration.nodes_stage import HEAD, Opener
 from tests.patience import MINUTE
 
 PACK = Path(__file__).parents[1] / "packs/bench"
@@ -61,3 +63,20 @@ async def patient(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Be
         open_bench(dsn, policy, [PATIENCE], targets.handlers()) as found,
     ):
         yield found
+
+
+@pytest.fixture
+def opened(dsn: str, opa: OpaChild, targets: Targets, tmp_path: Path) -> Opener:
+    """Return what opens a bench with a runbook beside those of the bench's own pack."""
+
+    @asynccontextmanager
+    async def with_runbook(text: str) -> AsyncIterator[Bench]:
+        (tmp_path / "runbooks").mkdir()
+        (tmp_path / "runbooks" / "tree.yaml").write_text(HEAD + text, encoding="utf-8")
+        async with (
+            OpaEngine(opa.url, timeout=MINUTE) as policy,
+            open_bench(dsn, policy, [PACK, tmp_path], targets.handlers()) as found,
+        ):
+            yield found
+
+    return with_runbook

@@ -4,10 +4,8 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from tests.bench import open_bench
 from tests.integration.conftest import PATIENCE, Targets
-from tests.integration.test_nodes import Opener, opened, status
+from tests.integration.nodes_stage import Opener, status
 from tests.patience import MINUTE
-
-__all__ = ["opened"]
 
 
 async def test_ask_the_client_again_with_what_is_still_missing(opened: Opener, targets: Targets) -> None:

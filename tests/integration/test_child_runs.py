@@ -10,9 +10,7 @@ from runtime.model.notification import CancelPayload, Notification
 from runtime.store.tenant.lives import find_life
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
-from tests.integration.test_nodes import Opener, opened, status
-
-__all__ = ["opened"]
+from tests.integration.nodes_stage import Opener, status
 
 WAITING = """
 steps:

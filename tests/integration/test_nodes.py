@@ -1,44 +1,11 @@
 """Runbooks of nodes on real parts: branches, switches, repeats, state, references, waits and ends."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
-
 import pytest
 
-from countersign.embedded.opa import OpaChild
-from policy.client import OpaEngine
 from runtime.definitions.durations import parse_duration
 from runtime.handlers import RefusedError, TransientError
-from tests.bench import Bench, open_bench
-from tests.integration.conftest import PACK, Targets
-from tests.patience import MINUTE
-
-HEAD = "name: tree\nversion: 1\ntitle: T\ntrigger: { type: bench.tree, schema: {} }\n"
-
-Opener = Callable[[str], AbstractAsyncContextManager[Bench]]
-
-
-@pytest.fixture
-def opened(dsn: str, opa: OpaChild, targets: Targets, tmp_path: Path) -> Opener:
-    """Return what opens a bench with a runbook beside those of the bench's own pack."""
-
-    @asynccontextmanager
-    async def with_runbook(text: str) -> AsyncIterator[Bench]:
-        (tmp_path / "runbooks").mkdir()
-        (tmp_path / "runbooks" / "tree.yaml").write_text(HEAD + text, encoding="utf-8")
-        async with (
-            OpaEngine(opa.url, timeout=MINUTE) as policy,
-            open_bench(dsn, policy, [PACK, tmp_path], targets.handlers()) as found,
-        ):
-            yield found
-
-    return with_runbook
-
-
-async def status(bench: Bench, run_id: str) -> dict[str, str]:
-    run = await bench.run(run_id)
-    return {"run": run["status"], **{path: step["status"] for path, step in run["steps"].items()}}
+from tests.integration.conftest import Targets
+from tests.integration.nodes_stage import Opener, status
 
 
 async def test_a_failure_takes_its_branch_and_the_run_goes_on(opened: Opener, targets: Targets) -> None:

@@ -11,10 +11,8 @@ from runtime.planning import planner
 from runtime.planning.nodes import switch
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
-from tests.integration.test_nodes import Opener, opened
+from tests.integration.nodes_stage import Opener
 from tests.recorded import CORPUS, recorded_of
-
-__all__ = ["opened"]
 
 TREE = """
 state: { properties: { rounds: { type: integer } } }
