@@ -47,13 +47,15 @@ def heading(words: str) -> Block:
 
 def rows(pairs: Sequence[tuple[Block, Shown]]) -> list[Block]:
     """Return two columns: a text object beside data in plain text."""
-    return [
-        {"type": "section", "fields": [cell for label, value in part for cell in (label, plain_text(value))]}
-        for part in _parts(pairs)
-    ]
+    return rows_of([(label, plain_text(value)) for label, value in pairs])
 
 
-def _parts(pairs: Sequence[tuple[Block, Shown]]) -> list[Sequence[tuple[Block, Shown]]]:
+def rows_of(pairs: Sequence[tuple[Block, Block]]) -> list[Block]:
+    """Return two columns of text objects."""
+    return [{"type": "section", "fields": [cell for pair in part for cell in pair]} for part in _parts(pairs)]
+
+
+def _parts(pairs: Sequence[tuple[Block, Block]]) -> list[Sequence[tuple[Block, Block]]]:
     return [pairs[at : at + _ROWS_PER_SECTION] for at in range(0, len(pairs), _ROWS_PER_SECTION)]
 
 

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any
 
 from bot.cards.blocks import Block, bold, context, date, header, link, mrkdwn_text, plain_text, section
-from bot.cards.card import decide_buttons, show_all_button
+from bot.cards.request.buttons import decide_buttons, show_all_button
 from bot.cards.text import Shown, mrkdwn, plain, render, short
-from bot.cards.wording import approvals, requirement, title, what
+from bot.cards.wording import approvals, headline, requirement, title
 from runtime.desk.model import ApprovalView
 
 # Four blocks each, within a view's hundred, and a heading.
@@ -15,7 +15,7 @@ SHOWN = 24
 
 
 def _item(view: ApprovalView, permalink: str | None, now: datetime) -> list[Block]:
-    asked = short(what(view), 300, lines=1)
+    asked = short(headline(view), 300, lines=1)
     why = short(f"{render(view.run_title)} · {view.tier} tier · {requirement(view)}", 300)
     to_card = link(mrkdwn("Open the card"), permalink) if permalink else None
     place = [mrkdwn_text(to_card or Shown("There is no card of this in its channel just now. You can decide here."))]

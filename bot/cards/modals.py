@@ -5,7 +5,7 @@ from typing import Any
 from bot.cards import references
 from bot.cards.blocks import Block, bold, plain_text, rows, section
 from bot.cards.text import Shown, render, short, visible_length
-from bot.cards.wording import button_words
+from bot.cards.wording import button_words, headline
 from runtime.desk.model import ApprovalView
 from runtime.model.approval import AskKind, VoteVerdict
 
@@ -28,7 +28,7 @@ def _consequence(view: ApprovalView, verdict: VoteVerdict) -> str:
 
 
 def _summary(view: ApprovalView) -> list[Block]:
-    facts = (("Connector", view.connector), ("Operation", view.operation), ("Target", view.target))
+    facts = (("What", headline(view)), ("Operation", view.operation), ("Target", view.target))
     return rows([(bold(name), short(render(value), 300)) for name, value in facts if value])
 
 
@@ -44,11 +44,13 @@ def reason_input(question: str) -> Block:
     return {"type": "input", "block_id": references.REASON, "label": plain_text(Shown(question)), "element": element}
 
 
-def reason_modal(view: ApprovalView, verdict: VoteVerdict, channel: str | None) -> dict[str, Any]:
-    """Return the modal that turns a click into a vote with a reason."""
+def reason_modal(
+    view: ApprovalView, verdict: VoteVerdict, channel: str | None, *, over: bool = False
+) -> dict[str, Any]:
+    """Return the modal that turns a click into a vote with a reason; `over` the details, or by itself."""
     yes, no = button_words(view)
     words = Shown(yes if verdict is VoteVerdict.APPROVE else no)
-    ref = references.ReasonRef(**references.of(view), verdict=verdict, channel=channel)
+    ref = references.ReasonRef(**references.of(view), verdict=verdict, channel=channel, over=over)
     return {
         "type": "modal",
         "callback_id": references.REASON_MODAL,

@@ -45,10 +45,14 @@ class PageRef(CardRef):
 
 
 class ReasonRef(CardRef):
-    """A reason modal's private metadata: the verdict asked about, and where to answer the person."""
+    """A reason modal's private metadata: the verdict asked about, and where to answer the person.
+
+    `over` says that it lies over the details, which go with it.
+    """
 
     verdict: Annotated[VoteVerdict, Field(strict=False)]
     channel: str | None
+    over: bool = False
 
 
 class UndoRef(_Strict):

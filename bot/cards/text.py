@@ -30,6 +30,8 @@ _BLANKS = (
 _PADDING = re.compile(r"(?<= {16}) |(?<=\n\n)\n")
 # What mrkdwn would read as formatting, an emoji, a quotation or a link; entities do not help against these.
 _MARKUP = re.compile(r"[*~`]|(?<![^\W_])_|_(?![^\W_])|:(?=[^\s:]+:)|:(?=//)|^>", re.MULTILINE)
+# What stands between the parts of our lines, and between a value and what it becomes.
+_SEPARATORS = re.compile("[·→…]")
 _COMBINING = frozenset({"Mn", "Me", "Mc"})
 # A nested value that is longer stands on several lines.
 _LONG = 60
@@ -125,6 +127,25 @@ def short(text: str, limit: int, lines: int = 3) -> Shown:
     head, hidden = clip(text, limit, lines)
     gap = "\n" if lines > 1 else " "
     return Shown(f"{plain(head)}{gap}{more(hidden)}" if hidden else plain(head))
+
+
+def inline(text: str, limit: int) -> Shown:
+    """Return data for a place in a line of ours, cut to `limit` units: one line, without what parts our own words."""
+    return _inline(text, limit, _SEPARATORS)
+
+
+def inline_mrkdwn(text: str, limit: int) -> Shown:
+    """Return data for a place in a line of ours in a mrkdwn context."""
+    return _inline(text, limit, _SEPARATORS, _MARKUP)
+
+
+def _inline(text: str, limit: int, *patterns: re.Pattern[str]) -> Shown:
+    line = one_line(text) or render(text)
+    window = line[: limit + 1]
+    atoms = _atoms(window, *patterns)
+    end = _fit(window, _sums(atoms), 0, limit)
+    hidden = len(line) - end
+    return Shown(f"{''.join(atoms[:end])}{f'… {hidden:,} more' if hidden else ''}")
 
 
 def short_mrkdwn(text: str, limit: int) -> Shown:

@@ -63,9 +63,18 @@ def approvals(view: ApprovalView) -> int:
     return sum(vote.verdict is VoteVerdict.APPROVE for vote in view.votes)
 
 
-def what(view: ApprovalView) -> str:
-    """Return what is asked about, as data, in one line: the action and its target, or a review's own title."""
-    return one_line(f"{view.operation} on {view.target}" if view.target else view.operation)
+def headline(view: ApprovalView) -> str:
+    """Return what happens to whom, as data, in one line: what the author says, and what it is done to."""
+    return one_line(": ".join(filter(None, headline_parts(view))))
+
+
+def headline_parts(view: ApprovalView) -> tuple[str, str]:
+    """Return what happens, and to whom, where the first does not say it; a review's title says both."""
+    if view.kind is AskKind.TASK:
+        return view.operation, ""
+    operation = view.operation.rpartition("::")[2].replace("_", " ")
+    does = view.purpose if view.kind is AskKind.EFFECT else ""
+    return does or operation[:1].upper() + operation[1:], view.target
 
 
 def undone_by(view: ApprovalView) -> str:
@@ -93,4 +102,5 @@ def result_words(result: Result) -> str:
 
 def explanation(view: ApprovalView) -> str:
     """Return what either answer leads to."""
-    return _ASKS[view.kind][1]
+    final = " It cannot be undone." if view.kind is AskKind.EFFECT and not view.reversible_by else ""
+    return f"{_ASKS[view.kind][1]}{final}"

@@ -51,11 +51,13 @@ class _Standing:
     refusal: Refusal | None
 
 
-def _modal(standing: _Standing, verdict: VoteVerdict | ClaimAct, channel: str | None) -> dict[str, Any] | None:
+def _modal(standing: _Standing, verdict: VoteVerdict | ClaimAct, payload: Actions) -> dict[str, Any] | None:
     """Return the modal that must come before the vote, if one must."""
     if standing.refusal or standing.view is None or isinstance(verdict, ClaimAct):
         return None
-    return reason_modal(standing.view, verdict, channel) if _wants_reason(standing.view, verdict) else None
+    if not _wants_reason(standing.view, verdict):
+        return None
+    return reason_modal(standing.view, verdict, payload.place, over=payload.modal is not None)
 
 
 def _wants_reason(view: ApprovalView | None, verdict: VoteVerdict | ClaimAct) -> bool:
@@ -112,7 +114,7 @@ class Interactions:
         if notification is None:
             await ack(response_action="errors", errors={references.REASON: fault or private.REASON_NOT_RECORDED})
             return
-        await ack()
+        await (ack(response_action="clear") if ref.over else ack())
         await self._settle(notification, payload.user, ref.channel)
 
     async def _record_reason(self, payload: Submission, ref: references.ReasonRef) -> str | None:
@@ -162,7 +164,7 @@ class Interactions:
             standing = await self._standing(payload.user, ref)
             if _wants_reason(standing.view, verdict):
                 standing = await self._may_decide(standing, ref)
-            modal = _modal(standing, verdict, payload.place)
+            modal = _modal(standing, verdict, payload)
             if modal is None:
                 notification = await self._record(ref, standing, verdict, payload.action.action_ts, "")
         await ack()
@@ -170,6 +172,13 @@ class Interactions:
             await self._open(payload, modal)
         elif notification is not None:
             await self._settle(notification, payload.user, payload.place)
+            await self._renew(payload, ref)
+
+    async def _renew(self, payload: Actions, ref: references.CardRef) -> None:
+        """Show in the open details what has become of the click there."""
+        view = await self._desk.approval(ref.id) if payload.modal else None
+        if view:
+            await self._open(payload, details_modal(view, 0))
 
     async def _may_decide(self, standing: _Standing, ref: references.CardRef) -> _Standing:
         """Ask before a person types a reason in vain; the click that is refused here is recorded like any other."""
@@ -203,10 +212,16 @@ class Interactions:
             await self._tell(payload, refusal_words(refusal))
 
     async def _open(self, payload: Actions, modal: dict[str, Any]) -> None:
-        """Open a modal, or turn the open one into it. A repeated delivery finds its trigger used, and is silent."""
+        """Open a modal, or turn the open one into it. A repeated delivery finds its trigger used, and is silent.
+
+        One that asks for a reason comes over the details.
+        """
+        asks = modal["callback_id"] == references.REASON_MODAL
         try:
-            if payload.view and payload.action.action_id in references.PAGE_ACTIONS:
-                await self._client.views_update(view_id=payload.view.id, hash=payload.view.hash, view=modal)
+            if payload.modal and asks:
+                await self._client.views_push(trigger_id=payload.trigger_id, view=modal)
+            elif payload.modal:
+                await self._client.views_update(view_id=payload.modal.id, hash=payload.modal.hash, view=modal)
             else:
                 await self._client.views_open(trigger_id=payload.trigger_id, view=modal)
         except FAILURES as error:

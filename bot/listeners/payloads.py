@@ -43,6 +43,7 @@ class OpenView(_Loose):
 
     id: Short
     hash: Short
+    type: Short = ""
 
 
 class Actions(_Loose):
@@ -64,6 +65,11 @@ class Actions(_Loose):
     def place(self) -> str | None:
         """Return the channel, or None for a click in a modal or Home tab."""
         return self.channel.id if self.channel else None
+
+    @property
+    def modal(self) -> OpenView | None:
+        """Return the modal in which the button stood, or None for a click on a card or in the Home tab."""
+        return self.view if self.view and self.view.type == "modal" else None
 
 
 class Input(_Loose):

@@ -188,6 +188,8 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         assignee_name=row["assignee_name"] or row["assignee"] or "",
         leads=tuple(requirement["escalate_to"]) if kind is AskKind.TASK else (),
         progress=_progress(row["progress"]),
+        reference=row["reference"] or row["trigger_ref"],
+        decided_at=row["decided_at"],
     )
 
 

@@ -87,6 +87,8 @@ class ApprovalView:
     joined: tuple[str, ...] = ()  # groups next in line that may answer by now
     leads: tuple[str, ...] = ()  # groups next in line, who may take a review over once they may answer it
     progress: ProgressView | None = None
+    reference: str = ""  # of the business, by what people know the run
+    decided_at: datetime | None = None
     can_undo: bool = False  # it was performed, and its verb says how it is undone
 
 

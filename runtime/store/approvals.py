@@ -237,7 +237,7 @@ async def counted_votes(conn: Conn, approval_ids: Sequence[str]) -> list[list[Vo
 
 VIEW = """
     SELECT a.*, r.definition_name, r.definition_version, r.requested_by, r.submitted_by,
-           r.requester_accounts, r.salt, r.trigger_type, r.trigger_ref, e.connector, e.operation, e.target,
+           r.requester_accounts, r.salt, r.trigger_type, r.trigger_ref, r.reference, e.connector, e.operation, e.target,
            e.fields, e.redact, e.forgotten, e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
            who.name AS requester_name, holder.name AS assignee_name,
            (SELECT w.progress FROM waits w WHERE a.kind = 'task' AND w.run_id = a.run_id AND w.step = a.step

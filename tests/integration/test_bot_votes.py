@@ -207,6 +207,44 @@ async def test_show_all_opens_every_page_for_people_of_the_directory_only(stage:
     assert stage.desk.inbox == {}
 
 
+async def test_one_can_approve_behind_show_all_and_sees_there_what_has_become_of_it(stage: Stage) -> None:
+    anna = await stage.person("U0ANNA")
+    await stage.post(ask())
+    await anna.click(await the_card(anna, stage), SHOW_ALL)
+    assert APPROVE in str(await anna.find_modal())
+    assert (await anna.click_view("modal", APPROVE))["ok"]
+    await stage.desk.settled()
+    assert len(stage.desk.approvals["apr-1"].votes) == 1
+    shown = await anna.wait_for(lambda state: "Approved · " in str(state["modal"]) and state["modal"])
+    assert "Anna Berg" in str(shown)
+
+
+async def test_a_reason_is_asked_over_show_all_and_both_close_with_the_vote(stage: Stage) -> None:
+    anna = await stage.person("U0ANNA")
+    await stage.post(ask())
+    await anna.click(await the_card(anna, stage), SHOW_ALL)
+    await anna.find_modal()
+    await anna.click_view("modal", REJECT)
+    await anna.wait_for(lambda state: state["modal"]["title"]["text"] == "Reject" and state["modal"])
+    await anna.submit({"reason": "Wrong owner"})
+    await stage.desk.settled()
+    assert stage.desk.approvals["apr-1"].status is ApprovalStatus.REJECTED
+    assert (await anna.see())["modal"] is None
+
+
+async def test_what_is_closed_can_only_be_read_behind_show_all(stage: Stage) -> None:
+    anna, boris = await stage.person("U0ANNA"), await stage.person("U0BORIS")
+    await stage.post(ask(quorum=1))
+    await boris.click(await the_card(boris, stage), SHOW_ALL)
+    await boris.find_modal()
+    await anna.click(await the_card(anna, stage), APPROVE)
+    await stage.desk.settled()
+    await boris.click_view("modal", APPROVE)
+    await boris.wait_for(lambda state: "already approved" in str(state))
+    closed = await boris.wait_for(lambda state: APPROVE not in str(state["modal"]) and state["modal"])
+    assert "*Status*" in str(closed)
+
+
 async def test_app_home_shows_what_waits_for_me_with_links_to_the_cards(stage: Stage) -> None:
     anna, carla, eve = await stage.person("U0ANNA"), await stage.person("U0CARLA"), await stage.person("U0NEW")
     await stage.post(ask())
@@ -225,7 +263,8 @@ async def test_a_button_that_is_not_ours_is_answered_and_nothing_else(stage: Sta
     anna = await stage.person("U0ANNA")
     await stage.post(ask())
     channel, ts, card = stage.desk.cards["apr-1"][-1]
-    broken = [{**card["blocks"][-1], "elements": [{**card["blocks"][-1]["elements"][0], "value": "{}"}]}]
+    (buttons,) = [block for block in card["blocks"] if block["type"] == "actions"]
+    broken = [{**buttons, "elements": [{**buttons["elements"][0], "value": "{}"}]}]
     await stage.raw.chat_update(channel=channel, ts=ts, text="x", blocks=broken)
     await anna.click(await the_card(anna, stage), APPROVE)
     await whispered(anna, "does not know this button")

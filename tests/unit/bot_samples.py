@@ -90,7 +90,11 @@ def everywhere(text: str, count: int = 6) -> ApprovalView:
         connector=text,
         operation=text,
         target=text,
-        fields=tuple(FieldView(text, [text] if n % 2 else None, text) for n in range(count)),
+        fields=(
+            *(FieldView(text, [text] if n % 2 else None, text) for n in range(count)),
+            FieldView(text, None, [{text: text, "share": text}, {text: 1, "share": None}]),
+            FieldView(text, {"old": {text: [text]}, "stays": text}, {"new": {text: [text, "x"]}, "stays": text}),
+        ),
         tier=text,
         reversible_by=text,
         digest=text or "d",
@@ -120,6 +124,21 @@ def read(shown: str) -> str:
     """Read the original back from what is shown."""
     bare = shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
     return re.sub(r"⟨U\+([0-9A-F]{4,6})⟩", lambda match: chr(int(match[1], 16)), bare)
+
+
+def text_in(shown: str) -> str:
+    """Read a text back that stands alone: in quotation marks, it is JSON."""
+    text = read(shown)
+    return str(json.loads(text)) if text.startswith('"') else text
+
+
+def read_cell(cell: dict[str, Any]) -> Any:
+    """Read back what stands alone in a cell: what is no text is in bold."""
+    if cell["type"] == "plain_text":
+        return text_in(cell["text"])
+    word = cell["text"].strip("*")
+    named: dict[str, Any] = {"none": None, "yes": True, "no": False, "empty": "", "no entries": [], "nothing": {}}
+    return named[word] if word in named else word if word == "not there" else json.loads(word)
 
 
 def value_of(text: str) -> Any:

@@ -10,17 +10,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
-from bot.cards.card import Card, card, confirmation
+from bot.cards.card import Card, card
 from bot.cards.details import details_modals
 from bot.cards.home import SHOWN, home
 from bot.cards.modals import reason_modal
 from bot.cards.references import APPROVE, REJECT, SHOW_ALL
+from bot.cards.request.buttons import confirmation
 from bot.cards.wording import result_words
 from runtime.desk.model import ApprovalView, FieldView
 from runtime.model.approval import ApprovalStatus, AskKind, Result, ResultCode, VoteVerdict
 from sandbox.rules.blocks import check_message_blocks, check_view
 from sandbox.rules.mrkdwn import parse, walk
-from tests.unit.bot_samples import ANNA, BORIS, HOSTILE, KYC, NOW, everywhere, read, text_objects, value_of
+from tests.unit.bot_samples import (
+    ANNA,
+    BORIS,
+    HOSTILE,
+    KYC,
+    NOW,
+    everywhere,
+    read,
+    read_cell,
+    text_in,
+    text_objects,
+)
 
 # half a surrogate pair is refused where data comes in (runtime/model/json_limits.py)
 TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
@@ -41,17 +53,24 @@ def buttons(of: Card) -> dict[str, dict[str, Any]]:
 
 def details(view: ApprovalView) -> dict[str, list[Any]]:
     """Read the values back from all pages, by label."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[Any]] = {}
+    label, number, parts = "", "", list[str]()
     for modal in details_modals(view):
-        blocks = [block for block in modal["blocks"][1:] if block["type"] != "actions"]
-        for label, value in zip(blocks[::2], blocks[1::2], strict=True):
-            words, _, part = label["elements"][0]["text"].strip("*").partition(" · part ")
-            values = found.setdefault(words, [])
-            if part and not part.startswith("1 "):
-                values[-1] += value["text"]["text"]
-            else:
-                values.append(value["text"]["text"])
-    return {label: [value_of(read(one)) for one in values] for label, values in found.items()}
+        for block in modal["blocks"][1:]:
+            cells = block.get("fields", [])
+            if shown(cells[:2]) == "*Now*\n*→ After*":
+                found[f"{block['text']['text']}: now, after"] = [read_cell(cell) for cell in cells[2:]]
+                cells = []
+            for name, value in zip(cells[::2], cells[1::2], strict=True):
+                found.setdefault(name["text"].strip("*"), []).append(read_cell(value))
+            if block["type"] == "context":
+                label, number = (one["text"].strip("*") for one in block["elements"])
+                parts = [] if number.startswith("part 1 of ") else parts
+            elif block["type"] == "section" and "fields" not in block and block["text"]["type"] == "plain_text":
+                parts.append(block["text"]["text"])
+                if parts and number == f"part {len(parts)} of {len(parts)}":
+                    found.setdefault(label, []).append(text_in("".join(parts)))
+    return found
 
 
 def assert_fits(of: Card) -> None:
@@ -98,32 +117,46 @@ def test_no_value_becomes_a_mention_a_link_an_emoji_or_a_format(text: str) -> No
 @settings(deadline=None)
 @given(TEXTS)
 def test_every_value_is_recovered_from_the_pages_of_show_all(text: str) -> None:
-    found = details(everywhere(text, 2))
+    view = everywhere(text, 0)
+    nested = {"list": [text, {"deep": text}], "flat": [text, text], "table": [{"a": text, "b": 1}, {"a": text}]}
+    known = FieldView("changed", {"deep": ["x", text]}, {"deep": [text, f"{text}!"]})
+    found = details(replace(view, fields=(FieldView("plain", None, text), FieldView("nested", None, nested), known)))
     for label in ("Connector", "Operation", "Target", "Asked by", "Submitted by", "Why", "Tier", "Run", "Step"):
         assert found[label] == [text]
-    assert found["Field 1 of 2 · name"] == [text]
-    assert found["Field 1 of 2 · value"] == [text]
-    assert found["Field 2 of 2 · value now"] == [[text]]
-    assert found["Field 2 of 2 · value after"] == [text]
-    assert found["Rule that asked"] == found["Its reason"] == [text, text]
+    assert found["Plain"] == found["Nested · list · 1"] == found["Nested · list · 2 · deep"] == [text]
+    assert found["Nested · flat · 1"] == found["Nested · flat · 2"] == [text]
+    assert found["Changed · deep · 1"] == [text, "x"]
+    assert found["Changed · deep · 2"] == [f"{text}!", text]
     assert found["From any of these groups"] == [text, text]
-    assert found["Vote 2 · reason"] == [text]
-    assert (found["Reference 1 · name"], found["Reference 1 · address"]) == ([text], ["https://console.example/"])
+    assert (found["Reference"][-1:], found["Its address"]) == ([text], ["https://console.example/"])
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_rules_votes_and_words_are_recovered_from_the_pages_of_show_all(text: str) -> None:
+    found = details(everywhere(text, 2))
+    assert found["Rule"] == found["Its code"] == [text, text]
+    assert found["Because"] == [text, text]
+    assert found["Approved · 2026-03-02 09:00 UTC"] == [text, text]
 
 
 def test_many_large_fields_are_recovered_over_many_pages() -> None:
     fields = tuple(FieldView(f"f{n}", None, f"{n}" + "ω" * 10_000) for n in range(60))
     view = replace(KYC, fields=fields)
-    assert len(details_modals(view)) > 5
+    assert len(details_modals(view)) > 2
     found = details(view)
-    assert [found[f"Field {n + 1} of 60 · value"] for n in range(60)] == [[field.after] for field in fields]
+    assert [found[f"F{n}"] for n in range(60)] == [[field.after] for field in fields]
 
 
 def test_what_a_card_leaves_out_is_counted_on_it() -> None:
+    owners = [{"name": f"Owner {n}", "share": n} for n in range(9)]
     fields = (FieldView("note", None, "x" * 10_000), *(FieldView(f"f{n}", None, n) for n in range(30)))
-    words = shown(card(replace(KYC, fields=fields), now=NOW).blocks)
-    assert "x\n… 9,500 more characters — Show all" in words
-    assert "*… 11 more fields — Show all*" in words
+    words = shown(card(replace(KYC, fields=(*fields, FieldView("owners", None, owners))), now=NOW).blocks)
+    assert "x\n… 9,700 more characters — Show all" in words
+    # 27 of 31 fields, and 4 of 9 owners
+    assert "*… 31 more values — Show all*" in words
+    assert "Owner 4\n4" in words
+    assert "Owner 5" not in words
 
 
 def test_a_card_shows_the_action_who_asks_why_and_what_is_needed() -> None:
@@ -131,26 +164,23 @@ def test_a_card_shows_the_action_who_asks_why_and_what_is_needed() -> None:
     seen = card(view, now=NOW)
     words = shown(seen.blocks)
     for expected in (
-        "Approval needed · high tier · escalated",
-        "register::file_ubo_report",
-        "LEI 5493001KJTIIGC8Y1R12",
-        "share\n*Now*\n*→ After*\n25\n51",
-        "*What it sets*\nnote\nNew owner",
-        "Carla Mota",
-        "kyc-agent",
-        "The client asked for an account",
-        "writes.high_tier\nHigh-tier writes need two signatures",
-        "2 people from compliance",
-        "1 of 2",
-        "Anna Berg\napproved\nChecked the register",
-        "Run run-1 · action abababababababab",
+        "The client asked for an account: LEI 5493001KJTIIGC8Y1R12\n*Approval needed · high tier · escalated*",
+        "If you approve, exactly this is done, once. If you reject, it is not done. It cannot be undone.",
+        "*What it sets*\nNote\nNew owner",
+        "*What it changes*\nOwners · 2\n→ Bo\nShare\n25 → 51\n*1 value stays as now*",
+        "*Asked by*\nCarla Mota · submitted by kyc-agent\n*For*\nOnboarding of Halden Shipping",
+        "*Rule*\nHigh-tier writes need two signatures\n*Needed*\n2 people from compliance",
+        "*So far*\n1 of 2 · Anna Berg approved\nAnna Berg\nChecked the register",
+        "register · register::file_ubo_report · LEI 5493001KJTIIGC8Y1R12 · step file · action abababababababab",
+        "Run run-1 · ",
+        "rule writes.high_tier",
         "<https://console.example/runs/run-1|Open in the console>",
         f"Expires <!date^{int(KYC.expires_at.timestamp())}^{{date_short_pretty}} {{time}}|2026-03-02 17:00 UTC>",
     ):
         assert expected in words
     assert seen.text == (
-        "Approval needed: register::file_ubo_report on LEI 5493001KJTIIGC8Y1R12, "
-        "for Onboarding of Halden Shipping (1 of 2 approvals)"
+        "Approval needed: The client asked for an account: LEI 5493001KJTIIGC8Y1R12. "
+        "Asked by Carla Mota, for Onboarding of Halden Shipping (1 of 2 approvals)"
     )
 
 
@@ -167,7 +197,7 @@ def test_a_required_reason_takes_the_place_of_the_confirmation() -> None:
 
 
 def test_a_changed_card_has_new_block_ids() -> None:
-    ids = {card(replace(KYC, revision=revision), now=NOW).blocks[-1]["block_id"] for revision in (1, 2)}
+    ids = {card(replace(KYC, revision=revision), now=NOW).blocks[-2]["block_id"] for revision in (1, 2)}
     assert len(ids) == 2
 
 
@@ -184,7 +214,8 @@ def test_a_decided_card_offers_no_decision_and_says_what_became_of_it(status: Ap
     view = replace(KYC, status=status, votes=(ANNA, BORIS), result=Result(ResultCode.PERFORMED), revision=5)
     seen = card(view, now=NOW)
     assert list(buttons(seen)) == [SHOW_ALL]
-    assert f"{words} · high tier: LEI 5493001KJTIIGC8Y1R12\n*What became of it*\nperformed" in shown(seen.blocks)
+    headed = f"The client asked for an account: LEI 5493001KJTIIGC8Y1R12\n*{words} · high tier*"
+    assert f"{headed}\n*Outcome*\nperformed" in shown(seen.blocks)
     assert "Boris Lind\nrejected\nWrong owner" in shown(seen.blocks)
     assert "Expires" not in shown(seen.blocks)
 
@@ -270,8 +301,12 @@ def test_card_says_that_nobody_can_fulfil_the_request() -> None:
 
 def test_what_cannot_be_undone_names_its_target_in_its_heading_and_people_are_called_while_it_is_open() -> None:
     final = card(replace(KYC, asked=("U0ANNA", "U0BORIS", "<!channel>")), now=NOW).blocks
-    assert final[0]["text"]["text"] == "Approval needed · high tier: LEI 5493001KJTIIGC8Y1R12"
-    assert final[1]["elements"][0]["text"] == "For <@U0ANNA> <@U0BORIS>"
+    assert final[0]["text"]["text"].endswith(": LEI 5493001KJTIIGC8Y1R12")
+    assert final[3]["elements"][0]["text"] == "For <@U0ANNA> <@U0BORIS>"
+    assert "It cannot be undone." in shown(final)
     assert "<@" not in shown(card(replace(KYC, asked=("U0ANNA",), status=ApprovalStatus.APPROVED), now=NOW).blocks)
     undoable = card(replace(KYC, reversible_by="An opposite entry"), now=NOW).blocks
-    assert undoable[0]["text"]["text"] == "Approval needed · high tier"
+    assert "It cannot be undone." not in shown(undoable)
+    assert "*Undone by*\nAn opposite entry" in shown(undoable)
+    long = card(replace(KYC, purpose="x" * 1000), now=NOW).blocks
+    assert long[0]["text"]["text"].endswith(": LEI 5493001KJTIIGC8Y1R12")

@@ -1,0 +1,1 @@
+"""JSON laid out for people: labelled rows, tables and what changes, as data."""

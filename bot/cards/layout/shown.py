@@ -1,0 +1,103 @@
+"""Rows, tables and changes as blocks, with as much of the data as there is room for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.cards.blocks import Block, bold, context, heading, plain_text, rows_of
+from bot.cards.layout.changes import ABSENT, Change
+from bot.cards.layout.values import Grid, Piece, Row, cell, in_line, label
+from bot.cards.text import Shown, render, short
+
+# Values up to this length stand side by side in one line.
+_BESIDE = 48
+_IN_TABLE = 32
+
+
+@dataclass(frozen=True)
+class Level:
+    """How much is shown: characters and lines of a value, and how many facts, changes, lines of tables, and others."""
+
+    chars: int
+    lines: int
+    facts: int
+    changes: int
+    grid: int
+    others: int
+
+    def value(self, value: Any) -> Shown:
+        """Return a value as text, cut to this level; the cut is said."""
+        return short(render(value), self.chars, self.lines)
+
+    def cell(self, value: Any) -> Block:
+        """Return a value alone in a cell."""
+        return cell(value, self.chars, self.lines)
+
+
+def left_out(count: int, what: str) -> list[Block]:
+    """Return the words that say how much is not shown here."""
+    return [context(bold(f"… {count:,} more {what} — Show all"))] if count > 0 else []
+
+
+def fact_rows(facts: Sequence[Row], level: Level) -> list[Block]:
+    """Return labelled rows."""
+    return rows_of([(plain_text(label(fact.path)), level.cell(fact.value)) for fact in facts])
+
+
+def grid_blocks(grid: Grid, title: Block, level: Level) -> list[Block]:
+    """Return a table of two columns: the first member of each line, and all the others."""
+    head, *rest = grid.columns
+    names = (plain_text(label((head,))), plain_text(Shown(" · ".join(label((name,)) for name in rest) or "—")))
+    lines = grid.lines[: level.grid]
+    body = [(level.cell(line[0]), _rest(line[1:], level)) for line in lines]
+    return [{"type": "section", "text": title}, *rows_of([names, *body])]
+
+
+def _rest(values: Sequence[Any], level: Level) -> Block:
+    room = max(min(level.chars // max(len(values), 1), _IN_TABLE), 8)
+    return plain_text(Shown(" · ".join(in_line(value, room) for value in values) or "—"))
+
+
+def change_blocks(changes: Sequence[Change], level: Level) -> list[Block]:
+    """Return what changes: short values in one line, others side by side."""
+    blocks, beside = list[Block](), list[tuple[Block, Block]]()
+    for change in changes:
+        if (line := _line(change)) is not None:
+            beside.append((plain_text(label(change.path)), plain_text(line)))
+            continue
+        blocks += rows_of(beside)
+        beside = []
+        blocks.append(_side_by_side(change, level))
+    return [*blocks, *rows_of(beside)]
+
+
+def _line(change: Change) -> Shown | None:
+    """Return a change in one line, whose arrow no value has; None where that says too little."""
+    if change.after is ABSENT or not all(map(_is_short, _values(change))):
+        return None
+    now = "" if change.before is ABSENT else f"{in_line(change.before, _BESIDE)} "
+    return Shown(f"{now}→ {in_line(change.after, _BESIDE)}")
+
+
+def _is_short(value: Any) -> bool:
+    return not isinstance(value, str) or (len(value) <= _BESIDE and "\n" not in value)
+
+
+def _values(change: Change) -> tuple[Any, Any]:
+    return change.before, change.after
+
+
+def _side_by_side(change: Change, level: Level) -> Block:
+    cells = (bold("not there") if value is ABSENT else level.cell(value) for value in _values(change))
+    text = plain_text(label(change.path))
+    return {"type": "section", "text": text, "fields": [bold("Now"), bold("→ After"), *cells]}
+
+
+def group(words: str, blocks: list[Block]) -> list[Block]:
+    """Return blocks under a heading of ours, or nothing."""
+    return [heading(words), *blocks] if blocks else []
+
+
+def split(pieces: Sequence[Piece]) -> tuple[list[Row], list[Grid]]:
+    """Return the rows and the tables among what is laid out."""
+    return [one for one in pieces if isinstance(one, Row)], [one for one in pieces if isinstance(one, Grid)]

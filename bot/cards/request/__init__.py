@@ -1,0 +1,1 @@
+"""A request as its card shows it: open, folded, and its buttons."""

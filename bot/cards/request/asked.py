@@ -1,0 +1,132 @@
+"""An open request: what happens to whom, what it means, who asks, what changes, and who has to sign."""
+
+import re
+
+from bot.cards.blocks import Block, bold, context, date, mrkdwn_text, plain_text, rows, rows_of, section
+from bot.cards.layout.changes import Diff, diff
+from bot.cards.layout.shown import Level, change_blocks, fact_rows, grid_blocks, group, left_out, split
+from bot.cards.layout.values import Grid, Piece, Row, is_for_machines, label, laid_out
+from bot.cards.request.buttons import claim_buttons, decide_buttons, show_all_button
+from bot.cards.text import Shown, inline
+from bot.cards.wording import approvals, explanation, requirement, verdict_word
+from runtime.desk.model import ApprovalView
+from runtime.model.approval import AskKind
+
+Pair = tuple[Block, Block]
+
+_USER = re.compile(r"[UW][A-Z0-9]{1,20}")
+_MOST_GRIDS = 1
+
+
+def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
+    """Return what stands between the state of the request and its buttons."""
+    return [
+        section(Shown(explanation(view))),
+        *_call(view),
+        *_shortfall(view, level),
+        *_facts(view, level),
+        *_changes(view, level),
+        *_progress(view, level),
+        *rows_of([*_who(view, level), *_rule(view, level), *_said(view, level)]),
+        *left_out(len(view.reasons) - level.others, "reasons"),
+        *left_out(sum(bool(vote.reason) for vote in view.votes) - level.others, "words of those who signed"),
+    ]
+
+
+def asked_buttons(view: ApprovalView) -> list[Block]:
+    """Return the buttons that answer it."""
+    return [*decide_buttons(view), *claim_buttons(view), show_all_button(view)]
+
+
+def expiry(view: ApprovalView) -> Shown:
+    """Return until when it is open, in the reader's own time."""
+    return Shown(f"Expires {date(view.expires_at)}")
+
+
+def _call(view: ApprovalView) -> list[Block]:
+    people = [f"<@{user}>" for user in view.asked if _USER.fullmatch(user)]
+    return [context(mrkdwn_text(Shown(f"For {' '.join(people)}")))] if people else []
+
+
+def _shortfall(view: ApprovalView, level: Level) -> list[Block]:
+    return rows([(bold("Nobody can fulfil this"), level.value(view.shortfall))]) if view.shortfall else []
+
+
+def pieces_of(view: ApprovalView) -> list[Piece]:
+    """Return what is set, or looked at, without a value before."""
+    return [piece for one in view.fields if one.before is None for piece in laid_out(one.after, (one.name,))]
+
+
+def diff_of(view: ApprovalView) -> Diff:
+    """Return what changes, of the fields whose present value is known."""
+    found = [diff(one.before, one.after, (one.name,)) for one in view.fields if one.before is not None]
+    return Diff(tuple(change for one in found for change in one.changes), sum(one.same for one in found))
+
+
+def _facts(view: ApprovalView, level: Level) -> list[Block]:
+    facts, grids = split(pieces_of(view))
+    facts.sort(key=lambda fact: is_for_machines(fact.value))
+    shown = [block for grid in grids[:_MOST_GRIDS] for block in grid_blocks(grid, plain_text(label(grid.path)), level)]
+    hidden = len(facts[level.facts :]) + sum(_hidden(grid, level) for grid in grids[:_MOST_GRIDS])
+    hidden += sum(grid.count for grid in grids[_MOST_GRIDS:])
+    words = "What is to be reviewed" if view.kind is AskKind.TASK else "What it sets"
+    return group(words, [*fact_rows(facts[: level.facts], level), *shown, *left_out(hidden, "values")])
+
+
+def _hidden(grid: Grid, level: Level) -> int:
+    return max(grid.count - level.grid, 0)
+
+
+def _changes(view: ApprovalView, level: Level) -> list[Block]:
+    found = diff_of(view)
+    same = [context(bold(f"{found.same:,} {'value stays' if found.same == 1 else 'values stay'} as now"))]
+    shown = change_blocks(found.changes[: level.changes], level)
+    rest = left_out(len(found.changes) - level.changes, "changes")
+    return group("What it changes", [*shown, *rest, *(same if found.same else [])])
+
+
+def _progress(view: ApprovalView, level: Level) -> list[Block]:
+    """Return how far it has come, as somebody else tells: the message and the newest data, each as data."""
+    word = view.progress
+    if word is None:
+        return []
+    data = [piece for piece in laid_out(dict(word.data or {})) if isinstance(piece, Row) and piece.path]
+    pairs = [(bold("Word"), plain_text(level.value(word.message)))] if word.message else []
+    pairs += [(plain_text(label(one.path)), level.cell(one.value)) for one in data[: level.others]]
+    since = context(mrkdwn_text(Shown(f"{date(word.at)} · update {word.count:,}")))
+    rest = left_out(len(data) - level.others, "values")
+    return group("How far it has come", [*rows_of(pairs), *rest, since])
+
+
+def _who(view: ApprovalView, level: Level) -> list[Pair]:
+    by = f"submitted by {inline(view.submitted_by, 60)}" if view.submitted_by != view.requester else ""
+    asks = _joined(inline(view.requester, 60), by)
+    run = _joined(inline(view.run_title, 100), inline(view.reference, 60) if view.reference else "")
+    undone = "" if view.kind is AskKind.TASK else view.reversible_by
+    return [
+        (bold("Asked by"), plain_text(asks)),
+        (bold("For"), plain_text(run)),
+        *([(bold("Undone by"), plain_text(level.value(undone)))] if undone else []),
+    ]
+
+
+def _joined(*parts: str) -> Shown:
+    return Shown(" · ".join(filter(None, parts)))
+
+
+def _rule(view: ApprovalView, level: Level) -> list[Pair]:
+    rules = [(bold("Rule"), plain_text(level.value(message))) for _, message in view.reasons[: level.others]]
+    needed = [("Needed", requirement(view)), ("Worked on by", view.assignee_name)]
+    pairs = [(bold(name), plain_text(level.value(value))) for name, value in needed if value]
+    return [*rules, *pairs, *([(bold("So far"), plain_text(so_far(view, level.others)))] if view.votes else [])]
+
+
+def so_far(view: ApprovalView, most: int) -> Shown:
+    """Return how many have approved, and who has said what."""
+    people = [f"{inline(vote.person_name, 60)} {verdict_word(view.kind, vote.verdict)}" for vote in view.votes[-most:]]
+    return _joined(f"{approvals(view)} of {view.quorum}", *people)
+
+
+def _said(view: ApprovalView, level: Level) -> list[Pair]:
+    votes = [vote for vote in view.votes if vote.reason][-level.others :]
+    return [(plain_text(inline(vote.person_name, 60)), plain_text(level.value(vote.reason))) for vote in votes]

@@ -1,0 +1,55 @@
+"""The buttons of a request, and the question that stands between a click and a vote."""
+
+from bot.cards import references
+from bot.cards.blocks import Block, button, plain_text
+from bot.cards.text import Shown, inline
+from bot.cards.wording import button_words, headline
+from runtime.desk.model import ApprovalView
+from runtime.model.approval import AskKind
+
+
+def confirmation(view: ApprovalView) -> Block:
+    """Return the question that stands between the click and the vote."""
+    what = "\n".join(inline(words, 70) for words in (headline(view), view.operation, view.target) if words)
+    yes, _ = button_words(view)
+    return {
+        "title": plain_text(Shown(f"{yes}: are you sure?")),
+        "text": plain_text(Shown(f"{what}\nThis counts as your signature.")),
+        "confirm": plain_text(Shown(yes)),
+        "deny": plain_text(Shown("Not yet")),
+    }
+
+
+def show_all_button(view: ApprovalView) -> Block:
+    """Return the button that opens everything in full."""
+    value = references.PageRef(**references.of(view), page=0).model_dump_json()
+    return button(references.SHOW_ALL, "Show all", value)
+
+
+def decide_buttons(view: ApprovalView) -> list[Block]:
+    """Return the two buttons that decide a request."""
+    value = references.CardRef(**references.of(view)).model_dump_json()
+    yes, no = button_words(view)
+    # A modal that asks for the reason takes the place of the question.
+    ask = {} if view.reason_required else {"confirm": confirmation(view)}
+    # Neither answer about what happened is the safe one, so neither is coloured.
+    good, bad = ({}, {}) if view.kind is AskKind.IN_DOUBT else ({"style": "primary"}, {"style": "danger"})
+    return [button(references.APPROVE, yes, value, **good, **ask), button(references.REJECT, no, value, **bad)]
+
+
+def claim_buttons(view: ApprovalView) -> list[Block]:
+    """Return what takes a review on, or gives it back; where there are people next in line, they may take it over."""
+    if view.kind is not AskKind.TASK:
+        return []
+    value = references.CardRef(**references.of(view)).model_dump_json()
+    if view.assignee is None:
+        return [button(references.CLAIM, "Claim", value)]
+    over = [button(references.CLAIM, "Take over", value)] if view.leads else []
+    return [button(references.RELEASE, "Release", value), *over]
+
+
+def undo_buttons(view: ApprovalView) -> list[Block]:
+    """Return the button that asks what can be undone, where what was asked for was done and can be."""
+    if not view.can_undo:
+        return []
+    return [button(references.UNDO, "Undo", references.CardRef(**references.of(view)).model_dump_json())]

@@ -1,0 +1,100 @@
+"""Everything there is to know about an approval, in full, in the order in which people ask for it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from bot.cards.blocks import heading, utc
+from bot.cards.layout.full import Unit, change_units, pair, piece_units
+from bot.cards.layout.values import laid_out
+from bot.cards.request.asked import diff_of
+from bot.cards.wording import explanation, headline, result_words, undone_by, verdict_word
+from runtime.desk.model import ApprovalView
+from runtime.model.approval import ApprovalStatus, AskKind
+
+Section = tuple[str, Iterator[Unit]]
+
+
+def everything(view: ApprovalView) -> Iterator[Unit]:
+    """Yield what belongs together, section by section; nothing is cut."""
+    for words, found in _sections(view):
+        units = list(found)
+        if units:
+            yield [{"type": "divider"}, heading(words), *units[0]]
+            yield from units[1:]
+
+
+def _sections(view: ApprovalView) -> Iterator[Section]:
+    is_review = view.kind is AskKind.TASK
+    yield "What happens", _happens(view)
+    yield "What it changes", (unit for change in diff_of(view).changes for unit in change_units(change))
+    yield "What is to be reviewed" if is_review else "What it sets", _fields(view, "after")
+    yield "As it is now", _fields(view, "before")
+    yield "How far it has come", _progress(view)
+    yield "Who asks", _who(view)
+    yield "Why you are asked", _rules(view)
+    yield "Who decided", _votes(view)
+    yield "By what it is known", _ids(view)
+
+
+def _named(*known: tuple[str, Any]) -> Iterator[Unit]:
+    for name, value in known:
+        yield from pair(name, value)
+
+
+def _happens(view: ApprovalView) -> Iterator[Unit]:
+    yield from _named(("In short", headline(view)))
+    if view.status is ApprovalStatus.REQUESTED:
+        yield from _named(("If you decide", explanation(view)))
+    if view.kind is not AskKind.TASK:
+        yield from _named(("Connector", view.connector), ("Operation", view.operation), ("Target", view.target))
+        yield from _named(("Tier", view.tier), ("Undone by", undone_by(view)))
+    if view.result:
+        yield from _named(("What became of it", result_words(view.result)))
+
+
+def _fields(view: ApprovalView, which: str) -> Iterator[Unit]:
+    for field in view.fields:
+        if which == "before" and field.before is None:
+            continue
+        for piece in laid_out(getattr(field, which), (field.name,)):
+            yield from piece_units(piece)
+
+
+def _progress(view: ApprovalView) -> Iterator[Unit]:
+    if view.progress is None:
+        return
+    yield from _named(("Since", utc(view.progress.at)), ("Word", view.progress.message))
+    for name, value in (view.progress.data or {}).items():
+        for piece in laid_out(value, (name,)):
+            yield from piece_units(piece)
+
+
+def _who(view: ApprovalView) -> Iterator[Unit]:
+    yield from _named(("Asked by", view.requester), ("Submitted by", view.submitted_by), ("Why", view.purpose))
+    yield from _named(("Run", view.run_title), ("Reference", view.reference))
+    if view.assignee is not None:
+        yield from _named(("Worked on by", view.assignee_name))
+
+
+def _rules(view: ApprovalView) -> Iterator[Unit]:
+    for code, message in view.reasons:
+        yield from _named(("Rule", message), ("Its code", code))
+    yield from _named(("Approvals needed", str(view.quorum)))
+    words = "From all of these groups" if view.all_groups else "From any of these groups"
+    yield from _named(*((words, group) for group in view.groups))
+    yield from _named(("Reason needed", "yes" if view.reason_required else "no"))
+
+
+def _votes(view: ApprovalView) -> Iterator[Unit]:
+    for vote in view.votes:
+        yield from _named((f"{verdict_word(view.kind, vote.verdict).capitalize()} · {utc(vote.at)}", vote.person_name))
+        yield from _named(("Because", vote.reason))
+
+
+def _ids(view: ApprovalView) -> Iterator[Unit]:
+    yield from _named(("Status", view.status.value), ("Asked at", utc(view.requested_at)))
+    yield from _named(("Expires at", utc(view.expires_at)), ("Run id", view.run_id), ("Step", view.step))
+    yield from _named(("Tenant", view.tenant), ("Approval id", view.approval_id))
+    yield from _named(("SHA-256 of the action", view.digest))
+    for label, url in view.links:
+        yield from _named(("Reference", label), ("Its address", url))
