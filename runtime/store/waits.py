@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from runtime.model.states import WaitStatus, WaitType
-from runtime.model.wait import Correlate, DueWait, Moment, NamedWait, Progress, Wait
+from runtime.model.wait import Correlate, DueWait, Moment, NamedWait, Progress, Wait, wait_of_token
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
@@ -74,6 +74,17 @@ async def step_wait(conn: Conn, run_id: str, step: str) -> Wait | None:
         )
     ).fetchone()
     return _wait(row) if row else None
+
+
+async def is_awaited(conn: Conn, token: str) -> bool:
+    """Return whether the wait of a token is still active."""
+    row = await (
+        await conn.execute(
+            "SELECT 1 FROM waits WHERE wait_id = %s AND token = %s AND status = 'active'",
+            (wait_of_token(token), token),
+        )
+    ).fetchone()
+    return row is not None
 
 
 async def had_wait(conn: Conn, tenant: str, correlation_key: str) -> bool:
