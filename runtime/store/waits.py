@@ -64,6 +64,18 @@ async def open_waits(conn: Conn, named: Sequence[NamedWait]) -> list[Wait | None
     return [found.get(one.wait_id) for one in named]
 
 
+async def waiting_under(conn: Conn, run_id: str, correlation_key: str) -> list[NamedWait]:
+    """Return what of a run waits under a key; the caller holds the run's row."""
+    rows = await (
+        await conn.execute(
+            "SELECT wait_id, run_id, step, token FROM waits"
+            " WHERE status = 'active' AND run_id = %s AND correlation_key = %s ORDER BY wait_id",
+            (run_id, correlation_key),
+        )
+    ).fetchall()
+    return [NamedWait(**row) for row in rows]
+
+
 async def step_wait(conn: Conn, run_id: str, step: str) -> Wait | None:
     """Return what a step waits for, approvals apart, or None."""
     row = await (
