@@ -187,6 +187,16 @@ steps:
         assert (await bench.run(run_id))["status"] == "succeeded"
 
 
+@pytest.mark.parametrize("until", ["9999-12-31T23:59:59-12:00", "2027-01-31T12:00:00+99:00", "2027-02-30T12:00:00Z"])
+async def test_a_wait_for_a_moment_that_there_is_not_fails_its_step(opened: Opener, until: str) -> None:
+    async with opened('\nsteps: [{ id: due, wait: { until: "${trigger.until}" } }]\n') as bench:
+        run_id = (await bench.start("bench.tree", {"until": until})).run_id
+        await bench.settle()
+        step = (await bench.run(run_id))["steps"]["due"]
+        assert (step["status"], step["error_code"]) == ("failed_terminal", "params")
+        assert step["error"] == f"'{until}' is no time such as 2027-01-31T12:00:00Z"
+
+
 async def test_silence_takes_the_branch_of_a_timeout(opened: Opener, targets: Targets) -> None:
     runbook = """
 steps:

@@ -1,6 +1,6 @@
 """`wait`: for a time to pass or to come, or for a signal."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 import isodate
 
@@ -37,10 +37,12 @@ def _duration(text: str) -> str:
 
 
 def _moment(text: str) -> str:
+    """Return the text, if it is a moment that a deadline can be: one that UTC has, too."""
     try:
         moment = isodate.parse_datetime(text)
-    except (ValueError, isodate.ISO8601Error) as error:
+        if isinstance(moment, datetime) and moment.tzinfo is not None:
+            moment.astimezone(UTC)
+            return text
+    except (ValueError, OverflowError) as error:
         raise ParamsError(f"{text!r} is no time such as 2027-01-31T12:00:00Z") from error
-    if not isinstance(moment, datetime) or moment.tzinfo is None:
-        raise ParamsError(f"{text!r} does not say in which time zone")
-    return text
+    raise ParamsError(f"{text!r} does not say in which time zone")
