@@ -105,12 +105,7 @@ class Planning:
 
     def assign(self, values: Mapping[str, Json]) -> None:
         """Give keys of the business state new values; raise ParamsError where it would not fit what is declared."""
-        state = {**self.state, **values}
-        if wrong := fault(state, STATE_DEPTH):
-            raise ParamsError(f"state: {wrong}")
-        if self.definition.state is not None:
-            fits(self.definition.state, state, "state")
-        self.state = self.transition.state = state
+        self.state = self.transition.state = state_with(self.definition, self.state, values)
 
     def cancel_rest(self, reason: str, pending: StepStatus = StepStatus.CANCELED) -> None:
         """End all that has not ended; what nobody has begun comes to `pending`."""
@@ -121,6 +116,16 @@ class Planning:
                 after = pending if state.status is StepStatus.PENDING else StepStatus.CANCELED
                 self.put(path, StepState(after, error=reason))
         self.transition.want_nothing()
+
+
+def state_with(definition: Definition, state: Mapping[str, Json], values: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the business state with other values; raise ParamsError where it would not fit what is declared."""
+    changed = {**state, **values}
+    if wrong := fault(changed, STATE_DEPTH):
+        raise ParamsError(f"state: {wrong}")
+    if definition.state is not None:
+        fits(definition.state, changed, "state")
+    return changed
 
 
 _DECIDED = frozenset({ErrorCode.REJECTED, ErrorCode.DENIED})

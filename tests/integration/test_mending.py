@@ -193,6 +193,18 @@ async def test_a_supplied_result_fits_the_verb_and_is_on_record_with_its_giver(
         assert settled["data"]["result"] == succeeded["data"]["result"]
 
 
+async def test_a_supplied_result_that_the_runs_state_cannot_keep_is_refused(started: Opener, targets: Targets) -> None:
+    targets.note.answers = [RefusedError("closed")]
+    keeping = NOTE.removesuffix(" }\n") + ", result_key: kept }\n"
+    state = "state: { properties: { kept: { properties: { number: { type: integer } } } } }\n"
+    async with started(keeping + state) as held:
+        unfit = await held.act("supply", result={"number": "many"})
+        assert (unfit["status"], unfit["code"]) == ("refused", "act.unfit")
+        assert unfit["reason"] == "state: /kept/number: 'many' is not of type 'integer'"
+        assert (await held.act("supply", result={"number": 7}))["status"] == "applied"
+        assert (await held.bench.run(held.run_id))["state"] == {"kept": {"number": 7}}
+
+
 async def test_a_skipped_step_is_skipped_with_its_reason_and_what_needs_it_too(
     started: Opener, targets: Targets
 ) -> None:
