@@ -24,7 +24,7 @@ NOTE = "  - { id: sub, run: { runbook: bench-note, timeout: P1D, trigger: { inci
 
 
 async def children(bench: Bench) -> list[str]:
-    rows = await bench.rows("SELECT status FROM runs WHERE parent IS NOT NULL ORDER BY created_at, run_id")
+    rows = await bench.rows("SELECT status FROM runs WHERE parent IS NOT NULL ORDER BY status")
     return [row["status"] for row in rows]
 
 
@@ -96,6 +96,14 @@ async def test_nothing_is_started_for_a_step_that_ends_just_before(opened: Opene
         assert await children(raced) == []
         (effect,) = await raced.rows("SELECT status, error FROM effects WHERE run_id = %s AND step = 'sub'", run_id)
         assert effect == {"status": "failed", "error": "the step that asked for it has ended"}
+
+
+async def test_a_trigger_under_the_name_of_the_step_does_not_take_the_place_of_its_run(opened: Opener) -> None:
+    async with opened(LASTING) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        other = (await bench.start("bench.timer", {}, ref=f"{run_id}:sub")).run_id
+        await bench.settle()
+        assert await child_of(bench, run_id) != other
 
 
 @pytest.mark.parametrize("ends", [False, True])

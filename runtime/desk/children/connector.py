@@ -6,6 +6,7 @@ from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.handlers import Call, Handler, JsonObject, RefusedError
 from runtime.model.life import NotActiveError, starting
+from runtime.model.wait import wait_of_token
 from runtime.planning.triggers import Claim, Trigger, TriggerError, check_payload, claim, claim_in
 from runtime.store import runs, waits
 from runtime.store.database.pool import Conn
@@ -20,15 +21,16 @@ def child_handlers(engine: Engine) -> dict[str, Handler]:
     """Return the handlers of the built-in verbs that start runs."""
 
     async def start(call: Call) -> JsonObject:
-        return {"run_id": await _start(engine, call, {"token": call.token})}
+        ref = f"{call.run_id}:{call.step}:{wait_of_token(call.token)}"  # a step that is tried anew waits anew
+        return {"run_id": await _start(engine, call, ref, {"token": call.token})}
 
     async def continue_with(call: Call) -> JsonObject:
-        return {"run_id": await _start(engine, call, {})}
+        return {"run_id": await _start(engine, call, f"{call.run_id}:{call.step}", {})}
 
     return {START: Handler(start), CONTINUE: Handler(continue_with)}
 
 
-async def _start(engine: Engine, call: Call, awaited: dict[str, str]) -> str:
+async def _start(engine: Engine, call: Call, ref: str, awaited: dict[str, str]) -> str:
     async with engine.pool.connection() as conn:
         definition = await _definition(engine, conn, call)
         parent = await runs.starter(conn, call.tenant, call.run_id)
@@ -38,7 +40,7 @@ async def _start(engine: Engine, call: Call, awaited: dict[str, str]) -> str:
     trigger = Trigger(
         tenant=call.tenant,
         type=definition.trigger_type,
-        ref=call.key.removeprefix("run:"),  # the run and its step, and the number of a request that is made again
+        ref=ref,
         payload=call.params["trigger"],
         requested_by=Actor(id=parent["requested_by"], kind=parent["requester_kind"]),
         submitted_by=parent["submitted_by"],
