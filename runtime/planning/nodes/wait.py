@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 import isodate
 
 from runtime.definitions.cel.expressions import render_text
-from runtime.definitions.durations import parse_duration
 from runtime.definitions.nodes import WaitSpec
 from runtime.model.errors import ParamsError
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.planning.context import Context
 from runtime.planning.making import Planning
+from runtime.planning.params import duration_of
 from runtime.planning.values import SignalWait, Timer
 
 
@@ -19,21 +19,13 @@ def start(planning: Planning, path: str, context: Context) -> None:
     """Park the step until then."""
     spec = planning.definition.spec(path, WaitSpec)
     if spec.signal is not None:
-        timeout = _duration(render_text(spec.timeout or "", context))
+        timeout = duration_of(render_text(spec.timeout or "", context))
         planning.transition.signals.append(SignalWait(path, spec.signal, timeout))
     elif spec.for_ is not None:
-        planning.transition.timers.append(Timer(path, duration=_duration(render_text(spec.for_, context))))
+        planning.transition.timers.append(Timer(path, duration=duration_of(render_text(spec.for_, context))))
     else:
         planning.transition.timers.append(Timer(path, until=_moment(render_text(spec.until or "", context))))
     planning.move(path, StepState(StepStatus.PARKED))
-
-
-def _duration(text: str) -> str:
-    try:
-        parse_duration(text)
-    except ValueError as error:
-        raise ParamsError(str(error)) from error
-    return text
 
 
 def _moment(text: str) -> str:
