@@ -18,6 +18,8 @@ DONE = frozenset({StepStatus.SUCCEEDED, StepStatus.SKIPPED, StepStatus.FAILED_HA
 """What a step must have come to before those that need it may start."""
 STATE_DEPTH = 60
 """Levels of the business state: what stands in it may become params, and these may be deeper."""
+STATE_BYTES = 1024 * 1024
+"""Of the business state as JSON: it is read and written whole with each step that changes it."""
 
 
 class Planning:
@@ -122,7 +124,7 @@ class Planning:
 def state_with(definition: Definition, state: Mapping[str, Json], values: Mapping[str, Json]) -> dict[str, Json]:
     """Return the business state with other values; raise ParamsError where it would not fit what is declared."""
     changed = {**state, **values}
-    if wrong := fault(changed, STATE_DEPTH):
+    if wrong := fault(changed, STATE_DEPTH, STATE_BYTES):
         raise ParamsError(f"state: {wrong}")
     if definition.state is not None:
         fits(definition.state, changed, "state")
