@@ -316,6 +316,9 @@ async def test_held_steps_are_listed_shown_and_let_go_on_by_command(
         wrong = await command("held", "show", held.run_id, "other", env=held.env)
         assert is_one_sentence(wrong, f"there is no step other of a run {held.run_id}")
         named = ("--as", "omar", "--reason", "asked by telephone", "--version", str(row["version"]))
+        (tmp_path / "odd.json").write_text('{"value": "\\u0000"}')
+        odd = await command("held", "supply", held.run_id, "look", str(tmp_path / "odd.json"), *named, env=held.env)
+        assert is_one_sentence(odd, f"{tmp_path / 'odd.json'}: it holds a NUL character")
         done = await held.command("held", "supply", held.run_id, "look", str(tmp_path / "result.json"), *named)
         assert (done.code, done.out) == (0, f"look of {held.run_id} has its result\n")
         assert (await held.status())["run"] == "succeeded"
