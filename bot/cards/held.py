@@ -1,6 +1,5 @@
 """The buttons beside the word that a step is held, and the modal that asks how it goes on."""
 
-import json
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -9,7 +8,9 @@ from bot.cards import references
 from bot.cards.blocks import Block, bold, button, plain_text, rows, section
 from bot.cards.modals import REASON_MAX, REASON_MIN
 from bot.cards.text import Shown, render, short
+from policy.text import strict_json
 from runtime.desk.held.model import HeldView
+from runtime.model.json_limits import fault
 from runtime.model.messages import StepHeld
 from runtime.model.run import HeldAct
 
@@ -94,9 +95,8 @@ def _input(name: str, label: str, least: int, most: int) -> Block:
 
 
 def parse_result(text: str) -> Any:
-    """Return the JSON that somebody typed; raise ValueError where it is none."""
-    return json.loads(text, parse_constant=_no_number)
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    """Return what somebody typed as JSON; raise ValueError where it is none, or could not be put on record."""
+    result = strict_json(text)
+    if wrong := fault(result):
+        raise ValueError(wrong)
+    return result

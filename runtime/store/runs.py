@@ -129,13 +129,18 @@ async def starter(conn: Conn, tenant: str, run_id: str) -> dict[str, Any]:
     return row
 
 
-async def children_under_way(conn: Conn, run_id: str) -> list[str]:
-    """Return the runs that have not ended and for whose end a step of this one waits."""
+async def keep_from_moving(conn: Conn, run_id: str) -> None:
+    """Let nobody change a run before the caller's transaction has ended; several may do so at once."""
+    await conn.execute("SELECT FROM runs WHERE run_id = %s FOR SHARE", (run_id,))
+
+
+async def children_under_way(conn: Conn, run_id: str, step: str | None = None) -> list[str]:
+    """Return the runs that have not ended and for whose end this one, or one step of it, waits."""
     rows = await (
         await conn.execute(
-            "SELECT run_id FROM runs WHERE parent ->> 'run_id' = %s AND parent -> 'token' IS NOT NULL"
-            " AND finished_at IS NULL ORDER BY run_id",
-            (run_id,),
+            "SELECT run_id FROM runs WHERE parent ->> 'run_id' = %(run_id)s AND parent -> 'token' IS NOT NULL"
+            " AND (%(step)s::text IS NULL OR parent ->> 'step' = %(step)s) AND finished_at IS NULL ORDER BY run_id",
+            {"run_id": run_id, "step": step},
         )
     ).fetchall()
     return [row["run_id"] for row in rows]

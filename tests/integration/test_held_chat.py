@@ -61,7 +61,13 @@ async def test_an_operator_supplies_a_result_with_a_reason(chat: Chat, targets: 
     omar = await _click(chat, "omar", message, "supply")
     assert "the register is closed" in str(await omar.find_modal(timeout=MINUTE))
     no_json = await omar.submit({"result": "four", "reason": "asked by telephone"})
-    assert "This is no JSON" in str(no_json["errors"])
+    assert "This is no JSON that can be a result" in str(no_json["errors"])
+    for typed, why in (
+        ('{"value": "\\u0000"}', "it holds a NUL character"),
+        ('{"value": 1, "value": 2}', "member 'value' stands twice"),
+        ("[4]", "not an object but list"),
+    ):
+        assert why in str((await omar.submit({"result": typed, "reason": "asked by telephone"}))["errors"])
     no_reason = await omar.submit({"result": '{"value": 4}', "reason": "\u200b\u200b\u200b"})
     assert "visible" in str(no_reason["errors"])
     assert await _status(chat, run_id) == "held"

@@ -193,6 +193,18 @@ async def test_a_supplied_result_fits_the_verb_and_is_on_record_with_its_giver(
         assert settled["data"]["result"] == succeeded["data"]["result"]
 
 
+async def test_a_supplied_result_that_the_runs_state_cannot_keep_is_refused(started: Opener, targets: Targets) -> None:
+    targets.note.answers = [RefusedError("closed")]
+    keeping = NOTE.removesuffix(" }\n") + ", result_key: kept }\n"
+    state = "state: { properties: { kept: { properties: { number: { type: integer } } } } }\n"
+    async with started(keeping + state) as held:
+        unfit = await held.act("supply", result={"number": "many"})
+        assert (unfit["status"], unfit["code"]) == ("refused", "act.unfit")
+        assert unfit["reason"] == "state: /kept/number: 'many' is not of type 'integer'"
+        assert (await held.act("supply", result={"number": 7}))["status"] == "applied"
+        assert (await held.bench.run(held.run_id))["state"] == {"kept": {"number": 7}}
+
+
 async def test_a_skipped_step_is_skipped_with_its_reason_and_what_needs_it_too(
     started: Opener, targets: Targets
 ) -> None:
@@ -304,6 +316,9 @@ async def test_held_steps_are_listed_shown_and_let_go_on_by_command(
         wrong = await command("held", "show", held.run_id, "other", env=held.env)
         assert is_one_sentence(wrong, f"there is no step other of a run {held.run_id}")
         named = ("--as", "omar", "--reason", "asked by telephone", "--version", str(row["version"]))
+        (tmp_path / "odd.json").write_text('{"value": "\\u0000"}')
+        odd = await command("held", "supply", held.run_id, "look", str(tmp_path / "odd.json"), *named, env=held.env)
+        assert is_one_sentence(odd, f"{tmp_path / 'odd.json'}: it holds a NUL character")
         done = await held.command("held", "supply", held.run_id, "look", str(tmp_path / "result.json"), *named)
         assert (done.code, done.out) == (0, f"look of {held.run_id} has its result\n")
         assert (await held.status())["run"] == "succeeded"

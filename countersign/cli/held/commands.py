@@ -59,9 +59,9 @@ def supply(
     as_json: AsJson = False,
 ) -> None:
     """Give the step its result: it succeeds with that, and the record says by whom."""
-    from countersign.cli.operate import read_json
+    from countersign.cli.operate import expect_recordable, read_json
 
-    result = read_json(file)
+    result = expect_recordable(read_json(file), str(file))
     _mend(run_id, step, by, HeldAct.SUPPLY, reason, version, result, done="has its result", as_json=as_json)
 
 

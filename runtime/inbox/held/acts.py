@@ -1,11 +1,12 @@
 """Lets a held step go on as a person says: tried anew, with a result that they supply, without it, or not at all."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from policy.model import Ruling
 from receipts.chain import HELD_SETTLED
 from runtime.definitions.model import Definition
-from runtime.definitions.nodes import NodeKind, WaitSpec
+from runtime.definitions.nodes import WaitSpec
 from runtime.inbox.matter import Matter
 from runtime.model.action import commitment
 from runtime.model.errors import ParamsError
@@ -14,6 +15,7 @@ from runtime.model.notification import Applied, MendPayload
 from runtime.model.run import HeldAct
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.planning.advance import advance
+from runtime.planning.making import state_with
 from runtime.planning.mending.telling import tell_settled
 from runtime.planning.planner import Mended, fits
 from runtime.store.held import steps as held
@@ -45,7 +47,7 @@ async def _refusal(ruling: Ruling, tx: RunTx, payload: MendPayload) -> tuple[str
     if said := _denied(ruling):
         return _DENIED, said
     if payload.act is HeldAct.SUPPLY:
-        wrong = _unfit(await tx.definition(), payload.step, payload.result)
+        wrong = _unfit(await tx.definition(), payload.step, payload.result, tx.row["state"] or {})
         return (_UNFIT, wrong) if wrong else None
     if payload.act is HeldAct.RETRY and (await held.tried(tx.conn, tx.run_id, payload.step)).unsettled:
         return _UNFIT, "an attempt of it is still under way, or in doubt"
@@ -58,20 +60,24 @@ def _denied(ruling: Ruling) -> str:
     return f"denied by policy: {'; '.join(reason.msg for reason in ruling.answer.reasons)}"
 
 
-def _unfit(definition: Definition, path: str, result: Any) -> str:
-    """Return why that can be no result of the step, "" if it can."""
+def _unfit(definition: Definition, path: str, result: Any, state: Mapping[str, Any]) -> str:
+    """Return why that can be no result of the step, or cannot be kept in the run's state, "" if it can."""
     if wrong := fault(result):
         return f"result: {wrong}"
-    verb = definition.calls(path)
-    if verb is not None:
-        schema = verb.output_schema
-    elif definition.node(path).kind is NodeKind.WAIT:
-        schema = definition.spec(path, WaitSpec).schema_ or {}
+    key = definition.node(path).result_key
     try:
-        fits(schema, result, "result")
+        fits(_schema_of(definition, path), result, "result")
+        if key:
+            state_with(definition, state, {key: result})
     except ParamsError as error:
         return str(error)
     return ""
+
+
+def _schema_of(definition: Definition, path: str) -> Mapping[str, Any]:
+    """Return what a result of the step has to be."""
+    verb = definition.calls(path)
+    return verb.output_schema if verb else definition.spec(path, WaitSpec).schema_ or {}
 
 
 async def _refused(matter: Matter, tx: RunTx, payload: MendPayload, code: str, reason: str) -> Applied:
