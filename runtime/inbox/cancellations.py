@@ -1,11 +1,14 @@
 """Stops runs on somebody's word, and tells those who were asked something that no answer is wanted any more."""
 
+from dataclasses import replace
+
 from runtime.engine import Engine
 from runtime.inbox.matter import Matter
 from runtime.model.notification import Applied, CancelPayload, Notification
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.planning.advance import advance
 from runtime.planning.planner import Canceled
+from runtime.planning.undo.acted import Acted, Done
 from runtime.planning.undo.asking import ask_for_undo, possible, read_done
 from runtime.planning.undo.items import items_of
 from runtime.store.steps import Wanted
@@ -37,12 +40,17 @@ async def _asked(tx: RunTx) -> frozenset[str]:
     return frozenset(path for path in parked if (verb := definition.calls(path)) and verb.on_cancel)
 
 
+def _last(done: Done) -> list[Acted]:
+    """Return of each step what it asked for last: where it was tried anew, nothing is awaited of what was before."""
+    return [one for one in done.effects if one.is_last]
+
+
 async def _withdraw(engine: Engine, tx: RunTx, asked: frozenset[str], notification: Notification) -> str | None:
     """Start the run that tells the other side, and return its id; the canceled one has ended, and does nothing more."""
     if not asked:
         return None
     done = await read_done(tx.conn, tx.tenant, tx.run_id, await tx.definition())
-    items = [item for item in possible(items_of(done)) if item.step in asked]
+    items = [item for item in possible(items_of(replace(done, effects=_last(done)))) if item.step in asked]
     if not items:
         return None
     return (await ask_for_undo(engine, tx.conn, done, items, notification.actor, notification.request_id)).run_id

@@ -140,10 +140,14 @@ class EscalationPayload(_WaitPayload):
 
 
 class ChildEndedPayload(_WaitPayload):
-    """A run that a step waits for has ended: `status` is its status, `error` why it did not succeed."""
+    """A run that a step waits for has ended: `status` is its status, `error` why it did not succeed.
+
+    `end` is the hash (hex) of the leaf with which it did.
+    """
 
     kind: Literal["child_ended"] = "child_ended"
     child: str
+    end: str
     status: str
     outcome: str
     output: Any

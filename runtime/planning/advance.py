@@ -207,12 +207,13 @@ async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transitio
         ending = ending_of(definition, tx.status, steps)
         tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else transition.output_error
         await _clear_up(engine, tx, ending)
-        await tell_parent(engine, tx)
         await cancel_children(engine, tx, definition)
     facts: dict[str, Any] = {"from": str(was)}
     if tx.is_over:
         facts |= {"error": tx.error, "writes": tx.writes, **_result_facts(tx, transition)}
     tx.leaf(f"run.{tx.status}", facts)
+    if tx.is_over:
+        await tell_parent(engine, tx)
 
 
 def _result_facts(tx: RunTx, transition: Transition) -> dict[str, Any]:

@@ -11,7 +11,10 @@ from runtime.store.transactions.run_tx import RunTx
 
 
 async def tell_parent(engine: Engine, tx: RunTx) -> None:
-    """Record for the step that waits for this run that it has ended, in the transaction that ends it."""
+    """Record for the step that waits for this run that it has ended, in the transaction that ends it.
+
+    The leaf that says so is the last by now: by its hash the other run's evidence names this one.
+    """
     parent = tx.row["parent"]
     if parent is None or "token" not in parent:
         return
@@ -19,6 +22,7 @@ async def tell_parent(engine: Engine, tx: RunTx) -> None:
         wait_id=wait_of_token(parent["token"]),
         token=parent["token"],
         child=tx.run_id,
+        end=tx.head.hash,
         status=tx.status,
         outcome=tx.row["outcome"],
         output=tx.row["output"],

@@ -56,6 +56,12 @@ class Planning:
             raise NotLoadedError(missing)
         return {path: self.steps[path] for path in paths}
 
+    def failed(self) -> list[str]:
+        """Return the steps that failed for good in this plan, in the definition's order."""
+        changed = self.transition.steps  # a run in which a step failed before has ended
+        found = [path for path, state in changed.items() if state.status is StepStatus.FAILED_TERMINAL]
+        return self.definition.in_order(found) if found else []
+
     def is_done(self, path: str) -> bool:
         """Return whether a step has ended well, and the steps of the branch that its ending took."""
         state = self.look(path)

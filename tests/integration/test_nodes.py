@@ -172,6 +172,23 @@ steps:
         assert targets.note.calls == []
 
 
+async def test_a_failure_wins_over_an_end_that_the_same_event_brings_about(opened: Opener) -> None:
+    runbook = """
+steps:
+  - { id: know, set: { text: none } }
+  - { id: a_stop, needs: [know], end: { outcome: enough } }
+  - { id: fail, needs: [know], reference: "${string(int(state.text))}" }
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        stands = {"run": "failed_terminal", "know": "succeeded", "a_stop": "canceled", "fail": "failed_terminal"}
+        assert await status(bench, run_id) == stands
+        (row,) = await bench.rows("SELECT outcome, output, error FROM runs WHERE run_id = %s", run_id)
+        assert (row["outcome"], row["output"]) == ("", None)
+        assert row["error"].startswith("fail: ")
+
+
 async def test_a_wait_for_a_moment_ends_when_it_comes(opened: Opener) -> None:
     runbook = """
 steps:

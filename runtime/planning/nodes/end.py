@@ -1,4 +1,4 @@
-"""`end`: the run is over, with a word and a result, whatever else is open."""
+"""`end`: the run is over, with a word and a result, whatever else is open, unless it failed at that moment."""
 
 from runtime.definitions.cel.expressions import render
 from runtime.definitions.nodes import EndSpec
@@ -10,7 +10,9 @@ from runtime.planning.values import Ended
 
 
 def start(planning: Planning, path: str, context: Context) -> None:
-    """End the run; the first of two ends that are reached at once counts."""
+    """End the run; the first of two ends that are reached at once counts, and a failure before either."""
+    if planning.failed():
+        return  # the run fails by that, and this step is canceled with the rest
     spec = planning.definition.spec(path, EndSpec)
     result = render(spec.result, context)
     planning.move(path, StepState(StepStatus.SUCCEEDED, {"outcome": spec.outcome}))

@@ -9,12 +9,12 @@ from runtime.engine import Engine
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.model.undo import UNDO, Item, Standing
 from runtime.planning.triggers import Claim, Trigger, claim_in
+from runtime.planning.undo.acted import Acted, Done
 from runtime.planning.undo.by_hand import BY_HAND
-from runtime.planning.undo.items import Acted, Done
 from runtime.planning.undo.making import name_of, payload_of, refs_of, undo_definition
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import keep_definition
-from runtime.store.undo.acted import Named, Undoing, effects_of, undoings_of
+from runtime.store.undo.acted import Named, Undoing, effects_of, supplied_in, undoings_of
 
 
 async def read_done(conn: Conn, tenant: str, run_id: str, definition: Definition) -> Done:
@@ -23,7 +23,9 @@ async def read_done(conn: Conn, tenant: str, run_id: str, definition: Definition
     at_it = {receipt: undoing.run_id for undoing in undoings if not undoing.is_over for receipt in undoing.receipts}
     by_hand = {receipt: undoing.run_id for undoing in undoings if undoing.by_hand for receipt in undoing.receipts}
     rows = await effects_of(conn, run_id)
-    return Done(run_id, tenant, definition, [_acted(row, at_it, by_hand) for row in rows])
+    holds = any(node.holds for node in definition.steps.values())
+    supplied = await supplied_in(conn, run_id) if holds else {}
+    return Done(run_id, tenant, definition, [_acted(row, at_it, by_hand) for row in rows], supplied)
 
 
 async def _undoings(conn: Conn, tenant: str, run_id: str) -> list[Undoing]:
@@ -49,6 +51,7 @@ def _acted(row: dict[str, object], at_it: dict[str, str], by_hand: dict[str, str
         undone_in=None if row["undone_in"] is None else str(row["undone_in"]),
         being_undone_in=at_it.get(receipt_id or ""),
         by_hand_in=by_hand.get(receipt_id or ""),
+        is_last=bool(row["is_last"]),
     )
 
 
