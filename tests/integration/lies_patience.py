@@ -42,6 +42,11 @@ PATIENCE: dict[str, Lie] = {
         *("waits.escalated", "prolonged"),
         lambda f: f.leaves.insert(f.leaves.index(f.leaf(EVENT)) + 1, copy.deepcopy(f.leaf(EVENT))),
     ),
+    "whom the verb would ask, where the step says others": (
+        "waits.escalated",
+        "asked_here",
+        _entry(0, "data.to", ["operators"]),
+    ),
     "an entry that there is not": ("waits.escalated", "unreviewed", _entry(2, "data.entry", 3)),
     "an entry before its time": (
         *("waits.escalated", "prolonged"),

@@ -19,13 +19,16 @@ class EscalationForm(Open):
     start: NonEmpty | None = None
 
 
+Escalations = EscalationForm | list[EscalationForm] | None
+
+
 class ExecutionForm(Execution):
     """How a verb executes; `wait` is what a durable one waits for."""
 
     kind: Literal["sync", "durable"]
     timeout: NonEmpty
     wait: str | None
-    escalation: EscalationForm | list[EscalationForm] | None
+    escalation: Escalations
     correlation_field: str | None
 
     @property
@@ -92,13 +95,14 @@ KINDS = ("verb", "set", "reference", "switch", "repeat", "wait", "end", "branch"
 class StepForm(StepRecord):
     """One step of the definition: `when` is its condition, `within` the branch of the step around it that it is in.
 
-    It has one of `KINDS`, and that is not null. `timeout` (ISO 8601) stands for that of its verb. `on_error` says that
-    an error waits for a person.
+    It has one of `KINDS`, and that is not null. `timeout` (ISO 8601) and `escalation` stand for those of its verb.
+    `on_error` says that an error waits for a person.
     """
 
     when: JsonValue
     within: str = Field("", alias="in")
     timeout: NonEmpty | None = None
+    escalation: Escalations = None
     on_error: Literal["hold"] | None = None
     switch: SwitchForm | None = None
     repeat: RepeatForm | None = None

@@ -30,9 +30,9 @@ class _Entry:
     "waits.escalated",
     "A `wait.escalated` is of an open wait of its step and approval, and of the entry after the one before. For the"
     " approval of an effect there is one entry, which asks `escalate_to` after three quarters of its time; else they"
-    " are those of the verb's `escalation`. It asks whom its entry asks (`to`), `after` that time at the earliest."
-    " Where the entry has `extend`, the new `deadline` is later by that than the one before, or than the leaf; where"
-    " it has `start`, `started` names that runbook with the run or why there is none.",
+    " are those of the step's `escalation`, or else of its verb's. It asks whom its entry asks (`to`), `after` that"
+    " time at the earliest. Where the entry has `extend`, the new `deadline` is later by that than the one before, or"
+    " than the leaf; where it has `start`, `started` names that runbook with the run or why there is none.",
 )
 def _escalated(facts: Facts) -> str:
     done: dict[str, int] = {}

@@ -74,8 +74,9 @@ def _asks_for(decision: DecisionForm, approval: Requested) -> bool:
 @rule(
     "approvals.of-review",
     "An approval of kind `task` is the review of a step whose verb waits for a `human_task`: one person, of the groups"
-    " in the effect's `fields`, within the verb's `timeout`; next in line are all of its `escalation`. `tier` and"
-    " `purpose` are the verb's, and the digest is that of the effect that posts it.",
+    " in the effect's `fields`, within the `timeout` of the step, or else of its verb; next in line are all of the"
+    " `escalation` of the step, or else of its verb. `tier` and `purpose` are the verb's, and the digest is that of"
+    " the effect that posts it.",
 )
 def _of_review(facts: Facts) -> str:
     found = _of_kind(facts, "task")
