@@ -119,11 +119,6 @@ class Verb:
     on_cancel: Compensation | None = None
 
     @property
-    def next_in_line(self) -> tuple[str, ...]:
-        """Return the groups that may answer once time has run short, each once."""
-        return tuple(dict.fromkeys(group for entry in self.escalation for group in entry.to))
-
-    @property
     def compensations(self) -> tuple[Compensation, ...]:
         """Return every way in which the verb's effect may be taken back."""
         return tuple(way for way in (self.compensate, self.on_cancel) if way)

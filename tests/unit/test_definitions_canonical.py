@@ -263,7 +263,10 @@ def test_how_a_step_waits_stands_in_it_only_where_it_says_so_and_stands_for_the_
     assert "escalation" not in plain
     assert own["escalation"] == [{"after": "P1D", "to": ["desk"]}, asked[1]]
     assert from_canonical(found.canonical) == found
-    assert [verb.next_in_line for verb in map(found.verb_of, "ab")] == [("compliance",), ("desk", "board")]
+    assert [[one.to for one in found.verb_of(name).escalation] for name in "ab"] == [
+        [("compliance",)],
+        [("desk",), ("board",)],
+    ]
     reminding = replace(found.steps["b"], remind=declared_reminders(["P1D", "PT48H"]))
     document = definition_document(replace(found, steps={"b": reminding}))
     assert document["steps"][0]["remind"] == ["P1D", "P2D"]

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from evidence.records import DefinitionRecord, EffectClass, Execution, Open, StepRecord, VerbRecord
+from evidence.records import DefinitionRecord, EffectClass, Execution, NextInLineRecord, Open, StepRecord, VerbRecord
 from evidence.verify.material.forms import Tier
 from receipts.fields import NonEmpty
 
@@ -37,9 +37,9 @@ class ExecutionForm(Execution):
         return [self.escalation] if isinstance(self.escalation, EscalationForm) else self.escalation or []
 
     @property
-    def next_in_line(self) -> list[str]:
-        """Return the groups that may answer then, each once."""
-        return list(dict.fromkeys(group for entry in self.entries for group in entry.to))
+    def next_in_line(self) -> list[NextInLineRecord]:
+        """Return who is asked then, and when."""
+        return [NextInLineRecord(after=entry.after, to=list(entry.to)) for entry in self.entries if entry.to]
 
 
 class EffectClassForm(EffectClass):
