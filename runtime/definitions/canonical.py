@@ -70,7 +70,7 @@ def definition_document(definition: Definition) -> dict[str, Any]:
 
 def _says_more(definition: Definition) -> bool:
     more = any(
-        step.spec or step.branch or step.result_key or step.timeout or step.retry or step.holds
+        step.spec or step.branch or step.result_key or _waiting_document(step) or step.holds
         for step in definition.steps.values()
     )
     return more or definition.state is not None or definition.output is not None
@@ -84,11 +84,21 @@ def _step_document(step: StepDefinition) -> dict[str, Any]:
     more = {
         "in": step.branch,
         "result_key": step.result_key,
-        "timeout": format_duration(step.timeout) if step.timeout else "",
-        "retry": retry_document(step.retry) if step.retry else {},
+        **_waiting_document(step),
         "on_error": OnError.HOLD.value if step.holds else "",
     }
     return {"id": step.path, "when": step.when, **said, **{name: value for name, value in more.items() if value}}
+
+
+def _waiting_document(step: StepDefinition) -> dict[str, Any]:
+    """Return what a step says of how it waits in the place of its verb."""
+    said = {
+        "timeout": format_duration(step.timeout) if step.timeout else "",
+        "retry": retry_document(step.retry) if step.retry else {},
+        "escalation": escalation_document(step.escalation),
+        "remind": [format_duration(pause) for pause in step.remind],
+    }
+    return {name: value for name, value in said.items() if value}
 
 
 def _step(document: Document) -> StepDefinition:
@@ -104,6 +114,8 @@ def _step(document: Document) -> StepDefinition:
         result_key=document.get("result_key", ""),
         timeout=parse_duration(document["timeout"]) if "timeout" in document else None,
         retry=retry_of(document["retry"]) if "retry" in document else None,
+        escalation=escalation_of(document.get("escalation")),
+        remind=tuple(parse_duration(pause) for pause in document.get("remind", ())),
         holds=OnError(document.get("on_error", OnError.FAIL)) is OnError.HOLD,
     )
 

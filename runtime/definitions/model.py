@@ -119,11 +119,6 @@ class Verb:
     on_cancel: Compensation | None = None
 
     @property
-    def next_in_line(self) -> tuple[str, ...]:
-        """Return the groups that may answer once time has run short, each once."""
-        return tuple(dict.fromkeys(group for entry in self.escalation for group in entry.to))
-
-    @property
     def compensations(self) -> tuple[Compensation, ...]:
         """Return every way in which the verb's effect may be taken back."""
         return tuple(way for way in (self.compensate, self.on_cancel) if way)
@@ -142,7 +137,7 @@ class StepDefinition:
 
     `path` is its address. A node inside another belongs to one of that one's branches. A call has a verb and params,
     any other kind its `spec`. The result of a call goes into the business state under `result_key`, where
-    there is one. `timeout` and `retry` are those of the verb where the step does not say its own.
+    there is one. `timeout`, `retry`, `escalation` and `remind` are the verb's where the step does not say its own.
     Where it `holds`, an error that no branch takes up waits for a person instead of failing the run.
     """
 
@@ -156,7 +151,19 @@ class StepDefinition:
     result_key: str = ""
     timeout: timedelta | None = None
     retry: Retry | None = None
+    escalation: tuple[Escalation, ...] = ()
+    remind: tuple[timedelta, ...] = ()
     holds: bool = False
+
+    def calling(self, verb: Verb) -> Verb:
+        """Return its verb with how the step itself says that it waits."""
+        return replace(
+            verb,
+            timeout=self.timeout or verb.timeout,
+            retry=self.retry or verb.retry,
+            escalation=self.escalation or verb.escalation,
+            remind=self.remind or verb.remind,
+        )
 
 
 @dataclass(frozen=True)
@@ -270,11 +277,8 @@ class Definition:
     @cached_property
     def _verbs(self) -> Mapping[str, Verb]:
         """Return the verb of each call, as the step has it."""
-        calls = ((node, self.verbs[node.verb]) for node in self.steps.values() if node.kind is NodeKind.CALL)
-        return {
-            node.path: replace(verb, timeout=node.timeout or verb.timeout, retry=node.retry or verb.retry)
-            for node, verb in calls
-        }
+        calls = (node for node in self.steps.values() if node.kind is NodeKind.CALL)
+        return {node.path: node.calling(self.verbs[node.verb]) for node in calls}
 
     @cached_property
     def _skips_with(self) -> Mapping[str, tuple[str, ...]]:

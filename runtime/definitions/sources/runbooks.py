@@ -12,8 +12,9 @@ from runtime.definitions.checks.schema_faults import definition_faults, object_f
 from runtime.definitions.checks.schemas import Schema, bundle, normalise
 from runtime.definitions.durations import parse_days, parse_duration
 from runtime.definitions.model import Definition, Edge, Verb
-from runtime.definitions.problems import Finding, Problem
+from runtime.definitions.problems import Finding, Path, Problem
 from runtime.definitions.sources.node_checks import Verbs
+from runtime.definitions.sources.node_shapes import EscalationShape
 from runtime.definitions.sources.shapes import RunbookFile, shape
 from runtime.definitions.sources.steps import (
     Scopes,
@@ -32,7 +33,10 @@ from runtime.definitions.sources.yaml_source import Source
 
 @dataclass(frozen=True)
 class LoadedRunbook:
-    """A runbook as a file declares it: `definition` is None where it, or a verb that it uses, has a problem."""
+    """A runbook as a file declares it: `definition` is None where it, or a verb that it uses, has a problem.
+
+    `starts` are the runbooks that escalations of its steps start, each with its place.
+    """
 
     name: str
     version: int
@@ -41,6 +45,7 @@ class LoadedRunbook:
     definition: Definition | None
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
+    starts: tuple[tuple[Path, str], ...] = ()
 
 
 def load_runbook(source: Source, verbs: Verbs) -> LoadedRunbook:
@@ -52,7 +57,17 @@ def load_runbook(source: Source, verbs: Verbs) -> LoadedRunbook:
     found = tuple(source.problem(*finding) for finding in findings)
     problems = tuple(problem for problem in found if problem.code != WARNING)
     warnings = tuple(problem for problem in found if problem.code == WARNING)
-    return LoadedRunbook(declared.name, declared.version, declared.trigger.type, source, definition, problems, warnings)
+    starts = tuple(_starts(declared))
+    of = declared.name, declared.version, declared.trigger.type
+    return LoadedRunbook(*of, source, definition, problems, warnings, starts)
+
+
+def _starts(declared: RunbookFile) -> Iterator[tuple[Path, str]]:
+    for one in placed(declared.steps):
+        said = one.shape.escalation if one.shape else None
+        for entry in [said] if isinstance(said, EscalationShape) else said or ():
+            if entry.start:
+                yield (*one.path, "escalation"), entry.start
 
 
 def _name(value: Any) -> str:

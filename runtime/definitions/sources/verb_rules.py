@@ -9,7 +9,7 @@ from runtime.definitions.checks.schemas import DanglingError, Schema, resolve
 from runtime.definitions.checks.scope import TEXT, Scope
 from runtime.definitions.problems import Finding, Path, hint
 from runtime.definitions.sources.shapes import EffectShape, ExecutionShape, VerbShape
-from runtime.definitions.sources.waiting import duration_fault, escalation_rules, reminder_rules, retry_rules
+from runtime.definitions.sources.waiting import duration_fault, waiting_rules
 from runtime.handlers import Handler
 
 TIMER, START, CONTINUE = "timer::wait", "run::start", "run::continue_with"
@@ -90,22 +90,8 @@ def _own_handler_rules(execution: ExecutionShape) -> Iterator[Finding]:
 
 
 def _waiting_rules(execution: ExecutionShape) -> Iterator[Finding]:
-    timeout = execution.timeout or DEFAULT_TIMEOUT
-    faults = [(("timeout",), code, message) for _, code, message in duration_fault((), timeout)]
-    found: list[Finding] = [*faults]
-    if execution.retry:
-        found += _within("retry", retry_rules(execution.retry))
-    if execution.escalation and not faults:
-        found += _within("escalation", escalation_rules(execution.escalation, timeout))
-    if execution.remind:
-        found += _within("remind", reminder_rules(execution.remind))
-    for path, code, message in found:
+    for path, code, message in waiting_rules(execution, execution.timeout or DEFAULT_TIMEOUT):
         yield ("execution", *path), code, message
-
-
-def _within(key: str, findings: Iterator[Finding]) -> Iterator[Finding]:
-    for path, code, message in findings:
-        yield (key, *path), code, message
 
 
 def _effect_rules(execution: ExecutionShape, effect: EffectShape) -> Iterator[Finding]:
