@@ -46,7 +46,7 @@ class StepRef(_Strict):
 
 
 class HeldRef(StepRef):
-    """The modal's private metadata: the act, the run's version as it was shown, and where to answer the person."""
+    """The modal's private metadata: the act, the step's version as it was shown, and where to answer the person."""
 
     act: Annotated[HeldAct, Field(strict=False)]
     version: int

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 from receipts.chain import Actor
-from runtime.desk.held.model import HeldView, HeldWish
+from runtime.desk.held.model import HeldView, HeldWish, Question
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.json_limits import error_text
 from runtime.model.notification import MendPayload, Notification
-from runtime.model.states import StepStatus
+from runtime.model.states import EFFECT, StepStatus, is_final
+from runtime.store.held.messages import find_posted
 from runtime.store.held.steps import find_step
 
 
@@ -27,6 +28,16 @@ class HeldCounter:
             return None
         title = f"{found.title} ({found.trigger_ref})"
         return HeldView(run_id, step, found.version, title, found.error, found.error_code)
+
+    async def question(self, effect_id: str) -> Question:
+        """Return where a message that asks about a held step stands; the effect is what posts it."""
+        async with self.engine.pool.connection() as conn:
+            posted = await find_posted(conn, self.tenant, effect_id)
+        if posted is None:
+            return Question(None, may_come=False)
+        answer = posted.answer or {}
+        place = (answer["channel"], answer["ts"]) if {"channel", "ts"} <= answer.keys() else None
+        return Question(place, may_come=not is_final(EFFECT, posted.status))
 
     async def record(self, wish: HeldWish) -> str:
         """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
