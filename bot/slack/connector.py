@@ -138,7 +138,7 @@ class SlackConnector:
         link = await self._cards.link(params.card_of) if params.card_of else None
         way = [context(mrkdwn_text(link))] if link else []
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
-        acts = [held_buttons(params.said)] if isinstance(params.said, StepHeld) else []
+        acts = [held_buttons(params.said.run_id, params.said.step)] if isinstance(params.said, StepHeld) else []
         blocks = [*_blocks(text), *acts, *way]
         return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), blocks, thread)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bot.cards.held import ACTIONS
+from bot.cards.home import HELD_SHOWN
 from countersign.checks.held import held
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
@@ -71,7 +72,7 @@ async def test_an_operator_supplies_a_result_with_a_reason(chat: Chat, targets: 
     assert "visible" in str(no_reason["errors"])
     assert await _status(chat, run_id) == "held"
     assert (await omar.submit({"result": '{"value": 4}', "reason": "asked by telephone"}))["ok"]
-    assert "Done: look goes on as you said." in str(await omar.wait_for(whispers))
+    assert "Done: look has your result, and its run goes on." in str(await omar.wait_for(whispers))
     assert await _status(chat, run_id) == "succeeded"
     (leaf,) = await chat.bench.rows(
         "SELECT leaf FROM audit_leaves WHERE run_id = %s AND leaf->>'event' = 'held.settled'", run_id
@@ -121,7 +122,7 @@ async def test_what_else_the_run_does_takes_no_act_from_anybody(chat: Chat, targ
     await omar.find_modal(timeout=MINUTE)
     await chat.bench.meddle("UPDATE runs SET version = version + 1 WHERE run_id = %s RETURNING 1", run_id)
     await omar.submit({"reason": "not needed"})
-    assert "Done: look goes on as you said." in str(await omar.wait_for(whispers))
+    assert "Done: look is skipped, and its run goes on." in str(await omar.wait_for(whispers))
     assert await _status(chat, run_id) == "skipped"
 
 
@@ -188,13 +189,44 @@ async def test_a_message_that_is_gone_keeps_nothing_from_going_on(chat: Chat, ta
     await omar.find_modal(timeout=MINUTE)
     await chat.raw.chat_delete(channel=CHANNEL, ts=message["ts"])
     await omar.submit({"reason": "not needed"})
-    assert "Done: look goes on as you said." in str(await omar.wait_for(whispers))
+    assert "Done: look is skipped, and its run goes on." in str(await omar.wait_for(whispers))
     assert await _status(chat, run_id) == "skipped"
     edits = await chat.bench.rows(
         "SELECT status FROM effects WHERE run_id = %s AND operation = 'update_message'", run_id
     )
     assert edits
     assert {row["status"] for row in edits} == {"dispatched"}
+
+
+async def test_an_operator_finds_held_steps_in_the_home_and_acts_there(chat: Chat, targets: Targets) -> None:
+    run_id, _ = await _held(chat, targets)
+    omar = await chat.person("omar")
+    home = str(await chat.home(omar))
+    assert "1 held step waits for an operator" in home
+    assert "look of What goes wrong waits for a person (1) failed and is held: the register is closed" in home
+    await omar.click_view("home", "countersign_held_end")
+    await omar.find_modal(timeout=MINUTE)
+    await omar.submit({"reason": "no longer wanted"})
+    done = await omar.wait_for(lambda state: [one for one in messages(state) if "Done:" in one["text"]])
+    assert "Done: the run of look is ended." in done[0]["text"]
+    assert await _status(chat, run_id) == "failed_terminal"
+    assert "Nothing waits for you" in str(await chat.home(omar))
+
+
+async def test_who_is_told_of_no_held_step_finds_none_in_the_home(chat: Chat, targets: Targets) -> None:
+    await _held(chat, targets)
+    assert "held" not in str(await chat.home(await chat.person("ann")))
+
+
+async def test_the_home_counts_what_is_held_beyond_what_it_shows(chat: Chat, targets: Targets) -> None:
+    targets.look.answers = [RefusedError("closed") for _ in range(HELD_SHOWN + 2)]
+    for number in range(HELD_SHOWN + 2):
+        await chat.bench.start("bench.mended", {}, str(number))
+    await chat.bench.settle()
+    home = await chat.home(await chat.person("omar"))
+    assert f"{HELD_SHOWN + 2} held steps wait for an operator" in str(home)
+    assert "… 2 more: countersign held list" in str(home)
+    assert len(home["blocks"]) <= 100
 
 
 async def test_the_doctor_counts_what_waits_for_a_person(chat: Chat, targets: Targets, dsn: str) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from runtime.model.actor import Person
 from runtime.model.run import HeldAct
 
 
@@ -16,6 +17,14 @@ class HeldView:
     run_title: str
     error: str
     code: str
+
+
+@dataclass(frozen=True)
+class HeldWaiting:
+    """What waits for operators: how many steps are held, and those of the runs that moved last."""
+
+    total: int
+    views: tuple[HeldView, ...]
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,10 @@ class HeldDesk(Protocol):
 
     async def view(self, run_id: str, step: str) -> HeldView | None:
         """Return a step as it is now, None where it is not held."""
+        ...
+
+    async def waiting(self, person: Person, limit: int) -> HeldWaiting:
+        """Return the held steps for a person: none unless they are one of those who are told of them."""
         ...
 
     async def question(self, effect_id: str) -> Question:

@@ -33,6 +33,13 @@ async def list_held(conn: Conn, tenant: str, limit: int) -> list[FoundStep]:
     return [_found(row) for row in rows]
 
 
+async def count_held(conn: Conn, tenant: str) -> int:
+    """Return how many of the tenant's steps are held."""
+    query = "SELECT count(*) AS held FROM steps s JOIN runs r USING (run_id) WHERE r.tenant = %s AND s.status = 'held'"
+    row = await (await conn.execute(query, (tenant,))).fetchone()
+    return int(row["held"]) if row else 0
+
+
 def _found(row: Mapping[str, Any]) -> FoundStep:
     return FoundStep(**{**row, "status": StepStatus(row["status"])})
 
