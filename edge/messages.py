@@ -92,7 +92,10 @@ class ProgressOut(Message):
 
 
 class StepOut(Message):
-    """A step of a run. `error_code` says what went wrong, `branch` which case a switch took; "" for none."""
+    """A step of a run. `error_code` says what went wrong, `branch` which case a switch took; "" for none.
+
+    `version` is what an act on it names while it is held.
+    """
 
     path: str
     verb: str
@@ -100,6 +103,7 @@ class StepOut(Message):
     error: str
     error_code: str
     branch: str
+    version: int
     progress: ProgressOut | None
 
 

@@ -269,6 +269,11 @@ class Definition:
         """Return whether anything may read when the run started: the moment is written out for those alone."""
         return b"started_at" in self.canonical
 
+    @property
+    def may_hold(self) -> bool:
+        """Return whether any step of it waits for a person where it fails."""
+        return any(step.holds for step in self.steps.values())
+
     # Made once: a run asks for them at every move, and there are as many edges as steps, or more.
     @cached_property
     def _needs(self) -> Mapping[str, tuple[str, ...]]:

@@ -23,7 +23,7 @@ from runtime.outbox.propose import propose
 from runtime.planning.children import cancel_child, cancel_children, tell_parent
 from runtime.planning.ending import Ending, StepNote, ending_of
 from runtime.planning.mending.again import anew
-from runtime.planning.mending.telling import tell_held
+from runtime.planning.mending.telling import tell_held, tell_over
 from runtime.planning.planner import Event, NotLoadedError, Proposal, Snapshot, Timer, Transition, plan
 from runtime.planning.reach import reach, reach_on
 from runtime.planning.replay import POST_TASK, SAID, step_facts
@@ -208,6 +208,7 @@ async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transitio
         tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else transition.output_error
         await _clear_up(engine, tx, ending)
         await cancel_children(engine, tx, definition)
+        await tell_over(engine, tx, definition)
     facts: dict[str, Any] = {"from": str(was)}
     if tx.is_over:
         facts |= {"error": tx.error, "writes": tx.writes, **_result_facts(tx, transition)}

@@ -176,8 +176,8 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
         return None
     steps = await (
         await conn.execute(
-            "SELECT path, verb, status, error, error_code, coalesce(kept ->> 'branch', '') AS branch FROM steps"
-            " WHERE run_id = %s ORDER BY position, length(path), path",
+            "SELECT path, verb, status, error, error_code, coalesce(kept ->> 'branch', '') AS branch, version"
+            " FROM steps WHERE run_id = %s ORDER BY position, length(path), path",
             (run_id,),
         )
     ).fetchall()

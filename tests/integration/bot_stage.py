@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.listeners.app import Bot, BotSettings, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
-from runtime.desk.held.model import HeldDesk, HeldView, HeldWish
+from runtime.desk.held.model import HeldDesk, HeldView, HeldWaiting, HeldWish, Question
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
@@ -138,6 +138,13 @@ class NothingHeld:
 
     async def view(self, run_id: str, step: str) -> HeldView | None:
         raise AssertionError(f"nothing here is held: {run_id} {step}")
+
+    async def waiting(self, person: Person, limit: int) -> HeldWaiting:
+        assert limit >= 0, f"nothing here is held for {person}"
+        return HeldWaiting(0, ())
+
+    async def question(self, effect_id: str) -> Question:
+        raise AssertionError(f"nothing here is held: {effect_id}")
 
     async def record(self, wish: HeldWish) -> str:
         raise AssertionError(f"nothing here is held: {wish}")

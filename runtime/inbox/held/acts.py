@@ -12,7 +12,7 @@ from runtime.model.action import commitment
 from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
 from runtime.model.notification import Applied, MendPayload
-from runtime.model.run import HeldAct
+from runtime.model.run import FoundStep, HeldAct
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.planning.advance import advance
 from runtime.planning.making import state_with
@@ -26,20 +26,30 @@ _UNFIT = "act.unfit"
 
 
 async def apply_mend(matter: Matter, payload: MendPayload) -> Applied:
-    """Let a held step go on: if the run is as the person saw it, policy allows it, and it can be done."""
-    tx = matter.seen_run(payload.run_id, payload.version)
+    """Let a held step go on: if it is as the person saw it, policy allows it, and it can be done."""
+    tx = matter.seen_run(payload.run_id, None)
     if isinstance(tx, Applied):
         return tx
     step = await held.find_step(tx.conn, tx.tenant, tx.run_id, payload.step)
-    if step is None or step.status is not StepStatus.HELD:
-        reason = f"{payload.step} of it is not held: {step.status if step else 'there is no such step'}"
-        return Applied(NotificationStatus.STALE, {"reason": reason})
+    if moved := _moved_on(step, payload):
+        return Applied(NotificationStatus.STALE, {"reason": moved})
     judged = matter.judged
-    if judged is None or not judged.step.is_as(step):
+    if step is None or judged is None or not judged.step.is_as(step):
         return Applied(NotificationStatus.STALE, {"reason": f"{payload.step} has moved on since policy was asked"})
     if refused := await _refusal(judged.ruling, tx, payload):
         return await _refused(matter, tx, payload, *refused)
     return await _done(matter, tx, payload, judged.ruling)
+
+
+def _moved_on(step: FoundStep | None, payload: MendPayload) -> str:
+    """Return how the step is another than the person saw, "" where it is not; what else its run did is no matter."""
+    if step is None:
+        return f"{payload.step} of it is not held: there is no such step"
+    if step.status is not StepStatus.HELD:
+        return f"{payload.step} of it is not held: {step.status}"
+    if payload.version not in (None, step.version):
+        return f"{payload.step} has moved on: it was at version {payload.version}, and is at {step.version}"
+    return ""
 
 
 async def _refusal(ruling: Ruling, tx: RunTx, payload: MendPayload) -> tuple[str, str] | None:
@@ -96,8 +106,9 @@ async def _done(matter: Matter, tx: RunTx, payload: MendPayload, ruling: Ruling)
         facts["result"] = commitment(payload.result, tx.row["salt"])
     event = Mended(payload.step, payload.act, f"{actor.id}: {reason}", payload.result)
     tx.leaf(HELD_SETTLED, facts, actor=actor, step=payload.step)
-    await advance(engine, tx, event)
+    await held.count_act(tx.conn, tx.run_id, payload.step)
     await tell_settled(engine, tx, payload.step, payload.act, await _name(matter), reason)
+    await advance(engine, tx, event)
     tx.conn.on_commit(engine.wakeup.poke)
     return Applied(NotificationStatus.APPLIED, {"run_id": tx.run_id, "step": payload.step, "act": str(payload.act)})
 

@@ -85,6 +85,7 @@ steps = Table(
     number("attempt", 0),  # the fencing token of the lease
     number("waited", 0),  # those of the attempts that were not even taken
     flag("held"),  # somebody has to mend something, and operators were told
+    number("version", 0),  # how often a person has let it go on
     words("lease_owner", nullable=True),
     moment("lease_expires_at", nullable=True),
     moment("next_try_at", nullable=True),

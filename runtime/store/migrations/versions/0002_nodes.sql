@@ -14,4 +14,6 @@ CREATE INDEX ix_runs_referred ON runs (tenant, reference, run_id) WHERE referenc
 ALTER TABLE runs DROP CONSTRAINT ck_runs_status, ADD CONSTRAINT ck_runs_status CHECK (status IN
     ('queued', 'running', 'waiting_approval', 'waiting', 'failed_retryable', 'held', 'succeeded', 'failed_terminal',
      'canceled'));
+-- what a person says of a held step is bound to it as they saw it, whatever else happens to its run
+ALTER TABLE steps ADD COLUMN version INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX ix_steps_held ON steps (run_id, path) WHERE status = 'held';
