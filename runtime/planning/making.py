@@ -113,10 +113,11 @@ class Planning:
         self.state = self.transition.state = state
 
     def cancel_rest(self, reason: str, pending: StepStatus = StepStatus.CANCELED) -> None:
-        """End all that has not ended; what nobody has begun comes to `pending`."""
+        """End all that has not ended, in the definition's order; what nobody has begun comes to `pending`."""
         if not self.snapshot.whole:
             raise NotLoadedError(None)
-        for path, state in self.steps.items():
+        for path in self.definition.in_order(self.steps):  # however they were loaded: a replay finds the same
+            state = self.steps[path]
             if not is_final(STEP, state.status):
                 after = pending if state.status is StepStatus.PENDING else StepStatus.CANCELED
                 self.put(path, StepState(after, error=reason))
