@@ -25,8 +25,8 @@ from runtime.model.run import HeldAct
 from tests.bench import TENANT, Bench, open_bench
 from tests.conftest import fresh_database
 from tests.integration.conftest import PACK, PATIENCE, Targets
-from tests.integration.test_incident_run import PACK as INCIDENTS
-from tests.integration.test_incident_run import Desk
+from tests.integration.incident_stage import PACK as INCIDENTS
+from tests.integration.incident_stage import Desk
 from tests.integration.test_kyc_run import PACK as KYC
 from tests.integration.test_kyc_run import Case
 from tests.patience import MINUTE
