@@ -31,11 +31,23 @@ class TriggerIn(Message):
     version: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
 
 
+class TriggerSignalOut(Message):
+    """The signal that a trigger became, and what became of that: applied, early, refused, or received so far."""
+
+    name: str
+    status: str
+    reason: str
+
+
 class TriggerOut(Message):
-    """The run that the trigger started, now or before."""
+    """The run that the trigger started, now or before.
+
+    With `signal` it started none: that run is about the same, goes on, and was told.
+    """
 
     run_id: str
     is_new: bool
+    signal: TriggerSignalOut | None = None
 
 
 class NotificationIn(Message):

@@ -8,6 +8,7 @@ from typing import Any
 from receipts.canonical import CanonicalError, digest, dumps, loads
 from runtime.definitions.durations import format_duration, parse_days, parse_duration
 from runtime.definitions.model import (
+    About,
     Compensation,
     Definition,
     Edge,
@@ -56,7 +57,11 @@ def definition_document(definition: Definition) -> dict[str, Any]:
         "version": definition.version,
         "title": definition.title,
         "description": definition.description,
-        "trigger": {"type": definition.trigger_type, "schema": definition.trigger_schema},
+        "trigger": {
+            "type": definition.trigger_type,
+            "schema": definition.trigger_schema,
+            **_about_document(definition),
+        },
         "steps": [_step_document(step) for step in definition.steps.values()],
         "edges": [asdict(edge) for edge in definition.edges],
         "verbs": {name: _verb_document(verb) for name, verb in definition.verbs.items()},
@@ -66,6 +71,11 @@ def definition_document(definition: Definition) -> dict[str, Any]:
         **({"output": definition.output} if definition.output is not None else {}),
         **({"sla": format_duration(definition.sla)} if definition.sla else {}),
     }
+
+
+def _about_document(definition: Definition) -> dict[str, str]:
+    """Return what a trigger is about, only where it is given."""
+    return {"about": definition.about.reference, "signal": definition.about.signal} if definition.about else {}
 
 
 def _says_more(definition: Definition) -> bool:
@@ -189,7 +199,12 @@ def _definition(document: Document, data: bytes) -> Definition:
         state=document.get("state"),
         output=document.get("output"),
         sla=parse_duration(document["sla"]) if "sla" in document else None,
+        about=_about(document["trigger"]),
     )
+
+
+def _about(trigger: Document) -> About | None:
+    return About(trigger["about"], trigger["signal"]) if "about" in trigger else None
 
 
 def _verb(document: Document) -> Verb:

@@ -176,13 +176,25 @@ class Edge:
 
 
 @dataclass(frozen=True)
+class About:
+    """What a trigger is about, as a text with expressions over it, and the signal that it becomes for a run about that.
+
+    Of a runbook's runs at most one goes on about the same.
+    """
+
+    reference: str
+    signal: str
+
+
+@dataclass(frozen=True)
 class Definition:
     """A runbook made canonical. `canonical` is the RFC 8785 text whose SHA-256 (hex) is `digest`.
 
     `steps` are the nodes by their addresses, each behind what it needs and behind the node in which it stands.
     `retain_days` is for how many days the evidence of a run is kept, None where the installation's setting says it.
     `state` is the schema of the business state, `output` what a run that succeeds gives, None where nothing is said.
-    After `sla`, counted from when a run was asked for, nothing of it is tried again.
+    After `sla`, counted from when a run was asked for, nothing of it is tried again. `about` is None where each trigger
+    starts a run.
     """
 
     name: str
@@ -200,6 +212,7 @@ class Definition:
     sla: timedelta | None = None
     state: Mapping[str, Any] | None = None
     output: Any = None
+    about: About | None = None
 
     def node(self, path: str) -> StepDefinition:
         """Return the node of the step at `path`."""

@@ -108,13 +108,25 @@ class ProgressPayload(_AnswerPayload):
     data: dict[str, Any] | None = None
 
 
+class TriggerSaid(_Payload):
+    """A trigger that became a signal: what its payload does not say of it."""
+
+    type: str
+    ref: str
+    submitted_by: str
+
+
 class SignalPayload(_Payload):
-    """Word to a run, by a name under which a step of it waits for that, now or later."""
+    """Word to a run, by a name under which a step of it waits for that, now or later.
+
+    `trigger` is None where it was sent as a signal. A trigger that its run does not take before it ends starts one.
+    """
 
     kind: Literal["signal"] = "signal"
     run_id: str
     name: str
     data: dict[str, Any]
+    trigger: TriggerSaid | None = None
 
     def says(self) -> dict[str, Any]:
         """Return what the sender said, and to which run."""

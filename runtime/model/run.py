@@ -27,6 +27,7 @@ class NewRun:
     salt: str
     genesis_hash: str
     parent: Mapping[str, Any] | None = None  # run_id and step that started it, how deep, and the token that waits
+    about: str = ""  # of its runbook's runs no other goes on about the same
 
 
 @dataclass(frozen=True)

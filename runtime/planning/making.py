@@ -119,7 +119,7 @@ class Planning:
         """End all that has not ended, in the definition's order; what nobody has begun comes to `pending`."""
         if not self.snapshot.whole:
             raise NotLoadedError(None)
-        for path in self.definition.in_order(self.steps):
+        for path in self.definition.in_order(self.steps):  # however they were loaded: a replay finds the same
             state = self.steps[path]
             if not is_final(STEP, state.status):
                 after = pending if state.status is StepStatus.PENDING else StepStatus.CANCELED

@@ -27,11 +27,11 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
             INSERT INTO runs (run_id, tenant, trigger_type, trigger_ref, trigger, definition_name,
                 definition_version, status, requested_by, requester_kind, submitted_by,
                 requester_accounts, request_id, salt, trigger_digest, evidence_format, audit_hash,
-                parent, created_at, updated_at)
+                parent, reference, about, created_at, updated_at)
             VALUES (%(run_id)s, %(tenant)s, %(trigger_type)s, %(trigger_ref)s, %(trigger)s, %(name)s, %(version)s,
                 'queued', %(requested_by)s, %(requester_kind)s, %(submitted_by)s,
                 %(requester_accounts)s, %(request_id)s, %(salt)s, %(trigger_digest)s, %(format)s, %(genesis)s,
-                %(parent)s, %(now)s, %(now)s)
+                %(parent)s, %(about)s, %(about)s, %(now)s, %(now)s)
             ON CONFLICT (tenant, trigger_type, trigger_ref) DO NOTHING RETURNING run_id
             """,
             {
@@ -52,6 +52,7 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
                 "format": EVIDENCE_FORMAT,
                 "genesis": new.genesis_hash,
                 "parent": None if new.parent is None else Json(dict(new.parent)),
+                "about": new.about,
                 "now": now,
             },
         )

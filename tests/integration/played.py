@@ -23,9 +23,9 @@ from runtime.model.run import HeldAct
 from tests.bench import TENANT, Bench, open_bench
 from tests.conftest import fresh_database
 from tests.integration.conftest import PACK, PATIENCE, Targets
+from tests.integration.incident_stage import PACK as INCIDENTS
+from tests.integration.incident_stage import Desk
 from tests.integration.kyc_stage import Case, open_case
-from tests.integration.test_incident_run import PACK as INCIDENTS
-from tests.integration.test_incident_run import Desk
 from tests.patience import MINUTE
 
 NODES = PACK.parent / "nodes"

@@ -1,17 +1,18 @@
 """Runbook files: the canonical definition where nothing is wrong, and every problem where something is."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from receipts.canonical import dumps
 from runtime.definitions.canonical import definition_document, from_canonical
+from runtime.definitions.checks.about import about_findings
 from runtime.definitions.checks.conditions import WARNING
 from runtime.definitions.checks.params import check_params
 from runtime.definitions.checks.schema_faults import definition_faults, object_faults
 from runtime.definitions.checks.schemas import Schema, bundle, normalise
 from runtime.definitions.durations import parse_days, parse_duration
-from runtime.definitions.model import Definition, Edge, Verb
+from runtime.definitions.model import About, Definition, Edge, Verb
 from runtime.definitions.problems import Finding, Path, Problem
 from runtime.definitions.sources.node_checks import Verbs
 from runtime.definitions.sources.node_shapes import EscalationShape
@@ -81,6 +82,7 @@ def _build(declared: RunbookFile, verbs: Verbs) -> tuple[Definition | None, list
     findings += duplicates(steps)
     tree = Tree.of(steps)
     scopes = Scopes(tree, verbs, {"trigger": trigger, "run": RUN, "state": _state_schema(declared, findings)})
+    findings += about_findings(declared.trigger.about, declared.trigger.signal, trigger, _signals(steps))
     findings += _retain_findings(declared)
     findings += duration_fault(("sla",), declared.sla) if declared.sla is not None else ()
     for one in steps:
@@ -99,6 +101,12 @@ def _build(declared: RunbookFile, verbs: Verbs) -> tuple[Definition | None, list
     if any(code != WARNING for _, code, _ in findings) or trigger is None or used is None:
         return None, findings
     return _definition(declared, trigger, [tree.steps[address] for address in ordered], edges, used), findings
+
+
+def _signals(steps: Iterable[Placed]) -> set[str]:
+    """Return the signals for which any of the steps waits."""
+    waits = (one.shape.wait for one in steps if one.shape is not None)
+    return {wait.signal for wait in waits if wait is not None and wait.signal is not None}
 
 
 def _state_schema(declared: RunbookFile, findings: list[Finding]) -> Schema | None:
@@ -173,5 +181,11 @@ def _definition(
         state=None if declared.state is None else bundle(normalise(declared.state), {}),
         output=declared.output,
         sla=parse_duration(declared.sla) if declared.sla else None,
+        about=_about(declared),
     )
     return from_canonical(dumps(definition_document(draft)))
+
+
+def _about(declared: RunbookFile) -> About | None:
+    trigger = declared.trigger
+    return About(trigger.about, trigger.signal) if trigger.about is not None and trigger.signal is not None else None

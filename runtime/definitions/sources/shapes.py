@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
-from runtime.definitions.nodes import Text, WaitSpec
+from runtime.definitions.nodes import Name, Text, WaitSpec
 from runtime.definitions.problems import Path, Problem, hint
 from runtime.definitions.sources.node_shapes import (
     CaseShape,
@@ -121,6 +121,8 @@ class TriggerShape(Shape):
 
     type: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]*$")]
     schema_: dict[str, Any] = Field(alias="schema")
+    about: Text | None = None
+    signal: Name | None = None
 
 
 class EvidenceShape(Shape):

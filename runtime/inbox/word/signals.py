@@ -7,6 +7,7 @@ from runtime.definitions.model import Definition
 from runtime.definitions.nodes import WaitSpec
 from runtime.inbox.matter import Matter
 from runtime.inbox.word.ending import complete, refuse
+from runtime.inbox.word.left import claim_anew
 from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
 from runtime.model.notification import AnswerCode, Applied, SignalPayload
@@ -41,6 +42,8 @@ async def apply_signal(matter: Matter, signal: SignalPayload) -> Applied:
     tx = matter.run()
     if tx is None:
         return Applied(NotificationStatus.REFUSED, {"reason": f"there is no run {signal.run_id}"})
+    if tx.is_over and signal.trigger is not None:
+        return await claim_anew(matter, signal, signal.trigger)
     if tx.is_over:
         return _told(NotificationStatus.STALE, AnswerCode.LATE, f"the run has ended: {tx.status}")
     outcomes = await _give_all(matter, tx, signal, matter.waits)
