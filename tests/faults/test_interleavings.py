@@ -268,7 +268,7 @@ async def test_a_worker_that_slept_past_its_lease_does_not_act(bench: Bench, tar
 async def test_parallel_writes_cannot_pass_the_limit_together(bench: Bench, targets: Targets) -> None:
     run_id = (await bench.start("bench.fan", {})).run_id
     await bench.settle()
-    assert len(targets.note.calls) == 20
+    assert len(targets.note.calls) == 60
     run = await bench.run(run_id)
     assert "limit of writes" in run["error"]
 

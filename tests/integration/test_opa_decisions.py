@@ -68,7 +68,7 @@ async def test_votes_count_by_distinct_entitled_people(
 
 
 async def test_policy_has_the_last_word_after_the_votes(engine: OpaEngine) -> None:
-    got = await answer(engine, question([vote("bob"), vote("cyd")], writes=20))
+    got = await answer(engine, question([vote("bob"), vote("cyd")], writes=60))
     assert (got.outcome, codes(got)) == (Outcome.DENY, ["limits.writes_per_run"])
 
 
