@@ -7,6 +7,7 @@ from typing import Any
 from receipts.canonical import dumps
 from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.checks.conditions import WARNING
+from runtime.definitions.checks.functions import functions_called
 from runtime.definitions.checks.params import check_params
 from runtime.definitions.checks.schema_faults import definition_faults, object_faults
 from runtime.definitions.checks.schemas import Schema, bundle, normalise
@@ -142,13 +143,14 @@ def _definition(
     verbs: Mapping[str, Verb],
 ) -> Definition:
     """Return the definition as its own canonical bytes give it, so that what runs is what is stored."""
+    steps = {one.address: node_of(one, declared.on_error) for one in ordered}
     draft = Definition(
         name=declared.name,
         version=declared.version,
         title=declared.title,
         trigger_type=declared.trigger.type,
         trigger_schema=trigger,
-        steps={one.address: node_of(one, declared.on_error) for one in ordered},
+        steps=steps,
         edges=edges,
         verbs=verbs,
         canonical=b"",
@@ -158,5 +160,6 @@ def _definition(
         state=None if declared.state is None else bundle(normalise(declared.state), {}),
         output=declared.output,
         sla=parse_duration(declared.sla) if declared.sla else None,
+        functions=functions_called(steps.values(), declared.output),
     )
     return from_canonical(dumps(definition_document(draft)))
