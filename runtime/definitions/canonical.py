@@ -70,6 +70,7 @@ def definition_document(definition: Definition) -> dict[str, Any]:
         **({"state": definition.state} if definition.state is not None else {}),
         **({"output": definition.output} if definition.output is not None else {}),
         **({"sla": format_duration(definition.sla)} if definition.sla else {}),
+        **({"functions": definition.functions} if definition.functions else {}),
     }
 
 
@@ -83,7 +84,7 @@ def _says_more(definition: Definition) -> bool:
         step.spec or step.branch or step.result_key or _waiting_document(step) or step.holds
         for step in definition.steps.values()
     )
-    return more or definition.state is not None or definition.output is not None
+    return more or definition.state is not None or definition.output is not None or bool(definition.functions)
 
 
 def _step_document(step: StepDefinition) -> dict[str, Any]:
@@ -200,6 +201,7 @@ def _definition(document: Document, data: bytes) -> Definition:
         output=document.get("output"),
         sla=parse_duration(document["sla"]) if "sla" in document else None,
         about=_about(document["trigger"]),
+        functions=document.get("functions", {}),
     )
 
 

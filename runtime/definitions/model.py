@@ -1,7 +1,7 @@
 """What executes: verbs and definitions as immutable values, made by the loader and read by the planner."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
@@ -194,7 +194,8 @@ class Definition:
     `retain_days` is for how many days the evidence of a run is kept, None where the installation's setting says it.
     `state` is the schema of the business state, `output` what a run that succeeds gives, None where nothing is said.
     After `sla`, counted from when a run was asked for, nothing of it is tried again. `about` is None where each trigger
-    starts a run.
+    starts a run. `functions` are those of packs that its expressions call, with the version that they were checked with
+    and are called in.
     """
 
     name: str
@@ -213,6 +214,7 @@ class Definition:
     state: Mapping[str, Any] | None = None
     output: Any = None
     about: About | None = None
+    functions: Mapping[str, int] = field(default_factory=dict)
 
     def node(self, path: str) -> StepDefinition:
         """Return the node of the step at `path`."""

@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 
 from receipts.errors import ReceiptsError
-from runtime.definitions.cel.expressions import ExpressionError, evaluate_condition, render
+from runtime.definitions.cel.expressions import PINNED, ExpressionError, evaluate_condition, render
 from runtime.definitions.checks.scope import references_in, steps_of
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import BODY, NodeKind
@@ -283,6 +283,6 @@ def _give_output(planning: Planning) -> None:
         trigger, facts = planning.snapshot.trigger, run_facts(planning)
         try:
             context = {"trigger": trigger, "steps": steps, "run": facts, "state": planning.state}
-            transition.output = render(output, context)
+            transition.output = render(output, {**context, PINNED: planning.definition.functions})
         except (ExpressionError, ReceiptsError) as error:
             transition.output_error = f"output: {error}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 
+from runtime.definitions.checks.functions import functions_in
 from runtime.definitions.checks.params import check_text
 from runtime.definitions.checks.schemas import Schema
 from runtime.definitions.checks.scope import Scope
@@ -17,6 +18,8 @@ def about_findings(
         yield ("trigger",), "missing_key", f"the key '{missing}' is missing: 'about' and 'signal' go together"
     for fault in check_text(about, Scope({"trigger": trigger})) if about is not None else ():
         yield ("trigger", "about", *fault.path), fault.code, fault.message
+    for name in functions_in(about):
+        yield ("trigger", "about"), "rule", f"'{name}' is a function of a pack: these stand in steps and output alone"
     if signal is not None and signal not in waited_for:
         message = f"no step waits for the signal '{signal}'{hint(signal, waited_for)}"
         yield ("trigger", "signal"), "dangling_reference", message

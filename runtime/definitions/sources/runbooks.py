@@ -8,6 +8,7 @@ from receipts.canonical import dumps
 from runtime.definitions.canonical import definition_document, from_canonical
 from runtime.definitions.checks.about import about_findings
 from runtime.definitions.checks.conditions import WARNING
+from runtime.definitions.checks.functions import functions_called
 from runtime.definitions.checks.params import check_params
 from runtime.definitions.checks.schema_faults import definition_faults, object_faults
 from runtime.definitions.checks.schemas import Schema, bundle, normalise
@@ -165,13 +166,14 @@ def _definition(
     verbs: Mapping[str, Verb],
 ) -> Definition:
     """Return the definition as its own canonical bytes give it, so that what runs is what is stored."""
+    steps = {one.address: node_of(one, declared.on_error) for one in ordered}
     draft = Definition(
         name=declared.name,
         version=declared.version,
         title=declared.title,
         trigger_type=declared.trigger.type,
         trigger_schema=trigger,
-        steps={one.address: node_of(one, declared.on_error) for one in ordered},
+        steps=steps,
         edges=edges,
         verbs=verbs,
         canonical=b"",
@@ -182,6 +184,7 @@ def _definition(
         output=declared.output,
         sla=parse_duration(declared.sla) if declared.sla else None,
         about=_about(declared),
+        functions=functions_called(steps.values(), declared.output),
     )
     return from_canonical(dumps(definition_document(draft)))
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from runtime.definitions.cel.expressions import ExpressionError, compile_template
 from runtime.definitions.cel.tokens import Reference
+from runtime.definitions.checks.functions import functions_in
 from runtime.definitions.checks.params import check_static, check_text, redacted_literals
 from runtime.definitions.checks.schemas import DanglingError, Schema, resolve
 from runtime.definitions.checks.scope import TEXT, Scope
@@ -140,6 +141,8 @@ def _template_rules(verb: VerbShape, schema: Schema) -> Iterator[Finding]:
         if text is not None:
             for fault in check_text(text, scope):
                 yield ("effect", key), fault.code, fault.message
+            for name in functions_in(text):
+                yield ("effect", key), "rule", f"'{name}' is a function of a pack: these stand in runbooks alone"
             for path in _params_read(text):
                 if any(path[: len(hidden)] == hidden or hidden[: len(path)] == path for hidden in secret):
                     yield ("effect", key), "rule", f"'params.{'.'.join(map(str, path))}' is redacted and may not show"
