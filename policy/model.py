@@ -137,14 +137,14 @@ class HeldInput(Strict):
 
 
 class OperatorQuestion(Strict):
-    """The whole input document of a question about what an operator does."""
+    """The whole input document of a question about what an operator does; a run that is canceled has no `step`."""
 
     time: str
     tenant: str
     actor: ActorInput
-    act: Literal["retry", "supply", "skip", "end"]
+    act: Literal["retry", "supply", "skip", "end", "cancel"]
     run: OperatedRun
-    step: HeldInput
+    step: HeldInput | None
 
 
 class NextInLine(Strict):

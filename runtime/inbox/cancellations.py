@@ -1,9 +1,13 @@
 """Stops runs on somebody's word, and tells those who were asked something that no answer is wanted any more."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
+from receipts.chain import PROGRAM
 from runtime.engine import Engine
 from runtime.inbox.matter import Matter
+from runtime.inbox.people.wishes import DENIED, denial, policy_of, refuse_wish
 from runtime.model.notification import Applied, CancelPayload, Notification
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.planning.advance import advance
@@ -16,14 +20,23 @@ from runtime.store.transactions.run_tx import RunTx
 
 
 async def apply_cancel(matter: Matter, payload: CancelPayload) -> Applied:
-    """Stop a run on somebody's word."""
+    """Stop a run on somebody's word, if policy allows it; the program's own needs nobody's leave."""
     tx = matter.seen_run(payload.run_id, payload.version)
     if isinstance(tx, Applied):
         return tx
     if tx.is_over:
         return Applied(NotificationStatus.STALE, {"reason": f"the run has ended: {tx.status}"})
+    ruling = matter.judged.ruling if matter.judged else None
+    if ruling is None and matter.notification.actor != PROGRAM:
+        return Applied(NotificationStatus.STALE, {"reason": "policy was not asked about the run as it is now"})
+    if ruling is not None and (why := denial(ruling)):
+        return await refuse_wish(matter, tx, DENIED, why)
+    return await _stop(matter, tx, payload, {} if ruling is None else {"policy": policy_of(ruling)})
+
+
+async def _stop(matter: Matter, tx: RunTx, payload: CancelPayload, policy: Mapping[str, Any]) -> Applied:
     reason = (await tx.privacy()).text(payload.reason)
-    tx.leaf("run.cancel_requested", {"reason": reason}, actor=matter.notification.actor)
+    tx.leaf("run.cancel_requested", {"reason": reason, **policy}, actor=matter.notification.actor)
     asked = await _asked(tx)
     await advance(matter.engine, tx, Canceled(reason))
     withdrawn_in = await _withdraw(matter.engine, tx, asked, matter.notification)

@@ -167,12 +167,16 @@ class ChildEndedPayload(_WaitPayload):
 
 
 class CancelPayload(_Payload):
-    """Somebody wants a run to stop. `version` is that of the run as they saw it, None where they did not look."""
+    """Somebody wants a run to stop. `version` is that of the run as they saw it, None where they did not look.
+
+    `submitted_by` is the caller that brought it, "" where none did.
+    """
 
     kind: Literal["cancel"] = "cancel"
     run_id: str
     reason: str
     version: int | None = None
+    submitted_by: str = ""
 
 
 class UndoPayload(_Payload):
@@ -300,10 +304,10 @@ class Notification:
 
 @dataclass(frozen=True)
 class Judged:
-    """What policy says of an act on a held step, and the step of which it was told."""
+    """What policy says of an act, and the held step of which it was told, None where it was told of the run alone."""
 
     ruling: Ruling
-    step: FoundStep
+    step: FoundStep | None = None
 
 
 @dataclass(frozen=True)

@@ -132,6 +132,18 @@ async def test_a_caller_who_speaks_for_people_wishes_for_one_of_them(bench: Benc
     assert (await bench.run(done.body["undone_in"]))["requested_by"] == "rita"
 
 
+async def test_a_run_is_stopped_in_the_name_of_people_whom_policy_lets_stop_it(bench: Bench, caller: Caller) -> None:
+    run_id = await ran(bench, "asking")
+    await caller.may(cancels=["undo.asking"], on_behalf=True)
+    denied = await caller.send(f"/v1/runs/{run_id}/cancel", on_behalf_of="ann")
+    assert is_problem(denied, 403, "denied by policy: Only people of the tenant's operators may do this")
+    every = await caller.send("/v1/runs/cancel", id="w-2", definition="asking", dry_run=False, on_behalf_of="ann")
+    assert [one["status"] for one in every.body["runs"]] == ["refused"]
+    assert (await bench.run(run_id))["status"] == "waiting"
+    done = await caller.send(f"/v1/runs/{run_id}/cancel", id="w-3", on_behalf_of="rita")
+    assert done.body["status"] == "applied"
+
+
 @pytest.mark.parametrize("grants", [{}, {"triggers": ["undo.three"]}, {"cancels": ["other"], "undoes": ["other"]}])
 async def test_who_may_not_take_back_finds_no_run(
     bench: Bench, caller: Caller, shelves: Shelves, grants: dict[str, Any]

@@ -343,7 +343,7 @@ class Silent(Between):
         return verdict
 
     async def judge(self, question: OperatorQuestion) -> Ruling:
-        raise PolicyUnavailableError(f"away, step {question.step.path}")
+        raise PolicyUnavailableError(f"away, {question.act}")
 
 
 async def test_without_a_word_of_policy_nothing_is_done_until_it_has_one(started: Opener, targets: Targets) -> None:

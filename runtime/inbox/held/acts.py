@@ -8,6 +8,7 @@ from receipts.chain import HELD_SETTLED
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import WaitSpec
 from runtime.inbox.matter import Matter
+from runtime.inbox.people.wishes import DENIED, denial, policy_of, refuse_wish
 from runtime.model.action import commitment
 from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
@@ -21,7 +22,6 @@ from runtime.planning.planner import Mended, fits
 from runtime.store.held import steps as held
 from runtime.store.transactions.run_tx import RunTx
 
-_DENIED = "act.denied"
 _UNFIT = "act.unfit"
 
 
@@ -34,10 +34,10 @@ async def apply_mend(matter: Matter, payload: MendPayload) -> Applied:
     if moved := _moved_on(step, payload):
         return Applied(NotificationStatus.STALE, {"reason": moved})
     judged = matter.judged
-    if step is None or judged is None or not judged.step.is_as(step):
+    if step is None or judged is None or judged.step is None or not judged.step.is_as(step):
         return Applied(NotificationStatus.STALE, {"reason": f"{payload.step} has moved on since policy was asked"})
     if refused := await _refusal(judged.ruling, tx, payload):
-        return await _refused(matter, tx, payload, *refused)
+        return await refuse_wish(matter, tx, *refused, payload.step)
     return await _done(matter, tx, payload, judged.ruling)
 
 
@@ -54,20 +54,14 @@ def _moved_on(step: FoundStep | None, payload: MendPayload) -> str:
 
 async def _refusal(ruling: Ruling, tx: RunTx, payload: MendPayload) -> tuple[str, str] | None:
     """Return code and sentence of why it is not done, or None."""
-    if said := _denied(ruling):
-        return _DENIED, said
+    if said := denial(ruling):
+        return DENIED, said
     if payload.act is HeldAct.SUPPLY:
         wrong = _unfit(await tx.definition(), payload.step, payload.result, tx.row["state"] or {})
         return (_UNFIT, wrong) if wrong else None
     if payload.act is HeldAct.RETRY and (await held.tried(tx.conn, tx.run_id, payload.step)).unsettled:
         return _UNFIT, "an attempt of it is still under way, or in doubt"
     return None
-
-
-def _denied(ruling: Ruling) -> str:
-    if ruling.answer.outcome == "allow":
-        return ""
-    return f"denied by policy: {'; '.join(reason.msg for reason in ruling.answer.reasons)}"
 
 
 def _unfit(definition: Definition, path: str, result: Any, state: Mapping[str, Any]) -> str:
@@ -90,18 +84,10 @@ def _schema_of(definition: Definition, path: str) -> Mapping[str, Any]:
     return verb.output_schema if verb else definition.spec(path, WaitSpec).schema_ or {}
 
 
-async def _refused(matter: Matter, tx: RunTx, payload: MendPayload, code: str, reason: str) -> Applied:
-    notification, reason = matter.notification, (await tx.privacy()).text(reason)
-    facts = {"notification_id": notification.notification_id, "code": code, "reason": reason}
-    tx.leaf("notification.refused", facts, actor=notification.actor, step=payload.step)
-    return Applied(NotificationStatus.REFUSED, {"reason": reason, "code": code})
-
-
 async def _done(matter: Matter, tx: RunTx, payload: MendPayload, ruling: Ruling) -> Applied:
     engine, actor = matter.engine, matter.notification.actor
     reason = (await tx.privacy()).text(payload.reason)
-    policy = {"decision_id": ruling.decision_id, "digest": ruling.policy_digest}
-    facts: dict[str, Any] = {"act": str(payload.act), "reason": reason, "policy": policy}
+    facts: dict[str, Any] = {"act": str(payload.act), "reason": reason, "policy": policy_of(ruling)}
     if payload.act is HeldAct.SUPPLY:
         facts["result"] = commitment(payload.result, tx.row["salt"])
     event = Mended(payload.step, payload.act, f"{actor.id}: {reason}", payload.result)
