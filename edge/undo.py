@@ -135,7 +135,8 @@ def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Reques
         wisher = Wisher(caller.id, await requester(caller, sent.on_behalf_of), caller.grants.undoes)
         if sent.dry_run:
             return await _previewed(desk, wisher, run_id, sent.step)
-        payload = UndoPayload(run_id=run_id, step=sent.step, reason=sent.reason, version=sent.version)
+        said = {"step": sent.step, "reason": sent.reason, "version": sent.version}
+        payload = UndoPayload(run_id=run_id, submitted_by=caller.id, **said)
         facts = await _done(desk, wisher, sent.id, payload)
         return UndoOut(**{name: facts[name] for name in UndoOut.model_fields})
 

@@ -180,13 +180,17 @@ class CancelPayload(_Payload):
 
 
 class UndoPayload(_Payload):
-    """Somebody wants what a run did to be taken back: all of it, or one step's. `version` as for a cancel."""
+    """Somebody wants what a run did to be taken back: all of it, or one step's. `version` as for a cancel.
+
+    `submitted_by` is the caller that brought it, "" where nobody did but whoever wants it.
+    """
 
     kind: Literal["undo"] = "undo"
     run_id: str
     step: str | None
     reason: str
     version: int | None
+    submitted_by: str = ""
 
 
 class RetryPayload(_Payload):

@@ -34,6 +34,12 @@ def resolve_params(verb: Verb, params: Mapping[str, Json], context: Mapping[str,
     return resolved
 
 
+def expect_kept(value: Json, what: str) -> None:
+    """Raise ParamsError where a value, of whatever type, cannot be put on record."""
+    if wrong := fault({what: value}, PARAMS_DEPTH):
+        raise ParamsError(f"{what}: {wrong}")
+
+
 def duration_of(value: Json) -> str:
     """Return what says how long to wait, as it was said; raise ParamsError where it is no duration."""
     try:

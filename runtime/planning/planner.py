@@ -30,7 +30,7 @@ from runtime.planning.context import Context, context_of, run_facts
 from runtime.planning.errors import step_error
 from runtime.planning.making import DONE, Planning, branch_taken
 from runtime.planning.nodes import call, end, repeat, state, switch, wait
-from runtime.planning.params import fits, resolve_params
+from runtime.planning.params import expect_kept, fits, resolve_params
 from runtime.planning.values import (
     Canceled,
     Ended,
@@ -283,6 +283,8 @@ def _give_output(planning: Planning) -> None:
         trigger, facts = planning.snapshot.trigger, run_facts(planning)
         try:
             context = {"trigger": trigger, "steps": steps, "run": facts, "state": planning.state}
-            transition.output = render(output, {**context, PINNED: planning.definition.functions})
-        except (ExpressionError, ReceiptsError) as error:
-            transition.output_error = f"output: {error}"
+            given = render(output, {**context, PINNED: planning.definition.functions})
+            expect_kept(given, "output")
+            transition.output = given
+        except (ExpressionError, ParamsError, ReceiptsError) as error:
+            transition.output_error = f"output: {str(error).removeprefix('output: ')}"

@@ -253,6 +253,8 @@ def _text(expression: Expression, context: Context) -> str:
 
 def _json(value: Any) -> Json:
     """Return `value` if JSON can say it; what it cannot say has to be converted in the expression itself."""
+    if isinstance(value, str) and "\x00" in value:
+        raise ValueError("it gives a NUL character, which no record can hold")
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, list):

@@ -6,6 +6,7 @@ from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.planning.context import Context
 from runtime.planning.making import Planning
+from runtime.planning.params import expect_kept
 from runtime.planning.values import Ended
 
 
@@ -15,5 +16,6 @@ def start(planning: Planning, path: str, context: Context) -> None:
         return  # the run fails by that, and this step is canceled with the rest
     spec = planning.definition.spec(path, EndSpec)
     result = render(spec.result, context)
+    expect_kept(result, "result")
     planning.move(path, StepState(StepStatus.SUCCEEDED, {"outcome": spec.outcome}))
     planning.transition.ended = planning.transition.ended or Ended(spec.outcome, result)

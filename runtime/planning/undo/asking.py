@@ -56,9 +56,11 @@ def _acted(row: dict[str, object], at_it: dict[str, str], by_hand: dict[str, str
 
 
 async def ask_for_undo(
-    engine: Engine, conn: Conn, done: Done, items: Sequence[Item], by: Actor, request_id: str
+    engine: Engine, conn: Conn, done: Done, items: Sequence[Item], by: Actor, request_id: str, submitted_by: str = ""
 ) -> Claim:
     """Start the run that undoes these (possible) items, on behalf of `by`, in the caller's transaction.
+
+    `submitted_by` is the caller that brought the wish, "" where nobody did.
 
     The caller has locked the run, so that each receipt is asked for once.
     """
@@ -72,7 +74,7 @@ async def ask_for_undo(
         ref=f"{refs_of(done.run_id)}{number}",
         payload=payload_of(done.run_id, items),
         requested_by=by,
-        submitted_by=by.id,
+        submitted_by=submitted_by or by.id,
         request_id=request_id,
     )
     claimed = await claim_in(engine, conn, definition, trigger)
