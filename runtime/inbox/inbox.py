@@ -209,6 +209,8 @@ async def _settle(
         applied = await _dispatch(matter)
     facts = {**applied.facts, "status": str(applied.status)}
     await notifications.mark(conn, notification.notification_id, applied.status, facts, engine.clock())
+    if applied.is_passed_on:
+        await notifications.forget_data(conn, notification.notification_id)
     at(Point.NOTIFICATION_APPLYING)
     return facts
 

@@ -334,7 +334,11 @@ class Standing:
 
 @dataclass(frozen=True)
 class Applied:
-    """What became of a notification, and the facts to keep with it."""
+    """What became of a notification, and the facts to keep with it.
+
+    Where it `is_passed_on`, what it said stands elsewhere now, and is forgotten here.
+    """
 
     status: NotificationStatus
     facts: dict[str, Any] = field(default_factory=dict)
+    is_passed_on: bool = False

@@ -295,6 +295,15 @@ async def receive_left(conn: Conn, tenant: str) -> int:
     return done.rowcount
 
 
+async def forget_data(conn: Conn, notification_id: str) -> None:
+    """Take out of a signal what it said: that stands with the run that it started, or the signal that it became."""
+    await conn.execute(
+        "UPDATE notifications SET payload = (payload::jsonb || '{\"data\": {}}')::json, forgotten = true"
+        " WHERE notification_id = %s",
+        (notification_id,),
+    )
+
+
 async def find_recorded(conn: Conn, dedupe_key: str) -> str | None:
     """Return the notification that was recorded under a dedupe key, or None."""
     row = await (

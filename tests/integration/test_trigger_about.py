@@ -241,6 +241,18 @@ async def test_a_run_that_ends_while_its_signal_is_on_the_way_is_followed_by_ano
     assert [run["trigger_ref"] for run in await runs_of(bench)] == ["one", "two"]
 
 
+async def test_what_a_trigger_said_is_kept_once_with_the_run_that_it_started_after_all(bench: Bench) -> None:
+    """What that run is told to hide is forgotten of it when it ends: it may stand nowhere else then."""
+    run_id = await begun(bench)
+    await bench.start(TYPE, {"case": "C1", "text": "secret"}, "two")
+    await end(bench, run_id)
+    await bench.later(seconds=3)
+    (row,) = await bench.rows("SELECT payload, forgotten FROM notifications WHERE kind = 'signal'")
+    assert (row["payload"]["data"], row["forgotten"]) == ({}, True)
+    (run,) = await bench.rows("SELECT trigger FROM runs WHERE trigger_ref = 'two'")
+    assert run["trigger"] == {"case": "C1", "text": "secret"}
+
+
 async def test_nothing_starts_after_all_where_the_runbook_has_retired(bench: Bench) -> None:
     run_id = await begun(bench)
     claim = await bench.start(TYPE, {"case": "C1", "text": "two"}, "two")

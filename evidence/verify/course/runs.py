@@ -21,7 +21,8 @@ _STATUSES = (
 
 @rule(
     "run.definition",
-    "`definition.json` has the name, the version and the type of trigger that `run.queued` names.",
+    "`definition.json` has the name, the version and the type of trigger that `run.queued` names; that says what the"
+    " run is `about` if and only if the definition's `trigger` says what triggers are about.",
 )
 def _definition(facts: Facts) -> str:
     queued, definition = facts.leaves[0].data, facts.definition
@@ -32,6 +33,8 @@ def _definition(facts: Facts) -> str:
         version=(definition.version, queued.get("definition_version")),
         **{"trigger.type": (definition.trigger.type, queued.get("trigger_type"))},
     )
+    if (definition.trigger.about is None) != ("about" not in queued):
+        raise broken(facts.leaves[0], "it says what the run is about, or not, other than the definition's trigger")
     return f"{definition.name} version {definition.version}"
 
 

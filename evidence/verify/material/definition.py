@@ -134,9 +134,10 @@ class EdgeForm(Open):
 
 
 class TriggerForm(Open):
-    """What starts runs of the definition."""
+    """What starts runs of the definition; `about` is a template of what a run is about, None where it is of nothing."""
 
     type: str
+    about: NonEmpty | None = None
 
 
 class DefinitionForm(DefinitionRecord):

@@ -17,7 +17,7 @@ async def claim_anew(matter: Matter, signal: SignalPayload, said: TriggerSaid) -
     matter.conn.on_commit(matter.engine.wakeup.poke)
     done = "is told" if claimed.signal else "was started"
     facts = {"reason": f"the run had ended before: run {claimed.run_id} {done}", "went_to": claimed.run_id}
-    return Applied(NotificationStatus.APPLIED, {**facts, "started": claimed.signal is None})
+    return Applied(NotificationStatus.APPLIED, {**facts, "started": claimed.signal is None}, is_passed_on=True)
 
 
 async def _claim(matter: Matter, signal: SignalPayload, said: TriggerSaid) -> Claim:
