@@ -326,6 +326,27 @@ async def test_held_steps_are_listed_shown_and_let_go_on_by_command(
         assert is_one_sentence(late, "nothing was done: look of it is not held: succeeded")
 
 
+async def test_runs_show_tells_each_step_with_its_status_and_error(started: Opener, targets: Targets) -> None:
+    targets.look.answers = [RefusedError("the register is closed")]
+    async with started(LOOK + VALUE) as held:
+        shown = (await command("runs", "show", held.run_id, env=held.env)).out
+        (look,) = [line for line in shown.splitlines() if line.startswith("look ")]
+        assert look.split()[:2] == ["look", "held"]
+        assert "the register is closed" in look
+        assert "messages in the chat" in shown
+        assert "post_message" not in shown
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "\u200b"])
+async def test_an_act_without_a_reason_is_a_wrong_use(started: Opener, targets: Targets, reason: str) -> None:
+    targets.look.answers = [RefusedError("closed")]
+    async with started(LOOK + VALUE) as held:
+        done = await command("held", "skip", held.run_id, "look", "--as", "omar", "--reason", reason, env=held.env)
+        assert (done.code, "--reason" in done.err) == (2, True)
+        assert await held.leaves("held.settled") == []
+        assert (await held.status())["look"] == "held"
+
+
 @pytest.mark.parametrize("act", ["retry", "skip", "end"])
 async def test_each_other_act_has_its_command(started: Opener, targets: Targets, act: str) -> None:
     targets.note.answers = [RefusedError("no")]

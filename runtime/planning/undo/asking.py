@@ -19,7 +19,7 @@ from runtime.store.undo.acted import Named, Undoing, effects_of, supplied_in, un
 
 async def read_done(conn: Conn, tenant: str, run_id: str, definition: Definition) -> Done:
     """Return what a run did, with what undoes it already."""
-    undoings = await _undoings(conn, tenant, run_id)
+    undoings = await find_undoings(conn, tenant, run_id)
     at_it = {receipt: undoing.run_id for undoing in undoings if not undoing.is_over for receipt in undoing.receipts}
     by_hand = {receipt: undoing.run_id for undoing in undoings if undoing.by_hand for receipt in undoing.receipts}
     rows = await effects_of(conn, run_id)
@@ -28,7 +28,8 @@ async def read_done(conn: Conn, tenant: str, run_id: str, definition: Definition
     return Done(run_id, tenant, definition, [_acted(row, at_it, by_hand) for row in rows], supplied)
 
 
-async def _undoings(conn: Conn, tenant: str, run_id: str) -> list[Undoing]:
+async def find_undoings(conn: Conn, tenant: str, run_id: str) -> list[Undoing]:
+    """Return the runs that undo a run, by their numbers."""
     return await undoings_of(conn, tenant, Named(UNDO, name_of(run_id), refs_of(run_id), BY_HAND))
 
 
@@ -64,7 +65,7 @@ async def ask_for_undo(
 
     The caller has locked the run, so that each receipt is asked for once.
     """
-    undoings = await _undoings(conn, done.tenant, done.run_id)
+    undoings = await find_undoings(conn, done.tenant, done.run_id)
     number = undoings[-1].number + 1 if undoings else 1
     definition = undo_definition(done.definition, done.run_id, number, items, engine.routing.doubt_groups)
     await keep_definition(conn, done.tenant, definition, engine.clock())
