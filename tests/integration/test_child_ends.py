@@ -9,7 +9,7 @@ from runtime.model.notification import CancelPayload, Notification
 from tests.bench import TENANT, Bench, with_handlers
 from tests.integration.conftest import Targets
 from tests.integration.nodes_stage import Opener, status
-from tests.integration.test_child_runs import ANN, child_of
+from tests.integration.test_child_runs import OMAR, child_of
 from tests.integration.test_mending import Opener as HeldOpener
 from tests.integration.test_mending import started
 
@@ -83,7 +83,7 @@ async def test_nothing_is_started_for_a_step_that_ends_just_before(opened: Opene
 
         async def canceled_before(call: Call) -> JsonObject:
             cancel = CancelPayload(run_id=call.run_id, reason="the client left")
-            word = Notification("ntf_1", TENANT, "c", call.run_id, cancel, ANN, "")
+            word = Notification("ntf_1", TENANT, "c", call.run_id, cancel, OMAR, "")
             await inbox.apply(bench.engine, await inbox.record(bench.engine, word))
             answer = await original.run(call)
             assert isinstance(answer, dict)
