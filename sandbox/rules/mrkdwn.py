@@ -32,6 +32,7 @@ _TOKENS = re.compile(
 )
 _QUOTE = re.compile(r"^(?:>|&gt;) ?(.*)$")
 _LINK = re.compile(r"^(?:https?://|mailto:)", re.IGNORECASE)
+_DATE = re.compile(r"!date\^(?P<at>[0-9]{1,11})\^(?P<format>[^^]*\{[a-z_]+\}[^^]*)(\^https?://.*)?")
 _BROADCASTS = {"!channel", "!here", "!everyone", "!group"}
 
 
@@ -117,10 +118,18 @@ def _angle(body: str, names: Names) -> Node | None:
     if target in _BROADCASTS or target.startswith("!subteam^"):
         return {"t": "broadcast", "id": target[1:], "v": unescape(label) or "@" + target[1:]}
     if target.startswith("!date^"):
-        return {"t": "text", "v": unescape(label)}
+        return _date(target, label)
     if _LINK.match(target):
         return {"t": "link", "url": unescape(target), "v": unescape(label or target)}
     return None
+
+
+def _date(target: str, label: str) -> Node:
+    """Read a moment that each reader sees in their own time; one that is not written as Slack wants it is its label."""
+    found = _DATE.fullmatch(target)
+    if found is None:
+        return {"t": "text", "v": unescape(label)}
+    return {"t": "date", "at": int(found["at"]), "format": unescape(found["format"]), "v": unescape(label)}
 
 
 def _text(text: str) -> Node:

@@ -97,7 +97,7 @@ class Page {
   }
 
   async go(change) {
-    Object.assign(this.view, { focus: "" }, change);
+    Object.assign(this.view, { focus: "", drawer: false }, change);
     this.remember();
     this.render({ moved: true });
     if (change.tab === "home") await this.openHome();
@@ -137,9 +137,10 @@ class Page {
     const looking = channel && this.view.tab === "messages";
     if (looking) localStorage.setItem(this.#readKey(channel), channel.messages.at(-1)?.ts ?? "0");
     const unread = this.state.channels.reduce((sum, one) => sum + this.unread(one), 0);
+    document.body.classList.toggle("with-drawer", Boolean(this.view.drawer));
     document.title = `${unread ? `(${unread}) ` : ""}${channel?.name ?? this.appName()} · ${this.state.team.name}`;
     fill(at("sidebar"), drawSidebar(this));
-    fill(at("heading"), this.#heading(channel));
+    fill(at("heading"), this.#menu(), this.#heading(channel));
     // The thread and the composer take their room first: only then is it known where the list ends.
     this.#renderThread(channel);
     this.#composer(at("composer"), looking ? channel : null, "");
@@ -147,6 +148,16 @@ class Page {
     else fill(at("list"), this.#home());
     this.modals.show(this.state.modal);
     this.#warn();
+  }
+
+  /** On a phone, what opens and closes the drawer. */
+  #menu() {
+    const label = this.view.drawer ? "Close the list of conversations" : "Open the list of conversations";
+    const toggle = () => {
+      this.view.drawer = !this.view.drawer;
+      this.render();
+    };
+    return h("button", { type: "button", class: "plain menu", "aria-label": label, "aria-expanded": String(Boolean(this.view.drawer)), data: { key: "menu" }, on: { click: toggle } }, "☰");
   }
 
   #heading(channel) {

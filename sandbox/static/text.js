@@ -27,9 +27,36 @@ function node(one) {
       return h("span", { class: "mention mention-loud", text: one.v });
     case "emoji":
       return h("span", { class: "emoji", text: one.v });
+    case "date":
+      return h("time", { class: "run", datetime: new Date(one.at * 1000).toISOString(), title: one.v, text: moment(one) });
     default:
       return h("bdi", { class: "run", text: one.v });
   }
+}
+
+const DAY = { month: "long", day: "numeric", year: "numeric" };
+const DATES = {
+  date_num: { year: "numeric", month: "2-digit", day: "2-digit" },
+  date: DAY,
+  date_short: { ...DAY, month: "short" },
+  date_long: { ...DAY, weekday: "long" },
+  time: { hour: "numeric", minute: "2-digit" },
+  time_secs: { hour: "numeric", minute: "2-digit", second: "2-digit" },
+};
+
+/** A moment in the reader's own time, by Slack's formats; `_pretty` ones say yesterday, today and tomorrow. */
+function moment({ at, format, v }) {
+  const date = new Date(at * 1000);
+  const day = (one) => new Date(one.getFullYear(), one.getMonth(), one.getDate()).getTime();
+  const near = ["yesterday", "today", "tomorrow"][Math.round((day(date) - day(new Date())) / 86_400_000) + 1];
+  let known = true;
+  const text = format.replace(/\{([a-z_]+)\}/gu, (_, name) => {
+    const options = DATES[name.replace(/_pretty$/u, "")];
+    known &&= Boolean(options);
+    if (near && name.endsWith("_pretty")) return near;
+    return name.startsWith("time") ? date.toLocaleTimeString([], options) : date.toLocaleDateString([], options);
+  });
+  return known ? text : v;
 }
 
 function link(url, label) {

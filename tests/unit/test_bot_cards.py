@@ -36,8 +36,9 @@ from tests.unit.bot_samples import (
 )
 
 # half a surrogate pair is refused where data comes in (runtime/model/json_limits.py)
+EXPIRES = int(KYC.expires_at.timestamp())
 TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
-OURS = {"text", "bold"}
+OURS = {"text", "bold", "date"}
 
 
 def nobody(_: str) -> None:
@@ -119,6 +120,7 @@ def test_no_value_becomes_a_mention_a_link_an_emoji_or_a_format(text: str) -> No
             assert not set(one["text"]) & set("<>")
             continue
         for node in walk(parse(one["text"], nobody, verbatim=one["verbatim"])):
+            assert node.get("at", EXPIRES) == EXPIRES or node["at"] == int(NOW.timestamp())
             assert node["t"] in OURS or node.get("url") == "https://console.example/"
     assert all(node["t"] == "text" for node in walk(parse(seen.text, nobody)))
 
