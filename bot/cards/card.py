@@ -74,7 +74,8 @@ def _ids(view: ApprovalView, *, is_asked: bool) -> Block:
     codes = [f"rule {code}" for code, _ in view.reasons[:3]]
     asked = [*what, f"step {view.step}", f"action {view.digest[:16]}", *codes] if is_asked else []
     parts = [inline(part, 60) for part in (f"Run {view.run_id}", *asked) if part]
-    links = [_reference(label, address) for label, address in view.links[:3]] if is_asked else []
+    known = (*view.declared.links, *view.links)[:6] if is_asked else ()
+    links = [_reference(label, address) for label, address in known]
     return context(plain_text(Shown(" · ".join(parts))), *links)
 
 

@@ -70,6 +70,8 @@ def headline(view: ApprovalView) -> str:
 
 def headline_parts(view: ApprovalView) -> tuple[str, str]:
     """Return what happens, and to whom, where the first does not say it; a review's title says both."""
+    if view.declared.title:
+        return view.declared.title, ""
     if view.kind is AskKind.TASK:
         return view.operation, ""
     operation = view.operation.rpartition("::")[2].replace("_", " ")

@@ -9,6 +9,7 @@ from policy.model import Answer, Question, Verdict
 from receipts.canonical import digest, digest_of, dumps
 from receipts.privacy import Privacy
 from receipts.redaction import redact
+from runtime.approvals.cards import declared_card
 from runtime.approvals.rules import shortfall
 from runtime.definitions.durations import format_duration
 from runtime.definitions.model import Verb
@@ -186,7 +187,7 @@ async def open_question(passage: Passage, error: str, found: Mapping[str, Any] |
 
 async def _ask(passage: Passage, new: NewApproval) -> None:
     tx = passage.tx
-    new = replace(new, shortfall=await _shortfall(tx, new.requirement))
+    new = replace(new, shortfall=await _shortfall(tx, new.requirement), shown=await declared_card(passage, new.before))
     await approvals.insert_approval(tx.conn, tx.run_id, tx.tenant, new, tx.now)
     tx.leaf(
         "approval.requested",

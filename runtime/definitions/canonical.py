@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from receipts.canonical import CanonicalError, digest, dumps, loads
+from runtime.definitions.cards import card_document, read_card
 from runtime.definitions.durations import format_duration, parse_days, parse_duration
 from runtime.definitions.model import (
     About,
@@ -81,7 +82,7 @@ def _about_document(definition: Definition) -> dict[str, str]:
 
 def _says_more(definition: Definition) -> bool:
     more = any(
-        step.spec or step.branch or step.result_key or _waiting_document(step) or step.holds
+        step.spec or step.branch or step.result_key or _waiting_document(step) or step.holds or step.card
         for step in definition.steps.values()
     )
     return more or definition.state is not None or definition.output is not None or bool(definition.functions)
@@ -97,6 +98,7 @@ def _step_document(step: StepDefinition) -> dict[str, Any]:
         "result_key": step.result_key,
         **_waiting_document(step),
         "on_error": OnError.HOLD.value if step.holds else "",
+        "card": card_document(step.card) if step.card else {},
     }
     return {"id": step.path, "when": step.when, **said, **{name: value for name, value in more.items() if value}}
 
@@ -128,6 +130,7 @@ def _step(document: Document) -> StepDefinition:
         escalation=escalation_of(document.get("escalation")),
         remind=tuple(parse_duration(pause) for pause in document.get("remind", ())),
         holds=OnError(document.get("on_error", OnError.FAIL)) is OnError.HOLD,
+        card=read_card(document["card"]) if "card" in document else None,
     )
 
 
@@ -168,6 +171,7 @@ def _verb_document(verb: Verb) -> dict[str, Any]:
         # only where they are given, like `settles_within`
         **({"compensate": asdict(verb.compensate)} if verb.compensate else {}),
         **({"on_cancel": asdict(verb.on_cancel)} if verb.on_cancel else {}),
+        **({"card": card_document(verb.card)} if verb.card else {}),
     }
 
 
@@ -237,6 +241,7 @@ def _verb(document: Document) -> Verb:
         redact=tuple(document["redact"]),
         compensate=_compensation(document, "compensate"),
         on_cancel=_compensation(document, "on_cancel"),
+        card=read_card(document["card"]) if "card" in document else None,
         remind=tuple(parse_duration(pause) for pause in execution.get("remind", ())),
     )
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeVar
 
+from runtime.definitions.cards import CardSpec
 from runtime.definitions.nodes import BODY, BranchName, NodeKind, Spec
 from runtime.model.action import Tier
 from runtime.model.effect import OnDoubt
@@ -117,6 +118,7 @@ class Verb:
     remind: tuple[timedelta, ...] = ()  # pauses between reminders of those who are asked
     compensate: Compensation | None = None
     on_cancel: Compensation | None = None
+    card: CardSpec | None = None  # how a request for it is shown
 
     @property
     def compensations(self) -> tuple[Compensation, ...]:
@@ -154,6 +156,7 @@ class StepDefinition:
     escalation: tuple[Escalation, ...] = ()
     remind: tuple[timedelta, ...] = ()
     holds: bool = False
+    card: CardSpec | None = None  # in the place of its verb's
 
     def calling(self, verb: Verb) -> Verb:
         """Return its verb with how the step itself says that it waits."""

@@ -6,6 +6,7 @@ from typing import Any
 from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN, Actor
 from runtime.approvals.rules import refuse_vote
+from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.fields import shown_fields
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
@@ -190,6 +191,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         progress=_progress(row["progress"]),
         reference=row["reference"] or row["trigger_ref"],
         decided_at=row["decided_at"],
+        declared=Declared.of(row["shown"]) if row["shown"] else NOTHING,
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
@@ -89,6 +90,7 @@ class ApprovalView:
     progress: ProgressView | None = None
     reference: str = ""  # of the business, by what people know the run
     decided_at: datetime | None = None
+    declared: Declared = NOTHING  # by its author, for its card
     can_undo: bool = False  # it was performed, and its verb says how it is undone
 
 

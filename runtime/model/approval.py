@@ -227,6 +227,7 @@ class NewApproval:
     before: Mapping[str, Any]
     purpose: str  # what the step is for, in its author's words
     shortfall: str = ""  # why nobody can fulfil it, as the directory stands; "" where people can
+    shown: Mapping[str, Any] | None = None  # what its author declared for its card
 
     def document(self, asked_at: datetime) -> dict[str, Any]:
         """Return the request as evidence has it: what was asked, of whom, until when, and what was there before."""

@@ -72,9 +72,9 @@ async def insert_approval(conn: Conn, run_id: str, tenant: str, new: NewApproval
     await conn.execute(
         """
         INSERT INTO approvals (approval_id, tenant, run_id, effect_id, step, kind, digest, tier, requirement, reasons,
-                               before, purpose, shortfall, status, cards, requested_at, expires_at)
+                               before, purpose, shortfall, shown, status, cards, requested_at, expires_at)
         VALUES (%(approval_id)s, %(tenant)s, %(run_id)s, %(effect_id)s, %(step)s, %(kind)s, %(digest)s, %(tier)s,
-                %(requirement)s, %(reasons)s, %(before)s, %(purpose)s, %(shortfall)s, 'requested', '[]',
+                %(requirement)s, %(reasons)s, %(before)s, %(purpose)s, %(shortfall)s, %(shown)s, 'requested', '[]',
                 %(now)s, %(expires_at)s)
         """,
         {
@@ -84,6 +84,7 @@ async def insert_approval(conn: Conn, run_id: str, tenant: str, new: NewApproval
             "requirement": json.dumps(new.requirement.document()),
             "reasons": json.dumps([dict(reason) for reason in new.reasons]),
             "before": json.dumps(dict(new.before)),
+            "shown": None if new.shown is None else json.dumps(new.shown),
             "now": now,
             "expires_at": now + new.requirement.lasts,
         },

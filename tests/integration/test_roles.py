@@ -52,6 +52,7 @@ WRITTEN_ONCE = [
     ("approvals", "digest = 'x'"),
     ("approvals", "requirement = '{}'"),
     ("approvals", "requested_at = now()"),
+    ("approvals", "shown = '{}'"),
     ("approvals", "expires_at = now()"),
     ("evidence_bundles", "sealed_seq = 0"),
     ("evidence_bundles", "retain_days = 1"),

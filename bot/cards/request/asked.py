@@ -1,12 +1,14 @@
 """An open request: what happens to whom, what it means, who asks, what changes, and who has to sign."""
 
 import re
+from dataclasses import replace
 
 from bot.cards.blocks import Block, bold, context, date, mrkdwn_text, plain_text, rows, rows_of, section
 from bot.cards.layout.changes import Diff, diff
 from bot.cards.layout.shown import Level, change_blocks, fact_rows, grid_blocks, group, left_out, split
 from bot.cards.layout.values import Grid, Piece, Row, is_for_machines, label, laid_out
 from bot.cards.request.buttons import claim_buttons, decide_buttons, show_all_button
+from bot.cards.request.declared import field_blocks, summary_blocks, table_blocks
 from bot.cards.text import Shown, inline
 from bot.cards.wording import approvals, explanation, requirement, verdict_word
 from runtime.desk.model import ApprovalView
@@ -21,6 +23,7 @@ _MOST_GRIDS = 1
 def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
     """Return what stands between the state of the request and its buttons."""
     return [
+        *summary_blocks(view, level),
         section(Shown(explanation(view))),
         *_call(view),
         *_shortfall(view, level),
@@ -53,17 +56,23 @@ def _shortfall(view: ApprovalView, level: Level) -> list[Block]:
 
 
 def pieces_of(view: ApprovalView) -> list[Piece]:
-    """Return what is set, or looked at, without a value before."""
-    return [piece for one in view.fields if one.before is None for piece in laid_out(one.after, (one.name,))]
+    """Return what is set, or looked at, without a value before, and is not hidden by its author."""
+    shown = [one for one in view.fields if one.before is None and one.name not in view.declared.hide]
+    return [piece for one in shown for piece in laid_out(one.after, (one.name,))]
 
 
 def diff_of(view: ApprovalView) -> Diff:
     """Return what changes, of the fields whose present value is known."""
-    found = [diff(one.before, one.after, (one.name,)) for one in view.fields if one.before is not None]
+    known = [one for one in view.fields if one.before is not None]
+    found = [diff(one.before, one.after, (one.name,)) for one in known]
     return Diff(tuple(change for one in found for change in one.changes), sum(one.same for one in found))
 
 
 def _facts(view: ApprovalView, level: Level) -> list[Block]:
+    declared = [*field_blocks(view, level), *table_blocks(view, level)]
+    if declared:
+        count = sum(piece.count for field in view.fields for piece in laid_out(field.after, (field.name,)))
+        return [*declared, context(bold(f"{count:,} values in all — Show all"))]
     facts, grids = split(pieces_of(view))
     facts.sort(key=lambda fact: is_for_machines(fact.value))
     shown = [block for grid in grids[:_MOST_GRIDS] for block in grid_blocks(grid, plain_text(label(grid.path)), level)]
@@ -78,7 +87,7 @@ def _hidden(grid: Grid, level: Level) -> int:
 
 
 def _changes(view: ApprovalView, level: Level) -> list[Block]:
-    found = diff_of(view)
+    found = diff_of(replace(view, fields=tuple(one for one in view.fields if one.name not in view.declared.hide)))
     same = [context(bold(f"{found.same:,} {'value stays' if found.same == 1 else 'values stay'} as now"))]
     shown = change_blocks(found.changes[: level.changes], level)
     rest = left_out(len(found.changes) - level.changes, "changes")

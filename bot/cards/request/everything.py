@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.cards.blocks import heading, utc
 from bot.cards.layout.full import Unit, change_units, pair, piece_units
-from bot.cards.layout.values import laid_out
+from bot.cards.layout.values import Row, laid_out
 from bot.cards.request.asked import diff_of
 from bot.cards.wording import explanation, headline, result_words, undone_by, verdict_word
 from runtime.desk.model import ApprovalView
@@ -43,6 +43,10 @@ def _named(*known: tuple[str, Any]) -> Iterator[Unit]:
 
 def _happens(view: ApprovalView) -> Iterator[Unit]:
     yield from _named(("In short", headline(view)))
+    if view.declared.summary:
+        yield from _named(("What it means", view.declared.summary))
+    for field in view.declared.fields:
+        yield from piece_units(Row((field.label,), field.value))
     if view.status is ApprovalStatus.REQUESTED:
         yield from _named(("If you decide", explanation(view)))
     if view.kind is not AskKind.TASK:

@@ -10,6 +10,7 @@ from typing import Literal
 from runtime.definitions.entities import Entity
 from runtime.definitions.model import Definition, Verb
 from runtime.definitions.problems import InvalidDefinitionsError, Problem, hint
+from runtime.definitions.sources.cards import verb_card_findings
 from runtime.definitions.sources.compensations import compensation_findings
 from runtime.definitions.sources.entities import load_entities
 from runtime.definitions.sources.entity_verbs import Entities, checked
@@ -147,12 +148,12 @@ def _verbs(
 
 
 def _without_way_back(loaded: Iterable[LoadedVerb], verbs: dict[str, Verb | Interface | None]) -> list[Problem]:
-    """Return what is wrong with how verbs are taken back. Of those verbs, `verbs` keeps the interface."""
+    """Return what is wrong with how verbs are taken back, and with cards; `verbs` keeps their interface."""
     found: list[Problem] = []
     for each in loaded:
         if each.verb is None or verbs[each.name] is not each.verb:
             continue
-        for path, code, message in compensation_findings(each.verb, verbs):
+        for path, code, message in (*compensation_findings(each.verb, verbs), *verb_card_findings(each.verb)):
             found.append(each.source.problem((*each.path, *path), code, message))
             verbs[each.name] = each.interface
     return found

@@ -14,6 +14,7 @@ from runtime.definitions.durations import format_duration, parse_duration
 from runtime.definitions.model import Kind, Verb
 from runtime.definitions.nodes import EndSpec, WaitSpec
 from runtime.definitions.problems import Finding, Path, hint
+from runtime.definitions.sources.cards import step_card_findings
 from runtime.definitions.sources.node_shapes import DOES, MAY_BRANCH, RepeatShape, RunShape, StepShape, SwitchShape
 from runtime.definitions.sources.verb_rules import pointer_path
 from runtime.definitions.sources.verbs import Interface
@@ -52,7 +53,7 @@ def _one_of(kinds: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _of_calls_alone(shape: StepShape, kind: str) -> Iterator[Finding]:
-    for key in ("params", "result_key", "timeout", "retry", "escalation", "remind"):
+    for key in ("params", "result_key", "timeout", "retry", "escalation", "remind", "card"):
         if kind != "verb" and key in shape.model_fields_set:
             yield (key,), "rule", f"'{key}' goes with 'verb'"
     if shape.on is not None and kind not in MAY_BRANCH:
@@ -73,6 +74,8 @@ def _call(shape: StepShape, verbs: Verbs, scope: Scope) -> Iterator[Finding]:
     yield from _patience(shape, verb if isinstance(verb, Verb) else None)
     redacted = [pointer_path(pointer) for pointer in verb.redact] if isinstance(verb, Verb) else []
     yield from _at(("params",), redacted_literals(redacted, shape.params))
+    if shape.card is not None and isinstance(verb, Verb):
+        yield from step_card_findings(shape.card, verb, scope)
 
 
 def _patience(shape: StepShape, verb: Verb | None) -> Iterator[Finding]:

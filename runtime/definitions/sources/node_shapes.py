@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
+from runtime.definitions.cards import CardSpec
 from runtime.definitions.nodes import BranchName, EndSpec, Name, RepeatSpec, Spec, Text, WaitSpec
 
 RunbookName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
@@ -115,6 +116,7 @@ class StepShape(WaitingShape):
     verb: str | None = None
     params: dict[str, Any] = Field(default_factory=dict)
     result_key: Name | None = None
+    card: CardSpec | None = None
     set: dict[Name, Any] | None = Field(None, min_length=1)
     reference: Text | None = None
     switch: SwitchShape | None = None

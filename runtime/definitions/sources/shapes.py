@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
+from runtime.definitions.cards import CardSpec
 from runtime.definitions.nodes import Name, Text, WaitSpec
 from runtime.definitions.problems import Path, Problem, hint
 from runtime.definitions.sources.node_shapes import (
@@ -91,6 +92,7 @@ class VerbShape(Shape):
     redact: list[Annotated[str, Field(pattern=r"^(/[^/]+)+$")]] = []
     compensate: CompensationShape | None = None
     on_cancel: CompensationShape | None = None
+    card: CardSpec | None = None
 
 
 class VerbFile(Shape):
@@ -158,6 +160,7 @@ _PLACES: Mapping[str, type[BaseModel]] = {
     "remind": RemindShape,
     "effect": EffectShape,
     "compensate": CompensationShape,
+    "card": CardSpec,
     "a runbook": RunbookFile,
     "an entity": EntityShape,
     "trigger": TriggerShape,

@@ -185,6 +185,7 @@ def node_of(one: Placed, on_error: str = OnError.FAIL) -> StepDefinition:
             branch=one.branch,
             result_key=shape.result_key or "",
             holds=_holds(shape, on_error),
+            card=shape.card,
         )
         return _as_it_waits(node, shape)
     kind, spec = _spec(shape)

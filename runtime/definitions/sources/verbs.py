@@ -133,6 +133,7 @@ def _verb(declared: VerbShape, *, input_schema: Mapping[str, Any], output_schema
         redact=tuple(declared.redact),
         compensate=_compensation(declared.compensate),
         on_cancel=_compensation(declared.on_cancel),
+        card=declared.card,
         remind=declared_reminders(execution.remind),
     )
 

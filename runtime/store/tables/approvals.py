@@ -43,6 +43,7 @@ approvals = Table(
     moment("consumed_at", nullable=True),  # single use: set by the transaction that starts the attempt
     words("shortfall", server_default=""),  # why nobody could fulfil it, as seen when it was asked
     words("assignee", nullable=True),  # who has claimed a review
+    document("shown", nullable=True),  # what its author declared for its card, as it was when people were asked
     one_of("kind", AskKind),
     one_of("status", ApprovalStatus),
     CheckConstraint("assignee IS NULL OR kind = 'task'", name="assignee"),

@@ -7,3 +7,6 @@ ALTER TABLE approvals
     ALTER COLUMN result DROP DEFAULT,
     ALTER COLUMN result TYPE JSON USING
         CASE WHEN result <> '' THEN json_build_object('code', 'worded', 'about', json_build_array(result)) END;
+
+-- what its author declared for its card, as it was when people were asked
+ALTER TABLE approvals ADD COLUMN shown JSON;

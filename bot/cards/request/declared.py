@@ -1,0 +1,46 @@
+"""What the author of a verb or a step declared for its card, as blocks. Labels are the author's; values are data."""
+
+from bot.cards.blocks import Block, plain_text, rows_of, section
+from bot.cards.layout.formats import author, formatted, formatted_part, title_of
+from bot.cards.layout.shown import Level, left_out
+from bot.cards.text import Shown, short
+from runtime.desk.declared.model import DeclaredTable
+from runtime.desk.model import ApprovalView
+
+_CELL = 40
+
+
+def summary_blocks(view: ApprovalView, level: Level) -> list[Block]:
+    """Return what it means, in the author's words."""
+    return [section(short(view.declared.summary, level.chars, level.lines))] if view.declared.summary else []
+
+
+def field_blocks(view: ApprovalView, level: Level) -> list[Block]:
+    """Return the declared fields."""
+    fields = view.declared.fields
+    shown = [(author(one.label), formatted(one.value, one.format, level)) for one in fields[: level.facts + 2]]
+    return [*rows_of(shown), *left_out(len(fields) - len(shown), "values")]
+
+
+def table_blocks(view: ApprovalView, level: Level) -> list[Block]:
+    """Return the declared tables: the first column, and all the others in a line."""
+    return [block for table in view.declared.tables for block in _table(table, level)]
+
+
+def _table(table: DeclaredTable, level: Level) -> list[Block]:
+    lines = table.lines[: level.grid]
+    (first, form), *others = table.columns
+    head = (author(first), plain_text(_joined([title_of(label) for label, _ in others])))
+    body = [
+        (
+            formatted(line[0], form, level),
+            plain_text(_joined([formatted_part(line[at], form, _CELL) for at, (_, form) in enumerate(others, 1)])),
+        )
+        for line in lines
+    ]
+    titled: Block = {"type": "section", "text": author(table.title)}
+    return [titled, *rows_of([head, *body]), *left_out(table.count - len(lines), "lines")]
+
+
+def _joined(parts: list[Shown]) -> Shown:
+    return Shown(" · ".join(parts) or "—")

@@ -1,0 +1,152 @@
+"""A declared card shows what its author wants seen, in the order of the author; every value in it is data."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.cards.card import card
+from bot.cards.details import details_modals
+from bot.cards.home import home
+from bot.cards.layout.formats import formatted
+from bot.cards.layout.shown import Level
+from bot.cards.modals import reason_modal
+from runtime.desk.declared.model import Declared, DeclaredField, DeclaredTable
+from runtime.desk.held.model import HeldWaiting
+from runtime.desk.model import ApprovalView, FieldView
+from runtime.model.approval import AskKind, VoteVerdict
+from sandbox.rules.blocks import check_message_blocks, check_view
+from sandbox.rules.mrkdwn import parse, walk
+from tests.unit.bot_samples import HOSTILE, KYC, NOW, read, text_objects
+
+TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
+FORMATS = ("text", "date", "number", "percent", "code")
+NOTHING_HELD = HeldWaiting(0, ())
+LEVEL = Level(300, 4, 4, 8, 5, 3)
+
+FILING = Declared(
+    title="File the beneficial owners of Halden Shipping with the company register",
+    summary="The register gets the names and shares of everybody in the table.",
+    fields=(
+        DeclaredField("LEI", "5493001KJTIIGC8Y1R12", "code"),
+        DeclaredField("Counted from", "25", "percent"),
+        DeclaredField("Deadline", "2026-03-31", "date"),
+    ),
+    tables=(
+        DeclaredTable(
+            "Beneficial owners",
+            (("Name", "text"), ("Share", "percent"), ("Country", "text")),
+            (("Ingrid Halvorsen", "36", "NO"), ("Tobias Lindqvist", 30.8, None)),
+            2,
+        ),
+    ),
+    links=(("The company", "https://register.example/5493001KJTIIGC8Y1R12"),),
+    hide=frozenset({"note"}),
+)
+
+
+def hostile(text: str) -> ApprovalView:
+    """Return an approval whose author shows the text everywhere."""
+    fields = tuple(DeclaredField("Label", text, form) for form in FORMATS)
+    columns = tuple(("Label", form) for form in FORMATS)
+    table = DeclaredTable("Table", columns, ((text,) * len(FORMATS),) * 4, 9)
+    links = (("Look", "https://register.example/x"),)
+    return replace(KYC, declared=Declared(text, text, fields, (table, table), links, frozenset()))
+
+
+def shown(value: Any) -> str:
+    return "\n".join(read(one["text"]) for one in text_objects(value))
+
+
+def test_a_declared_card_shows_what_its_author_wants_seen() -> None:
+    seen = card(replace(KYC, declared=FILING), now=NOW)
+    words = shown(seen.blocks)
+    assert seen.blocks[0]["text"]["text"] == FILING.title
+    assert seen.text.startswith(f"Approval needed: {FILING.title}. Asked by Carla Mota")
+    for expected in (
+        "*Approval needed · high tier*",
+        FILING.summary,
+        "*LEI*\n`5493001KJTIIGC8Y1R12`\n*Counted from*\n25 %\n*Deadline*\n31 March 2026",
+        "*Beneficial owners*\n*Name*\nShare · Country\nIngrid Halvorsen\n36 % · NO\nTobias Lindqvist\n30.8 % · none",
+        "*3 values in all — Show all*",
+        "*What it changes*",
+        "<https://register.example/5493001KJTIIGC8Y1R12|The company>",
+    ):
+        assert expected in words
+    assert "What it sets" not in words
+
+
+def test_what_is_hidden_stands_behind_show_all_alone() -> None:
+    view = replace(KYC, declared=Declared(hide=frozenset({"note", "share"})))
+    words = shown(card(view, now=NOW).blocks)
+    assert "New owner" not in words
+    assert "Share" not in words
+    everything = shown(details_modals(view))
+    assert "New owner" in everything
+    assert "Share" in everything
+
+
+def test_where_nothing_could_be_evaluated_the_card_is_as_always() -> None:
+    assert card(replace(KYC, declared=Declared()), now=NOW) == card(KYC, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "words"),
+    [
+        (1234567, "number", "1,234,567"),
+        ("1234567.50", "number", "1,234,567.50"),
+        (-0.5, "number", "-0.5"),
+        ("many", "number", "many"),
+        (True, "number", "*yes*"),
+        (36, "percent", "36 %"),
+        ("30.8", "percent", "30.8 %"),
+        ("2026-03-31", "date", "31 March 2026"),
+        ("2026-03-31T10:00:00", "date", "2026-03-31T10:00:00"),
+        ("soon", "date", "soon"),
+        ("2026-03-02T17:00:00Z", "date", "<!date^1772470800^{date_short_pretty} {time}|2026-03-02 17:00 UTC>"),
+        ("a.b", "code", "`a.b`"),
+        (None, "code", "*none*"),
+        (["a", "b"], "text", "a · b"),
+    ],
+)
+def test_a_value_is_written_in_its_format_where_it_has_that_form(value: Any, form: str, words: str) -> None:
+    assert formatted(value, form, LEVEL)["text"] == words
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("kind", AskKind)
+def test_a_declared_card_fits_slack_whatever_the_data(text: str, kind: AskKind) -> None:
+    view = replace(hostile(text), kind=kind)
+    check_message_blocks(card(view, now=NOW).blocks)
+    for modal in (*details_modals(view), reason_modal(view, VoteVerdict.REJECT, None)):
+        check_view(modal, "modal")
+    check_view(home([(view, None)], 1, NOTHING_HELD, now=NOW), "home")
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_no_declared_value_becomes_a_mention_a_link_an_emoji_or_a_format(text: str) -> None:
+    view = replace(hostile(text), fields=(FieldView("owners", None, [{"name": text}]),))
+    seen = [card(view, now=NOW).blocks, details_modals(view), home([(view, None)], 1, NOTHING_HELD, now=NOW)]
+    for one in text_objects(seen):
+        if one["type"] == "plain_text":
+            assert one["emoji"] is False
+            assert not set(one["text"]) & set("<>")
+            continue
+        for node in walk(parse(one["text"], lambda _: None, verbatim=one["verbatim"])):
+            assert node["t"] in {"text", "bold", "code", "date"} or node["url"].startswith(
+                ("https://register.", "https://con")
+            )
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_no_declared_value_adds_a_block_or_a_row(text: str) -> None:
+    def form_of(view: ApprovalView) -> list[Any]:
+        blocks = card(view, now=NOW).blocks
+        return [(one["type"], len(one.get("fields") or one.get("elements") or [])) for one in blocks]
+
+    if 0 < len(text) <= 80 and text.strip():
+        assert form_of(hostile(text)) == form_of(hostile("x"))
