@@ -57,11 +57,11 @@ class Scene:
 
         return await self.anna.find_card(fits)
 
-    async def shoot(self, name: str, height: int, **place: str) -> None:
+    async def shoot(self, name: str, width: int, height: int, **place: str) -> None:
         """Write the picture of the sandbox as one person sees it."""
         # `still` tells the page not to wait for news, which would never end.
         url = f"{self.sandbox}/?{urlencode({'still': '', 'channel': CHANNEL, **place})}"
-        page = await self.browser.new_page(viewport={"width": 1280, "height": height})
+        page = await self.browser.new_page(viewport={"width": width, "height": height})
         await page.goto(url, wait_until="networkidle")
         await page.screenshot(path=_picture(name))
         _weigh(_picture(name))
@@ -140,16 +140,21 @@ async def _decide(user: SandboxUser, card: dict[str, Any], reason: str) -> None:
 async def _take(scene: Scene) -> None:
     await _decide(scene.boris, await scene.card("Review needed", "'actions'"), "The ownership chain is complete.")
     card = await scene.card("Approval needed", "file_report", "'actions'")
-    await scene.shoot("card-pending", 1120, user="U0ANNA")
+    await scene.shoot("card-pending", 1440, 900, user="U0ANNA")
+    await scene.shoot("card-phone", 390, 844, user="U0ANNA")
+    await scene.anna.click(card, "countersign_show_all")
+    await scene.anna.find_modal()
+    await scene.shoot("card-all", 1440, 900, user="U0ANNA")
+    await scene.anna.close_modal()
     await scene.anna.click(card, "countersign_approve")
     await scene.anna.find_modal()
-    await scene.shoot("card-modal", 1120, user="U0ANNA")
+    await scene.shoot("card-modal", 1440, 900, user="U0ANNA")
     await scene.anna.submit({"reason": "Checked against the register extract."})
     card = await scene.card("file_report", "1 of 2", "'actions'")
     await _decide(scene.boris, card, "Second signature.")
     run = await scene.case.until("its evidence", lambda run: bool(run["sha256"]))
     await scene.anna.wait_for(lambda state: any(run["sha256"] in message["text"] for message in messages(state)))
-    await scene.shoot("card-finished", 1370, user="U0ANNA", thread=card["ts"])
+    await scene.shoot("card-finished", 1440, 900, user="U0ANNA", thread=card["ts"])
     log = NoteSigner(f"countersign/{Settings().tenant}", load_or_create(scene.home / "keys/log.pem"))
     await scene.shoot_verified("verify-page", 1440, 1900, log_key=str(log.verifier(Algorithm.ED25519)))
     await scene.shoot_verified("verify-phone", 390, 844)

@@ -162,12 +162,16 @@ def test_many_large_fields_are_recovered_over_many_pages() -> None:
 def test_what_a_card_leaves_out_is_counted_on_it() -> None:
     owners = [{"name": f"Owner {n}", "share": n} for n in range(9)]
     fields = (FieldView("note", None, "x" * 10_000), *(FieldView(f"f{n}", None, n) for n in range(30)))
-    words = shown(card(replace(KYC, fields=(*fields, FieldView("owners", None, owners))), now=NOW).blocks)
+    view = replace(KYC, fields=(*fields, FieldView("owners", None, owners)))
+    words = shown(card(view, now=NOW).blocks)
     assert "x\n… 9,700 more characters — Show all" in words
     # 27 of 31 fields, and 4 of 9 owners
     assert "*… 31 more values — Show all*" in words
     assert "Owner 4\n4" in words
     assert "Owner 5" not in words
+    # where something changes, that takes the place of the table
+    changing = replace(view, fields=(*view.fields, FieldView("share", 25, 51)))
+    assert "*… 36 more values — Show all*" in shown(card(changing, now=NOW).blocks)
 
 
 def test_a_card_shows_the_action_who_asks_why_and_what_is_needed() -> None:

@@ -83,9 +83,21 @@ def test_what_is_hidden_stands_behind_show_all_alone() -> None:
     words = shown(card(view, now=NOW).blocks)
     assert "New owner" not in words
     assert "Share" not in words
+    assert "*… 1 more value — Show all*" in words
+    assert "*… 1 more change — Show all*" in words
     everything = shown(details_modals(view))
     assert "New owner" in everything
     assert "Share" in everything
+
+
+def test_everything_that_is_declared_stands_behind_show_all() -> None:
+    lines = tuple((f"Owner {number}", number, None) for number in range(20))
+    owners = replace(FILING.tables[0], lines=lines, count=33)
+    view = replace(KYC, declared=replace(FILING, tables=(owners,)))
+    assert "*… 28 more lines — Show all*" in shown(card(view, now=NOW).blocks)
+    everything = shown(details_modals(view))
+    for words in (FILING.summary, "5493001KJTIIGC8Y1R12", "Owner 19\n19 · none", "The first 20 of 33 lines"):
+        assert words in everything
 
 
 def test_where_nothing_could_be_evaluated_the_card_is_as_always() -> None:

@@ -36,7 +36,7 @@ class Level:
 
 def left_out(count: int, what: str) -> list[Block]:
     """Return the words that say how much is not shown here."""
-    return [context(bold(f"… {count:,} more {what} — Show all"))] if count > 0 else []
+    return [context(bold(f"… {count:,} more {what}{'s' if count > 1 else ''} — Show all"))] if count > 0 else []
 
 
 def fact_rows(facts: Sequence[Row], level: Level) -> list[Block]:

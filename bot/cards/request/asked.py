@@ -17,7 +17,6 @@ from runtime.model.approval import AskKind
 Pair = tuple[Block, Block]
 
 _USER = re.compile(r"[UW][A-Z0-9]{1,20}")
-_MOST_GRIDS = 1
 
 
 def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
@@ -30,9 +29,10 @@ def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
         *_facts(view, level),
         *_changes(view, level),
         *_progress(view, level),
+        {"type": "divider"},
         *rows_of([*_who(view, level), *_rule(view, level), *_said(view, level)]),
-        *left_out(len(view.reasons) - level.others, "reasons"),
-        *left_out(sum(bool(vote.reason) for vote in view.votes) - level.others, "words of those who signed"),
+        *left_out(len(view.reasons) - level.others, "reason"),
+        *left_out(sum(bool(vote.reason) for vote in view.votes) - level.others, "vote"),
     ]
 
 
@@ -71,15 +71,24 @@ def diff_of(view: ApprovalView) -> Diff:
 def _facts(view: ApprovalView, level: Level) -> list[Block]:
     declared = [*field_blocks(view, level), *table_blocks(view, level)]
     if declared:
-        count = sum(piece.count for field in view.fields for piece in laid_out(field.after, (field.name,)))
+        count = _count(view, {one.name for one in view.fields})
         return [*declared, context(bold(f"{count:,} values in all — Show all"))]
     facts, grids = split(pieces_of(view))
+    # what changes says more than a table of what does not
+    seen = 0 if diff_of(view).changes else 1
     facts.sort(key=lambda fact: is_for_machines(fact.value))
-    shown = [block for grid in grids[:_MOST_GRIDS] for block in grid_blocks(grid, plain_text(label(grid.path)), level)]
-    hidden = len(facts[level.facts :]) + sum(_hidden(grid, level) for grid in grids[:_MOST_GRIDS])
-    hidden += sum(grid.count for grid in grids[_MOST_GRIDS:])
+    shown = [block for grid in grids[:seen] for block in grid_blocks(grid, plain_text(label(grid.path)), level)]
+    hidden = len(facts[level.facts :]) + sum(_hidden(grid, level) for grid in grids[:seen])
+    hidden += sum(grid.count for grid in grids[seen:])
+    hidden += _count(view, {one.name for one in view.fields if one.before is None and one.name in view.declared.hide})
     words = "What is to be reviewed" if view.kind is AskKind.TASK else "What it sets"
-    return group(words, [*fact_rows(facts[: level.facts], level), *shown, *left_out(hidden, "values")])
+    return group(words, [*fact_rows(facts[: level.facts], level), *shown, *left_out(hidden, "value")])
+
+
+def _count(view: ApprovalView, names: set[str]) -> int:
+    """Return how many values there are in these fields."""
+    pieces = (piece for one in view.fields if one.name in names for piece in laid_out(one.after, (one.name,)))
+    return sum(piece.count for piece in pieces)
 
 
 def _hidden(grid: Grid, level: Level) -> int:
@@ -90,7 +99,7 @@ def _changes(view: ApprovalView, level: Level) -> list[Block]:
     found = diff_of(replace(view, fields=tuple(one for one in view.fields if one.name not in view.declared.hide)))
     same = [context(bold(f"{found.same:,} {'value stays' if found.same == 1 else 'values stay'} as now"))]
     shown = change_blocks(found.changes[: level.changes], level)
-    rest = left_out(len(found.changes) - level.changes, "changes")
+    rest = left_out(len(diff_of(view).changes) - len(found.changes[: level.changes]), "change")
     return group("What it changes", [*shown, *rest, *(same if found.same else [])])
 
 
@@ -103,14 +112,16 @@ def _progress(view: ApprovalView, level: Level) -> list[Block]:
     pairs = [(bold("Word"), plain_text(level.value(word.message)))] if word.message else []
     pairs += [(plain_text(label(one.path)), level.cell(one.value)) for one in data[: level.others]]
     since = context(mrkdwn_text(Shown(f"{date(word.at)} · update {word.count:,}")))
-    rest = left_out(len(data) - level.others, "values")
+    rest = left_out(len(data) - level.others, "value")
     return group("How far it has come", [*rows_of(pairs), *rest, since])
 
 
 def _who(view: ApprovalView, level: Level) -> list[Pair]:
     by = f"submitted by {inline(view.submitted_by, 60)}" if view.submitted_by != view.requester else ""
     asks = _joined(inline(view.requester, 60), by)
-    run = _joined(inline(view.run_title, 100), inline(view.reference, 60) if view.reference else "")
+    # an id or a digest says nothing here; it stands in the small print
+    known_by = "" if is_for_machines(view.reference) else view.reference
+    run = _joined(inline(view.run_title, 100), inline(known_by, 60) if known_by else "")
     undone = "" if view.kind is AskKind.TASK else view.reversible_by
     return [
         (bold("Asked by"), plain_text(asks)),

@@ -19,7 +19,7 @@ def field_blocks(view: ApprovalView, level: Level) -> list[Block]:
     """Return the declared fields."""
     fields = view.declared.fields
     shown = [(author(one.label), formatted(one.value, one.format, level)) for one in fields[: level.facts + 2]]
-    return [*rows_of(shown), *left_out(len(fields) - len(shown), "values")]
+    return [*rows_of(shown), *left_out(len(fields) - len(shown), "value")]
 
 
 def table_blocks(view: ApprovalView, level: Level) -> list[Block]:
@@ -39,7 +39,7 @@ def _table(table: DeclaredTable, level: Level) -> list[Block]:
         for line in lines
     ]
     titled: Block = {"type": "section", "text": author(table.title)}
-    return [titled, *rows_of([head, *body]), *left_out(table.count - len(lines), "lines")]
+    return [titled, *rows_of([head, *body]), *left_out(table.count - len(lines), "line")]
 
 
 def _joined(parts: list[Shown]) -> Shown:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from bot.cards.blocks import heading, utc
+from bot.cards.blocks import bold, context, heading, utc
 from bot.cards.layout.full import Unit, change_units, pair, piece_units
-from bot.cards.layout.values import Row, laid_out
+from bot.cards.layout.values import Grid, Row, laid_out
 from bot.cards.request.asked import diff_of
 from bot.cards.wording import explanation, headline, result_words, undone_by, verdict_word
 from runtime.desk.model import ApprovalView
@@ -26,6 +26,7 @@ def everything(view: ApprovalView) -> Iterator[Unit]:
 def _sections(view: ApprovalView) -> Iterator[Section]:
     is_review = view.kind is AskKind.TASK
     yield "What happens", _happens(view)
+    yield "As its author shows it", _declared(view)
     yield "What it changes", (unit for change in diff_of(view).changes for unit in change_units(change))
     yield "What is to be reviewed" if is_review else "What it sets", _fields(view, "after")
     yield "As it is now", _fields(view, "before")
@@ -43,10 +44,6 @@ def _named(*known: tuple[str, Any]) -> Iterator[Unit]:
 
 def _happens(view: ApprovalView) -> Iterator[Unit]:
     yield from _named(("In short", headline(view)))
-    if view.declared.summary:
-        yield from _named(("What it means", view.declared.summary))
-    for field in view.declared.fields:
-        yield from piece_units(Row((field.label,), field.value))
     if view.status is ApprovalStatus.REQUESTED:
         yield from _named(("If you decide", explanation(view)))
     if view.kind is not AskKind.TASK:
@@ -54,6 +51,18 @@ def _happens(view: ApprovalView) -> Iterator[Unit]:
         yield from _named(("Tier", view.tier), ("Undone by", undone_by(view)))
     if view.result:
         yield from _named(("What became of it", result_words(view.result)))
+
+
+def _declared(view: ApprovalView) -> Iterator[Unit]:
+    """Yield what is declared, unwritten; of a long list, what is kept of it, and how much that is."""
+    if view.declared.summary:
+        yield from _named(("What it means", view.declared.summary))
+    for field in view.declared.fields:
+        yield from piece_units(Row((field.label,), field.value))
+    for table in view.declared.tables:
+        yield from piece_units(Grid((table.title,), tuple(label for label, _ in table.columns), table.lines))
+        if table.count > len(table.lines):
+            yield [context(bold(f"The first {len(table.lines):,} of {table.count:,} lines"))]
 
 
 def _fields(view: ApprovalView, which: str) -> Iterator[Unit]:

@@ -19,7 +19,7 @@ def folded_blocks(view: ApprovalView, level: Level) -> list[Block]:
         )
         for vote in votes
     ]
-    return [*rows([*outcome, *said]), *left_out(len(view.votes) - len(votes), "votes"), *_when(view)]
+    return [*rows([*outcome, *said]), *left_out(len(view.votes) - len(votes), "vote"), *_when(view)]
 
 
 def folded_buttons(view: ApprovalView) -> list[Block]:
