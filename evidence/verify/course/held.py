@@ -16,10 +16,10 @@ _DECIDED = ("rejected", "denied")
     "steps.held",
     "A step is held (`step.held`) where the definition says `on_error: hold` of it, by an error whose `code` is neither"
     " `rejected` nor `denied`, and for which it has no branch; such an error fails it in no other way. A held step goes"
-    " on by a `held.settled`, which is by a person and of a step that is held, or is canceled. It says the `reason`, and"
-    " of the `policy` that allowed it `decision_id` and `digest`; a `result` if its `act` is `supply`, and no other. An"
-    " `act` of `supply`, `skip` or `end` is followed at that moment by `step.succeeded` with that `result`, `step.skipped` or"
-    " `step.failed_terminal`; beside these there is `retry`.",
+    " on by a `held.settled`, which is by a person and of a step that is held, or is canceled. It says the `reason`,"
+    " and of the `policy` that allowed it `decision_id` and `digest`; a `result` if its `act` is `supply`, and no"
+    " other. An `act` of `supply`, `skip` or `end` is followed at that moment by `step.succeeded` with that `result`,"
+    " `step.skipped` or `step.failed_terminal`; beside these there is `retry`.",
 )
 def _held(facts: Facts) -> str:
     course, times = _Course(facts), 0
