@@ -2,6 +2,7 @@
 
 import pytest
 
+from receipts.chain import Actor
 from runtime.desk.children.connector import START
 from runtime.handlers import Call, Handler, JsonObject, RefusedError
 from runtime.inbox import inbox
@@ -15,6 +16,7 @@ from tests.integration.test_mending import started
 
 __all__ = ["started"]
 
+OMAR = Actor(id="omar", kind="person")
 LASTING = """
 steps:
   - id: sub
