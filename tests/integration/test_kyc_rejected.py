@@ -2,6 +2,8 @@
 
 import pytest
 
+from runtime.desk.operator import OperatorDesk
+from runtime.inbox import inbox
 from tests.integration.kyc_stage import KINDS, Case, documents
 
 NO = "an owner is missing"
@@ -62,3 +64,16 @@ async def test_what_the_client_has_not_answered_is_withdrawn(case: Case, refused
     silent, answered = await case.asked()
     assert (await case.result(run_id, "withdrawal.requests"))["request_ids"] == [silent["request_id"]]
     assert (silent["is_withdrawn"], "is_withdrawn" in answered) == (True, False)
+
+
+async def test_a_canceled_onboarding_has_the_portal_told_that_no_answer_is_wanted(case: Case) -> None:
+    run_id = await case.start()
+    await case.answer(documents())
+    recorded = await OperatorDesk(case.bench.engine.pool, case.bench.engine.clock, "acme").cancel(
+        "omar", run_id, "the client has gone elsewhere", None
+    )
+    assert (await inbox.apply(case.bench.engine, recorded))["status"] == "applied"
+    await case.bench.settle()
+    assert (await case.bench.run(run_id))["status"] == "canceled"
+    answered, asked = await case.asked()
+    assert (asked["is_withdrawn"], "is_withdrawn" in answered) == (True, False)
