@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from bot.cards.messages import words
 from countersign.compose.engine import keep_definitions
+from countersign.config.settings import ROOT
 from policy.model import PolicyEngine
 from receipts.chain import Actor, Leaf, in_place
 from receipts.privacy import Privacy, Secret
@@ -40,6 +41,7 @@ from runtime.store.leasing.leases import Lessee
 from runtime.worker import sweeps
 from runtime.worker.lanes import Lane, room_for, slots_of
 from runtime.worker.worker import Worker
+from tests.begun import Rows, bring_back, is_untouched, rows_of
 from tests.logins import as_program
 
 TENANT = "acme"
@@ -129,7 +131,7 @@ def _in_words(params: JsonObject) -> JsonObject:
 _SAID: TypeAdapter[Said] = TypeAdapter(Said)
 
 
-CHAT_OPERATIONS = ("post_card", "update_card", "post_message", "direct_message", "post_task")
+CHAT_OPERATIONS = ("post_card", "update_card", "post_message", "update_message", "direct_message", "post_task")
 
 
 @dataclass
@@ -282,18 +284,54 @@ class Bench:
         return await inbox.apply(self.engine, await inbox.record(self.engine, new))
 
 
-_catalogs: dict[tuple[object, ...], Catalog] = {}
+Kind = tuple[object, ...]
+"""Of what kind a bench is: its packs, and what is looked at in its handlers."""
+_catalogs: dict[Kind, Catalog] = {}
+_begun: dict[tuple[Kind, datetime], Rows] = {}
 
 
-def _catalog(packs: list[Path], handlers: Mapping[str, Handler]) -> Catalog:
-    """Load the packs once for handlers of the same kinds: nothing else in handlers is looked at."""
+def _kind(packs: list[Path], handlers: Mapping[str, Handler]) -> Kind:
+    """Return the packs, and of each handler its kind: nothing else in handlers is looked at."""
     kinds = (
         (name, handler.writes, handler.reconcile is None, handler.before is None) for name, handler in handlers.items()
     )
-    known = (*packs, *sorted(kinds))
-    if known not in _catalogs:
-        _catalogs[known] = load_catalog(packs, handlers)
-    return _catalogs[known]
+    return (*packs, *sorted(kinds))
+
+
+def _catalog(packs: list[Path], handlers: Mapping[str, Handler]) -> Catalog:
+    """Load the packs once for handlers of the same kinds."""
+    kind = _kind(packs, handlers)
+    if kind not in _catalogs:
+        _catalogs[kind] = load_catalog(packs, handlers)
+        _catalogs[kind].require("strict")
+    return _catalogs[kind]
+
+
+async def _begin(engine: Engine, superuser: str, packs: list[Path]) -> None:
+    """Store the definitions and the people: once for a kind of bench, and then as they were stored for the first.
+
+    Packs that one test has written come after those of the checkout, as at a start that brings them.
+    """
+    lasting = [pack for pack in packs if pack.is_relative_to(ROOT)]
+    kind = (_kind(lasting, engine.handlers), engine.clock())
+    if not await is_untouched(superuser):
+        await _store(engine, _catalog(lasting, engine.handlers))
+    elif kind in _begun:
+        await bring_back(superuser, _begun[kind])
+    else:
+        await _store(engine, _catalog(lasting, engine.handlers))
+        _begun[kind] = await rows_of(superuser)
+    if packs != lasting:
+        await keep_definitions(engine, _catalog(packs, engine.handlers), Activation.FIRST)
+
+
+async def _store(engine: Engine, catalog: Catalog) -> None:
+    await keep_definitions(engine, catalog, Activation.FIRST)
+    people = [{"id": i, "kind": "person", "name": i.title(), "groups": g, "grants": {}} for i, g in PEOPLE.items()]
+    agent = {"id": "portal-bot", "kind": "agent", "name": "Portal", "groups": [], "grants": {}}
+    accounts = [(TEAM, f"U{i.upper()}", i) for i in PEOPLE]
+    async with engine.pool.connection() as conn:
+        await directory.replace_directory(conn, TENANT, EDITION, [*people, agent], accounts, engine.clock())
 
 
 @asynccontextmanager
@@ -315,7 +353,6 @@ async def open_bench(
         **handlers,
     }
     catalog = _catalog(packs, every)
-    catalog.require("strict")
     clock = clock or HandClock()
     async with make_pool(as_program(dsn), size=8, behind_pooler=False, **connection) as pool:
         every.update(entity_handlers(pool, catalog.entities))
@@ -332,16 +369,9 @@ async def open_bench(
             privacy=Privacy.of([Secret(BENCH_SECRET, 8)]),
             jitter=lambda: 0.0,
         )
+        await _begin(engine, dsn, packs)
         every.update(child_handlers(engine))
-        await keep_definitions(engine, catalog, Activation.FIRST)
         definitions = {definition.trigger_type: definition for definition in catalog.definitions.values()}
-        async with pool.connection() as conn:
-            people = [
-                {"id": i, "kind": "person", "name": i.title(), "groups": g, "grants": {}} for i, g in PEOPLE.items()
-            ]
-            agent = {"id": "portal-bot", "kind": "agent", "name": "Portal", "groups": [], "grants": {}}
-            accounts = [(TEAM, f"U{i.upper()}", i) for i in PEOPLE]
-            await directory.replace_directory(conn, TENANT, EDITION, [*people, agent], accounts, clock())
         yield Bench(engine, Worker(engine), clock, chat, EngineDesk(engine, TENANT), definitions, dsn)
 
 

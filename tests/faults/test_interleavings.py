@@ -68,7 +68,7 @@ class Away:
         return [PolicyUnavailableError(f"away, step {question.step}") for question in questions]
 
     async def judge(self, question: OperatorQuestion) -> Ruling:
-        raise PolicyUnavailableError(f"away, step {question.step.path}")
+        raise PolicyUnavailableError(f"away, {question.act}")
 
     def text(self, digest: str) -> PolicyText:
         raise LookupError(digest)

@@ -23,9 +23,9 @@ from runtime.model.run import HeldAct
 from tests.bench import TENANT, Bench, open_bench
 from tests.conftest import fresh_database
 from tests.integration.conftest import PACK, PATIENCE, Targets
+from tests.integration.incident_stage import PACK as INCIDENTS
+from tests.integration.incident_stage import Desk
 from tests.integration.kyc_stage import Case, open_case
-from tests.integration.test_incident_run import PACK as INCIDENTS
-from tests.integration.test_incident_run import Desk
 from tests.patience import MINUTE
 
 NODES = PACK.parent / "nodes"
@@ -69,12 +69,13 @@ async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> d
 
 
 async def _play_patience(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
-    """Play a review that others gave after its time was prolonged, one that nobody gave, and a question in vain."""
+    """Play a review that others gave after its time was prolonged, two that nobody gave, and a question in vain."""
     with fresh_database(postgres) as dsn:
         async with open_bench(dsn, policy, [PATIENCE], Targets.fresh().handlers()) as bench:
             run_ids = {
                 name: (await bench.start("patience.review", {}, name)).run_id for name in ("prolonged", "unreviewed")
             }
+            run_ids["asked_here"] = (await bench.start("patience.here", {})).run_id
             run_ids["asked_longer"] = (await bench.start("patience.ask", {})).run_id
             await bench.settle()
             for day in range(1, 19):

@@ -37,7 +37,7 @@ async def test_versions_are_listed_a_page_at_a_time(office: Office) -> None:
     listed = await _json(office, "list")
     assert [(row["name"], row["version"], row["status"], row["changed_by"]) for row in listed] == [
         ("access-request", 1, "active", "countersign"),
-        ("incident-triage", 2, "active", "countersign"),
+        ("incident-triage", 3, "active", "countersign"),
         ("kyc-escalated", 1, "active", "countersign"),
         ("kyc-onboarding", 4, "active", "countersign"),
         ("kyc-subsidiary", 1, "active", "countersign"),
@@ -71,9 +71,9 @@ async def test_a_version_is_shown_with_its_digest_its_moves_and_all_that_it_says
 async def test_a_first_version_differs_from_nothing(office: Office) -> None:
     text = await command("definitions", "diff", "incident-triage", env=office.env)
     assert text.out.splitlines()[0] == "--- nothing"
-    assert text.out.splitlines()[1].startswith("+++ incident-triage version 2  active  ")
-    found = await _json(office, "diff", "incident-triage", "2", "--against", "2")
-    assert found == {"name": "incident-triage", "from": 2, "to": 2, "changes": []}
+    assert text.out.splitlines()[1].startswith("+++ incident-triage version 3  active  ")
+    found = await _json(office, "diff", "incident-triage", "3", "--against", "3")
+    assert found == {"name": "incident-triage", "from": 3, "to": 3, "changes": []}
 
 
 async def test_a_draft_is_compared_with_the_version_that_is_active(office: Office) -> None:

@@ -20,6 +20,7 @@ from runtime.store import waits
 from runtime.worker import sweeps
 from runtime.worker.sweeps import Due
 from tests.bench import Bench, HandClock
+from tests.once import Once
 from tests.sealing import sealer_of
 
 CARDS = ({"text": "File it?", "blocks": []}, {"text": "File it? 1 of 2", "blocks": []})
@@ -80,8 +81,7 @@ class Sealed:
         verify(path, self.public)
 
 
-@pytest.fixture
-async def sealed(bench: Bench, tmp_path: Path) -> Sealed:
+async def _play(bench: Bench, folder: Path) -> str:
     run_id = (await bench.start("bench.file", {"company": "ACME", "text": "report"})).run_id
     await bench.settle()
     approval, cards = await bench.approval_id(), StoredCards(bench.engine)
@@ -91,10 +91,19 @@ async def sealed(bench: Bench, tmp_path: Path) -> Sealed:
     await cards.remember(approval, "C1", "1.0", CARDS[1])
     assert (await bench.click("ben", approval)).counted
     await bench.settle()
-    path = tmp_path / "keys/evidence.pem"
-    key = load_or_create(path)
+    key = load_or_create(folder / KEY)
     assert await EvidenceDesk(bench.engine).next_bundle(timedelta(minutes=2), key, [key.public.key_id]) is not None
-    return Sealed(bench, run_id, key, public_path(path))
+    return run_id
+
+
+KEY = "keys/evidence.pem"
+SEALED = Once(_play)
+
+
+@pytest.fixture
+async def sealed(bench: Bench, tmp_path: Path) -> Sealed:
+    run_id, path = await SEALED.on(bench, tmp_path), tmp_path / KEY
+    return Sealed(bench, run_id, load_or_create(path), public_path(path))
 
 
 @pytest.mark.parametrize("name", FORGED)

@@ -18,8 +18,8 @@ from receipts.signing import load_or_create, public_path
 from receipts.tenant.acts import EvidenceExported
 from runtime.log.sequencer import Sequencer
 from tests.bench import TENANT, Bench
-from tests.integration.conftest import Targets
 from tests.integration.program_stage import Finished, command, environment, imported
+from tests.once import Once
 from tests.sealing import notary_of, sealer_of
 
 FILE = {"company": "ACME", "text": "report"}
@@ -53,12 +53,10 @@ class Office:
         return [row["leaf"] for row in rows if row["leaf"]["event"] == EvidenceExported.event]
 
 
-@pytest.fixture
-async def office(bench: Bench, targets: Targets, tmp_path: Path, dsn: str) -> Office:
-    assert targets
-    settings = Settings(database_url=dsn, home=tmp_path, tenant=TENANT)
+async def _play(bench: Bench, folder: Path) -> dict[str, str]:
+    settings = Settings(database_url=bench.superuser, home=folder, tenant=TENANT)
     load_or_create(settings.key_path)
-    archive = LocalArchive(tmp_path / "evidence")
+    archive = LocalArchive(folder / "evidence")
     runs = {"file": (await bench.start("bench.file", FILE, ref="file")).run_id}
     await bench.settle()
     approval = await bench.approval_id()
@@ -75,7 +73,21 @@ async def office(bench: Bench, targets: Targets, tmp_path: Path, dsn: str) -> Of
     while await Sequencer(bench.engine)():
         pass
     assert await notary_of(bench.engine, archive, settings.key_path)() == 1
-    return Office(bench, settings, tmp_path / "export", runs)
+    return runs
+
+
+OFFICE = Once(_play)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+async def office(bench: Bench, home: Path, tmp_path: Path, dsn: str) -> Office:
+    runs = await OFFICE.on(bench, home)
+    return Office(bench, Settings(database_url=dsn, home=home, tenant=TENANT), tmp_path / "export", runs)
 
 
 async def test_every_run_of_the_period_is_in_it_sealed_or_not_and_why(office: Office) -> None:

@@ -16,8 +16,8 @@ from evidence.archive.local import LocalArchive
 from receipts.signing import load_or_create
 from runtime.desk.finding import EvidenceState, FoundRun, Sought, find_runs
 from tests.bench import TENANT, Bench
-from tests.integration.conftest import Targets
 from tests.integration.program_stage import Finished, command, environment
+from tests.once import Once
 from tests.sealing import sealer_of
 
 FILE = {"company": "Müller & Söhne 100% GmbH", "text": "report"}
@@ -46,10 +46,8 @@ class Office:
         return await command("evidence", "list", *words, env=environment(self.settings))
 
 
-@pytest.fixture
-async def office(bench: Bench, targets: Targets, tmp_path: Path, dsn: str) -> Office:
-    assert targets
-    key = tmp_path / "keys" / "evidence.pem"
+async def _play(bench: Bench, folder: Path) -> dict[str, str]:
+    key = folder / "keys" / "evidence.pem"
     load_or_create(key)
     runs = {"file-2041": (await bench.start("bench.file", FILE, ref="file-2041")).run_id}
     await bench.settle()
@@ -59,10 +57,19 @@ async def office(bench: Bench, targets: Targets, tmp_path: Path, dsn: str) -> Of
     bench.clock.move(days=1)
     runs["note-7"] = (await bench.start("bench.note", NOTE, ref="note-7", by="cat")).run_id
     await bench.settle()
-    assert await sealer_of(bench.engine, LocalArchive(tmp_path / "evidence"), key)() == 1
+    assert await sealer_of(bench.engine, LocalArchive(folder / "evidence"), key)() == 1
     bench.clock.move(days=1)
     runs["wait-1"] = (await bench.start("bench.wait", WAIT, ref="wait-1")).run_id
     await bench.settle()
+    return runs
+
+
+OFFICE = Once(_play)
+
+
+@pytest.fixture
+async def office(bench: Bench, tmp_path: Path, dsn: str) -> Office:
+    runs = await OFFICE.on(bench, tmp_path)
     return Office(bench, Settings(database_url=dsn, home=tmp_path, tenant=TENANT), runs)
 
 

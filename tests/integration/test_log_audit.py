@@ -20,7 +20,7 @@ from runtime.store.log import checkpoints
 from runtime.store.log.checkpoints import Signed
 from runtime.store.log.tenant import TenantRows
 from tests.bench import TENANT, Bench
-from tests.integration.conftest import Targets
+from tests.once import Once
 
 FILE = {"company": "ACME", "text": "report"}
 NOTE = {"incident": "I1", "text": "a", "api_token": "t"}
@@ -39,11 +39,9 @@ class Office:
         return await asyncio.to_thread(audit, self.bench.superuser, TENANT, kept)
 
 
-@pytest.fixture
-async def office(bench: Bench, targets: Targets, tmp_path: Path) -> Office:
-    assert targets
+async def _play(bench: Bench, folder: Path) -> tuple[str, TreeHead]:
     async with bench.engine.pool.connection() as conn:
-        await register_key(conn, TENANT, load_or_create(tmp_path / "key.pem"), bench.clock())
+        await register_key(conn, TENANT, load_or_create(folder / "key.pem"), bench.clock())
     approved = (await bench.start("bench.file", FILE, ref="f")).run_id
     await bench.settle()
     approval = await bench.approval_id()
@@ -63,7 +61,15 @@ async def office(bench: Bench, targets: Targets, tmp_path: Path) -> Office:
         head = await checkpoints.read_head(conn, TENANT)
         assert head is not None
         await checkpoints.keep_checkpoint(conn, TENANT, Signed(head, "", bench.clock(), is_published=False))
-    return Office(bench, approved, head)
+    return approved, head
+
+
+OFFICE = Once(_play)
+
+
+@pytest.fixture
+async def office(bench: Bench, tmp_path: Path) -> Office:
+    return Office(bench, *await OFFICE.on(bench, tmp_path))
 
 
 async def test_what_nobody_touched_holds_and_is_accounted_for(office: Office) -> None:

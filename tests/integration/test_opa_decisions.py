@@ -45,7 +45,7 @@ async def test_irreversible_high_tier_write_needs_two_signatures_with_reasons(en
         "exclude": ["ann", "hook"],
         "expires_in": "PT8H",
         "reason_required": True,
-        "escalate_to": ["senior-compliance"],
+        "escalate_to": [{"after": "PT6H", "to": ["senior-compliance"]}],
     }
 
 

@@ -19,8 +19,8 @@ from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.operator import OperatorDesk
 from runtime.model.approval import AskKind, VoteVerdict
 from tests.bench import TENANT, Bench
-from tests.integration.conftest import Targets
 from tests.integration.program_stage import command, environment
+from tests.once import Once
 
 FILE = {"company": "ACME", "text": "report\nof two lines"}
 DAY = "2026-01-05"
@@ -37,9 +37,7 @@ class Office:
         return await vote_rows(self.settings, period(first, last), person)
 
 
-@pytest.fixture
-async def office(bench: Bench, targets: Targets, tmp_path: Path, dsn: str) -> Office:
-    assert targets
+async def _play(bench: Bench, _folder: Path) -> None:
     await bench.start("bench.file", FILE, ref="case-1")
     await bench.settle()
     approval = await bench.approval_id()
@@ -52,12 +50,21 @@ async def office(bench: Bench, targets: Targets, tmp_path: Path, dsn: str) -> Of
     await bench.settle()
     assert (await bench.click("ann", await bench.approval_id(), "reject", "wrong company")).counted
     await bench.settle()
+
+
+OFFICE = Once(_play)
+
+
+@pytest.fixture
+async def office(bench: Bench, tmp_path: Path, dsn: str) -> Office:
+    await OFFICE.on(bench, tmp_path)
     return Office(bench, Settings(database_url=dsn, home=tmp_path, tenant=TENANT))
 
 
 async def test_a_vote_that_did_not_come_from_slack_says_how_it_came_in(office: Office) -> None:
     bench = office.bench
     for number, desk in enumerate((OperatorDesk(bench.engine.pool, bench.clock, TENANT), None)):
+        bench.clock.move(minutes=1)
         task = await bench.review(str(number))
         view = await bench.desk.approval(task)
         assert view

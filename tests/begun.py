@@ -1,0 +1,51 @@
+"""What was played on a bench, brought back: the first bench plays it as the program does, later ones find its rows.
+
+To store and activate a pack's definitions anew is hundreds of statements, and a world that every test of a module
+begins with is as many again. All rows are kept, as COPY writes them, and stand in later databases as they stood there.
+"""
+
+from collections.abc import Mapping
+
+from psycopg import AsyncConnection
+from psycopg.sql import SQL, Composed, Identifier
+
+Rows = Mapping[str, bytes]
+"""By table, its rows as COPY writes them; tables without any have none."""
+
+_TABLES = """
+    SELECT relname FROM pg_class
+    WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> 'alembic_version' ORDER BY relname
+"""
+
+
+async def is_untouched(dsn: str) -> bool:
+    """Return whether no definition was ever stored in a database."""
+    async with await AsyncConnection.connect(dsn) as conn:
+        return await (await conn.execute("SELECT FROM definitions LIMIT 1")).fetchone() is None
+
+
+async def rows_of(dsn: str) -> Rows:
+    """Return all that is stored in a migrated database, by table."""
+    async with await AsyncConnection.connect(dsn) as conn:
+        found = await (await conn.execute(_TABLES)).fetchall()
+        return {str(table): await _copied(conn, str(table)) for (table,) in found}
+
+
+async def bring_back(dsn: str, rows: Rows) -> None:
+    """Have these rows and no others in a database, past every trigger: they are as the triggers left them."""
+    async with await AsyncConnection.connect(dsn) as conn:
+        await conn.execute("SET session_replication_role = replica")
+        await conn.execute(SQL("; ").join(_of("DELETE FROM {}", table) for table in rows))
+        for table, copied in rows.items():
+            if copied:
+                async with conn.cursor().copy(_of("COPY {} FROM STDIN", table)) as copy:
+                    await copy.write(copied)
+
+
+async def _copied(conn: AsyncConnection, table: str) -> bytes:
+    async with conn.cursor().copy(_of("COPY {} TO STDOUT", table)) as copy:
+        return b"".join([bytes(part) async for part in copy])
+
+
+def _of(statement: str, table: str) -> Composed:
+    return SQL(statement).format(Identifier(table))
