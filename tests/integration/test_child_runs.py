@@ -38,6 +38,15 @@ async def test_the_end_of_the_run_is_the_steps_result(opened: Opener, targets: T
         assert queued.data["parent"] == {"run_id": run_id, "step": "sub"}
 
 
+async def test_whoever_asked_is_told_of_their_own_run_and_not_of_one_that_a_step_waits_for(opened: Opener) -> None:
+    async with opened(WAITING) as bench:
+        await bench.start("bench.tree", {})
+        await bench.settle()
+        assert [one["text"] for one in bench.chat.said("direct_message")] == [
+            "T (1) has finished: every step was done."
+        ]
+
+
 async def test_a_run_that_fails_fails_the_step_and_takes_its_branch(opened: Opener, targets: Targets) -> None:
     targets.note.answers = [RefusedError("closed")]
     runbook = """
