@@ -10,7 +10,7 @@ from runtime.model.notification import CancelPayload, Notification
 from tests.bench import TENANT, Bench, with_handlers
 from tests.integration.conftest import Targets
 from tests.integration.nodes_stage import Opener, status
-from tests.integration.test_child_runs import OMAR, child_of
+from tests.integration.test_child_runs import child_of
 from tests.integration.test_mending import Opener as HeldOpener
 from tests.integration.test_mending import started
 

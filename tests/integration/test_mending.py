@@ -337,6 +337,13 @@ async def test_runs_show_tells_each_step_with_its_status_and_error(started: Open
         assert "post_message" not in shown
 
 
+async def test_a_command_is_told_nothing_of_clicks(started: Opener) -> None:
+    async with started(LOOK) as held:
+        done = await held.command("tasks", "claim", "apr_none", "--as", "ann")
+        assert is_one_sentence(done, "nothing was done: Countersign does not know this request any more.")
+        assert "click" not in done.err
+
+
 @pytest.mark.parametrize("reason", ["", "  ", "\u200b"])
 async def test_an_act_without_a_reason_is_a_wrong_use(started: Opener, targets: Targets, reason: str) -> None:
     targets.look.answers = [RefusedError("closed")]
