@@ -69,7 +69,7 @@ async def test_a_signal_is_sent_by_a_named_person_with_data_from_a_text_or_a_fil
     nobody = await command("signal", run_id, "called", "--as=nobody", env=office.env)
     assert is_one_sentence(nobody, "the directory has no person nobody")
     not_kept = (('{"by": "\\u0000"}', "--data: it holds a NUL character"), ('{"by": "\\ud800"}', "--data: /by: "))
-    for data, why in (("{", "--data is not JSON"), ("[1]", "--data is not an object but list"), *not_kept):
+    for data, why in (("{", "--data is not JSON"), ("[1]", "--data: not an object but list"), *not_kept):
         wrong = await command("signal", run_id, "called", "--as=omar", "--data", data, env=office.env)
         assert is_one_sentence(wrong, why)
     assert (await command("signal", run_id, "Not a name", "--as=omar", env=office.env)).code == 2
