@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.options import Options, parse
 from benchmarks.ours.plant import BenchError
-from benchmarks.parts import killed, latency, parked, people, throughput
+from benchmarks.parts import killed, latency, parked, people, repeat, throughput
 from benchmarks.report import page
 from benchmarks.report.figures import Figures
 from benchmarks.stage import opened, say
@@ -25,6 +25,7 @@ MEASURED = {
     "parked": parked.measure,
     "slack": people.measure,
     "killed": killed.measure,
+    "repeat": repeat.measure,
 }
 
 

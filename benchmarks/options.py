@@ -20,6 +20,7 @@ class Options:
     clicks: int
     peer_parked: int
     lease: float
+    iterations: int
     only: frozenset[str] = field(default_factory=frozenset)
 
     def wants(self, part: str) -> bool:
@@ -27,9 +28,13 @@ class Options:
         return not self.only or part in self.only
 
 
-QUICK = Options(2.0, QUICK_PARKED, resumes=30, bulk=100, sequential=10, clicks=50, peer_parked=500, lease=5.0)
-WHOLE = Options(5.0, PARKED, resumes=150, bulk=1_000, sequential=30, clicks=400, peer_parked=10_000, lease=30.0)
-PARTS = ("steps", "latency", "parked", "slack", "killed")
+QUICK = Options(
+    2.0, QUICK_PARKED, resumes=30, bulk=100, sequential=10, clicks=50, peer_parked=500, lease=5.0, iterations=500
+)
+WHOLE = Options(
+    5.0, PARKED, resumes=150, bulk=1_000, sequential=30, clicks=400, peer_parked=10_000, lease=30.0, iterations=10_000
+)
+PARTS = ("steps", "latency", "parked", "slack", "killed", "repeat")
 
 
 def parse(arguments: Sequence[str]) -> Options:

@@ -15,7 +15,16 @@ from edge.buckets import Buckets, Rate
 from edge.calls import Caller
 from edge.evidence import EvidenceIn, EvidencePage
 from edge.held import add_held
-from edge.messages import RUN_ID, NotificationIn, NotificationOut, RunOut, TriggerIn, TriggerOut, WaitOut
+from edge.messages import (
+    RUN_ID,
+    NotificationIn,
+    NotificationOut,
+    RunOut,
+    TriggerIn,
+    TriggerOut,
+    TriggerSignalOut,
+    WaitOut,
+)
 from edge.problems import Problem, handle_problems
 from edge.signals import add_signals
 from edge.signing import claimed, is_signed
@@ -26,6 +35,7 @@ from runtime.desk.callers import (
     Answer,
     AnswerConflictError,
     CallerDesk,
+    Claim,
     NoRunbookError,
     NotActiveError,
     TriggerConflictError,
@@ -82,7 +92,7 @@ def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastA
 
     if api is not None:
         routes = _Routes(api)
-        app.post("/v1/triggers/{type_}", status_code=202)(routes.trigger)
+        app.post("/v1/triggers/{type_}", status_code=202, response_model_exclude_none=True)(routes.trigger)
         app.post("/v1/notifications", status_code=202)(routes.notify)
         app.get("/v1/runs/{run_id}")(routes.run)
         app.post("/v1/evidence/search")(routes.search)
@@ -116,7 +126,7 @@ class _Routes:
             raise Problem(409, str(error)) from error
         except TriggerError as error:
             raise Problem(422, str(error)) from error
-        return TriggerOut(run_id=claim.run_id, is_new=claim.is_new)
+        return _started(claim)
 
     async def notify(self, request: Request) -> NotificationOut:
         caller, body = await self.signed(request)
@@ -189,6 +199,13 @@ class _Routes:
 
 def _not_signed() -> Problem:
     return Problem(401, "the signature is missing, wrong or older than five minutes")
+
+
+def _started(claim: Claim) -> TriggerOut:
+    if claim.signal is None:
+        return TriggerOut(run_id=claim.run_id, is_new=claim.is_new)
+    signal = TriggerSignalOut(name=claim.signal.name, status=claim.signal.status, reason=claim.signal.reason)
+    return TriggerOut(run_id=claim.run_id, is_new=False, signal=signal)
 
 
 def _answer(sent: NotificationIn) -> Answer:

@@ -25,7 +25,7 @@ Why = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 
 
 class MendIn(Message):
-    """What a person says of a held step of the run as they saw it. `id` is the sender's own: it is applied once."""
+    """What a person says of a held step as they saw it, by `version`. `id` is the sender's own: it is applied once."""
 
     id: Word
     on_behalf_of: Word

@@ -31,11 +31,23 @@ class TriggerIn(Message):
     version: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
 
 
+class TriggerSignalOut(Message):
+    """The signal that a trigger became, and what became of that: applied, early, refused, or received so far."""
+
+    name: str
+    status: str
+    reason: str
+
+
 class TriggerOut(Message):
-    """The run that the trigger started, now or before."""
+    """The run that the trigger started, now or before.
+
+    With `signal` it started none: that run is about the same, goes on, and was told.
+    """
 
     run_id: str
     is_new: bool
+    signal: TriggerSignalOut | None = None
 
 
 class NotificationIn(Message):
@@ -92,7 +104,10 @@ class ProgressOut(Message):
 
 
 class StepOut(Message):
-    """A step of a run. `error_code` says what went wrong, `branch` which case a switch took; "" for none."""
+    """A step of a run. `error_code` says what went wrong, `branch` which case a switch took; "" for none.
+
+    `version` is what an act on it names while it is held.
+    """
 
     path: str
     verb: str
@@ -100,6 +115,7 @@ class StepOut(Message):
     error: str
     error_code: str
     branch: str
+    version: int
     progress: ProgressOut | None
 
 

@@ -125,7 +125,7 @@ def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Reques
         caller, body = await signed(request)
         sent = parse(CancelIn, body)
         wisher = Wisher(caller.id, await requester(caller, sent.on_behalf_of), caller.grants.cancels)
-        payload = CancelPayload(run_id=run_id, reason=sent.reason, version=sent.version)
+        payload = CancelPayload(run_id=run_id, reason=sent.reason, version=sent.version, submitted_by=caller.id)
         return _canceled(run_id, await _done(desk, wisher, sent.id, payload))
 
     @app.post("/v1/runs/{run_id}/undo")
@@ -135,7 +135,8 @@ def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Reques
         wisher = Wisher(caller.id, await requester(caller, sent.on_behalf_of), caller.grants.undoes)
         if sent.dry_run:
             return await _previewed(desk, wisher, run_id, sent.step)
-        payload = UndoPayload(run_id=run_id, step=sent.step, reason=sent.reason, version=sent.version)
+        said = {"step": sent.step, "reason": sent.reason, "version": sent.version}
+        payload = UndoPayload(run_id=run_id, submitted_by=caller.id, **said)
         facts = await _done(desk, wisher, sent.id, payload)
         return UndoOut(**{name: facts[name] for name in UndoOut.model_fields})
 
@@ -143,7 +144,7 @@ def add_undo(app: FastAPI, desk: TakeBackDesk, signed: Signed, requester: Reques
 async def _cancel_one(desk: TakeBackDesk, wisher: Wisher, sent: CancelAllIn, row: Mapping[str, Any]) -> CancelOut:
     if sent.dry_run:
         return CancelOut(run_id=row["run_id"], status=row["status"], reason="", withdrawn_in=None)
-    payload = CancelPayload(run_id=row["run_id"], reason=sent.reason)
+    payload = CancelPayload(run_id=row["run_id"], reason=sent.reason, submitted_by=wisher.caller)
     _, facts = await desk.wish(wisher, f"{sent.id}:{row['run_id']}", payload)
     return _canceled(row["run_id"], facts)
 
@@ -166,7 +167,8 @@ async def _done(desk: TakeBackDesk, wisher: Wisher, wish_id: str, wish: Wish) ->
     except AnswerConflictError as error:
         raise Problem(409, str(error)) from error
     if (status := facts["status"]) != NotificationStatus.APPLIED:
-        raise Problem(_STATUS.get(NotificationStatus(status), 503), str(facts.get("reason", status)))
+        code = 403 if facts.get("code") == "act.denied" else _STATUS.get(NotificationStatus(status), 503)
+        raise Problem(code, str(facts.get("reason", status)))
     return facts
 
 

@@ -77,14 +77,27 @@ class Asked(Open):
     votes: Sequence[VoteRecord]
 
 
+class NextInLineRecord(Open):
+    """Who was asked, too, once `after` (ISO 8601) had passed."""
+
+    after: str
+    to: list[str]
+
+
 class RequirementRecord(Open):
-    """What a human authorization had to fulfil."""
+    """What a human authorization had to fulfil; of those next in line, the first release said the groups alone."""
 
     quorum: int = Field(ge=1)
     groups: list[str] = Field(min_length=1)
     all_groups: bool
     exclude: list[str]
-    escalate_to: list[str]
+    escalate_to: list[str] | list[NextInLineRecord]
+
+    @property
+    def leads(self) -> list[str]:
+        """Return the groups that are asked as time runs short, each once."""
+        said = ([entry] if isinstance(entry, str) else entry.to for entry in self.escalate_to)
+        return list(dict.fromkeys(group for groups in said for group in groups))
 
 
 class Answered(Open):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import isodate
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from policy.model import MOST_GROUPS_EACH, Answer, Outcome, PolicyUnavailableError, Text
+from policy.model import MOST_GROUPS_EACH, Answer, Outcome, PolicyUnavailableError, Requirement, Text
 
 # Older servers let a crafted path select another rule (CVE-2025-46569).
 OLDEST_OPA = (1, 4, 0)
@@ -90,8 +90,8 @@ def _answer_or_not(document: object, name: str) -> Answer | PolicyUnavailableErr
 def parse_answer(document: object, name: str) -> Answer:
     """Parse the answer to one question, or raise PolicyUnavailableError that tells of it by `name`.
 
-    It has every member of an answer, and no other; requirement and outcome agree, the time limit is a duration, and not
-    too many groups have to sign each.
+    It has every member of an answer, and no other; requirement and outcome agree, its times are durations in their
+    order, and not too many groups have to sign each.
     """
     if document is None:
         raise PolicyUnavailableError(f"{name}: undefined")
@@ -128,21 +128,32 @@ def _check(answer: Answer, name: str) -> None:
         raise PolicyUnavailableError(f"{name}: outcome {answer.outcome} {there} a requirement")
     if requirement is None:
         return
-    if not _is_wait(requirement.expires_in):
-        raise PolicyUnavailableError(
-            f"{name}.requirement.expires_in: {requirement.expires_in!r} is no duration between zero and a year"
-        )
+    _check_times(requirement, f"{name}.requirement")
     if requirement.all_groups and len(requirement.groups) > MOST_GROUPS_EACH:
         raise PolicyUnavailableError(f"{name}.requirement.groups: at most {MOST_GROUPS_EACH} can each have to sign")
 
 
-def _is_wait(text: str) -> bool:
+def _check_times(requirement: Requirement, name: str) -> None:
+    """Each of those next in line comes after the one before, and while there is still time."""
+    end = _lasts(requirement.expires_in, f"{name}.expires_in")
+    earlier = timedelta(0)
+    for place, entry in enumerate(requirement.escalate_to):
+        at = f"{name}.escalate_to.{place}.after"
+        after = _lasts(entry.after, at)
+        if not earlier < after < end:
+            raise PolicyUnavailableError(f"{at}: {entry.after!r} is not later than the one before and before the end")
+        earlier = after
+
+
+def _lasts(text: str, name: str) -> timedelta:
     try:
         duration = isodate.parse_duration(text)
     except (ValueError, OverflowError):
-        return False
+        duration = None
     # Months and years have no fixed length, and come back as another type.
-    return isinstance(duration, timedelta) and timedelta(0) < duration <= LONGEST_WAIT
+    if not isinstance(duration, timedelta) or not timedelta(0) < duration <= LONGEST_WAIT:
+        raise PolicyUnavailableError(f"{name}: {text!r} is no duration between zero and a year")
+    return duration
 
 
 def first_problem(error: ValidationError) -> str:

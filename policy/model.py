@@ -13,6 +13,7 @@ MOST_ITEMS = 100
 LONGEST_NAMES = 20_000
 """Bytes of all groups, people and codes of an answer together: they stand in one leaf of the audit log."""
 MOST_SIGNATURES = 1_000
+MOST_ESCALATIONS = 20
 MOST_GROUPS_EACH = 8
 """Groups of which each may have to sign: Rego looks at every subset of them."""
 
@@ -136,14 +137,21 @@ class HeldInput(Strict):
 
 
 class OperatorQuestion(Strict):
-    """The whole input document of a question about what an operator does."""
+    """The whole input document of a question about what an operator does; a run that is canceled has no `step`."""
 
     time: str
     tenant: str
     actor: ActorInput
-    act: Literal["retry", "supply", "skip", "end"]
+    act: Literal["retry", "supply", "skip", "end", "cancel"]
     run: OperatedRun
-    step: HeldInput
+    step: HeldInput | None
+
+
+class NextInLine(Strict):
+    """Who is asked, too, once `after` (an ISO 8601 duration) has passed since people were asked."""
+
+    after: Text
+    to: Texts = Field(min_length=1)
 
 
 class Requirement(Strict):
@@ -155,7 +163,7 @@ class Requirement(Strict):
     exclude: Texts
     expires_in: Text
     reason_required: bool
-    escalate_to: Texts
+    escalate_to: list[NextInLine] = Field(max_length=MOST_ESCALATIONS)
 
 
 class Reason(Strict):
@@ -184,7 +192,8 @@ class Answer(Strict):
     @model_validator(mode="after")
     def _fits_a_leaf(self) -> Self:
         asked = self.requirement
-        names = [*asked.groups, *asked.exclude, *asked.escalate_to] if asked else []
+        names = [*asked.groups, *asked.exclude] if asked else []
+        names += [group for entry in asked.escalate_to for group in entry.to] if asked else []
         if sum(len(name.encode()) for name in (*names, *(reason.code for reason in self.reasons))) > LONGEST_NAMES:
             raise ValueError(f"its groups, people and codes have more than {LONGEST_NAMES} bytes")
         return self

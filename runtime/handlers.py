@@ -189,11 +189,12 @@ class Reply:
     """How the outside world answers what a case asks of it: `who` `does` it, as a sentence in the present.
 
     `find` is given the stand-ins' base URL and the case's payload, and returns the notification that the case's
-    caller sends, or None as long as nothing was asked.
+    caller sends, or None as long as nothing was asked. `step` is the one that waits for it.
     """
 
     who: str
     does: str
+    step: str
     find: Callable[[str, JsonObject], Awaitable[JsonObject | None]]
 
 

@@ -131,7 +131,7 @@ def _in_words(params: JsonObject) -> JsonObject:
 _SAID: TypeAdapter[Said] = TypeAdapter(Said)
 
 
-CHAT_OPERATIONS = ("post_card", "update_card", "post_message", "direct_message", "post_task")
+CHAT_OPERATIONS = ("post_card", "update_card", "post_message", "update_message", "direct_message", "post_task")
 
 
 @dataclass

@@ -14,8 +14,9 @@ from tools.chromium import find
 VERIFY_PAGE = Path(__file__).parents[1] / "evidence/browser/verify.html"
 
 _VERIFY = """
-async ([encoded, pem, {register = null, ...given}]) => {
-  const trusted = {...given, register: register === null ? null : toUtf8(register)};
+async ([encoded, pem, {register = null, children = [], ...given}]) => {
+  const below = children.map(([name, data]) => new File([fromBase64(data)], name));
+  const trusted = {...given, register: register === null ? null : toUtf8(register), children: below};
   const {failure, passed, sha256, key} = await verifyBundle(new Blob([fromBase64(encoded)]), pem, () => {}, trusted);
   return {failure, passed, sha256, key};
 }
@@ -48,10 +49,17 @@ async def verify_page() -> AsyncIterator[Page]:
 async def report_of(page: Page, data: bytes, pem: str, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return what the page finds of a bundle: `failure` or None, what `passed`, `sha256` and the id of the `key`.
 
-    What is given beside the key: `register` (the text of the file), `logKeys` and `witnesses` (vkey), `needed`.
+    What is given beside the key: `register` (the text of the file), `logKeys` and `witnesses` (vkey), `needed`,
+    and the files of `children`.
     """
-    report: dict[str, Any] = await page.evaluate(_VERIFY, [base64.b64encode(data).decode(), pem, {**(given or {})}])
+    beside = {**(given or {})}
+    beside["children"] = [[file.name, _encoded(file.read_bytes())] for file in beside.get("children", ())]
+    report: dict[str, Any] = await page.evaluate(_VERIFY, [_encoded(data), pem, beside])
     return report
+
+
+def _encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 async def failure_of(page: Page, data: bytes, pem: str) -> Failure | None:

@@ -1,6 +1,5 @@
 """The buttons beside the word that a step is held, and the modal that asks how it goes on."""
 
-import json
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -8,9 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from bot.cards import references
 from bot.cards.blocks import Block, bold, button, plain_text, rows, section
 from bot.cards.modals import REASON_MAX, REASON_MIN
-from bot.cards.text import Shown, render, short
+from bot.cards.text import Shown, one_line, render, short
+from policy.text import strict_json
 from runtime.desk.held.model import HeldView
-from runtime.model.messages import StepHeld
+from runtime.model.json_limits import fault
 from runtime.model.run import HeldAct
 
 MODAL = "countersign_held"
@@ -46,16 +46,16 @@ class StepRef(_Strict):
 
 
 class HeldRef(StepRef):
-    """The modal's private metadata: the act, the run's version as it was shown, and where to answer the person."""
+    """The modal's private metadata: the act, the step's version as it was shown, and where to answer the person."""
 
     act: Annotated[HeldAct, Field(strict=False)]
     version: int
     channel: str | None
 
 
-def held_buttons(said: StepHeld) -> Block:
+def held_buttons(run_id: str, step: str) -> Block:
     """Return the four buttons."""
-    value = StepRef(run=said.run_id, step=said.step).model_dump_json()
+    value = StepRef(run=run_id, step=step).model_dump_json()
     elements = [button(action_id, _BUTTONS[act], value) for action_id, act in ACTIONS.items()]
     return {"type": "actions", "elements": elements}
 
@@ -82,6 +82,13 @@ def held_modal(view: HeldView, act: HeldAct, channel: str | None) -> dict[str, A
     }
 
 
+def held_item(view: HeldView) -> list[Block]:
+    """Return what a person's Home says of a held step, with the buttons."""
+    why = f"{one_line(view.error.rstrip('.'))} ({view.code})" if view.code else one_line(view.error.rstrip("."))
+    said = short(render(f"{view.step} of {one_line(view.run_title)} failed and is held: {why}"), 300)
+    return [section(said), held_buttons(view.run_id, view.step), {"type": "divider"}]
+
+
 def _input(name: str, label: str, least: int, most: int) -> Block:
     element = {
         "type": "plain_text_input",
@@ -94,9 +101,8 @@ def _input(name: str, label: str, least: int, most: int) -> Block:
 
 
 def parse_result(text: str) -> Any:
-    """Return the JSON that somebody typed; raise ValueError where it is none."""
-    return json.loads(text, parse_constant=_no_number)
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    """Return what somebody typed as JSON; raise ValueError where it is none, or could not be put on record."""
+    result = strict_json(text)
+    if wrong := fault(result):
+        raise ValueError(wrong)
+    return result

@@ -13,6 +13,7 @@ from runtime.model.messages import (
     EvidenceSealed,
     EvidenceStuck,
     Held,
+    HeldOver,
     HeldSettled,
     Note,
     NotStarted,
@@ -102,9 +103,21 @@ def _held(said: Held | StepHeld | HeldSettled) -> str:
         return f"{what} of {_run(said.run)} is held: {said.why}. It goes on by itself once that is mended."
     if isinstance(said, HeldSettled):
         return f"{said.step} of {_run(said.run)}: {said.person} {_MENDED[said.act]}{_quoted(said.why)}"
-    why = f"{said.why.rstrip('.')} ({said.code})" if said.code else said.why.rstrip(".")
     todo = f"Somebody has to say how it goes on: countersign held show {said.run_id} {said.step}"
-    return f"{said.step} of {_run(said.run)} failed and is held: {why}. {todo}"
+    return f"{said.step} of {_run(said.run)} failed and is held: {_why(said)}. {todo}"
+
+
+def closed_words(asked: StepHeld, then: HeldSettled | HeldOver) -> str:
+    """Return what a message that asked about a held step says once nobody has to answer."""
+    why = f"{asked.step} of {_run(asked.run)} failed and was held: {_why(asked)}."
+    if isinstance(then, HeldOver):
+        return f"{why} The run has ended."
+    return f"{why} {then.person} {_MENDED[then.act]}{_quoted(then.why)}"
+
+
+def _why(said: StepHeld) -> str:
+    why = said.why.rstrip(".")
+    return f"{why} ({said.code})" if said.code else why
 
 
 def _evidence(said: EvidenceSealed | EvidenceStuck) -> str:

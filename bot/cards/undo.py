@@ -24,6 +24,7 @@ _WAYS = {
     Standing.IN_DOUBT: "may not have happened",
     Standing.UNDER_WAY: "is under way",
     Standing.NOT_PERFORMED: "was not done",
+    Standing.SUPPLIED: "is for who supplied it to undo",
 }
 
 
@@ -60,7 +61,8 @@ def _stays(view: UndoView) -> list[Block]:
 
 
 def _why(item: Item) -> Shown:
-    return short(render(f"{one_line(item.what)} on {one_line(item.target)}: {one_line(item.why)}"), 300)
+    where = f" on {one_line(item.target)}" if item.target else ""
+    return short(render(f"{one_line(item.what)}{where}: {one_line(item.why)}"), 300)
 
 
 def _left_out(items: Sequence[Item]) -> list[Block]:

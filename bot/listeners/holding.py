@@ -38,7 +38,7 @@ class Holding(Asking):
         try:
             result = held.parse_result(payload.typed(held.RESULT)) if ref.act is HeldAct.SUPPLY else None
         except (ValueError, RecursionError) as error:
-            await ack(response_action="errors", errors={held.RESULT: f"This is no JSON: {error}"})
+            await ack(response_action="errors", errors={held.RESULT: f"This is no JSON that can be a result: {error}"})
             return
         fault = reason_fault(payload.reason)
         notification, fault = ("", fault) if fault else await self._record(payload, ref, result)
@@ -72,11 +72,12 @@ class Holding(Asking):
             return "", private.REASON_NOT_RECORDED
 
     async def _settle(self, notification: str, user: User, ref: held.HeldRef) -> None:
-        """Apply what is recorded and say in private why it was not done, if so. Never raises."""
+        """Apply what is recorded and say in private what came of it. Never raises."""
         try:
             why = await self._desk.held.apply(notification)
         except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
             self._log.error("what was said of a held step was not applied: %s", type(error).__name__)
-            why = private.NOT_YET_APPLIED
-        said = f"Nothing was done: {why}" if why else private.GOES_ON.format(ref.step)
+            said = private.NOT_YET_APPLIED
+        else:
+            said = f"Nothing was done: {why}" if why else private.HELD_DONE[ref.act].format(ref.step)
         await self._answers.tell(user.id, ref.channel, said, occasion=notification)

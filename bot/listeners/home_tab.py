@@ -5,7 +5,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards.home import SHOWN, home, home_refusal
+from bot.cards.home import HELD_SHOWN, SHOWN, home, home_refusal
 from bot.cards.refusals import refusal_words
 from bot.listeners.identity import identify
 from bot.listeners.installation import InstallationWatch
@@ -47,7 +47,8 @@ class HomeTab:
             return home_refusal(refusal_words(identity.refusal) if identity.refusal else "")
         pending = await self._desk.pending(identity.person.id, SHOWN)
         links = await asyncio.gather(*(self._permalink(view) for view in pending.views))
-        return home(list(zip(pending.views, links, strict=True)), pending.total, now=self._clock())
+        held = await self._desk.held.waiting(identity.person, HELD_SHOWN)
+        return home(list(zip(pending.views, links, strict=True)), pending.total, held, now=self._clock())
 
     async def _permalink(self, view: ApprovalView) -> str | None:
         location = await self._ledger.location(view.approval_id)

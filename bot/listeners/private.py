@@ -10,6 +10,7 @@ from bot.cards.blocks import section
 from bot.cards.text import mrkdwn, short
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
+from runtime.model.run import HeldAct
 
 NOT_RECORDED = (
     "Something went wrong on our side, and your click may not have been recorded. Please look at the card in a "
@@ -24,8 +25,13 @@ UNKNOWN_BUTTON = "Countersign does not know this button any more. Nothing was do
 NOT_OPENED = "This could not be opened. Nothing was recorded. Please click again."
 
 NOT_HELD = "This step is not held any more. Nothing was done."
-GOES_ON = "Done: {} goes on as you said."
-NOT_YET_APPLIED = "it is recorded, and is followed as soon as that can be."
+HELD_DONE = {
+    HeldAct.RETRY: "Done: {} is tried again.",
+    HeldAct.SUPPLY: "Done: {} has your result, and its run goes on.",
+    HeldAct.SKIP: "Done: {} is skipped, and its run goes on.",
+    HeldAct.END: "Done: the run of {} is ended.",
+}
+NOT_YET_APPLIED = "What you said is recorded, and is followed as soon as that can be."
 UNDOING = "It is being undone, by {}. You are told what comes of it."
 NOT_YET_UNDONE = "Your wish is recorded, and is followed as soon as that can be."
 

@@ -28,7 +28,7 @@ _SKEW = timedelta(minutes=10)
 _UPDATE_PASSES = 5
 # A message that is gone, and those that are there and stay as they are.
 _GONE = "message_not_found"
-_FINAL = frozenset({_GONE, "cant_update_message", "edit_window_closed"})
+FINAL = frozenset({_GONE, "cant_update_message", "edit_window_closed"})
 
 Location = tuple[str, str]
 
@@ -116,7 +116,7 @@ class CardPosts:
             await self._posts.edit(*location, shown.text, shown.blocks)
         except SlackApiError as error:
             code = error_code(error)
-            if code not in _FINAL:
+            if code not in FINAL:
                 raise
             is_gone = code == _GONE
             if is_gone and view.status is not ApprovalStatus.REQUESTED:

@@ -10,7 +10,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.cards.blocks import SECTION_LIMIT, Block, context, mrkdwn_text, section
 from bot.cards.card import BUDGET
 from bot.cards.held import held_buttons
-from bot.cards.messages import words
+from bot.cards.messages import closed_words, words
 from bot.cards.text import chunks, clip, mrkdwn, plain
 from bot.slack.card_posts import CardPosts
 from bot.slack.client import FAILURES, error_code, failure
@@ -18,10 +18,11 @@ from bot.slack.history import find_message
 from bot.slack.operations import params_of
 from bot.slack.pace import machine_pace
 from bot.slack.posts import Posts
+from bot.slack.questions import Questions
 from runtime.clock import Clock
 from runtime.desk.model import CardLedger, Desk
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, Untouched
-from runtime.model.messages import DirectMessage, PostCard, PostMessage, PostTask, StepHeld, UpdateCard
+from runtime.model.messages import DirectMessage, PostCard, PostMessage, PostTask, StepHeld, UpdateCard, UpdateMessage
 
 MESSAGE_EVENT = "countersign_message"
 
@@ -55,8 +56,11 @@ def _blocks(text: str) -> list[Block]:
 class SlackConnector:
     """The operations of the chat."""
 
-    def __init__(self, client: AsyncWebClient, posts: Posts, cards: CardPosts, *, mocked: bool) -> None:
-        self._mocked = mocked
+    def __init__(
+        self, client: AsyncWebClient, posts: Posts, cards: CardPosts, questions: Questions, *, mocked: bool
+    ) -> None:
+        self._prefix = "On mocks: " if mocked else ""
+        self._questions = questions
         self._client = client
         self._posts = posts
         self._cards = cards
@@ -113,6 +117,12 @@ class SlackConnector:
         params = params_of(DirectMessage, call)
         return await self._say(params, await self._direct(params), call.key, None)
 
+    async def update_message(self, call: Call) -> JsonObject:
+        """Have a message that asked about a held step say what came of it."""
+        params = params_of(UpdateMessage, call)
+        text = f"{self._prefix}{closed_words(params.said, params.then)}"
+        return {"is_shown": await self._questions.close(params.message, mrkdwn(text[:_FALLBACK_CHARS]), _blocks(text))}
+
     async def reconcile_direct(self, call: Call) -> Reconciled:
         """Find a direct message that was posted without an answer."""
         channel = await self._direct(params_of(DirectMessage, call))
@@ -124,11 +134,11 @@ class SlackConnector:
 
     async def _say(self, params: PostMessage | DirectMessage, channel: str, key: str, thread: str | None) -> JsonObject:
         """Put what happened into words and, where it is about a card that is elsewhere, add the way there."""
-        text = f"{'On mocks: ' if self._mocked else ''}{words(params.said)}"
+        text = f"{self._prefix}{words(params.said)}"
         link = await self._cards.link(params.card_of) if params.card_of else None
         way = [context(mrkdwn_text(link))] if link else []
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
-        acts = [held_buttons(params.said)] if isinstance(params.said, StepHeld) else []
+        acts = [held_buttons(params.said.run_id, params.said.step)] if isinstance(params.said, StepHeld) else []
         blocks = [*_blocks(text), *acts, *way]
         return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), blocks, thread)
 
@@ -143,12 +153,13 @@ def slack_handlers(
     """Return the chat's handlers. `client` must not retry by itself (see client.py); `mocked` messages say so."""
     posts = Posts(client, machine_pace())
     cards = CardPosts(client, posts, desk, ledger, clock)
-    slack = SlackConnector(client, posts, cards, mocked=mocked)
+    slack = SlackConnector(client, posts, cards, Questions(posts, desk), mocked=mocked)
     find_card = _answered(slack.reconcile_card)
     return {
         "slack::post_card": Handler(_answered(slack.post_card), find_card),
         "slack::post_task": Handler(_answered(slack.post_task), find_card),
         "slack::update_card": Handler(_answered(slack.update_card)),
         "slack::post_message": Handler(_answered(slack.post_message), _answered(slack.reconcile_message)),
+        "slack::update_message": Handler(_answered(slack.update_message)),
         "slack::direct_message": Handler(_answered(slack.direct_message), _answered(slack.reconcile_direct)),
     }

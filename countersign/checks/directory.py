@@ -103,9 +103,11 @@ def _asked_by_policy(text: PolicyText, tenant: str) -> set[str]:
     while rest:
         value = rest.pop()
         if isinstance(value, dict):
-            named = [value[key] for key in ("groups", "escalate_to") if isinstance(value.get(key), list)]
+            named = [value[key] for key in ("groups", "to") if isinstance(value.get(key), list)]
             found.update(group for groups in named for group in groups if isinstance(group, str))
             rest += value.values()
+        elif isinstance(value, list):
+            rest += value
     return found
 
 

@@ -12,14 +12,24 @@ if TYPE_CHECKING:
     from runtime.desk.operator import OperatorDesk
 
 By = Annotated[str, typer.Option("--as", "--by", help="You, as the directory names you.")]
-Reason = Annotated[str, typer.Option(help="Why; it goes on record.")]
+
+
+def _visible(reason: str) -> str:
+    from bot.cards.text import visible_length
+
+    if not visible_length(reason):
+        raise typer.BadParameter("say why: there is nothing to read in it")
+    return reason
+
+
+Reason = Annotated[str, typer.Option(help="Why; it goes on record.", callback=_visible)]
 Version = Annotated[int | None, typer.Option(help="Of the run as you saw it: if it has moved on, nothing is done.")]
 
 
 def retry(
     subject: Annotated[str, typer.Argument(metavar="RUN|EFFECT", help="What is to be tried now.")],
     by: By,
-    reason: Reason = "",
+    reason: Annotated[str, typer.Option(help="Why; it goes on record.")] = "",
     version: Version = None,
     *,
     as_json: AsJson = False,

@@ -9,7 +9,7 @@ from countersign.cli.command import out
 from countersign.cli.finding.export import export, verify_export
 from countersign.cli.finding.runs import list_evidence
 from countersign.cli.finding.votes import approvals
-from countersign.cli.given import Checkpoint, Given, Key, Keys, Log, LogKey, Stamp, Tsa, Witness, Witnesses
+from countersign.cli.given import Checkpoint, Child, Given, Key, Keys, Log, LogKey, Stamp, Tsa, Witness, Witnesses
 from countersign.cli.kept.commands import get, hold, holds, release, repair
 
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each file.")]
@@ -34,6 +34,7 @@ def verify(
     log: Log = None,
     tsa: Tsa = None,
     stamp: Stamp = None,
+    child: Child = None,
     *,
     replay: Annotated[bool, typer.Option("--replay", help="Ask OPA again, with the bundle's own policies.")] = False,
     as_json: AsJsonLines = False,
@@ -45,6 +46,8 @@ def verify(
     """
     from countersign.cli.verify import find_opa, verify_all
 
+    if child and len(files) > 1:
+        raise typer.BadParameter("--child goes with one FILE: that of the run that waited")
     given = Given(
         key=key,
         register=keys,
@@ -55,6 +58,7 @@ def verify(
         log=log,
         tsa=tsa,
         stamps=stamp or [],
+        children=child or [],
     )
     raise typer.Exit(verify_all(files, given, find_opa() if replay else None, as_json=as_json))
 

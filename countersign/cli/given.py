@@ -30,13 +30,18 @@ Stamp = Annotated[
     list[Path] | None, typer.Option(help="A stamp that came after the bundle (`log stamp`); may be repeated.")
 ]
 
+Child = Annotated[
+    list[Path] | None,
+    typer.Option(help="The bundle of a run that FILE waited for: it must be the one that FILE names; may be repeated."),
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
     """The key; a register of earlier keys; keys of the log and of its witnesses (vkey), of whom `needed` must cosign.
 
     Then checkpoints that were kept, and the folder in which the log is published; and the certificates of a time
-    stamping authority, with stamps that came after the bundles.
+    stamping authority, with stamps that came after the bundles. And bundles of runs that the bundle's run waited for.
     """
 
     key: Path
@@ -48,6 +53,7 @@ class Given:
     log: Path | None = None
     tsa: Path | None = None
     stamps: Sequence[Path] = ()
+    children: Sequence[Path] = ()
 
     def trust(self) -> "Trust":
         """Return what the verifier believes; raise ReceiptsError or TrustError where it can't be read."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from countersign.cli.command import run, shared_settings
-from countersign.cli.tables import AsJson, Row, show_one, show_rows
+from countersign.cli.tables import AsJson, Row, show_json, show_one, show_rows
 from runtime.definitions.durations import parse_duration
 from runtime.model.states import EffectStatus, RunStatus, WaitStatus
 
@@ -49,10 +49,15 @@ def list_runs(
 
 @runs.command("show")
 def show_run(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")], *, as_json: AsJson = False) -> None:
-    """Show a run with its steps, costs, waits and effects."""
+    """Show a run with its steps, costs, waits and effects, and the runs that it started or that undo it."""
+    from countersign.cli.showing.run import show_run as show_to_people
     from runtime.desk import listings
 
-    show_one(_found(listings.find_run, "run", run_id), as_json=as_json)
+    found = _found(listings.find_run, "run", run_id)
+    if as_json:
+        show_json(found)
+    else:
+        show_to_people(found)
 
 
 @waits.command("list")

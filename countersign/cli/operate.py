@@ -15,6 +15,7 @@ from receipts.register import Entry
 from runtime.clock import utc_now
 from runtime.desk import keys
 from runtime.desk.operator import OperatorDesk, UnknownEffectError, UnknownPersonError, UnknownStepError
+from runtime.model.json_limits import fault
 
 T = TypeVar("T")
 
@@ -36,6 +37,13 @@ def read_json(file: Path) -> Any:
         raise OperateError(f"{file} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise OperateError(f"{file} is not JSON: {error}") from error
+
+
+def expect_recordable(given: Any, what: str) -> dict[str, Any]:
+    """Return an object that can be put on record, or raise OperateError."""
+    if wrong := fault(given):
+        raise OperateError(f"{what}: {wrong}")
+    return dict(given)
 
 
 async def perform(settings: Settings, record: Callable[[OperatorDesk], Awaitable[str]]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from countersign.config.errors import CountersignError
 from evidence.errors import EvidenceError, UndecidedError
 from evidence.replay.asking import Opa
 from evidence.replay.replay import replayed_by
+from evidence.verify.below import ends_below
 from evidence.verify.course.kept import one_log_with
 from evidence.verify.judgement import Judgement, Standing, judge, worst
 from evidence.verify.material.contents import Contents
@@ -59,12 +60,14 @@ def verify_all(files: Sequence[Path], given: Given, opa: Opa | None, *, as_json:
 
 
 def asked_of(given: Given, trust: Trust) -> Iterator[Rule[Contents]]:
-    """Yield the rule about the checkpoints that were kept, if there are any; raise TrustError."""
+    """Yield the rules about checkpoints that were kept and about runs below, if any are given; raise TrustError."""
     if given.log and not given.checkpoints:
         raise TrustError("the log is what kept checkpoints are compared by (--checkpoint), and none is given")
     if given.checkpoints:
         heads = [open_kept(file, trust.log) for file in given.checkpoints]
         yield one_log_with(heads, tiles_in(given.log) if given.log else None)
+    if given.children:
+        yield ends_below(given.children, trust)
 
 
 def _show(judged: Judgement, *, is_one: bool) -> None:

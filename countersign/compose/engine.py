@@ -13,8 +13,9 @@ from countersign.compose.storage import Storage
 from countersign.config.settings import ConfigError, Settings, required, variable
 from policy.access import Access
 from policy.client import OpaEngine
+from runtime.definitions.cel.expressions import install
 from runtime.definitions.entities import READ, WRITE
-from runtime.definitions.registry import discover
+from runtime.definitions.registry import discover, discover_functions
 from runtime.definitions.sources.catalog import OWN, Catalog, load_catalog
 from runtime.desk.definitions.arrivals import keep_own, take_in
 from runtime.desk.definitions.connector import definition_handlers
@@ -74,14 +75,23 @@ def validated_catalog(settings: Settings) -> Catalog:
 
 
 def load_packs(settings: Settings, handlers: Mapping[str, Handler]) -> Catalog:
-    """Load the packs beside the handlers that they offer and those that are ours, which are called by nobody yet."""
+    """Load the packs beside the handlers that they offer and those that are ours, which are called by nobody yet.
+
+    From then on expressions know the functions of these packs.
+    """
     nobody: Any = None
+    install_functions(settings)
     return load_catalog(settings.packs, {**handlers, **unconnected_handlers(), **entity_handlers(nobody, {})})
 
 
 def offered_handlers(settings: Settings) -> dict[str, Handler]:
     """Return the handlers of the packs that the settings list: a pack goes by the name of its folder."""
     return discover(settings.pack, [folder.name for folder in settings.packs])
+
+
+def install_functions(settings: Settings) -> None:
+    """Have expressions know the functions of the same packs."""
+    install(discover_functions([folder.name for folder in settings.packs]))
 
 
 def load_overlay(settings: Settings, handlers: Mapping[str, Handler], catalog: Catalog) -> Overlay | None:

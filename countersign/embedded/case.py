@@ -85,8 +85,7 @@ class Case:
         word = await self._wait(f"what the {reply.who} is asked", lambda _: reply.find(url, self.payload))
         secret = self.outside.secrets[self.example.caller]
         # what is asked may be parked a moment after it was asked: until then nothing waits for the answer
-        parked = "the step that waits for it"
-        await self.until(parked, lambda run: any(one["status"] == "parked" for one in run["steps"]))
+        await self.until(f"{reply.step} to wait for it", lambda run: step(run, reply.step) == "parked")
         await client.post(self.outside.edge, "/v1/notifications", word, self.example.caller, secret)
 
     async def _wait(self, what: str, look: Callable[[dict[str, Any]], Awaitable[T | None]]) -> T:

@@ -51,6 +51,11 @@ def texts(value: Any, *path: str) -> list[str]:
     return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
 
+def is_wish(leaf: Record) -> bool:
+    """Return whether a leaf that refuses something is about what a person wished, and not about an answer."""
+    return text(leaf, "data", "code").startswith("act.")
+
+
 def _at(value: Any, path: tuple[str, ...]) -> Any:
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None

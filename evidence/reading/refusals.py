@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from evidence.reading.material import Material, Record, record, records, text
+from evidence.reading.material import Material, Record, is_wish, record, records, text
 from evidence.reading.words import REFUSALS, plain
 
 _WANTED = {
@@ -73,6 +73,9 @@ def _unanswered(material: Material, leaf: Record) -> list[Refusal]:
 
 def _unfit(material: Material, leaf: Record) -> list[Refusal]:
     data, what = leaf.get("data"), "sent an answer for the step {}, which did not count"
+    if is_wish(leaf):
+        of = "of the step {}" if text(leaf, "correlation", "step") else "of the run"
+        what = f"wished something {of}, which was not done"
     why = text(data, "reason") or text(data, "code")
     return [Refusal(text(leaf, "at"), _who(material, leaf), what, _step(material, leaf), why)]
 

@@ -166,7 +166,9 @@ def _account(vote: Record) -> str:
 
 def needed(requirement: Record) -> str:
     """Return what policy required of people, as a sentence."""
-    groups, excluded, later = (texts(requirement, name) for name in ("groups", "exclude", "escalate_to"))
+    groups, excluded = (texts(requirement, name) for name in ("groups", "exclude"))
+    line = [(text(entry, "after"), texts(entry, "to")) for entry in records(requirement, "escalate_to")]
+    later = texts(requirement, "escalate_to")  # of what the first release asked
     of_all = requirement.get("all_groups") is True and len(groups) > 1
     parts = [
         f"{counted(number(requirement, 'quorum'), 'person', 'people')} of {listed(groups, 'and' if of_all else 'or')}",
@@ -174,6 +176,7 @@ def needed(requirement: Record) -> str:
         f"never {listed(excluded, 'or')}" if excluded else "",
         f"within {duration(text(requirement, 'expires_in'))}" if text(requirement, "expires_in") else "",
         "each with a reason" if requirement.get("reason_required") is True else "",
+        *(f"after {duration(after)} {listed(to)} too" for after, to in line),
         f"when time runs short {listed(later)} too" if later else "",
     ]
     return ", ".join(filter(None, parts))

@@ -11,7 +11,7 @@ from evidence.verify.acts import attempts, decisions, effects, order, policies, 
 from evidence.verify.course import blocks, branches, chain, held, leaves, logged, outcome, runs, stamped, steps, texts
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
-from evidence.verify.people import approvals, authority, escalations, requests, tasks, votes, waits, words
+from evidence.verify.people import approvals, authority, children, escalations, requests, tasks, votes, waits, words
 from evidence.verify.rules import Rule
 
 
@@ -94,7 +94,7 @@ STEPS = (
     Step(
         10,
         (order.lasting, order.keys_once, order.after_decision, order.after_votes),
-        (*waits.RULES, *escalations.RULES, *words.RULES),
+        (*waits.RULES, *children.RULES, *escalations.RULES, *words.RULES),
         _order,
     ),
     Step(

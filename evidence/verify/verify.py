@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from evidence.errors import EvidenceError, UndecidedError
 from evidence.statement import Predicate
+from evidence.verify.ended import EndedRun, ended_run
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.opening import (
@@ -72,7 +73,10 @@ class Held:
 
 @dataclass(frozen=True)
 class VerificationReport:
-    """Everything holds: what the file is, whose key signed it, and what each step and each rule found."""
+    """Everything holds: what the file is, whose key signed it, and what each step and each rule found.
+
+    `ended` is how the run ended, for the bundle of one that waited for it.
+    """
 
     sha256: str
     run_id: str
@@ -81,6 +85,7 @@ class VerificationReport:
     key_id: str
     steps: tuple[Passed, ...]
     rules: tuple[Held, ...]
+    ended: EndedRun
 
 
 def verify(path: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> VerificationReport:
@@ -104,7 +109,8 @@ def verify(path: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> Verific
     11. The run was asked for, went and ended as its chain says, and did what its definition wants, in its order.
     12. The texts for reading are the ones that follow from the records.
     13. What is `asked` for holds, too: policy gives each answer again (`evidence.replay`), the log is the one of a
-        checkpoint that was kept (`evidence.verify.course.kept`).
+        checkpoint that was kept (`evidence.verify.course.kept`), the runs below are those that this one names
+        (`evidence.verify.below`).
 
     The rules of steps 5 to 12 stand in `evidence.verify.procedure`. Nothing from a member is interpreted before step 4
     has passed, but for the envelope. A key that cannot be read raises `receipts.signing.KeyFileError`,
@@ -130,6 +136,7 @@ def verify(path: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> Verific
         key_id=contents.key_id,
         steps=tuple(passed),
         rules=tuple(held),
+        ended=ended_run(contents),
     )
 
 

@@ -10,9 +10,10 @@ from receipts.canonical import digest, digest_of, dumps
 from receipts.privacy import Privacy
 from receipts.redaction import redact
 from runtime.approvals.rules import shortfall
+from runtime.definitions.durations import format_duration
 from runtime.definitions.model import Verb
 from runtime.model.action import Tier
-from runtime.model.approval import AskKind, NewApproval, Requirement
+from runtime.model.approval import AskKind, NewApproval, NextInLine, Requirement
 from runtime.model.messages import Unfulfillable
 from runtime.model.states import EffectStatus, WaitType
 from runtime.model.wait import Moment
@@ -22,9 +23,6 @@ from runtime.planning.passage import Passage
 from runtime.planning.waits import open_wait
 from runtime.store import approvals, directory, records, waits
 from runtime.store.transactions.run_tx import RunTx
-
-ESCALATE_AFTER = 0.75
-"""The part of an approval's time after which those next in line are asked."""
 
 _DOUBT_LASTS = timedelta(days=365)
 
@@ -100,16 +98,16 @@ async def open_approval(passage: Passage, answer: Answer, before: Mapping[str, A
         kind=WaitType.APPROVAL,
         correlation_key=f"approval:{approval_id}",
         lasts=requirement.lasts,
-        moments=_next_in_line(requirement, passage.tx.now),
+        moments=_moments_of(requirement, passage.tx.now),
         approval_id=approval_id,
     )
     until = passage.tx.now + requirement.lasts
     await messages.post_card(passage.engine, passage.tx, approval_id, requirement.groups, until)
 
 
-def _next_in_line(requirement: Requirement, now: datetime) -> list[Moment]:
-    at = now + requirement.lasts * ESCALATE_AFTER
-    return [Moment(at, 0, requirement.escalate_to)] if requirement.escalate_to else []
+def _moments_of(requirement: Requirement, now: datetime) -> list[Moment]:
+    entries = enumerate(requirement.escalate_to)
+    return [Moment(now + entry.waits, place, entry.to) for place, entry in entries]
 
 
 async def open_verb_wait(passage: Passage) -> None:
@@ -139,7 +137,8 @@ async def open_verb_wait(passage: Passage) -> None:
 async def _open_task(passage: Passage, verb: Verb) -> None:
     passage.attempt.task_id = passage.engine.new_id("apr")
     requirement = Requirement.of_one(passage.effect.fields.get("groups", []), verb.timeout)
-    requirement = replace(requirement, escalate_to=verb.next_in_line)
+    line = (NextInLine(format_duration(entry.after), entry.to) for entry in verb.escalation if entry.to)
+    requirement = replace(requirement, escalate_to=tuple(line))
     await _ask(
         passage,
         NewApproval(
@@ -207,7 +206,7 @@ async def _ask(passage: Passage, new: NewApproval) -> None:
 
 
 async def _shortfall(tx: RunTx, requirement: Requirement) -> str:
-    asked = (*requirement.groups, *requirement.escalate_to)
+    asked = (*requirement.groups, *requirement.leads)
     people = await directory.people_in_groups(tx.conn, tx.tenant, asked)
     return shortfall(requirement, people, {tx.row["requested_by"], tx.row["submitted_by"]})
 

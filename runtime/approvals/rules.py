@@ -67,7 +67,7 @@ def refuse_claim(ballot: Ballot, person: Person, accounts: Iterable[Account], no
     """
     if ballot.holder is not None and ballot.holder.id == person.id:
         return Refusal(RefusalCode.CLAIMED_BEFORE)
-    is_lead = not set(ballot.requirement.escalate_to).isdisjoint(person.groups)
+    is_lead = not set(ballot.requirement.leads).isdisjoint(person.groups)
     seen = replace(ballot, holder=None) if is_lead else ballot
     return refuse_vote(seen, person, accounts, VoteVerdict.APPROVE, None, now)
 
@@ -98,7 +98,7 @@ def tally(requirement: Requirement, votes: Sequence[tuple[VoteVerdict, str, Sequ
     """Return what votes of (verdict, person, groups) add up to: one rejection rejects; the quorum counts people."""
     if any(verdict is VoteVerdict.REJECT for verdict, _, _ in votes):
         return ApprovalStatus.REJECTED
-    asked = {*requirement.groups, *requirement.escalate_to}
+    asked = {*requirement.groups, *requirement.leads}
     approvers = {
         person: frozenset(groups)
         for verdict, person, groups in votes
@@ -119,7 +119,7 @@ def shortfall(requirement: Requirement, people: Iterable[Person], barred: Abstra
 
     `people` are those of the groups asked and of those next in line; `barred` are the requester and the submitter.
     """
-    asked = {*requirement.groups, *requirement.escalate_to}
+    asked = {*requirement.groups, *requirement.leads}
     may = {
         person.id: frozenset(person.groups)
         for person in people

@@ -8,6 +8,7 @@ from typing import Any
 from receipts.canonical import CanonicalError, digest, dumps, loads
 from runtime.definitions.durations import format_duration, parse_days, parse_duration
 from runtime.definitions.model import (
+    About,
     Compensation,
     Definition,
     Edge,
@@ -56,7 +57,11 @@ def definition_document(definition: Definition) -> dict[str, Any]:
         "version": definition.version,
         "title": definition.title,
         "description": definition.description,
-        "trigger": {"type": definition.trigger_type, "schema": definition.trigger_schema},
+        "trigger": {
+            "type": definition.trigger_type,
+            "schema": definition.trigger_schema,
+            **_about_document(definition),
+        },
         "steps": [_step_document(step) for step in definition.steps.values()],
         "edges": [asdict(edge) for edge in definition.edges],
         "verbs": {name: _verb_document(verb) for name, verb in definition.verbs.items()},
@@ -65,15 +70,21 @@ def definition_document(definition: Definition) -> dict[str, Any]:
         **({"state": definition.state} if definition.state is not None else {}),
         **({"output": definition.output} if definition.output is not None else {}),
         **({"sla": format_duration(definition.sla)} if definition.sla else {}),
+        **({"functions": definition.functions} if definition.functions else {}),
     }
+
+
+def _about_document(definition: Definition) -> dict[str, str]:
+    """Return what a trigger is about, only where it is given."""
+    return {"about": definition.about.reference, "signal": definition.about.signal} if definition.about else {}
 
 
 def _says_more(definition: Definition) -> bool:
     more = any(
-        step.spec or step.branch or step.result_key or step.timeout or step.retry or step.holds
+        step.spec or step.branch or step.result_key or _waiting_document(step) or step.holds
         for step in definition.steps.values()
     )
-    return more or definition.state is not None or definition.output is not None
+    return more or definition.state is not None or definition.output is not None or bool(definition.functions)
 
 
 def _step_document(step: StepDefinition) -> dict[str, Any]:
@@ -84,11 +95,21 @@ def _step_document(step: StepDefinition) -> dict[str, Any]:
     more = {
         "in": step.branch,
         "result_key": step.result_key,
-        "timeout": format_duration(step.timeout) if step.timeout else "",
-        "retry": retry_document(step.retry) if step.retry else {},
+        **_waiting_document(step),
         "on_error": OnError.HOLD.value if step.holds else "",
     }
     return {"id": step.path, "when": step.when, **said, **{name: value for name, value in more.items() if value}}
+
+
+def _waiting_document(step: StepDefinition) -> dict[str, Any]:
+    """Return what a step says of how it waits in the place of its verb."""
+    said = {
+        "timeout": format_duration(step.timeout) if step.timeout else "",
+        "retry": retry_document(step.retry) if step.retry else {},
+        "escalation": escalation_document(step.escalation),
+        "remind": [format_duration(pause) for pause in step.remind],
+    }
+    return {name: value for name, value in said.items() if value}
 
 
 def _step(document: Document) -> StepDefinition:
@@ -104,6 +125,8 @@ def _step(document: Document) -> StepDefinition:
         result_key=document.get("result_key", ""),
         timeout=parse_duration(document["timeout"]) if "timeout" in document else None,
         retry=retry_of(document["retry"]) if "retry" in document else None,
+        escalation=escalation_of(document.get("escalation")),
+        remind=tuple(parse_duration(pause) for pause in document.get("remind", ())),
         holds=OnError(document.get("on_error", OnError.FAIL)) is OnError.HOLD,
     )
 
@@ -177,7 +200,13 @@ def _definition(document: Document, data: bytes) -> Definition:
         state=document.get("state"),
         output=document.get("output"),
         sla=parse_duration(document["sla"]) if "sla" in document else None,
+        about=_about(document["trigger"]),
+        functions=document.get("functions", {}),
     )
+
+
+def _about(trigger: Document) -> About | None:
+    return About(trigger["about"], trigger["signal"]) if "about" in trigger else None
 
 
 def _verb(document: Document) -> Verb:

@@ -1,7 +1,7 @@
 """What executes: verbs and definitions as immutable values, made by the loader and read by the planner."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
@@ -119,11 +119,6 @@ class Verb:
     on_cancel: Compensation | None = None
 
     @property
-    def next_in_line(self) -> tuple[str, ...]:
-        """Return the groups that may answer once time has run short, each once."""
-        return tuple(dict.fromkeys(group for entry in self.escalation for group in entry.to))
-
-    @property
     def compensations(self) -> tuple[Compensation, ...]:
         """Return every way in which the verb's effect may be taken back."""
         return tuple(way for way in (self.compensate, self.on_cancel) if way)
@@ -142,7 +137,7 @@ class StepDefinition:
 
     `path` is its address. A node inside another belongs to one of that one's branches. A call has a verb and params,
     any other kind its `spec`. The result of a call goes into the business state under `result_key`, where
-    there is one. `timeout` and `retry` are those of the verb where the step does not say its own.
+    there is one. `timeout`, `retry`, `escalation` and `remind` are the verb's where the step does not say its own.
     Where it `holds`, an error that no branch takes up waits for a person instead of failing the run.
     """
 
@@ -156,7 +151,19 @@ class StepDefinition:
     result_key: str = ""
     timeout: timedelta | None = None
     retry: Retry | None = None
+    escalation: tuple[Escalation, ...] = ()
+    remind: tuple[timedelta, ...] = ()
     holds: bool = False
+
+    def calling(self, verb: Verb) -> Verb:
+        """Return its verb with how the step itself says that it waits."""
+        return replace(
+            verb,
+            timeout=self.timeout or verb.timeout,
+            retry=self.retry or verb.retry,
+            escalation=self.escalation or verb.escalation,
+            remind=self.remind or verb.remind,
+        )
 
 
 @dataclass(frozen=True)
@@ -169,13 +176,26 @@ class Edge:
 
 
 @dataclass(frozen=True)
+class About:
+    """What a trigger is about, as a text with expressions over it, and the signal that it becomes for a run about that.
+
+    Of a runbook's runs at most one goes on about the same.
+    """
+
+    reference: str
+    signal: str
+
+
+@dataclass(frozen=True)
 class Definition:
     """A runbook made canonical. `canonical` is the RFC 8785 text whose SHA-256 (hex) is `digest`.
 
     `steps` are the nodes by their addresses, each behind what it needs and behind the node in which it stands.
     `retain_days` is for how many days the evidence of a run is kept, None where the installation's setting says it.
     `state` is the schema of the business state, `output` what a run that succeeds gives, None where nothing is said.
-    After `sla`, counted from when a run was asked for, nothing of it is tried again.
+    After `sla`, counted from when a run was asked for, nothing of it is tried again. `about` is None where each trigger
+    starts a run. `functions` are those of packs that its expressions call, with the version that they were checked with
+    and are called in.
     """
 
     name: str
@@ -193,6 +213,8 @@ class Definition:
     sla: timedelta | None = None
     state: Mapping[str, Any] | None = None
     output: Any = None
+    about: About | None = None
+    functions: Mapping[str, int] = field(default_factory=dict)
 
     def node(self, path: str) -> StepDefinition:
         """Return the node of the step at `path`."""
@@ -262,6 +284,11 @@ class Definition:
         """Return whether anything may read when the run started: the moment is written out for those alone."""
         return b"started_at" in self.canonical
 
+    @property
+    def may_hold(self) -> bool:
+        """Return whether any step of it waits for a person where it fails."""
+        return any(step.holds for step in self.steps.values())
+
     # Made once: a run asks for them at every move, and there are as many edges as steps, or more.
     @cached_property
     def _needs(self) -> Mapping[str, tuple[str, ...]]:
@@ -270,11 +297,8 @@ class Definition:
     @cached_property
     def _verbs(self) -> Mapping[str, Verb]:
         """Return the verb of each call, as the step has it."""
-        calls = ((node, self.verbs[node.verb]) for node in self.steps.values() if node.kind is NodeKind.CALL)
-        return {
-            node.path: replace(verb, timeout=node.timeout or verb.timeout, retry=node.retry or verb.retry)
-            for node, verb in calls
-        }
+        calls = (node for node in self.steps.values() if node.kind is NodeKind.CALL)
+        return {node.path: node.calling(self.verbs[node.verb]) for node in calls}
 
     @cached_property
     def _skips_with(self) -> Mapping[str, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Handlers from installed packages, found through the entry point group; anything doubtful is refused."""
+"""Handlers and functions from installed packages, found through entry point groups; anything doubtful is refused."""
 
 import importlib
 import importlib.metadata
@@ -8,10 +8,12 @@ from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 
 from runtime.definitions.problems import DefinitionError, hint
+from runtime.functions import FUNCTIONS_GROUP, Function
 from runtime.handlers import ENTRY_POINT_GROUP, Handler
 
 RESERVED_NAMESPACES = frozenset({"crud", "definition", "run", "slack", "timer"})
 
+_FUNCTION = re.compile(r"[a-z][a-z0-9_]*")
 _NAME = re.compile(r"(?P<namespace>[a-z][a-z0-9_]*)::[a-z][a-z0-9_]*")
 
 Settings = Mapping[str, Mapping[str, str]]
@@ -48,6 +50,41 @@ def collect(points: Iterable[EntryPoint], settings: Settings, listed: Collection
             f"settings for '{name}', but no such pack is installed and listed{hint(name, packs)}"
         )
     return handlers
+
+
+def discover_functions(listed: Collection[str]) -> list[Function]:
+    """Return the functions that the installed packs which are listed add to expressions."""
+    return collect_functions(entry_points(group=FUNCTIONS_GROUP), listed)
+
+
+def collect_functions(points: Iterable[EntryPoint], listed: Collection[str]) -> list[Function]:
+    """Return the functions that `points` name, of listed packs alone; each version of a name stands there once."""
+    found: dict[tuple[str, int], Function] = {}
+    for point in sorted((point for point in points if point.name in listed), key=_describe):
+        for function in _named(point):
+            if wrong := _unfit(point, function):
+                raise HandlerRegistryError(f"{_describe(point)}: {wrong}")
+            if (function.name, function.version) in found:
+                again = f"the function {function.name} version {function.version} is there already"
+                raise HandlerRegistryError(f"{_describe(point)}: {again}")
+            found[function.name, function.version] = function
+    return list(found.values())
+
+
+def _named(point: EntryPoint) -> list[Function]:
+    try:
+        return list(point.load())
+    except Exception as error:
+        raise _broken(point, error) from error
+
+
+def _unfit(point: EntryPoint, function: object) -> str:
+    """Return why a function is not one that expressions may call, "" if it is."""
+    if not isinstance(function, Function):
+        return f"'{function}' is not a Function but a {type(function).__name__}"
+    if not _FUNCTION.fullmatch(function.name) or not function.name.startswith(f"{point.name.replace('-', '_')}_"):
+        return f"the name of the function '{function.name}' does not begin with that of its pack"
+    return "" if function.version >= 1 else f"the version of the function {function.name} is {function.version}"
 
 
 def _describe(point: EntryPoint) -> str:

@@ -1,7 +1,7 @@
 """The counter at which callers of the HTTP edge stand: agents that trigger runs and answer for durable steps."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ __all__ = [
     "Answer",
     "AnswerConflictError",
     "CallerDesk",
+    "Claim",
     "Grants",
     "NoRunbookError",
     "NotActiveError",
@@ -112,7 +113,8 @@ class CallerDesk:
     async def trigger(self, wish: Wish, by: Actor, caller: str) -> Claim:
         """Start a run on behalf of `by`, or return the one that this wish started before.
 
-        Raise NoRunbookError, NotActiveError or TriggerError.
+        Where a run goes on about the same, the wish is a signal to that; the claim says what became of it. Raise
+        NoRunbookError, NotActiveError or TriggerError.
         """
         trigger = Trigger(
             tenant=self.tenant,
@@ -127,9 +129,20 @@ class CallerDesk:
             runbook = await self._runbook_for(wish)
         except NotActiveError:
             if claimed := await self._claimed_before(trigger):
-                return claimed
+                return await self._heard(claimed)
             raise
-        return await triggers.claim(self.engine, runbook, trigger)
+        return await self._heard(await triggers.claim(self.engine, runbook, trigger))
+
+    async def _heard(self, claim: Claim) -> Claim:
+        """Return the claim with what became of the signal, where it is one: its run may have ended just now."""
+        if claim.signal is None:
+            return claim
+        facts = await inbox.apply(self.engine, claim.signal.notification_id)
+        run_id = facts.get("went_to", claim.run_id)
+        if facts.get("started"):
+            return Claim(run_id, is_new=claim.is_new)
+        told = replace(claim.signal, status=str(facts["status"]), reason=str(facts.get("reason", "")))
+        return replace(claim, run_id=run_id, signal=told)
 
     async def _runbook_for(self, wish: Wish) -> Definition:
         async with self.engine.pool.connection() as conn:
@@ -146,10 +159,7 @@ class CallerDesk:
     async def _claimed_before(self, trigger: Trigger) -> Claim | None:
         """Return the run that the same wish has started, None where none has; raise TriggerConflictError."""
         async with self.engine.pool.connection() as conn:
-            try:
-                return await triggers.find_claim(conn, trigger)
-            except LookupError:
-                return None
+            return await triggers.find_claim(conn, trigger)
 
     async def notify(self, caller: str, grants: Grants, answer: Answer) -> tuple[str, Mapping[str, Any]]:
         """Record an answer and apply it; return the notification's id and the facts of its outcome.

@@ -186,7 +186,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         assignee=row["assignee"],
         joined=tuple(row["joined"]),
         assignee_name=row["assignee_name"] or row["assignee"] or "",
-        leads=tuple(requirement["escalate_to"]) if kind is AskKind.TASK else (),
+        leads=Requirement.of(requirement).leads if kind is AskKind.TASK else (),
         progress=_progress(row["progress"]),
     )
 

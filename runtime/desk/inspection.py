@@ -58,7 +58,7 @@ async def shortfalls(conn: Conn, tenant: str, requirements: Mapping[str, Mapping
     found: dict[str, str] = {}
     for name, document in requirements.items():
         requirement = Requirement.of(document)
-        asked = (*requirement.groups, *requirement.escalate_to)
+        asked = (*requirement.groups, *requirement.leads)
         people = await directory.people_in_groups(conn, tenant, asked)
         if why := shortfall(requirement, people, frozenset()):
             found[name] = why

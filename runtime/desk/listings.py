@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from runtime.planning.undo.asking import find_undoings
 from runtime.store import listings
 from runtime.store.database.pool import Conn
 from runtime.store.held.steps import find_step, list_held
@@ -35,7 +36,10 @@ _ALL_OF_A_RUN = 1000
 
 
 async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
-    """Return a run with its steps and costs, and with its waits and effects, newest first; or None."""
+    """Return a run with its steps and costs, and with its waits and effects, newest first; or None.
+
+    `runs` are those that its steps started, and then those that undo it.
+    """
     run = await listings.find_run(conn, tenant, run_id)
     if run is None:
         return None
@@ -46,4 +50,10 @@ async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | Non
         "costs": await costs_of_run(conn, run_id),
         "waits": await list_waits(conn, tenant, own),
         "effects": await list_effects(conn, tenant, own),
+        "runs": await _runs_of(conn, tenant, run_id),
     }
+
+
+async def _runs_of(conn: Conn, tenant: str, run_id: str) -> list[dict[str, Any]]:
+    undo = [undoing.run_id for undoing in await find_undoings(conn, tenant, run_id)]
+    return [*await listings.find_started(conn, run_id), *await listings.find_named(conn, tenant, undo)]

@@ -55,7 +55,7 @@ class UnknownStepError(Exception):
 
 @dataclass(frozen=True)
 class Mending:
-    """How a person wants a held step to go on; `result` is what they supply, `version` the run's as they saw it."""
+    """How a person wants a held step to go on; `result` is what they supply, `version` the step's as they saw it."""
 
     run_id: str
     step: str

@@ -12,7 +12,6 @@ import hmac
 from dataclasses import dataclass
 from typing import Any
 
-from receipts.canonical import dumps
 from runtime.definitions.model import Definition, Verb
 from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
@@ -80,10 +79,8 @@ def data_fault(data: dict[str, Any] | None) -> str | None:
     """Return why data cannot be kept with a wait, or None."""
     if data is None:
         return None
-    if wrong := fault(data):
-        return f"data: {wrong}"
-    size = len(dumps(data))
-    return None if size <= MOST_BYTES else f"data: {size} bytes as JSON, and at most {MOST_BYTES} are kept"
+    wrong = fault(data, most=MOST_BYTES)
+    return None if wrong is None else f"data: {wrong}"
 
 
 def meant_by(wait: NamedWait, answer: Answer) -> bool:

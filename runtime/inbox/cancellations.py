@@ -1,11 +1,18 @@
 """Stops runs on somebody's word, and tells those who were asked something that no answer is wanted any more."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from receipts.chain import PROGRAM
 from runtime.engine import Engine
 from runtime.inbox.matter import Matter
+from runtime.inbox.people.wishes import DENIED, denial, policy_of, refuse_wish
 from runtime.model.notification import Applied, CancelPayload, Notification
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.planning.advance import advance
 from runtime.planning.planner import Canceled
+from runtime.planning.undo.acted import Acted, Done
 from runtime.planning.undo.asking import ask_for_undo, possible, read_done
 from runtime.planning.undo.items import items_of
 from runtime.store.steps import Wanted
@@ -13,14 +20,23 @@ from runtime.store.transactions.run_tx import RunTx
 
 
 async def apply_cancel(matter: Matter, payload: CancelPayload) -> Applied:
-    """Stop a run on somebody's word."""
+    """Stop a run on somebody's word, if policy allows it; the program's own needs nobody's leave."""
     tx = matter.seen_run(payload.run_id, payload.version)
     if isinstance(tx, Applied):
         return tx
     if tx.is_over:
         return Applied(NotificationStatus.STALE, {"reason": f"the run has ended: {tx.status}"})
+    ruling = matter.judged.ruling if matter.judged else None
+    if ruling is None and matter.notification.actor != PROGRAM:
+        return Applied(NotificationStatus.STALE, {"reason": "policy was not asked about the run as it is now"})
+    if ruling is not None and (why := denial(ruling)):
+        return await refuse_wish(matter, tx, DENIED, why)
+    return await _stop(matter, tx, payload, {} if ruling is None else {"policy": policy_of(ruling)})
+
+
+async def _stop(matter: Matter, tx: RunTx, payload: CancelPayload, policy: Mapping[str, Any]) -> Applied:
     reason = (await tx.privacy()).text(payload.reason)
-    tx.leaf("run.cancel_requested", {"reason": reason}, actor=matter.notification.actor)
+    tx.leaf("run.cancel_requested", {"reason": reason, **policy}, actor=matter.notification.actor)
     asked = await _asked(tx)
     await advance(matter.engine, tx, Canceled(reason))
     withdrawn_in = await _withdraw(matter.engine, tx, asked, matter.notification)
@@ -37,12 +53,17 @@ async def _asked(tx: RunTx) -> frozenset[str]:
     return frozenset(path for path in parked if (verb := definition.calls(path)) and verb.on_cancel)
 
 
+def _last(done: Done) -> list[Acted]:
+    """Return of each step what it asked for last: where it was tried anew, nothing is awaited of what was before."""
+    return [one for one in done.effects if one.is_last]
+
+
 async def _withdraw(engine: Engine, tx: RunTx, asked: frozenset[str], notification: Notification) -> str | None:
     """Start the run that tells the other side, and return its id; the canceled one has ended, and does nothing more."""
     if not asked:
         return None
     done = await read_done(tx.conn, tx.tenant, tx.run_id, await tx.definition())
-    items = [item for item in possible(items_of(done)) if item.step in asked]
+    items = [item for item in possible(items_of(replace(done, effects=_last(done)))) if item.step in asked]
     if not items:
         return None
     return (await ask_for_undo(engine, tx.conn, done, items, notification.actor, notification.request_id)).run_id

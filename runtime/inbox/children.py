@@ -16,7 +16,8 @@ async def apply_child_ended(matter: Matter, payload: ChildEndedPayload) -> Appli
         if (wait := await tx.loads.wait(named)) is None:
             continue
         await waits.close_wait(tx.conn, wait, WaitStatus.COMPLETED, tx.now)
-        facts = {"wait_id": wait.wait_id, "type": str(wait.type), "child": payload.child}
+        ended = {"child": payload.child, "child_end": payload.end}
+        facts = {"wait_id": wait.wait_id, "type": str(wait.type), **ended}
         tx.leaf("wait.completed", facts, step=wait.step)
         await advance(matter.engine, tx, _moved(wait.step, payload))
         return Applied(NotificationStatus.APPLIED, {"run_id": wait.run_id, "step": wait.step})

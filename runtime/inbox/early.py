@@ -1,7 +1,7 @@
 """Answers and signals that came before anything waited for them: they wait for their wait, and not for ever.
 
 An answer waits for seven days, since what will wait for it need not have been thought of. A signal is for a run, and
-waits as long as that goes on.
+waits as long as that goes on; then a trigger that became one starts a run after all.
 """
 
 import logging
@@ -37,9 +37,10 @@ async def look_after_early(engine: Engine) -> int:
     async with engine.pool.connection() as conn:
         opened = await notifications.receive_opened(conn, engine.tenant, now - _MEANWHILE)
         ended = await notifications.end_early_signals(conn, engine.tenant, ENDED, now)
+        left = await notifications.receive_left(conn, engine.tenant)
         buried = await notifications.bury_early(conn, engine.tenant, now - EARLY_LASTS, outcome)
     for notification_id in buried:
         log.warning("notification %s is a dead letter: %s", notification_id, outcome["reason"])
-    if opened:
+    if opened or left:
         engine.wakeup.poke()
-    return opened + ended + len(buried)
+    return opened + ended + left + len(buried)

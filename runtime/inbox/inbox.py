@@ -20,10 +20,10 @@ from runtime.inbox.children import apply_child_ended
 from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
 from runtime.inbox.held.acts import apply_mend
-from runtime.inbox.held.asking import ruled
 from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
+from runtime.inbox.operators.ruling import ruled
 from runtime.inbox.people.claims import apply_claim
 from runtime.inbox.retries import apply_repair, apply_retry
 from runtime.inbox.undos import apply_undo
@@ -209,6 +209,8 @@ async def _settle(
         applied = await _dispatch(matter)
     facts = {**applied.facts, "status": str(applied.status)}
     await notifications.mark(conn, notification.notification_id, applied.status, facts, engine.clock())
+    if applied.is_passed_on:
+        await notifications.forget_data(conn, notification.notification_id)
     at(Point.NOTIFICATION_APPLYING)
     return facts
 

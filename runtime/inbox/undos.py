@@ -26,8 +26,8 @@ async def apply_undo(matter: Matter, payload: UndoPayload) -> Applied:
     wanted = possible(items)
     if not wanted:
         return Applied(NotificationStatus.STALE, {"reason": f"nothing of it can be undone{_because(items)}"})
-    notification = matter.notification
-    claimed = await ask_for_undo(matter.engine, tx.conn, done, wanted, notification.actor, notification.request_id)
+    by, request_id = matter.notification.actor, matter.notification.request_id
+    claimed = await ask_for_undo(matter.engine, tx.conn, done, wanted, by, request_id, payload.submitted_by)
     left = [item for item in items if item not in wanted]
     facts = {"run_id": tx.run_id, "undone_in": claimed.run_id, "undone": named(wanted), "left": named(left)}
     return Applied(NotificationStatus.APPLIED, facts)

@@ -124,6 +124,20 @@ class Result:
 
 
 @dataclass(frozen=True)
+class NextInLine:
+    """Groups that are asked, too, once `after` (ISO 8601) has passed; "" where the first release asked policy."""
+
+    after: str
+    to: tuple[str, ...]
+
+    @property
+    def waits(self) -> timedelta:
+        """Return how long they are not asked."""
+        duration: timedelta = isodate.parse_duration(self.after)
+        return duration
+
+
+@dataclass(frozen=True)
 class Requirement:
     """What an authorization must fulfil; `groups` are any-of, or all-of with `all_groups`."""
 
@@ -132,7 +146,7 @@ class Requirement:
     all_groups: bool
     exclude: tuple[str, ...]
     reason_required: bool
-    escalate_to: tuple[str, ...]
+    escalate_to: tuple[NextInLine, ...]  # in the order of their time
     expires_in: str  # ISO 8601 duration
 
     @classmethod
@@ -144,7 +158,7 @@ class Requirement:
             all_groups=document["all_groups"],
             exclude=tuple(document["exclude"]),
             reason_required=document["reason_required"],
-            escalate_to=tuple(document["escalate_to"]),
+            escalate_to=_next_in_line(document["escalate_to"]),
             expires_in=document["expires_in"],
         )
 
@@ -162,8 +176,18 @@ class Requirement:
             "exclude": list(self.exclude),
             "expires_in": self.expires_in,
             "reason_required": self.reason_required,
-            "escalate_to": list(self.escalate_to),
+            "escalate_to": self._escalate_to(),
         }
+
+    def _escalate_to(self) -> list[Any]:
+        if self.escalate_to and not self.escalate_to[0].after:
+            return list(self.leads)
+        return [{"after": entry.after, "to": list(entry.to)} for entry in self.escalate_to]
+
+    @property
+    def leads(self) -> tuple[str, ...]:
+        """Return the groups that may decide once time has run short, each once."""
+        return tuple(dict.fromkeys(group for entry in self.escalate_to for group in entry.to))
 
     @property
     def lasts(self) -> timedelta:
@@ -174,6 +198,13 @@ class Requirement:
     def electorate(self, joined: Sequence[str]) -> tuple[str, ...]:
         """Return the groups whose members may vote; of those next in line, the ones that have `joined` by now."""
         return (*self.groups, *joined)
+
+
+def _next_in_line(stored: Sequence[Any]) -> tuple[NextInLine, ...]:
+    """Read who is next in line: groups with their times, or the mere groups of what the first release asked."""
+    if stored and isinstance(stored[0], str):
+        return (NextInLine("", tuple(stored)),)
+    return tuple(NextInLine(entry["after"], tuple(entry["to"])) for entry in stored)
 
 
 def stamp(digest: str, requirement: Requirement, status: ApprovalStatus) -> str:

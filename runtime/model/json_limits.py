@@ -10,14 +10,16 @@ DEPTH = 60
 """Levels of JSON from outside; what wraps it, and canonical JSON's own limit of a hundred, leave room."""
 
 
-def fault(value: Any, depth: int = DEPTH) -> str | None:
-    """Return why an object from outside cannot be put on record, or None."""
+def fault(value: Any, depth: int = DEPTH, most: int | None = None) -> str | None:
+    """Return why an object from outside cannot be put on record, or None; `most` bytes of JSON, where that is given."""
     if not isinstance(value, dict):
         return f"not an object but {type(value).__name__}"
     try:
         data = dumps(value)
     except CanonicalError as error:
         return str(error)
+    if most is not None and len(data) > most:
+        return f"{len(data)} bytes as JSON, and at most {most} are kept"
     if b"\\u0000" not in data and data.count(b"[") + data.count(b"{") < depth:
         return None  # as almost always: the rest says what is wrong, if anything is
     for text, level in _texts(value, 1):

@@ -187,6 +187,12 @@ class HeldSettled(Message):
     why: str
 
 
+class HeldOver(Message):
+    """The run of a held step has ended, so nobody has to say any more how the step goes on."""
+
+    kind: Literal["held_over"] = "held_over"
+
+
 class Plain(Message):
     """Words as the first release wrote them into its outbox."""
 
@@ -233,6 +239,17 @@ class UpdateCard(Message):
 
     approval_id: Text
     revision: int
+
+
+class UpdateMessage(Message):
+    """slack::update_message: what asked about a held step says what came of it, and asks no more.
+
+    `message` is the effect that posted it, `said` what it said.
+    """
+
+    message: Text
+    said: StepHeld
+    then: Annotated[HeldSettled | HeldOver, Field(discriminator="kind")]
 
 
 class _Saying(Message):

@@ -108,13 +108,25 @@ class ProgressPayload(_AnswerPayload):
     data: dict[str, Any] | None = None
 
 
+class TriggerSaid(_Payload):
+    """A trigger that became a signal: what its payload does not say of it."""
+
+    type: str
+    ref: str
+    submitted_by: str
+
+
 class SignalPayload(_Payload):
-    """Word to a run, by a name under which a step of it waits for that, now or later."""
+    """Word to a run, by a name under which a step of it waits for that, now or later.
+
+    `trigger` is None where it was sent as a signal. A trigger that its run does not take before it ends starts one.
+    """
 
     kind: Literal["signal"] = "signal"
     run_id: str
     name: str
     data: dict[str, Any]
+    trigger: TriggerSaid | None = None
 
     def says(self) -> dict[str, Any]:
         """Return what the sender said, and to which run."""
@@ -140,10 +152,14 @@ class EscalationPayload(_WaitPayload):
 
 
 class ChildEndedPayload(_WaitPayload):
-    """A run that a step waits for has ended: `status` is its status, `error` why it did not succeed."""
+    """A run that a step waits for has ended: `status` is its status, `error` why it did not succeed.
+
+    `end` is the hash (hex) of the leaf with which it did.
+    """
 
     kind: Literal["child_ended"] = "child_ended"
     child: str
+    end: str
     status: str
     outcome: str
     output: Any
@@ -151,22 +167,30 @@ class ChildEndedPayload(_WaitPayload):
 
 
 class CancelPayload(_Payload):
-    """Somebody wants a run to stop. `version` is that of the run as they saw it, None where they did not look."""
+    """Somebody wants a run to stop. `version` is that of the run as they saw it, None where they did not look.
+
+    `submitted_by` is the caller that brought it, "" where none did.
+    """
 
     kind: Literal["cancel"] = "cancel"
     run_id: str
     reason: str
     version: int | None = None
+    submitted_by: str = ""
 
 
 class UndoPayload(_Payload):
-    """Somebody wants what a run did to be taken back: all of it, or one step's. `version` as for a cancel."""
+    """Somebody wants what a run did to be taken back: all of it, or one step's. `version` as for a cancel.
+
+    `submitted_by` is the caller that brought it, "" where nobody did but whoever wants it.
+    """
 
     kind: Literal["undo"] = "undo"
     run_id: str
     step: str | None
     reason: str
     version: int | None
+    submitted_by: str = ""
 
 
 class RetryPayload(_Payload):
@@ -284,10 +308,10 @@ class Notification:
 
 @dataclass(frozen=True)
 class Judged:
-    """What policy says of an act on a held step, and the step of which it was told."""
+    """What policy says of an act, and the held step of which it was told, None where it was told of the run alone."""
 
     ruling: Ruling
-    step: FoundStep
+    step: FoundStep | None = None
 
 
 @dataclass(frozen=True)
@@ -310,7 +334,11 @@ class Standing:
 
 @dataclass(frozen=True)
 class Applied:
-    """What became of a notification, and the facts to keep with it."""
+    """What became of a notification, and the facts to keep with it.
+
+    Where it `is_passed_on`, what it said stands elsewhere now, and is forgotten here.
+    """
 
     status: NotificationStatus
     facts: dict[str, Any] = field(default_factory=dict)
+    is_passed_on: bool = False

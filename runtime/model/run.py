@@ -27,6 +27,7 @@ class NewRun:
     salt: str
     genesis_hash: str
     parent: Mapping[str, Any] | None = None  # run_id and step that started it, how deep, and the token that waits
+    about: str = ""  # of its runbook's runs no other goes on about the same
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class FoundStep:
     error: str
     error_code: str
     run_status: str
-    version: int  # of the run
+    version: int  # of the step: how often a person has let it go on
     title: str
     definition_name: str
     definition_version: int
@@ -86,7 +87,7 @@ class FoundStep:
 
     def is_as(self, other: "FoundStep") -> bool:
         """Return whether nothing has happened to the step between the two; its run may have moved."""
-        return replace(self, version=other.version, run_status=other.run_status, updated_at=other.updated_at) == other
+        return replace(self, run_status=other.run_status, updated_at=other.updated_at) == other
 
 
 @dataclass(frozen=True)

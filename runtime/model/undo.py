@@ -23,11 +23,15 @@ class Standing(StrEnum):
     IN_DOUBT = "in_doubt"
     UNDER_WAY = "under_way"
     NOT_PERFORMED = "not_performed"
+    SUPPLIED = "supplied"
 
 
 @dataclass(frozen=True)
 class Item:
-    """One effect, how it stands as to being undone, and why. `by` is the name of the verb that would, with `params`."""
+    """One effect, how it stands as to being undone, and why. `by` is the name of the verb that would, with `params`.
+
+    What a person supplied before anything was wanted has no target.
+    """
 
     step: str
     what: str  # connector and operation, joined by `::`

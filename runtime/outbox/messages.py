@@ -11,10 +11,23 @@ from runtime.engine import Engine
 from runtime.model.action import Tier, dedupe_key
 from runtime.model.approval import Approval
 from runtime.model.effect import NewEffect, OnDoubt, Purpose
-from runtime.model.messages import DirectMessage, Message, PostCard, PostMessage, RunName, Said, UpdateCard
+from runtime.model.messages import (
+    DirectMessage,
+    HeldOver,
+    HeldSettled,
+    Message,
+    PostCard,
+    PostMessage,
+    RunName,
+    Said,
+    StepHeld,
+    UpdateCard,
+    UpdateMessage,
+)
 from runtime.outbox import retry
 from runtime.outbox.propose import propose
 from runtime.store import directory
+from runtime.store.held.messages import Asking
 from runtime.store.transactions.run_tx import RunTx
 
 MOST_DIRECT = 10
@@ -87,6 +100,13 @@ async def tell_groups(engine: Engine, tx: RunTx, groups: list[str], name: str, s
         await _send(engine, tx, "post_message", channel, message, key, OnDoubt.RECONCILE)
     accounts = await directory.accounts_in_groups(tx.conn, tx.tenant, groups)
     await _tell(engine, tx, accounts if len(accounts) <= MOST_DIRECT else [], name, said, card_of)
+
+
+async def close_question(engine: Engine, tx: RunTx, asked: Asking, then: HeldSettled | HeldOver) -> None:
+    """Have a message that asks about a held step say what came of it; the first to say so is who is heard."""
+    said = StepHeld.model_validate(asked.said)
+    message = UpdateMessage(message=asked.effect_id, said=said, then=then)
+    await _send(engine, tx, "update_message", asked.target, message, f"after:{asked.effect_id}", OnDoubt.RETRY)
 
 
 async def _tell(engine: Engine, tx: RunTx, users: list[str], name: str, said: Said, card_of: str | None) -> None:

@@ -20,10 +20,10 @@ from runtime.model.states import RUN, StepStatus, WaitStatus, WaitType, has_stop
 from runtime.model.wait import signal_key
 from runtime.outbox import messages, retry
 from runtime.outbox.propose import propose
-from runtime.planning.children import cancel_children, tell_parent
+from runtime.planning.children import cancel_child, cancel_children, tell_parent
 from runtime.planning.ending import Ending, StepNote, ending_of
 from runtime.planning.mending.again import anew
-from runtime.planning.mending.telling import tell_held
+from runtime.planning.mending.telling import tell_held, tell_over
 from runtime.planning.planner import Event, NotLoadedError, Proposal, Snapshot, Timer, Transition, plan
 from runtime.planning.reach import reach, reach_on
 from runtime.planning.replay import POST_TASK, SAID, step_facts
@@ -207,12 +207,14 @@ async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transitio
         ending = ending_of(definition, tx.status, steps)
         tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else transition.output_error
         await _clear_up(engine, tx, ending)
-        await tell_parent(engine, tx)
         await cancel_children(engine, tx, definition)
+        await tell_over(engine, tx, definition)
     facts: dict[str, Any] = {"from": str(was)}
     if tx.is_over:
         facts |= {"error": tx.error, "writes": tx.writes, **_result_facts(tx, transition)}
     tx.leaf(f"run.{tx.status}", facts)
+    if tx.is_over:
+        await tell_parent(engine, tx)
 
 
 def _result_facts(tx: RunTx, transition: Transition) -> dict[str, Any]:
@@ -228,13 +230,13 @@ async def _close_durable_steps(engine: Engine, tx: RunTx, definition: Definition
     if is_final(RUN, transition.run):
         return  # which ends all of it together
     for path, state in transition.steps.items():
-        if (
-            has_stopped(state.status)
-            and _may_wait(definition, path)
-            and await tx.loads.is_open(StepOf(tx.run_id, path))
-        ):
+        if not has_stopped(state.status) or not _may_wait(definition, path):
+            continue
+        if await tx.loads.is_open(StepOf(tx.run_id, path)):
             await waits.close_step_wait(tx.conn, tx.run_id, path, WaitStatus.CANCELED, tx.now)
             await _reject_and_cancel(engine, tx, f"the step has ended: {state.status}", path)
+        if state.status is not StepStatus.SUCCEEDED:
+            await cancel_child(engine, tx, definition, path)
 
 
 def _may_wait(definition: Definition, path: str) -> bool:

@@ -11,7 +11,10 @@ from runtime.store.transactions.run_tx import RunTx
 
 
 async def tell_parent(engine: Engine, tx: RunTx) -> None:
-    """Record for the step that waits for this run that it has ended, in the transaction that ends it."""
+    """Record for the step that waits for this run that it has ended, in the transaction that ends it.
+
+    The leaf that says so is the last by now: by its hash the other run's evidence names this one.
+    """
     parent = tx.row["parent"]
     if parent is None or "token" not in parent:
         return
@@ -19,6 +22,7 @@ async def tell_parent(engine: Engine, tx: RunTx) -> None:
         wait_id=wait_of_token(parent["token"]),
         token=parent["token"],
         child=tx.run_id,
+        end=tx.head.hash,
         status=tx.status,
         outcome=tx.row["outcome"],
         output=tx.row["output"],
@@ -29,11 +33,20 @@ async def tell_parent(engine: Engine, tx: RunTx) -> None:
 
 async def cancel_children(engine: Engine, tx: RunTx, definition: Definition) -> None:
     """Ask the runs for whose end a step of this one still waits to stop, in the transaction that ends it."""
-    if all(verb.wait_type != WaitType.CHILD_RUN for verb in definition.verbs.values()):
-        return
-    for child in await runs.children_under_way(tx.conn, tx.run_id):
-        payload = CancelPayload(run_id=child, reason=f"run {tx.run_id}, which started this one, has ended: {tx.status}")
-        await _record(engine, tx, f"orphan:{child}", child, payload)
+    if any(verb.wait_type == WaitType.CHILD_RUN for verb in definition.verbs.values()):
+        await _stop(engine, tx, None, f"run {tx.run_id}, which started this one, has ended: {tx.status}")
+
+
+async def cancel_child(engine: Engine, tx: RunTx, definition: Definition, step: str) -> None:
+    """Ask the run for whose end a step waits no more to stop, in the transaction that ends or holds the step."""
+    verb = definition.calls(step)
+    if verb is not None and verb.wait_type == WaitType.CHILD_RUN:
+        await _stop(engine, tx, step, f"{step} of run {tx.run_id}, which started this one, waits for it no more")
+
+
+async def _stop(engine: Engine, tx: RunTx, step: str | None, reason: str) -> None:
+    for child in await runs.children_under_way(tx.conn, tx.run_id, step):
+        await _record(engine, tx, f"orphan:{child}", child, CancelPayload(run_id=child, reason=reason))
 
 
 async def _record(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from runtime.definitions.cel.expressions import PINNED
 from runtime.definitions.nodes import BranchName, NodeKind
 from runtime.model.errors import ErrorCode, StepError
 from runtime.model.paths import around, block_of, id_of, iterated
@@ -26,6 +27,8 @@ def context_of(planning: Planning, path: str, inner: Iterable[str] = ()) -> Cont
         "run": run_facts(planning),
         "state": planning.state,
     }
+    if planning.definition.functions:
+        context[PINNED] = planning.definition.functions
     holders = [path, *around(path)] if iterated(path) else around(path) if "." in path else ()
     for holder in holders:
         for name, value in _said_by(planning, holder).items():

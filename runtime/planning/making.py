@@ -18,6 +18,8 @@ DONE = frozenset({StepStatus.SUCCEEDED, StepStatus.SKIPPED, StepStatus.FAILED_HA
 """What a step must have come to before those that need it may start."""
 STATE_DEPTH = 60
 """Levels of the business state: what stands in it may become params, and these may be deeper."""
+STATE_BYTES = 1024 * 1024
+"""Of the business state as JSON: it is read and written whole with each step that changes it."""
 
 
 class Planning:
@@ -53,6 +55,12 @@ class Planning:
         if missing := frozenset(paths).difference(self.steps):
             raise NotLoadedError(missing)
         return {path: self.steps[path] for path in paths}
+
+    def failed(self) -> list[str]:
+        """Return the steps that failed for good in this plan, in the definition's order."""
+        changed = self.transition.steps  # a run in which a step failed before has ended
+        found = [path for path, state in changed.items() if state.status is StepStatus.FAILED_TERMINAL]
+        return self.definition.in_order(found) if found else []
 
     def is_done(self, path: str) -> bool:
         """Return whether a step has ended well, and the steps of the branch that its ending took."""
@@ -105,22 +113,28 @@ class Planning:
 
     def assign(self, values: Mapping[str, Json]) -> None:
         """Give keys of the business state new values; raise ParamsError where it would not fit what is declared."""
-        state = {**self.state, **values}
-        if wrong := fault(state, STATE_DEPTH):
-            raise ParamsError(f"state: {wrong}")
-        if self.definition.state is not None:
-            fits(self.definition.state, state, "state")
-        self.state = self.transition.state = state
+        self.state = self.transition.state = state_with(self.definition, self.state, values)
 
     def cancel_rest(self, reason: str, pending: StepStatus = StepStatus.CANCELED) -> None:
-        """End all that has not ended; what nobody has begun comes to `pending`."""
+        """End all that has not ended, in the definition's order; what nobody has begun comes to `pending`."""
         if not self.snapshot.whole:
             raise NotLoadedError(None)
-        for path, state in self.steps.items():
+        for path in self.definition.in_order(self.steps):  # however they were loaded: a replay finds the same
+            state = self.steps[path]
             if not is_final(STEP, state.status):
                 after = pending if state.status is StepStatus.PENDING else StepStatus.CANCELED
                 self.put(path, StepState(after, error=reason))
         self.transition.want_nothing()
+
+
+def state_with(definition: Definition, state: Mapping[str, Json], values: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the business state with other values; raise ParamsError where it would not fit what is declared."""
+    changed = {**state, **values}
+    if wrong := fault(changed, STATE_DEPTH, STATE_BYTES):
+        raise ParamsError(f"state: {wrong}")
+    if definition.state is not None:
+        fits(definition.state, changed, "state")
+    return changed
 
 
 _DECIDED = frozenset({ErrorCode.REJECTED, ErrorCode.DENIED})

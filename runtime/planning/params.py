@@ -7,6 +7,7 @@ from receipts.privacy import Privacy
 from receipts.redaction import hidden_values
 from runtime.definitions.cel.expressions import render
 from runtime.definitions.checks.schemas import violations
+from runtime.definitions.durations import parse_duration
 from runtime.definitions.model import Verb
 from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
@@ -31,6 +32,21 @@ def resolve_params(verb: Verb, params: Mapping[str, Json], context: Mapping[str,
     except ParamsError as error:  # it quotes what does not fit
         raise ParamsError(Privacy().hiding(*hidden_values(resolved, verb.redact)).text(str(error))) from None
     return resolved
+
+
+def expect_kept(value: Json, what: str) -> None:
+    """Raise ParamsError where a value, of whatever type, cannot be put on record."""
+    if wrong := fault({what: value}, PARAMS_DEPTH):
+        raise ParamsError(f"{what}: {wrong}")
+
+
+def duration_of(value: Json) -> str:
+    """Return what says how long to wait, as it was said; raise ParamsError where it is no duration."""
+    try:
+        parse_duration(str(value))
+    except ValueError as error:
+        raise ParamsError(str(error)) from error
+    return str(value)
 
 
 def fits(schema: Mapping[str, Any], value: Json, what: str) -> None:

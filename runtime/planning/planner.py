@@ -8,7 +8,8 @@ The rules: a step starts when all that it needs has succeeded or was skipped, or
 A step with a `when` starts if the condition holds and is skipped if not; a step without one is skipped when something
 it needs was skipped. A step with others in it has ended when those have. One step that fails for good, and has no
 branch for that, ends the run: what has not ended is canceled. A run succeeds if and only if every step has succeeded,
-was skipped or failed and was handled, or if one of its steps said that it ends. A step that fails and whose runbook
+was skipped or failed and was handled, or if one of its steps said that it ends; a failure that the same event brought
+about wins over an end. A step that fails and whose runbook
 wants a person for that is held: others go on, and it does as the person says.
 """
 
@@ -17,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 
 from receipts.errors import ReceiptsError
-from runtime.definitions.cel.expressions import ExpressionError, evaluate_condition, render
+from runtime.definitions.cel.expressions import PINNED, ExpressionError, evaluate_condition, render
 from runtime.definitions.checks.scope import references_in, steps_of
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import BODY, NodeKind
@@ -29,7 +30,7 @@ from runtime.planning.context import Context, context_of, run_facts
 from runtime.planning.errors import step_error
 from runtime.planning.making import DONE, Planning, branch_taken
 from runtime.planning.nodes import call, end, repeat, state, switch, wait
-from runtime.planning.params import fits, resolve_params
+from runtime.planning.params import expect_kept, fits, resolve_params
 from runtime.planning.values import (
     Canceled,
     Ended,
@@ -169,9 +170,9 @@ def _mend(planning: Planning, event: Mended) -> None:
 
 
 def _start_what_is_free(planning: Planning, candidates: Iterable[str]) -> None:
-    """Start those of the steps that are free; what ends at once may free others."""
+    """Start those of the steps that are free, an `end` after the others; what ends at once may free others."""
     while free := [path for path in planning.definition.in_order(candidates) if _is_free(planning, path)]:
-        for path in free:
+        for path in sorted(free, key=lambda one: planning.definition.node(one).kind is NodeKind.END):
             _guarded(planning, path, partial(_start, planning, path))
             if planning.transition.ended:
                 return
@@ -237,10 +238,8 @@ def _guarded(planning: Planning, path: str, act: Callable[[], None]) -> None:
 
 
 def _halt_if_failed(planning: Planning) -> None:
-    changed = planning.transition.steps  # a run in which a step failed before has ended
-    failed = [path for path, state in changed.items() if state.status is StepStatus.FAILED_TERMINAL]
-    if failed:
-        planning.cancel_rest(f"step {planning.definition.in_order(failed)[0]} failed")
+    if failed := planning.failed():
+        planning.cancel_rest(f"step {failed[0]} failed")
 
 
 def _is_free(planning: Planning, path: str) -> bool:
@@ -284,6 +283,8 @@ def _give_output(planning: Planning) -> None:
         trigger, facts = planning.snapshot.trigger, run_facts(planning)
         try:
             context = {"trigger": trigger, "steps": steps, "run": facts, "state": planning.state}
-            transition.output = render(output, context)
-        except (ExpressionError, ReceiptsError) as error:
-            transition.output_error = f"output: {error}"
+            given = render(output, {**context, PINNED: planning.definition.functions})
+            expect_kept(given, "output")
+            transition.output = given
+        except (ExpressionError, ParamsError, ReceiptsError) as error:
+            transition.output_error = f"output: {str(error).removeprefix('output: ')}"

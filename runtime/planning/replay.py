@@ -91,6 +91,7 @@ def replay(recorded: Recorded) -> Replayed:
         recorded.trigger,
         {path: StepState(StepStatus.PENDING) for path in paths},
         started_at=recorded.started_at,
+        reference=recorded.leaves[0].data.get("about", "") if recorded.leaves else "",
     )
     for leaf in recorded.leaves:
         said = _said(leaf)

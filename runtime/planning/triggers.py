@@ -1,11 +1,14 @@
-"""Triggers: how runs begin. Each is claimed once by (tenant, type, ref); a second claim returns the first run."""
+"""Triggers: how runs begin. Each is claimed once by (tenant, type, ref); a second claim returns the first run.
+
+Where a runbook says what its triggers are about, one run of it at most goes on about the same: a trigger that comes
+meanwhile is a signal to that run. Who claims one holds the matter, so that two at one moment are a run and a signal.
+"""
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from receipts.chain import EVIDENCE_FORMAT, GENESIS, RUN_QUEUED, Actor
+from receipts.chain import EVIDENCE_FORMAT, GENESIS, RUN_QUEUED
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
@@ -15,12 +18,29 @@ from runtime.model.json_limits import fault
 from runtime.model.run import NewRun
 from runtime.model.states import RunStatus
 from runtime.planning.advance import advance
+from runtime.planning.claiming.about import find_signal, reference_of, send_signal
+from runtime.planning.claiming.values import Claim, SignalSent, Trigger, TriggerConflictError, TriggerError
 from runtime.planning.planner import Started, fits
 from runtime.store import directory, runs
+from runtime.store.about.matters import hold_matter, run_about
 from runtime.store.database.pool import Conn
 from runtime.store.tenant.rows import salt_of
 from runtime.store.transactions.run_tx import RunTx
 from runtime.store.transactions.together import side_by_side
+
+__all__ = [
+    "Claim",
+    "SignalSent",
+    "Trigger",
+    "TriggerConflictError",
+    "TriggerError",
+    "check_payload",
+    "claim",
+    "claim_in",
+    "find_claim",
+    "start_next",
+    "start_run",
+]
 
 AT_ONCE = 16
 """Runs that are started in one transaction."""
@@ -28,41 +48,11 @@ AT_ONCE = 16
 log = logging.getLogger(__name__)
 
 
-class TriggerError(Exception):
-    """The trigger cannot start a run; the message says what is wrong with it."""
-
-
-class TriggerConflictError(TriggerError):
-    """The ref was claimed before, by a trigger that said something else."""
-
-
-@dataclass(frozen=True)
-class Trigger:
-    """A wish to start a run. `requested_by` is the actor behind it, `submitted_by` the verified caller that sent it.
-
-    `parent` is the step of another run that starts this one (`NewRun.parent`).
-    """
-
-    tenant: str
-    type: str
-    ref: str
-    payload: Mapping[str, Any]
-    requested_by: Actor
-    submitted_by: str
-    request_id: str
-    parent: Mapping[str, Any] | None = None
-
-
-@dataclass(frozen=True)
-class Claim:
-    """The run that a trigger started; `is_new` is False where an earlier delivery did."""
-
-    run_id: str
-    is_new: bool
-
-
 async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Claim:
-    """Start a queued run of `definition`, or return the run that this trigger started before."""
+    """Start a queued run of `definition`, or return the run that this trigger started before.
+
+    Where a run of it is about the same, it gets a signal instead, which the caller applies; else a worker does.
+    """
     check_payload(definition, trigger)
     async with engine.pool.connection() as conn, conn.transaction():
         claimed = await claim_in(engine, conn, definition, trigger)
@@ -73,29 +63,47 @@ async def claim(engine: Engine, definition: Definition, trigger: Trigger) -> Cla
 
 
 def check_payload(definition: Definition, trigger: Trigger) -> None:
-    """Raise TriggerError where the payload is not one of the definition's trigger."""
+    """Raise TriggerError where the payload is not one of the definition's trigger, or does not say what it is about."""
     if wrong := fault(dict(trigger.payload)):
         raise TriggerError(f"payload: {wrong}")
     try:
         fits(definition.trigger_schema, dict(trigger.payload), "payload")
     except ParamsError as error:
         raise TriggerError(str(error)) from error
+    if definition.about is not None:
+        reference_of(definition.about, trigger.payload)
 
 
-async def claim_in(engine: Engine, conn: Conn, definition: Definition, trigger: Trigger) -> Claim:
-    """Claim a trigger, whose payload fits, in the caller's transaction."""
-    new = await _new_run(engine, conn, trigger)
+async def claim_in(engine: Engine, conn: Conn, definition: Definition, trigger: Trigger, left_by: str = "") -> Claim:
+    """Claim a trigger, whose payload fits, in the caller's transaction.
+
+    `left_by` is the notification as which it was a signal to a run that has ended without it: that claim is void.
+    """
+    if definition.about is None:
+        return await _start_new(engine, conn, definition, trigger, "")
+    about = reference_of(definition.about, trigger.payload)
+    await hold_matter(conn, trigger.tenant, definition.name, about)
+    if not left_by and (before := await find_claim(conn, trigger)):
+        return before
+    if going_on := await run_about(conn, trigger.tenant, definition.name, about):
+        return await send_signal(engine, conn, definition.about.signal, going_on, trigger, left_by)
+    return await _start_new(engine, conn, definition, trigger, about)
+
+
+async def _start_new(engine: Engine, conn: Conn, definition: Definition, trigger: Trigger, about: str) -> Claim:
+    """Start a run, unless the trigger has."""
+    new = await _new_run(engine, conn, trigger, about)
     run_id = await runs.claim_trigger(conn, new, definition, engine.clock())
     if run_id is None:
-        return await find_claim(conn, trigger)
+        return await _find_started(conn, trigger)
     tx = await engine.lock_run(conn, run_id, trigger.request_id)
-    tx.leaf(RUN_QUEUED, _facts(engine, definition, trigger), actor=trigger.requested_by)
+    tx.leaf(RUN_QUEUED, _facts(engine, definition, trigger, about), actor=trigger.requested_by)
     await tx.flush()
     at(Point.TRIGGER_CLAIMING)
     return Claim(run_id, is_new=True)
 
 
-async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
+async def _new_run(engine: Engine, conn: Conn, trigger: Trigger, about: str) -> NewRun:
     behind = dict.fromkeys((trigger.requested_by.id, trigger.submitted_by))
     accounts = await directory.accounts_of(conn, trigger.tenant, *behind)
     salt = await salt_of(conn, trigger.tenant)
@@ -114,10 +122,11 @@ async def _new_run(engine: Engine, conn: Conn, trigger: Trigger) -> NewRun:
         salt=salt,
         genesis_hash=GENESIS.hash,
         parent=trigger.parent,
+        about=about,
     )
 
 
-def _facts(engine: Engine, definition: Definition, trigger: Trigger) -> dict[str, Any]:
+def _facts(engine: Engine, definition: Definition, trigger: Trigger, about: str) -> dict[str, Any]:
     return {
         "format": EVIDENCE_FORMAT,
         "tenant": trigger.tenant,
@@ -127,13 +136,26 @@ def _facts(engine: Engine, definition: Definition, trigger: Trigger) -> dict[str
         "definition_version": definition.version,
         "definition_digest": definition.digest,
         "submitted_by": trigger.submitted_by,
+        **({"about": about} if about else {}),
         **({"parent": {name: trigger.parent[name] for name in ("run_id", "step")}} if trigger.parent else {}),
         **({"mocked": True} if engine.mocked else {}),
     }
 
 
-async def find_claim(conn: Conn, trigger: Trigger) -> Claim:
-    """Return the run that this trigger started before; raise TriggerConflictError, or LookupError if there is none."""
+async def find_claim(conn: Conn, trigger: Trigger) -> Claim | None:
+    """Return the run that this trigger started before, or to which it was a signal; None where it never came.
+
+    Raise TriggerConflictError where it said something else then.
+    """
+    if sent := await find_signal(conn, trigger):
+        return sent
+    try:
+        return await _find_started(conn, trigger)
+    except LookupError:
+        return None
+
+
+async def _find_started(conn: Conn, trigger: Trigger) -> Claim:
     first = await runs.run_of_trigger(conn, trigger.tenant, trigger.type, trigger.ref)
     if not _is_same(first, trigger.payload) or first["requested_by"] != trigger.requested_by.id:
         raise TriggerConflictError(f"ref {trigger.ref!r} was claimed before, with another payload or requester")

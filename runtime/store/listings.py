@@ -1,5 +1,6 @@
 """What operators look through: runs, waits, effects and letters of a tenant, newest first. Nothing secret is read."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -83,7 +84,10 @@ async def list_letters(conn: Conn, tenant: str, status: str | None, limit: int) 
 
 async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
     """Return a run with its business state and what it gave, or None."""
-    what = f"{_RUN}, r.state, r.output FROM runs r"
+    what = (
+        f"{_RUN}, r.state, r.output, r.parent ->> 'run_id' AS started_by, r.parent ->> 'step' AS started_by_step"
+        " FROM runs r"
+    )
     return await _one(conn, what, "r.tenant = %s AND r.run_id = %s", tenant, run_id)
 
 
@@ -92,11 +96,33 @@ async def find_steps(conn: Conn, run_id: str) -> list[dict[str, Any]]:
     return await (
         await conn.execute(
             "SELECT path, status, verb, attempt, next_try_at, error, error_code,"
-            " coalesce(kept ->> 'branch', '') AS branch, started_at, finished_at FROM steps"
+            " coalesce(kept ->> 'branch', '') AS branch, version, started_at, finished_at FROM steps"
             " WHERE run_id = %s ORDER BY position, length(path), path",
             (run_id,),
         )
     ).fetchall()
+
+
+_STARTED = "c.run_id, c.status, c.definition_name, c.outcome, c.error"
+
+
+async def find_started(conn: Conn, run_id: str) -> list[dict[str, Any]]:
+    """Return the runs that steps of a run have started, in the order in which they were, each with its step."""
+    query = f"""
+        SELECT e.step, {_STARTED} FROM effects e
+          JOIN receipts r ON r.run_id = e.run_id AND r.effect_id = e.effect_id AND r.outcome = 'success'
+          JOIN runs c ON c.run_id = r.response ->> 'run_id'
+         WHERE e.run_id = %s AND e.connector = 'run' ORDER BY r.seq
+    """  # noqa: S608 - our own columns
+    return await (await conn.execute(query.encode(), (run_id,))).fetchall()
+
+
+async def find_named(conn: Conn, tenant: str, run_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """Return runs by their ids, as if no step had started them."""
+    query = f"""
+        SELECT '' AS step, {_STARTED} FROM runs c WHERE c.tenant = %s AND c.run_id = ANY(%s) ORDER BY c.created_at
+    """  # noqa: S608 - our own columns
+    return await (await conn.execute(query.encode(), (tenant, list(run_ids)))).fetchall()
 
 
 async def find_wait(conn: Conn, tenant: str, wait_id: str) -> dict[str, Any] | None:

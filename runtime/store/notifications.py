@@ -267,17 +267,41 @@ async def receive_opened(conn: Conn, tenant: str, since: datetime) -> int:
 
 
 async def end_early_signals(conn: Conn, tenant: str, outcome: Mapping[str, Any], now: datetime) -> int:
-    """Say of early signals whose run has ended that they came too late."""
+    """Say of early signals whose run has ended that they came too late; not of triggers, which may start one."""
     done = await conn.execute(
         """
         UPDATE notifications n SET status = 'stale', outcome = %(outcome)s, applied_at = %(now)s
           FROM runs r
          WHERE n.status = 'early' AND n.tenant = %(tenant)s AND n.kind = 'signal'
+           AND n.payload ->> 'trigger' IS NULL
            AND r.run_id = n.payload ->> 'run_id' AND r.finished_at IS NOT NULL
         """,
         {"tenant": tenant, "outcome": json.dumps(dict(outcome)), "now": now},
     )
     return done.rowcount
+
+
+async def receive_left(conn: Conn, tenant: str) -> int:
+    """Have triggers looked at again that became signals to a run, and whose run has ended without them."""
+    done = await conn.execute(
+        """
+        UPDATE notifications n SET status = 'received', outcome = NULL, next_try_at = received_at
+          FROM runs r
+         WHERE n.status = 'early' AND n.tenant = %s AND n.kind = 'signal' AND n.payload ->> 'trigger' IS NOT NULL
+           AND r.run_id = n.payload ->> 'run_id' AND r.finished_at IS NOT NULL
+        """,
+        (tenant,),
+    )
+    return done.rowcount
+
+
+async def forget_data(conn: Conn, notification_id: str) -> None:
+    """Take out of a signal what it said: that stands with the run that it started, or the signal that it became."""
+    await conn.execute(
+        "UPDATE notifications SET payload = (payload::jsonb || '{\"data\": {}}')::json, forgotten = true"
+        " WHERE notification_id = %s",
+        (notification_id,),
+    )
 
 
 async def find_recorded(conn: Conn, dedupe_key: str) -> str | None:

@@ -27,11 +27,11 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
             INSERT INTO runs (run_id, tenant, trigger_type, trigger_ref, trigger, definition_name,
                 definition_version, status, requested_by, requester_kind, submitted_by,
                 requester_accounts, request_id, salt, trigger_digest, evidence_format, audit_hash,
-                parent, created_at, updated_at)
+                parent, reference, about, created_at, updated_at)
             VALUES (%(run_id)s, %(tenant)s, %(trigger_type)s, %(trigger_ref)s, %(trigger)s, %(name)s, %(version)s,
                 'queued', %(requested_by)s, %(requester_kind)s, %(submitted_by)s,
                 %(requester_accounts)s, %(request_id)s, %(salt)s, %(trigger_digest)s, %(format)s, %(genesis)s,
-                %(parent)s, %(now)s, %(now)s)
+                %(parent)s, %(about)s, %(about)s, %(now)s, %(now)s)
             ON CONFLICT (tenant, trigger_type, trigger_ref) DO NOTHING RETURNING run_id
             """,
             {
@@ -52,6 +52,7 @@ async def claim_trigger(conn: Conn, new: NewRun, definition: Definition, now: da
                 "format": EVIDENCE_FORMAT,
                 "genesis": new.genesis_hash,
                 "parent": None if new.parent is None else Json(dict(new.parent)),
+                "about": new.about,
                 "now": now,
             },
         )
@@ -129,13 +130,18 @@ async def starter(conn: Conn, tenant: str, run_id: str) -> dict[str, Any]:
     return row
 
 
-async def children_under_way(conn: Conn, run_id: str) -> list[str]:
-    """Return the runs that have not ended and for whose end a step of this one waits."""
+async def keep_from_moving(conn: Conn, run_id: str) -> None:
+    """Let nobody change a run before the caller's transaction has ended; several may do so at once."""
+    await conn.execute("SELECT FROM runs WHERE run_id = %s FOR SHARE", (run_id,))
+
+
+async def children_under_way(conn: Conn, run_id: str, step: str | None = None) -> list[str]:
+    """Return the runs that have not ended and for whose end this one, or one step of it, waits."""
     rows = await (
         await conn.execute(
-            "SELECT run_id FROM runs WHERE parent ->> 'run_id' = %s AND parent -> 'token' IS NOT NULL"
-            " AND finished_at IS NULL ORDER BY run_id",
-            (run_id,),
+            "SELECT run_id FROM runs WHERE parent ->> 'run_id' = %(run_id)s AND parent -> 'token' IS NOT NULL"
+            " AND (%(step)s::text IS NULL OR parent ->> 'step' = %(step)s) AND finished_at IS NULL ORDER BY run_id",
+            {"run_id": run_id, "step": step},
         )
     ).fetchall()
     return [row["run_id"] for row in rows]
@@ -171,8 +177,8 @@ async def run_summary(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | 
         return None
     steps = await (
         await conn.execute(
-            "SELECT path, verb, status, error, error_code, coalesce(kept ->> 'branch', '') AS branch FROM steps"
-            " WHERE run_id = %s ORDER BY position, length(path), path",
+            "SELECT path, verb, status, error, error_code, coalesce(kept ->> 'branch', '') AS branch, version"
+            " FROM steps WHERE run_id = %s ORDER BY position, length(path), path",
             (run_id,),
         )
     ).fetchall()

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from runtime.model.states import WaitStatus, WaitType
-from runtime.model.wait import Correlate, DueWait, Moment, NamedWait, Progress, Wait
+from runtime.model.wait import Correlate, DueWait, Moment, NamedWait, Progress, Wait, wait_of_token
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
@@ -64,6 +64,18 @@ async def open_waits(conn: Conn, named: Sequence[NamedWait]) -> list[Wait | None
     return [found.get(one.wait_id) for one in named]
 
 
+async def waiting_under(conn: Conn, run_id: str, correlation_key: str) -> list[NamedWait]:
+    """Return what of a run waits under a key; the caller holds the run's row."""
+    rows = await (
+        await conn.execute(
+            "SELECT wait_id, run_id, step, token FROM waits"
+            " WHERE status = 'active' AND run_id = %s AND correlation_key = %s ORDER BY wait_id",
+            (run_id, correlation_key),
+        )
+    ).fetchall()
+    return [NamedWait(**row) for row in rows]
+
+
 async def step_wait(conn: Conn, run_id: str, step: str) -> Wait | None:
     """Return what a step waits for, approvals apart, or None."""
     row = await (
@@ -74,6 +86,17 @@ async def step_wait(conn: Conn, run_id: str, step: str) -> Wait | None:
         )
     ).fetchone()
     return _wait(row) if row else None
+
+
+async def is_awaited(conn: Conn, token: str) -> bool:
+    """Return whether the wait of a token is still active."""
+    row = await (
+        await conn.execute(
+            "SELECT 1 FROM waits WHERE wait_id = %s AND token = %s AND status = 'active'",
+            (wait_of_token(token), token),
+        )
+    ).fetchone()
+    return row is not None
 
 
 async def had_wait(conn: Conn, tenant: str, correlation_key: str) -> bool:

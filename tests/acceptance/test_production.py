@@ -83,7 +83,8 @@ async def test_two_workers_and_a_locked_bucket_bring_one_case_to_its_evidence(si
     assert step(run, "filing") == "succeeded"
     assert await actions(site.case.outside.standins["kyc"], "register::file_report") == 1
     client = site.minio.client()
-    (stored,) = [o for o in client.list_objects_v2(Bucket=BUCKET)["Contents"] if o["Key"].endswith(".zip")]
+    bundles = [o for o in client.list_objects_v2(Bucket=BUCKET)["Contents"] if o["Key"].endswith(".zip")]
+    (stored,) = [o for o in bundles if site.case.run_id in o["Key"]]  # its subsidiaries' runs have their own
     found = client.get_object(Bucket=BUCKET, Key=stored["Key"])
     bundle = tmp_path / "bundle.zip"
     bundle.write_bytes(found["Body"].read())

@@ -68,7 +68,7 @@ class Away:
         return [PolicyUnavailableError(f"away, step {question.step}") for question in questions]
 
     async def judge(self, question: OperatorQuestion) -> Ruling:
-        raise PolicyUnavailableError(f"away, step {question.step.path}")
+        raise PolicyUnavailableError(f"away, {question.act}")
 
     def text(self, digest: str) -> PolicyText:
         raise LookupError(digest)
@@ -268,7 +268,7 @@ async def test_a_worker_that_slept_past_its_lease_does_not_act(bench: Bench, tar
 async def test_parallel_writes_cannot_pass_the_limit_together(bench: Bench, targets: Targets) -> None:
     run_id = (await bench.start("bench.fan", {})).run_id
     await bench.settle()
-    assert len(targets.note.calls) == 20
+    assert len(targets.note.calls) == 60
     run = await bench.run(run_id)
     assert "limit of writes" in run["error"]
 

@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.listeners.app import Bot, BotSettings, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
-from runtime.desk.held.model import HeldDesk, HeldView, HeldWish
+from runtime.desk.held.model import HeldDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
@@ -35,6 +35,7 @@ from sandbox.rules.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tests.handled import result_of
+from tests.integration.bot_nothing_held import NothingHeld
 from tests.patience import MINUTE
 
 CHANNEL = "C0APPROVALS"
@@ -131,19 +132,6 @@ async def until(holds: Callable[[], bool]) -> None:
 
 class DatabaseDownError(Exception):
     """What a store raises when it cannot be reached; its text quotes what it was given, as drivers do."""
-
-
-class NothingHeld:
-    """A counter of held steps where none is held."""
-
-    async def view(self, run_id: str, step: str) -> HeldView | None:
-        raise AssertionError(f"nothing here is held: {run_id} {step}")
-
-    async def record(self, wish: HeldWish) -> str:
-        raise AssertionError(f"nothing here is held: {wish}")
-
-    async def apply(self, notification_id: str) -> str:
-        raise AssertionError(f"nothing here is held: {notification_id}")
 
 
 @dataclass

@@ -24,6 +24,7 @@ from sandbox.workspace import parse_workspace
 from tests.bench import PEOPLE, TEAM, TENANT, Bench, open_bench
 from tests.integration.bot_stage import heard, watched
 from tests.integration.conftest import PACK, Targets
+from tests.integration.incident_stage import ServiceNow
 from tests.integration.undo_stage import Shelves
 
 SECRET = "sandbox-signing-secret"
@@ -85,7 +86,9 @@ class Chat:
 
 
 @asynccontextmanager
-async def chatting(dsn: str, policy: PolicyEngine, targets: Targets | Shelves, *packs: Path) -> AsyncIterator[Chat]:
+async def chatting(
+    dsn: str, policy: PolicyEngine, targets: Targets | Shelves | ServiceNow, *packs: Path
+) -> AsyncIterator[Chat]:
     """Run everything until the block ends, with these packs or the bench's own."""
     faults = Faults()
     async with AsyncExitStack() as stack:

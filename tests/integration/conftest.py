@@ -11,6 +11,7 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.handlers import Handler
 from tests.bench import Bench, Target, open_bench
+from tests.integration.kyc_stage import Case, open_case
 from tests.integration.nodes_stage import HEAD, Opener
 from tests.patience import MINUTE
 
@@ -80,3 +81,10 @@ def opened(dsn: str, opa: OpaChild, targets: Targets, tmp_path: Path) -> Opener:
             yield found
 
     return with_runbook
+
+
+@pytest.fixture
+async def case(dsn: str, opa: OpaChild) -> AsyncIterator[Case]:
+    """Give a bench with the pack of onboarding, and its stand-ins beside it."""
+    async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_case(dsn, policy) as found:
+        yield found

@@ -82,6 +82,26 @@ def _failed_under_the_end(forged: Forged) -> None:
     forged.leaf("run.succeeded").update(event="run.failed_terminal")
 
 
+def _failure(forged: Forged) -> None:
+    """Let a step that was canceled have failed for good."""
+    _said("long", -1, event="step.failed_terminal", error="no answer", code="no_answer")(forged)
+
+
+def _ended_over_a_failure(forged: Forged) -> None:
+    """Let the run have succeeded by its `end` though a step failed for good."""
+    _failure(forged)
+    forged.leaf("run.succeeded")["data"]["error"] = "long: no answer"
+
+
+def _failed_beside_the_end(forged: Forged) -> None:
+    """Let the run have failed by a step, though its `end` is told to have been reached."""
+    _failure(forged)
+    end = forged.leaf("run.succeeded")
+    end["event"] = "run.failed_terminal"
+    end["data"] = {name: value for name, value in end["data"].items() if name not in ("outcome", "output")}
+    end["data"]["error"] = "long: no answer"
+
+
 PATHS: dict[str, Lie] = {
     "a step that is not in its block": ("leaves.about", "nodes", _moved("route.middle", "route.small")),
     "a step of a repeat, in no iteration": ("leaves.about", "nodes", _moved("letters[2]", "letters")),
@@ -215,6 +235,8 @@ OUTCOMES: dict[str, Lie] = {
     "a word without an end": ("run.outcome", "asked", change_leaf("run.succeeded", "data.outcome", "approved")),
     "failed, though it was ended": ("run.outcome", "nodes", _failed_under_the_end),
     "ended twice over": ("run.outcome", "nodes", _ended_twice),
+    "ended with its word, though a step failed": ("run.outcome", "nodes", _ended_over_a_failure),
+    "failed by a step, though its end was reached": ("run.outcome", "nodes", _failed_beside_the_end),
     "an output that nothing gives": ("run.outcome", "asked", lambda f: f.definition.update(output=None)),
     "an error beside an output": (
         *("run.outcome", "asked"),

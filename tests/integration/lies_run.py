@@ -73,6 +73,11 @@ WAITS: dict[str, Lie] = {
 
 RUNS: dict[str, Lie] = {
     "another version": ("run.definition", "filed", lambda f: f.definition.update(version=9)),
+    "about nothing any more": (
+        *("run.definition", "incident"),
+        lambda f: f.leaf("run.queued")["data"].pop("about"),
+    ),
+    "about something": ("run.definition", "filed", change_leaf("run.queued", "data.about", "case:1")),
     "from another status": ("run.moves", "filed", change_leaf("run.succeeded", "data.from", "waiting")),
     "canceled by nobody": ("run.moves", "canceled", lambda f: f.drop(f.leaf("run.cancel_requested"))),
     "ended twice": (

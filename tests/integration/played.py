@@ -8,8 +8,6 @@ from aiohttp.test_utils import TestServer
 from countersign_incident_triage import handlers as incident_handlers
 from countersign_incident_triage import standins as incident_standins
 from countersign_incident_triage.standin_records import VPN_INCIDENT
-from countersign_kyc.handlers import handlers
-from countersign_kyc.standins import build, settings
 
 from policy.client import OpaEngine
 from receipts.signing import SigningKey
@@ -25,10 +23,9 @@ from runtime.model.run import HeldAct
 from tests.bench import TENANT, Bench, open_bench
 from tests.conftest import fresh_database
 from tests.integration.conftest import PACK, PATIENCE, Targets
-from tests.integration.test_incident_run import PACK as INCIDENTS
-from tests.integration.test_incident_run import Desk
-from tests.integration.test_kyc_run import PACK as KYC
-from tests.integration.test_kyc_run import Case
+from tests.integration.incident_stage import PACK as INCIDENTS
+from tests.integration.incident_stage import Desk
+from tests.integration.kyc_stage import Case, open_case
 from tests.patience import MINUTE
 
 NODES = PACK.parent / "nodes"
@@ -56,11 +53,8 @@ async def _play_bench(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
 
 async def _play_onboarding(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
     with fresh_database(postgres) as dsn:
-        async with TestServer(build()) as server:
-            url = str(server.make_url("")).rstrip("/")
-            offered = handlers({**settings(url), "callback_url": f"{url}/v1/notifications"})
-            async with open_bench(dsn, policy, [KYC], offered) as bench:
-                return await stories_of(key, bench, {"kyc": await _onboarded(Case(bench, url))})
+        async with open_case(dsn, policy) as case:
+            return await stories_of(key, case.bench, {"kyc": await _onboarded(case)})
 
 
 async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
@@ -75,12 +69,13 @@ async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> d
 
 
 async def _play_patience(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
-    """Play a review that others gave after its time was prolonged, one that nobody gave, and a question in vain."""
+    """Play a review that others gave after its time was prolonged, two that nobody gave, and a question in vain."""
     with fresh_database(postgres) as dsn:
         async with open_bench(dsn, policy, [PATIENCE], Targets.fresh().handlers()) as bench:
             run_ids = {
                 name: (await bench.start("patience.review", {}, name)).run_id for name in ("prolonged", "unreviewed")
             }
+            run_ids["asked_here"] = (await bench.start("patience.here", {})).run_id
             run_ids["asked_longer"] = (await bench.start("patience.ask", {})).run_id
             await bench.settle()
             for day in range(1, 19):
@@ -213,10 +208,7 @@ async def mend(bench: Bench, run_id: str, step: str, act: HeldAct, result: Any =
 async def _onboarded(case: Case) -> str:
     """Play an onboarding whose review was escalated."""
     run_id = await case.to_review()
-    await case.bench.later(days=5)
-    assert (await case.bench.click("ben", await case.bench.approval_id("task"))).counted
-    await case.bench.settle()
-    for person in ("ann", "cat"):
-        assert (await case.bench.click(person, await case.bench.approval_id())).counted
-        await case.bench.settle()
+    await case.bench.later(days=7)
+    await case.say("sue")
+    await case.sign("ann", "cat")
     return run_id

@@ -79,7 +79,7 @@ steps:
         run_id = (await bench.start("bench.tree", {})).run_id
         await bench.settle()
         child = await child_of(bench, run_id)
-        word = Notification("ntf_1", TENANT, "c", run_id, CancelPayload(run_id=run_id, reason="x"), ANN, "")
+        word = Notification("ntf_1", TENANT, "c", run_id, CancelPayload(run_id=run_id, reason="x"), OMAR, "")
         await inbox.apply(bench.engine, await inbox.record(bench.engine, word))
         await bench.settle()
         assert [(await bench.run(one))["status"] for one in (run_id, child)] == ["canceled", "canceled"]
@@ -133,7 +133,7 @@ async def test_nobody_answers_for_a_run(opened: Opener) -> None:
         assert (await status(bench, run_id))["sub"] == "parked"
 
 
-ANN = Actor(id="ann", kind="person")
+OMAR = Actor(id="omar", kind="person")
 
 
 async def test_a_retired_runbook_is_started_by_no_other_run(opened: Opener, targets: Targets) -> None:

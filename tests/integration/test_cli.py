@@ -204,7 +204,9 @@ async def test_definitions_are_listed_and_problems_have_their_place(tmp_path: Pa
     assert [line.split()[0] for line in listed.out.splitlines()] == [
         "access-request",
         "incident-triage",
+        "kyc-escalated",
         "kyc-onboarding",
+        "kyc-subsidiary",
     ]
     (tmp_path / "runbooks").mkdir()
     (tmp_path / "runbooks/wrong.yaml").write_text("name: wrong\n", encoding="utf-8")

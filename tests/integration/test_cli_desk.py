@@ -70,6 +70,9 @@ async def test_a_signal_is_sent_by_a_named_person_with_data_from_a_text_or_a_fil
     assert is_one_sentence(nobody, "the directory has no person nobody")
     wrong = await command("signal", run_id, "called", "--as=omar", "--data", "{", env=office.env)
     assert is_one_sentence(wrong, "--data is not JSON")
+    for data, why in (('{"by": "\\u0000"}', "it holds a NUL character"), ('{"by": "\\ud800"}', "/by: ")):
+        wrong = await command("signal", run_id, "called", "--as=omar", "--data", data, env=office.env)
+        assert is_one_sentence(wrong, f"--data: {why}")
     assert (await command("signal", run_id, "Not a name", "--as=omar", env=office.env)).code == 2
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,9 @@ def env(dsn: str, opa: OpaChild, tmp_path: Path) -> dict[str, str]:
     return environment(settings_of(dsn, opa.url, tmp_path))
 
 
-async def _act(bench: Bench, env: dict[str, str], *words: str) -> Finished:
+async def _act(bench: Bench, env: dict[str, str], *words: str, by: Sequence[str] = BY) -> Finished:
     """Run a command that puts acts on record, and apply them here, as a worker would."""
-    acting = asyncio.create_task(command(*words, *BY, env=env))
+    acting = asyncio.create_task(command(*words, *by, env=env))
     while not acting.done():
         for row in await bench.rows("SELECT notification_id FROM notifications WHERE status = 'received'"):
             await inbox.apply(bench.engine, row["notification_id"])
@@ -65,6 +66,18 @@ async def test_an_undo_is_done_with_yes_and_says_by_which_run(
     assert is_one_sentence(again, f"nothing was done: nothing of it can be undone; third: {undo['run_id']} is at it")
     await bench.settle()
     assert len(shelves.take.calls) == 2
+
+
+async def test_of_a_run_that_policy_does_not_let_one_stop_nothing_is_undone(
+    bench: Bench, env: dict[str, str], shelves: Shelves
+) -> None:
+    run_id = await ran(bench, "asking")
+    told = await _act(bench, env, "cancel", run_id, "--undo", "--yes", by=("--as", "ann", "--reason", "mine"))
+    assert is_one_sentence(
+        told, "nothing was done: denied by policy: Only people of the tenant's operators may do this"
+    )
+    assert (await bench.run(run_id))["status"] == "waiting"
+    assert shelves.take.calls == []
 
 
 async def test_a_run_is_canceled_and_undone_in_one_go(bench: Bench, env: dict[str, str], shelves: Shelves) -> None:

@@ -80,7 +80,8 @@ async def staged(postgres: str, opa: OpaChild, home: Path) -> AsyncIterator[Stag
         server = await stack.enter_async_context(TestServer(build()))
         portal = str(server.make_url("")).rstrip("/")
         dsn = stack.enter_context(database(postgres, home.name))
-        pack = {"kyc": {**standin_settings(portal), "callback_url": "https://countersign.example/v1/notifications"}}
+        without = {"bloomberg_client_id": "", "callback_url": "https://countersign.example/v1/notifications"}
+        pack = {"kyc": {**standin_settings(portal), **without}}  # Bloomberg answers after seconds
         system = await stack.enter_async_context(
             composed(settings_of(dsn, opa.url, home, slack_api_url=f"{slack}/api/", pack=pack))
         )

@@ -43,7 +43,7 @@ async def stage(postgres: str, opa: OpaChild, tmp_path_factory: pytest.TempPathF
 
 async def test_a_caller_finds_the_runs_of_the_types_that_it_may_trigger(stage: Stage) -> None:
     assert await stage.found() == ["case-2", "case-1"]
-    assert await stage.found(by="servicenow") == ["inc-1"]
+    assert await stage.found(by="servicenow") == [f"incident:{INCIDENT['sys_id']}"]
     assert await stage.found(by="servicenow", reference="case") == []
 
 

@@ -16,9 +16,11 @@ from edge.server import Limits, Server
 from edge.signing import headers
 from runtime.definitions.sources.catalog import Catalog
 from runtime.desk.callers import CallerDesk
+from runtime.desk.inbound.said import Said
 from runtime.desk.inbound.signals import SignalDesk
 from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.undo.callers import TakeBackDesk
+from runtime.model.approval import RefusalCode, VoteVerdict
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import Answer, is_problem
 from tests.integration.undo_stage import Shelves, bench, ran, shelves
@@ -130,6 +132,39 @@ async def test_a_caller_who_speaks_for_people_wishes_for_one_of_them(bench: Benc
     assert is_problem(nobody, 422, f"on_behalf_of: missing; {CALLER} speaks for people")
     done = await caller.send(f"/v1/runs/{run_id}/undo", dry_run=False, on_behalf_of="rita")
     assert (await bench.run(done.body["undone_in"]))["requested_by"] == "rita"
+
+
+async def test_a_run_is_stopped_in_the_name_of_people_whom_policy_lets_stop_it(bench: Bench, caller: Caller) -> None:
+    run_id = await ran(bench, "asking")
+    await caller.may(cancels=["undo.asking"], on_behalf=True)
+    denied = await caller.send(f"/v1/runs/{run_id}/cancel", on_behalf_of="ann")
+    assert is_problem(denied, 403, "denied by policy: Only people of the tenant's operators may do this")
+    every = await caller.send("/v1/runs/cancel", id="w-2", definition="asking", dry_run=False, on_behalf_of="ann")
+    assert [one["status"] for one in every.body["runs"]] == ["refused"]
+    assert (await bench.run(run_id))["status"] == "waiting"
+    done = await caller.send(f"/v1/runs/{run_id}/cancel", id="w-3", on_behalf_of="rita")
+    assert done.body["status"] == "applied"
+
+
+async def test_who_brought_an_undo_brings_no_answer_to_what_people_are_asked_in_it(
+    bench: Bench, caller: Caller
+) -> None:
+    run_id = await ran(bench, "twelve")
+    await bench.click("ann", await bench.approval_id(), "reject", "not wanted")
+    await bench.settle()
+    await caller.may(undoes=["undo.twelve"], on_behalf=True)
+    undo = (await caller.send(f"/v1/runs/{run_id}/undo", dry_run=False, on_behalf_of="rita")).body["undone_in"]
+    await bench.settle()
+    (run,) = await bench.rows("SELECT requested_by, submitted_by FROM runs WHERE run_id = %s", undo)
+    assert run == {"requested_by": "rita", "submitted_by": CALLER}
+    await bench.click("ann", await bench.approval_id(), "reject", "it has been read by then")
+    await bench.settle()
+    task = await bench.approval_id("task")
+    view = await bench.desk.approval(task)
+    assert view is not None
+    desk, said = TaskDesk(bench.engine, TENANT), Said(task, "omar", VoteVerdict.APPROVE, "sent a letter", view.stamp)
+    assert (await desk.bring(CALLER, "a-1", said))["code"] == RefusalCode.BROUGHT
+    assert (await desk.bring("other-portal", "a-2", said))["counted"]
 
 
 @pytest.mark.parametrize("grants", [{}, {"triggers": ["undo.three"]}, {"cancels": ["other"], "undoes": ["other"]}])

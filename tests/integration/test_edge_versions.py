@@ -29,7 +29,7 @@ class Stage:
         engine = self.system.engine
         async with engine.pool.connection() as conn, conn.transaction():
             await lock_lives(conn, TENANT)
-            life = await find_life(conn, TENANT, "kyc-onboarding", 3)
+            life = await find_life(conn, TENANT, "kyc-onboarding", 4)
             assert life is not None
             await Mover(conn, TENANT, Actor(id="omar", kind="person"), None, engine.clock()).retire(life)
 
@@ -41,9 +41,9 @@ async def stage(dsn: str, opa: OpaChild, tmp_path: Path) -> AsyncIterator[Stage]
 
 
 async def test_a_trigger_may_name_the_version_that_it_wants(stage: Stage) -> None:
-    answer = await stage.edge.trigger("one", version=3)
+    answer = await stage.edge.trigger("one", version=4)
     (run,) = rows(stage.dsn, "SELECT definition_version AS version FROM runs WHERE run_id = %s", answer.body["run_id"])
-    assert (answer.status, run["version"]) == (202, 3)
+    assert (answer.status, run["version"]) == (202, 4)
     refused = await stage.edge.trigger("two", version=1)
     assert is_problem(refused, 409, "kyc-onboarding has no version 1")
     assert [row["trigger_ref"] for row in rows(stage.dsn, "SELECT trigger_ref FROM runs")] == ["one"]
@@ -58,7 +58,7 @@ async def test_a_retired_runbook_starts_nothing_new_and_a_repeat_finds_its_run(s
     first = await stage.edge.trigger("one")
     await stage.retire()
     refused = await stage.edge.trigger("two")
-    assert is_problem(refused, 409, "kyc-onboarding version 3 is not active but retired: nothing new starts with it")
+    assert is_problem(refused, 409, "kyc-onboarding version 4 is not active but retired: nothing new starts with it")
     again = await stage.edge.trigger("one")
     assert (again.status, again.body) == (202, {"run_id": first.body["run_id"], "is_new": False})
     assert len(rows(stage.dsn, "SELECT 1 FROM runs")) == 1

@@ -9,6 +9,7 @@ from runtime.desk.evidence import Story
 from tests.integration import lies_held, lies_nodes, lies_run, lies_told
 from tests.integration.forger import Forged
 from tests.integration.genuine_stage import genuine, office, stories
+from tests.integration.lies_patience import as_first_release
 from tests.unit.evidence_sample import Office
 
 __all__ = ["genuine", "office", "stories"]
@@ -31,6 +32,15 @@ def test_genuine_run_holds_and_its_chain_made_anew_is_the_same(
     assert report.run_id == stories[name].leaves[0]["run_id"]
     forged = Forged.of(stories[name])
     forged.retime()
+    assert verify(office.write(forged.seal(office.key)), office.public).version == "2"
+
+
+@pytest.mark.parametrize("name", ["expired", "unreviewed"])
+def test_who_was_next_in_line_by_the_first_release_needs_no_time(
+    office: Office, stories: Mapping[str, Story], name: str
+) -> None:
+    forged = Forged.of(stories[name])
+    as_first_release(forged)
     assert verify(office.write(forged.seal(office.key)), office.public).version == "2"
 
 

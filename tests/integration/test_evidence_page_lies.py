@@ -10,6 +10,7 @@ from runtime.desk.evidence import Story
 from tests.browser import failure_of, verify_page
 from tests.integration.forger import Forged
 from tests.integration.genuine_stage import genuine, office, stories
+from tests.integration.lies_patience import as_first_release
 from tests.integration.test_evidence_lies import LIES, RUNS
 from tests.integration.test_evidence_page import PROGRAMS_OWN
 from tests.unit.evidence_sample import Office
@@ -27,6 +28,15 @@ async def page() -> AsyncIterator[Page]:
 async def test_a_genuine_run_holds(page: Page, office: Office, stories: Mapping[str, Story], name: str) -> None:
     data = Forged.of(stories[name]).seal(office.key)
     assert await failure_of(page, data, office.public.read_text()) is None
+
+
+@pytest.mark.parametrize("name", ["expired", "unreviewed"])
+async def test_who_was_next_in_line_by_the_first_release_needs_no_time(
+    page: Page, office: Office, stories: Mapping[str, Story], name: str
+) -> None:
+    forged = Forged.of(stories[name])
+    as_first_release(forged)
+    assert await failure_of(page, forged.seal(office.key), office.public.read_text()) is None
 
 
 @pytest.mark.parametrize("name", LIES)

@@ -1,69 +1,17 @@
 """The incident triage on real PostgreSQL and OPA: reversible writes go by themselves, urgent ones ask first."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
-from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
-from countersign_incident_triage.handlers import handlers
 from countersign_incident_triage.standin_records import OUTAGE_INCIDENT, VPN_INCIDENT
-from countersign_incident_triage.standins import PASSWORD, USER, build, settings
-from countersign_incident_triage.table import basic
+from countersign_incident_triage.standins import build
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from runtime.desk.operator import OperatorDesk
-from runtime.inbox import inbox
-from tests.bench import TENANT, Bench, open_bench
+from tests.bench import open_bench
+from tests.integration.incident_stage import PACK, Desk, ServiceNow
 from tests.patience import MINUTE
-
-PACK = Path(__file__).parents[2] / "packs/incident-triage"
-
-
-@dataclass
-class Desk:
-    """A bench with ServiceNow's stand-in beside it."""
-
-    bench: Bench
-    url: str
-
-    async def actions(self) -> list[str]:
-        async with ClientSession() as session, session.get(f"{self.url}/__standin/actions") as response:
-            return [action["operation"] for action in (await response.json())["actions"]]
-
-    async def incident(self, sys_id: str) -> dict[str, Any]:
-        """Return category, group and labels of an incident as ServiceNow has them now, and how many notes."""
-        tables = {}
-        async with ClientSession(headers={"Authorization": basic(USER, PASSWORD)}) as session:
-            for name in ("incident", "label_entry", "sys_journal_field"):
-                async with session.get(f"{self.url}/api/now/table/{name}") as response:
-                    tables[name] = (await response.json())["result"]
-        (record,) = [one for one in tables["incident"] if one["sys_id"] == sys_id]
-        labels = [one["label"]["value"] for one in tables["label_entry"] if one["table_key"] == sys_id]
-        notes = [one["value"] for one in tables["sys_journal_field"] if one["element_id"] == sys_id]
-        assigned = {name: record.get(name, "") for name in ("category", "assignment_group")}
-        return {**assigned, "labels": sorted(labels), "notes": notes}
-
-    async def change(self, sys_id: str, **values: str) -> None:
-        """Change an incident as a person at ServiceNow would."""
-        async with (
-            ClientSession(headers={"Authorization": basic(USER, PASSWORD)}) as session,
-            session.patch(f"{self.url}/api/now/table/incident/{sys_id}", json=values) as response,
-        ):
-            assert response.status == 200
-
-    async def undo(self, run_id: str) -> dict[str, Any]:
-        operators = OperatorDesk(self.bench.engine.pool, self.bench.clock, TENANT)
-        facts = await inbox.apply(self.bench.engine, await operators.undo("omar", run_id, None, "not ours", None))
-        await self.bench.settle()
-        return await self.bench.run(facts["undone_in"])
-
-    async def start(self, sys_id: str, ref: str) -> str:
-        trigger = {"sys_id": sys_id, "number": "INC0010042", "priority": 3}
-        return (await self.bench.start("servicenow.incident", trigger, ref, by="portal-bot")).run_id
 
 
 @pytest.fixture
@@ -72,7 +20,7 @@ async def desk(dsn: str, opa: OpaChild) -> AsyncIterator[Desk]:
         url = str(server.make_url("")).rstrip("/")
         async with (
             OpaEngine(opa.url, timeout=MINUTE) as policy,
-            open_bench(dsn, policy, [PACK], handlers(settings(url))) as bench,
+            open_bench(dsn, policy, [PACK], ServiceNow(url).handlers()) as bench,
         ):
             yield Desk(bench, url)
 

@@ -1,95 +1,30 @@
 """The KYC onboarding, from trigger to filing, on real PostgreSQL and OPA; its connectors' other sides are stand-ins."""
 
-import json
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from countersign_kyc.seed_data import AGENCY, CREWING, TERMINAL
 
-import pytest
-from aiohttp import ClientSession
-from aiohttp.test_utils import TestServer
-from countersign_kyc.handlers import handlers
-from countersign_kyc.standins import build, settings
-
-from countersign.embedded.opa import OpaChild
-from policy.client import OpaEngine
 from receipts.chain import verify_chain
-from tests.bench import Bench, open_bench
-from tests.patience import MINUTE
-
-PACK = Path(__file__).parents[2] / "packs/kyc"
-TRIGGER = json.loads((PACK / "example-trigger.json").read_text())
-DOCUMENTS = {
-    "documents": [
-        {"type": kind, "name": f"{kind}.pdf", "sha256": "0" * 64}
-        for kind in ("certificate_of_incorporation", "shareholder_register")
-    ]
-}
-
-
-@dataclass
-class Case:
-    """A bench with the pack's stand-ins beside it."""
-
-    bench: Bench
-    url: str
-
-    async def get(self, path: str) -> Any:
-        async with ClientSession() as session, session.get(f"{self.url}/__standin/{path}") as response:
-            return await response.json()
-
-    async def filings(self) -> int:
-        actions = (await self.get("actions"))["actions"]
-        return sum(action["operation"] == "register::file_report" for action in actions)
-
-    async def to_review(self, ref: str = "1") -> str:
-        """Start a run and bring it to the compliance review."""
-        claim = await self.bench.start("kyc.onboarding", TRIGGER, ref)
-        await self.bench.settle()
-        requests = (await self.get("portal/requests"))["requests"]
-        asked = requests[-1]
-        await self.bench.complete(asked["correlation_key"], DOCUMENTS, f"documents-{ref}", asked["token"])
-        await self.bench.settle()
-        return claim.run_id
-
-    async def to_filing(self, ref: str = "1") -> tuple[str, str]:
-        """Bring a run to the approval of its filing; return the run and the approval."""
-        run_id = await self.to_review(ref)
-        outcome = await self.bench.click("ben", await self.bench.approval_id("task"))
-        assert outcome.counted
-        await self.bench.settle()
-        return run_id, await self.bench.approval_id()
-
-
-@pytest.fixture
-async def case(dsn: str, opa: OpaChild) -> AsyncIterator[Case]:
-    async with TestServer(build()) as server:
-        url = str(server.make_url("")).rstrip("/")
-        offered = handlers({**settings(url), "callback_url": f"{url}/v1/notifications"})
-        async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_bench(dsn, policy, [PACK], offered) as bench:
-            yield Case(bench, url)
-
-
-def statuses(run: dict[str, Any]) -> dict[str, str]:
-    return {path: step["status"] for path, step in run["steps"].items()}
+from tests.integration.kyc_stage import CASE_ID, KINDS, TRIGGER, Case, documents, statuses
 
 
 async def test_onboarding_parks_until_the_client_uploads(case: Case) -> None:
-    claim = await case.bench.start("kyc.onboarding", TRIGGER)
-    await case.bench.settle()
-    run = await case.bench.run(claim.run_id)
+    run_id = await case.start()
+    run = await case.bench.run(run_id)
     assert run["status"] == "waiting"
     assert statuses(run)["documents"] == "parked"
     assert statuses(run)["shareholdings"] == "succeeded"
 
 
-async def test_a_run_shows_how_many_requests_gleif_counted(case: Case) -> None:
-    claim = await case.bench.start("kyc.onboarding", TRIGGER)
-    await case.bench.settle()
-    (costs,) = (await case.bench.run(claim.run_id))["costs"]
-    assert (costs["provider"], costs["calls"], costs["calls_without_cost"]) == ("gleif", 1, 1)
-    assert (set(costs["units"]), costs["amounts"]) == ({"requests"}, {})
+async def test_the_case_is_the_runs_reference(case: Case) -> None:
+    run_id = await case.start()
+    assert (await case.bench.run(run_id))["reference"] == CASE_ID
+
+
+async def test_a_run_shows_how_many_requests_gleif_and_bloomberg_counted(case: Case) -> None:
+    run_id = await case.start()
+    costs = {one["provider"]: one for one in (await case.bench.run(run_id))["costs"]}
+    assert {name: one["calls_without_cost"] for name, one in costs.items()} == {"gleif": 1, "bloomberg": 2}
+    assert set(costs["gleif"]["units"]) == {"requests"}
+    assert costs["bloomberg"]["units"]["data_requests"] == "1"
 
 
 async def test_filing_needs_two_distinct_people_and_happens_once(case: Case) -> None:
@@ -103,23 +38,35 @@ async def test_filing_needs_two_distinct_people_and_happens_once(case: Case) -> 
     assert (await case.bench.click("ben", approval)).counted
     await case.bench.settle()
     run = await case.bench.run(run_id)
-    assert run["status"] == "succeeded", run
-    assert statuses(run)["additional_information"] == "skipped"
+    assert (run["status"], run["outcome"]) == ("succeeded", "filed"), run
+    assert (await case.result(run_id, "withdrawal"))["branch"] == "else", "nothing is withdrawn"
     assert await case.filings() == 1
     verify_chain(await case.bench.chain(run_id))
 
 
-async def test_rejection_ends_the_run_and_leaves_a_refusal_receipt(case: Case) -> None:
-    run_id, approval = await case.to_filing()
-    outcome = await case.bench.click("ann", approval, "reject", "the shares do not add up")
-    assert outcome.counted
-    await case.bench.settle()
-    run = await case.bench.run(run_id)
-    assert run["status"] == "failed_terminal"
-    assert "the shares do not add up" in run["error"]
-    refusals = await case.bench.rows("SELECT document FROM receipts WHERE run_id = %s AND outcome = 'refusal'", run_id)
-    assert [row["document"]["operation"] for row in refusals] == ["file_report"]
-    assert await case.filings() == 0
+async def test_whoever_asked_gets_what_was_filed_and_for_whom(case: Case) -> None:
+    run_id, _ = await case.to_filing()
+    await case.sign("ann", "cat")
+    outcome, output = await case.end(run_id)
+    filed = await case.result(run_id, "filing")
+    assert outcome == "filed"
+    assert {name: output[name] for name in ("case_id", "reason", "gaps", "rounds")} == {
+        "case_id": CASE_ID,
+        "reason": "",
+        "gaps": [],
+        "rounds": 0,
+    }
+    assert (output["report_id"], output["filed_at"]) == (filed["report_id"], filed["filed_at"])
+    assert [owner["name"] for owner in output["beneficial_owners"]] == ["Ingrid Halvorsen", "Tobias Lindqvist"]
+
+
+async def test_the_case_is_opened_reviewed_and_closed_and_opened_again_by_the_next_run(case: Case) -> None:
+    await case.to_filing()
+    await case.sign("ann", "cat")
+    assert await case.turns() == ["open", "pending_review", "closed"]
+    await case.to_filing("2")
+    await case.sign("ann", "cat")
+    assert await case.turns() == ["open", "pending_review", "closed"] * 2
 
 
 async def test_a_second_claim_of_a_trigger_returns_the_first_run(case: Case) -> None:
@@ -137,15 +84,15 @@ async def test_a_review_goes_to_the_channel_of_its_groups(case: Case) -> None:
     assert (effect["target"], effect["fields"]["channel"]) == ("C0COMPLIANCE", "C0COMPLIANCE")
 
 
-async def test_who_asked_is_told_that_the_review_said_no_and_what_was_not_done(case: Case) -> None:
-    run_id = await case.to_review()
-    task = await case.bench.approval_id("task")
-    assert (await case.bench.click("ben", task, "reject", "an owner is missing")).counted
-    await case.bench.settle()
-    assert (await case.bench.run(run_id))["status"] == "succeeded"
-    said = [message["text"] for message in case.bench.chat.said("direct_message")][-1]
-    assert said.startswith("Corporate onboarding (")
-    assert ") has finished. Rejected: review (an owner is missing). Not done: " in said
-    assert run_id not in said
-    assert "filing (not so: " in said
-    assert "every step" not in said
+async def test_a_case_of_which_nothing_is_missing_asks_the_client_once(case: Case) -> None:
+    await case.start()
+    await case.answer(documents(*KINDS))
+    assert [one["kind"] for one in await case.asked()] == ["documents"]
+    assert {TERMINAL, AGENCY, CREWING} == {child["trigger"]["lei"] for child in await _children(case)}
+
+
+async def _children(case: Case) -> list[dict[str, dict[str, str]]]:
+    rows: list[dict[str, dict[str, str]]] = await case.bench.rows(
+        "SELECT trigger FROM runs WHERE definition_name = 'kyc-subsidiary'"
+    )
+    return rows

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from countersign_kyc.functions import FUNCTIONS
 
 from evidence.archive.local import LocalArchive
 from evidence.verify.verify import verify
@@ -17,6 +18,7 @@ from runtime.inbox import inbox
 from runtime.model.life import Activation
 from runtime.store.tenant.lives import find_life
 from tests.bench import BENCH_SECRET, TENANT
+from tests.functions import installed
 from tests.integration.lives_stage import ACTIVATED, RETIRED, RITA, TYPE, Lives, life, on, probe, started
 from tests.opa_server import copy_policies, start_opa
 from tests.patience import MINUTE
@@ -177,6 +179,17 @@ async def test_a_trigger_that_another_runbook_claims_is_not_taken_from_it(life: 
     await life.activate(1, "other")
     await life.sign()
     assert await life.statuses("other") == {1: "active"}
+
+
+async def test_a_version_whose_functions_are_not_there_is_not_activated(life: Lives) -> None:
+    with installed(*FUNCTIONS):
+        await life.begin(probe(1))
+        await life.begin(probe(2, what="${string(kyc_is_lei(run.id))}"))
+    run_id = await life.activate(2)
+    await life.sign()
+    missing = "have no function kyc_is_lei version 1, which the version needs"
+    assert missing in (await life.bench.run(run_id))["error"]
+    assert await life.statuses() == {1: "active", 2: "draft"}
 
 
 async def test_a_version_whose_handlers_are_not_there_is_not_activated(life: Lives) -> None:

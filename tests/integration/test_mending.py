@@ -193,6 +193,18 @@ async def test_a_supplied_result_fits_the_verb_and_is_on_record_with_its_giver(
         assert settled["data"]["result"] == succeeded["data"]["result"]
 
 
+async def test_a_supplied_result_that_the_runs_state_cannot_keep_is_refused(started: Opener, targets: Targets) -> None:
+    targets.note.answers = [RefusedError("closed")]
+    keeping = NOTE.removesuffix(" }\n") + ", result_key: kept }\n"
+    state = "state: { properties: { kept: { properties: { number: { type: integer } } } } }\n"
+    async with started(keeping + state) as held:
+        unfit = await held.act("supply", result={"number": "many"})
+        assert (unfit["status"], unfit["code"]) == ("refused", "act.unfit")
+        assert unfit["reason"] == "state: /kept/number: 'many' is not of type 'integer'"
+        assert (await held.act("supply", result={"number": 7}))["status"] == "applied"
+        assert (await held.bench.run(held.run_id))["state"] == {"kept": {"number": 7}}
+
+
 async def test_a_skipped_step_is_skipped_with_its_reason_and_what_needs_it_too(
     started: Opener, targets: Targets
 ) -> None:
@@ -228,15 +240,15 @@ async def test_what_people_reject_or_policy_denies_is_no_error_and_fails(started
         assert await held.status() == {"run": "failed_terminal", "file": "failed_terminal"}
 
 
-async def test_an_act_loses_if_the_run_has_moved_since_it_was_looked_at(started: Opener, targets: Targets) -> None:
+async def test_an_act_loses_if_somebody_has_acted_since_it_was_looked_at(started: Opener, targets: Targets) -> None:
     targets.note.answers = [RefusedError("no"), RefusedError("no")]
     async with started(NOTE) as held:
-        (seen,) = await held.bench.rows("SELECT version FROM runs WHERE run_id = %s", held.run_id)
-        assert (await held.act("retry", version=seen["version"]))["status"] == "applied"
-        late = await held.act("skip", version=seen["version"])
+        assert (await held.act("retry", version=0))["status"] == "applied"
+        late = await held.act("skip", version=0)
         assert late["status"] == "stale"
-        assert "the run has moved on" in late["reason"]
+        assert late["reason"] == "note has moved on: it was at version 0, and is at 1"
         assert (await held.status())["note"] == "held"
+        assert (await held.act("skip", version=1))["status"] == "applied"
 
 
 async def test_only_the_operators_may_act(started: Opener, targets: Targets) -> None:
@@ -304,11 +316,35 @@ async def test_held_steps_are_listed_shown_and_let_go_on_by_command(
         wrong = await command("held", "show", held.run_id, "other", env=held.env)
         assert is_one_sentence(wrong, f"there is no step other of a run {held.run_id}")
         named = ("--as", "omar", "--reason", "asked by telephone", "--version", str(row["version"]))
+        (tmp_path / "odd.json").write_text('{"value": "\\u0000"}')
+        odd = await command("held", "supply", held.run_id, "look", str(tmp_path / "odd.json"), *named, env=held.env)
+        assert is_one_sentence(odd, f"{tmp_path / 'odd.json'}: it holds a NUL character")
         done = await held.command("held", "supply", held.run_id, "look", str(tmp_path / "result.json"), *named)
         assert (done.code, done.out) == (0, f"look of {held.run_id} has its result\n")
         assert (await held.status())["run"] == "succeeded"
         late = await held.command("held", "skip", held.run_id, "look", *named)
-        assert is_one_sentence(late, "nothing was done: the run has moved on")
+        assert is_one_sentence(late, "nothing was done: look of it is not held: succeeded")
+
+
+async def test_runs_show_tells_each_step_with_its_status_and_error(started: Opener, targets: Targets) -> None:
+    targets.look.answers = [RefusedError("the register is closed")]
+    async with started(LOOK + VALUE) as held:
+        shown = (await command("runs", "show", held.run_id, env=held.env)).out
+        (look,) = [line for line in shown.splitlines() if line.startswith("look ")]
+        assert look.split()[:2] == ["look", "held"]
+        assert "the register is closed" in look
+        assert "messages in the chat" in shown
+        assert "post_message" not in shown
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "\u200b"])
+async def test_an_act_without_a_reason_is_a_wrong_use(started: Opener, targets: Targets, reason: str) -> None:
+    targets.look.answers = [RefusedError("closed")]
+    async with started(LOOK + VALUE) as held:
+        done = await command("held", "skip", held.run_id, "look", "--as", "omar", "--reason", reason, env=held.env)
+        assert (done.code, "--reason" in done.err) == (2, True)
+        assert await held.leaves("held.settled") == []
+        assert (await held.status())["look"] == "held"
 
 
 @pytest.mark.parametrize("act", ["retry", "skip", "end"])
@@ -328,7 +364,7 @@ class Silent(Between):
         return verdict
 
     async def judge(self, question: OperatorQuestion) -> Ruling:
-        raise PolicyUnavailableError(f"away, step {question.step.path}")
+        raise PolicyUnavailableError(f"away, {question.act}")
 
 
 async def test_without_a_word_of_policy_nothing_is_done_until_it_has_one(started: Opener, targets: Targets) -> None:

@@ -28,8 +28,8 @@ from runtime.mocks.overlay import read_overlay
 from runtime.planning.triggers import Trigger, claim
 from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench, open_bench, with_handlers
+from tests.integration.kyc_stage import KINDS, PACK, TRIGGER, documents
 from tests.integration.program_stage import environment, program, settings_of
-from tests.integration.test_kyc_run import DOCUMENTS, PACK, TRIGGER
 from tests.patience import MINUTE
 from tests.sealing import sealer_of
 
@@ -42,6 +42,7 @@ ENTITY = {
 }
 PARENT = {"entity": None, "exception": "NATURAL_PERSONS"}
 MOCKS: dict[str, JsonObject] = {
+    "crud::execute": {"result": {"version": 1, "deleted": False, "before": {}, "after": {}}},
     "gleif::discover_hierarchy": {
         "result": {
             "root": ENTITY,
@@ -87,7 +88,7 @@ MOCKS: dict[str, JsonObject] = {
             "truncated": False,
         }
     },
-    "portal::request_documents": {"result": {"request_id": "REQ-1"}, "answer": DOCUMENTS},
+    "portal::request_documents": {"result": {"request_id": "REQ-1"}, "answer": documents(*KINDS)},
     "register::file_report": {
         "result": {"report_id": "UBO-1", "filed_at": "2026-01-05T09:00:00Z"},
         "fails": {"kind": "transient", "message": "the register sleeps", "times": 1},
@@ -201,13 +202,14 @@ async def test_a_write_that_is_not_mocked_is_refused(bench: Bench, tmp_path: Pat
         return {"request_id": "REQ-1"}
 
     real = with_handlers(bench, {"portal::request_documents": Handler(write)})
-    some = {name: mock for name, mock in MOCKS.items() if name.startswith(("gleif", "register"))}
+    some = {name: mock for name, mock in MOCKS.items() if name.startswith(("crud", "gleif", "register"))}
     on_mocks = mocked(real, tmp_path, some)
     run_id = (await on_mocks.start("kyc.onboarding", TRIGGER)).run_id
     await on_mocks.settle()
     run = await on_mocks.run(run_id)
-    assert run["status"] == "failed_terminal"
-    assert "runs on mocks, and portal::request_documents is none of them: nothing is written for real" in run["error"]
+    assert run["status"] == "held"
+    why = run["steps"]["documents"]["error"]
+    assert "runs on mocks, and portal::request_documents is none of them: nothing is written for real" in why
     assert called == []
 
 
@@ -271,7 +273,7 @@ async def test_the_doctor_says_that_a_program_is_on_mocks(dsn: str, opa: OpaChil
     overlay = overlay_file(tmp_path, {name: MOCKS[name] for name in ("register::file_report",)})
     settings = settings_of(dsn, opa.url, tmp_path, overlay=overlay, packs=[PACK])
     found = {fact.name: fact.detail for fact in await examine(settings, utc_now, frozenset({Role.EDGE}))}
-    assert found["definitions"] == "1 available; on mocks: register::file_report"
+    assert found["definitions"] == "3 available; on mocks: register::file_report"
 
 
 def test_embedded_mode_hands_the_overlay_to_its_processes(tmp_path: Path) -> None:

@@ -172,6 +172,23 @@ steps:
         assert targets.note.calls == []
 
 
+async def test_a_failure_wins_over_an_end_that_the_same_event_brings_about(opened: Opener) -> None:
+    runbook = """
+steps:
+  - { id: know, set: { text: none } }
+  - { id: a_stop, needs: [know], end: { outcome: enough } }
+  - { id: fail, needs: [know], reference: "${string(int(state.text))}" }
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        stands = {"run": "failed_terminal", "know": "succeeded", "a_stop": "canceled", "fail": "failed_terminal"}
+        assert await status(bench, run_id) == stands
+        (row,) = await bench.rows("SELECT outcome, output, error FROM runs WHERE run_id = %s", run_id)
+        assert (row["outcome"], row["output"]) == ("", None)
+        assert row["error"].startswith("fail: ")
+
+
 async def test_a_wait_for_a_moment_ends_when_it_comes(opened: Opener) -> None:
     runbook = """
 steps:
@@ -185,6 +202,32 @@ steps:
         assert await status(bench, run_id) == {"run": "waiting", "due": "parked", "past": "succeeded"}
         await bench.later(minutes=1)
         assert (await bench.run(run_id))["status"] == "succeeded"
+
+
+async def test_a_state_that_grows_without_end_fails_the_step_that_would_go_on(opened: Opener) -> None:
+    runbook = """
+steps:
+  - { id: seed, set: { text: "0123456789abcdef" } }
+  - id: twice
+    needs: [seed]
+    repeat: { while: "true", at_most: 100, do: [{ id: grow, set: { text: "${state.text + state.text}" } }] }
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        step = (await bench.run(run_id))["steps"]["twice[15].grow"]
+        assert (step["status"], step["error_code"]) == ("failed_terminal", "params")
+        assert step["error"] == f"state: {2**20 + 11} bytes as JSON, and at most {2**20} are kept"
+
+
+@pytest.mark.parametrize("until", ["9999-12-31T23:59:59-12:00", "2027-01-31T12:00:00+99:00", "2027-02-30T12:00:00Z"])
+async def test_a_wait_for_a_moment_that_there_is_not_fails_its_step(opened: Opener, until: str) -> None:
+    async with opened('\nsteps: [{ id: due, wait: { until: "${trigger.until}" } }]\n') as bench:
+        run_id = (await bench.start("bench.tree", {"until": until})).run_id
+        await bench.settle()
+        step = (await bench.run(run_id))["steps"]["due"]
+        assert (step["status"], step["error_code"]) == ("failed_terminal", "params")
+        assert step["error"] == f"'{until}' is no time such as 2027-01-31T12:00:00Z"
 
 
 async def test_silence_takes_the_branch_of_a_timeout(opened: Opener, targets: Targets) -> None:

@@ -45,7 +45,7 @@ async def test_irreversible_high_tier_write_needs_two_signatures_with_reasons(en
         "exclude": ["ann", "hook"],
         "expires_in": "PT8H",
         "reason_required": True,
-        "escalate_to": ["senior-compliance"],
+        "escalate_to": [{"after": "PT6H", "to": ["senior-compliance"]}],
     }
 
 
@@ -68,7 +68,7 @@ async def test_votes_count_by_distinct_entitled_people(
 
 
 async def test_policy_has_the_last_word_after_the_votes(engine: OpaEngine) -> None:
-    got = await answer(engine, question([vote("bob"), vote("cyd")], writes=20))
+    got = await answer(engine, question([vote("bob"), vote("cyd")], writes=60))
     assert (got.outcome, codes(got)) == (Outcome.DENY, ["limits.writes_per_run"])
 
 

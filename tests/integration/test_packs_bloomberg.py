@@ -32,11 +32,9 @@ from runtime.handlers import (
 from tests.bench import HandClock
 
 OPERATION = "bloomberg::query_subsidiaries"
-VERB = next(
-    verb
-    for verb in yaml.safe_load(Path("packs/kyc/verbs/kyc.yaml").read_text(encoding="utf-8"))["verbs"]
-    if verb["execution"]["handler"] == OPERATION
-)
+DECLARED = yaml.safe_load(Path("packs/kyc/verbs/kyc.yaml").read_text(encoding="utf-8"))
+VERB = next(verb for verb in DECLARED["verbs"] if verb["execution"]["handler"] == OPERATION)
+RESULT = {**VERB["output_schema"], "definitions": DECLARED["definitions"]}
 ASKED = {**VERB["execution"]["params"], "include_voting_shares": True}
 
 
@@ -79,17 +77,18 @@ async def until_there(operation: Handler, asked: Call) -> Answer:
     """Try as the runtime tries a read: again after what says that there is no response yet."""
     with pytest.raises(TransientError, match=r"Bloomberg has no response to the request r[0-9a-f]+ yet") as early:
         await operation.run(asked)
-    assert early.value.retry_after == 30
+    assert early.value.retry_after == client.LATER
     return Answer.of(await operation.run(asked))
 
 
 async def test_subsidiaries_come_with_who_votes_with_how_much(desk: Desk) -> None:
     answer = await until_there(desk.operation(), call())
-    assert violations(VERB["output_schema"], answer.result) == []
+    assert violations(RESULT, answer.result) == []
     assert [(one["lei"], one["voting_percent"]) for one in answer.result["subsidiaries"]] == [
         (seed.TERMINAL, "100"),
         (seed.AGENCY, "74.9"),
         (seed.CREWING, "50.1"),
+        (seed.BROKER, "12.5"),
     ]
     assert answer.result["subsidiaries"][0]["name"] == seed.COMPANIES[seed.TERMINAL].name
 

@@ -4,19 +4,15 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
-import aiohttp
 import pytest
-import yaml
 from aiohttp.test_utils import TestServer
 from countersign_kyc import seed_data as seed
 from countersign_kyc.handlers import handlers
 from countersign_kyc.lei import with_check_digits
 from countersign_kyc.standins import build, settings
 
-from runtime.definitions.checks.schemas import violations
 from runtime.handlers import (
     Answer,
-    Call,
     Done,
     Handler,
     HandlerError,
@@ -30,67 +26,20 @@ from runtime.handlers import (
     Untouched,
     Usage,
 )
-from tests.handled import result_of
+from tests.integration.packs_stage import DOCUMENTS, actions, call, control, run
 
 UNKNOWN = with_check_digits("984500000000009999")
-Completions = list[tuple[str, str, str, JsonObject]]
 
 
 @pytest.fixture
-def completions() -> Completions:
-    return []
-
-
-@pytest.fixture
-async def base(completions: Completions) -> AsyncIterator[str]:
-    async def complete(url: str, correlation_key: str, token: str, result: JsonObject) -> None:
-        completions.append((url, correlation_key, token, result))
-
-    async with TestServer(build(complete)) as server:
+async def base() -> AsyncIterator[str]:
+    async with TestServer(build()) as server:
         yield str(server.make_url("")).rstrip("/")
 
 
 @pytest.fixture
 def pack(base: str) -> Mapping[str, Handler]:
     return handlers({**settings(base), "timeout": "2", "callback_url": "https://countersign.example/v1/notifications"})
-
-
-def _sync_verbs() -> dict[str, JsonObject]:
-    """Return the sync verbs by handler, each output schema with the definitions that it refers to."""
-    declared = yaml.safe_load(Path("packs/kyc/verbs/kyc.yaml").read_text(encoding="utf-8"))
-    verbs = {verb["execution"]["handler"]: verb for verb in declared["verbs"] if verb["execution"]["kind"] == "sync"}
-    for verb in verbs.values():
-        verb["output_schema"]["definitions"] = declared["definitions"]
-    return verbs
-
-
-SYNC_VERBS = _sync_verbs()
-
-
-async def run(pack: Mapping[str, Handler], operation: str, params: JsonObject, key: str = "") -> JsonObject:
-    result = await result_of(pack[operation], call(operation, params, key))
-    verb = SYNC_VERBS.get(operation)
-    assert verb is None or violations(verb["output_schema"], result) == []
-    return result
-
-
-def call(operation: str, params: JsonObject, key: str = "", correlation_key: str = "") -> Call:
-    token = f"token of {correlation_key}" if correlation_key else ""
-    return Call("acme", "run-1", "step", operation, params, "target", key, correlation_key, token)
-
-
-async def control(base: str, path: str, body: JsonObject | None = None) -> tuple[int, JsonObject]:
-    """Ask the stand-in something that its real counterpart does not offer."""
-    async with (
-        aiohttp.ClientSession() as session,
-        session.request("POST" if body else "GET", f"{base}/__standin/{path}", json=body) as response,
-    ):
-        return response.status, json.loads(await response.read() or b"{}")
-
-
-async def actions(base: str) -> int:
-    count: int = (await control(base, "actions"))[1]["count"]
-    return count
 
 
 def discover(lei: str, max_depth: int = 3, max_entities: int = 40) -> JsonObject:
@@ -278,85 +227,6 @@ async def test_operation_without_its_url_refuses(base: str) -> None:
         await run(handlers({}), "register::file_report", REPORT, "key-1")
 
 
-async def test_nothing_is_asked_of_a_client_when_no_answer_could_come(base: str) -> None:
-    operation, params = DOCUMENTS
-    with pytest.raises(RefusedError, match="callback_url is missing"):
-        await run(handlers(settings(base)), operation, params, "key-1")
-    assert await actions(base) == 0
-
-
-DOCUMENTS = (
-    "portal::request_documents",
-    {
-        "case_id": "c",
-        "document_types": ["shareholder_register"],
-        "contact_email": "client@example.com",
-        "message": "Please.",
-    },
-)
-
-
-async def test_documents_are_requested_once_per_key_with_what_the_answer_needs(
-    base: str, pack: Mapping[str, Handler]
-) -> None:
-    operation, params = DOCUMENTS
-    first = await result_of(pack[operation], call(operation, params, "key-1", "corr-1"))
-    assert await result_of(pack[operation], call(operation, params, "key-1", "corr-1")) == first
-    assert await actions(base) == 1
-    asked = (await control(base, "portal/requests"))[1]["requests"]
-    assert asked == [
-        {
-            "kind": "documents",
-            "correlation_key": "corr-1",
-            "token": "token of corr-1",
-            "callback_url": "https://countersign.example/v1/notifications",
-            **params,
-            **first,
-            "key": "key-1",
-        }
-    ]
-
-
-@pytest.mark.parametrize("fault", ["503_after_commit", "garbage_after_commit", "drop_reply_after_commit"])
-async def test_lost_reply_of_a_request_to_the_client_is_found_by_its_key(
-    base: str, pack: Mapping[str, Handler], fault: str
-) -> None:
-    operation, params = DOCUMENTS
-    made = call(operation, params, "key-1", "corr-1")
-    reconcile = pack[operation].reconcile
-    assert reconcile
-    assert await reconcile(made) == Untouched()
-    await control(base, "faults", {"next": fault})
-    with pytest.raises(OutcomeUnknownError):
-        await result_of(pack[operation], made)
-    assert await reconcile(made) == Done(await result_of(pack[operation], made))
-    assert await actions(base) == 1
-
-
-async def test_upload_completes_the_request_through_its_callback(
-    base: str, pack: Mapping[str, Handler], completions: Completions
-) -> None:
-    operation, params = DOCUMENTS
-    started = await result_of(pack[operation], call(operation, params, "key-1", "corr-1"))
-    result = {"documents": [{"type": "shareholder_register", "name": "r.pdf", "sha256": "0" * 64}]}
-    status, _ = await control(base, "portal/upload", {**started, "result": result})
-    assert status == 204
-    assert completions == [("https://countersign.example/v1/notifications", "corr-1", "token of corr-1", result)]
-
-
-async def test_upload_to_no_request_is_refused(base: str) -> None:
-    assert (await control(base, "portal/upload", {"request_id": "REQ-0", "result": {}}))[0] == 404
-    assert (await control(base, "portal/upload", {"request": "REQ-0"}))[0] == 400
-
-
-async def test_information_is_requested_with_the_gaps(base: str, pack: Mapping[str, Handler]) -> None:
-    gaps = [{"code": "officers.none", "subject": seed.CLIENT, "msg": "The register lists no serving officer"}]
-    params = {"case_id": "c", "gaps": gaps, "contact_email": "client@example.com", "message": "Please."}
-    await run(pack, "portal::request_information", params, "key-2")
-    asked = (await control(base, "portal/requests"))[1]["requests"]
-    assert [(one["kind"], one["gaps"]) for one in asked] == [("information", gaps)]
-
-
 async def test_standin_refuses_a_fault_that_it_does_not_know(base: str) -> None:
     assert (await control(base, "faults", {"next": "explode"}))[0] == 400
 
@@ -367,30 +237,10 @@ def test_example_trigger_names_the_seeded_client() -> None:
     assert trigger["legal_name"] == seed.COMPANIES[seed.CLIENT].name
 
 
-async def _asked(pack: Mapping[str, Handler]) -> JsonObject:
-    """Ask the client for documents; return what withdraws that."""
-    operation, params = DOCUMENTS
-    return {
-        "case_id": params["case_id"],
-        **await result_of(pack[operation], call(operation, params, "key-1", "corr-1")),
-    }
-
-
-async def test_a_request_is_withdrawn_once_and_then_takes_no_answer(base: str, pack: Mapping[str, Handler]) -> None:
-    asked = await _asked(pack)
-    for _ in range(2):
-        withdrawn = await run(pack, "portal::withdraw_request", asked, key="key-2")
-        assert withdrawn == {"request_id": asked["request_id"]}
-    assert await actions(base) == 2
-    upload = {"request_id": asked["request_id"], "result": {"documents": []}}
-    status, said = await control(base, "portal/upload", upload)
-    assert (status, said["detail"]) == (409, "this request was withdrawn")
-
-
-async def test_a_request_that_was_answered_is_not_withdrawn(base: str, pack: Mapping[str, Handler]) -> None:
-    asked = await _asked(pack)
-    await control(base, "portal/upload", {"request_id": asked["request_id"], "result": {"documents": []}})
-    with pytest.raises(RefusedError, match="answered 409: the client has answered this request"):
-        await run(pack, "portal::withdraw_request", asked, key="key-2")
-    with pytest.raises(RefusedError, match="answered 404"):
-        await run(pack, "portal::withdraw_request", {**asked, "request_id": "REQ-0/../x"}, key="key-3")
+async def test_a_company_may_renew_its_registration(base: str, pack: Mapping[str, Handler]) -> None:
+    lapsed = discover(seed.INCOMPLETE, max_depth=0)
+    assert (await run(pack, "gleif::discover_hierarchy", lapsed))["root"]["registration_status"] == "LAPSED"
+    assert (await control(base, "gleif/renewals", {"lei": seed.INCOMPLETE}))[0] == 204
+    assert (await run(pack, "gleif::discover_hierarchy", lapsed))["root"]["registration_status"] == "ISSUED"
+    assert (await control(base, "gleif/renewals", {"lei": UNKNOWN}))[0] == 404
+    assert (await control(base, "gleif/renewals", {"company": "x"}))[0] == 400

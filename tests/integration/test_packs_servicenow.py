@@ -122,7 +122,30 @@ async def test_incident_is_read_with_names_and_numbers(pack: Mapping[str, Handle
         "urgency": 2,
         "priority": 3,
         "state": "New",
+        "is_closed": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("state", "name", "is_closed"),
+    [
+        ("2", "In Progress", False),
+        ("3", "On Hold", False),
+        ("6", "Resolved", True),
+        ("7", "Closed", True),
+        ("8", "Canceled", True),
+        ("9", "9", False),
+    ],
+)
+async def test_an_incident_that_nobody_works_on_any_more_is_closed(
+    pack: Mapping[str, Handler], base: str, state: str, name: str, *, is_closed: bool
+) -> None:
+    headers = {"Authorization": aiohttp.encode_basic_auth(USER, PASSWORD)}
+    path = f"{base}/api/now/table/incident/{VPN_INCIDENT}"
+    async with aiohttp.ClientSession(headers=headers) as session, session.patch(path, json={"state": state}) as answer:
+        assert answer.ok
+    found = await run(pack, "servicenow::read_incident", {"sys_id": VPN_INCIDENT})
+    assert (found["state"], found["is_closed"]) == (name, is_closed)
 
 
 async def test_reading_an_incident_tells_what_servicenow_answered(pack: Mapping[str, Handler]) -> None:

@@ -178,6 +178,26 @@ async def test_reminders_come_with_growing_pauses_in_the_thread_of_the_card(pati
     assert "Asked: compliance, operators, senior-compliance, until" in _said(patient, "Still open")[-1]
 
 
+async def test_a_step_says_itself_whom_it_asks_next_for_how_long_and_when_people_are_reminded(patient: Bench) -> None:
+    run_id = (await patient.start("patience.here", {})).run_id
+    await patient.settle()
+    approval = await patient.approval_id("task")
+    await patient.later(hours=12)
+    assert [len(_said(patient, "Still open")), await _refusal(patient, "sue", approval)] == [1, "vote.not_in_group"]
+    await patient.later(hours=12)
+    assert await _refusal(patient, "omar", approval) == "vote.not_in_group", "the verb's list is not asked"
+    view = await patient.desk.approval(approval)
+    assert view is not None
+    assert (view.expires_at - view.requested_at).days == 4
+    await _until(patient, 1)
+    assert len(await patient.rows("SELECT 1 FROM runs WHERE definition_name = 'patience-rescue'")) == 1
+    assert [entry["to"] for entry in await _escalated(patient, run_id)] == [["senior-compliance"], []]
+    assert len(_said(patient, "Still open")) == 1
+    assert (await patient.click("sue", approval)).counted
+    await patient.settle()
+    assert (await patient.run(run_id))["status"] == "succeeded"
+
+
 async def test_after_a_long_sleep_one_reminder_is_enough(patient: Bench) -> None:
     await _review(patient)
     await patient.later(days=4)

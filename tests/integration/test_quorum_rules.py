@@ -29,7 +29,7 @@ REQUIREMENTS = st.builds(
         "exclude": [],
         "expires_in": "PT8H",
         "reason_required": False,
-        "escalate_to": ["next"],
+        "escalate_to": [{"after": "PT6H", "to": ["next"]}],
     },
     st.integers(1, 4),
     st.lists(st.sampled_from(GROUPS), min_size=1, max_size=4, unique=True),
@@ -67,9 +67,10 @@ def runtime_says(case: Case) -> bool:
 def verifier_says(case: Case) -> bool:
     requirement, votes = case
     counted = [VoteRecord(person=f"p{number}", groups=groups, verdict="approve") for number, groups in enumerate(votes)]
-    asked = {*requirement["groups"], *requirement["escalate_to"]}
+    required = RequirementRecord(**requirement)
+    asked = {*required.groups, *required.leads}
     try:
-        check_quorum("", RequirementRecord(**requirement), counted, {one.person: asked for one in counted})
+        check_quorum("", required, counted, {one.person: asked for one in counted})
     except BrokenError:
         return False
     return True

@@ -122,3 +122,25 @@ def test_recorded_runs_are_planned_by_todays_planner_as_they_were(path: Path) ->
 async def test_a_run_that_nobody_knows_is_none(opened: Opener) -> None:
     async with opened("steps: [{ id: a, set: { x: 1 } }]\n") as bench, bench.engine.pool.connection() as conn:
         assert await replay_run(conn, "other", (await bench.start("bench.tree", {})).run_id) is None
+
+
+async def test_what_an_end_leaves_open_among_iterations_is_planned_as_it_was(opened: Opener) -> None:
+    runbook = """
+steps:
+  - id: each
+    repeat:
+      for_each: "${[1, 2, 3, 4, 5]}"
+      at_most_at_once: 3
+      do:
+        - { id: pause, wait: { for: "${item == 2 ? 'PT1H' : 'PT2H'}" } }
+        - { id: stop, when: "item == 2", end: { outcome: enough } }
+  - { id: beside, wait: { signal: go, timeout: P9D } }
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        await bench.later(hours=1)
+        assert (await replayed(bench, run_id)).difference is None
+        said = [leaf.correlation.step or "" for leaf in await bench.chain(run_id) if leaf.event.startswith("step.")]
+        left = said[said.index("each[1].stop") + 1 :]
+        assert left == bench.definitions["bench.tree"].in_order(left)

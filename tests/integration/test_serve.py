@@ -44,6 +44,7 @@ from tests.integration.program_stage import (
 from tests.patience import MINUTE, until
 
 CANARY = "canary-c40e"
+ASKED = "SELECT status FROM effects WHERE operation = 'request_documents'"
 BOUND = 25.0
 """Seconds that a stop may take on a busy machine; left alone, a hanging archive takes a minute and a half."""
 DOCUMENTS = [
@@ -190,10 +191,10 @@ async def test_a_worker_finishes_what_it_has_begun_before_it_ends(dsn: str, opa:
             await asyncio.wait_for(world.asked.wait(), MINUTE)
             running.process.send_signal(signal.SIGTERM)
             await running.said("stopping")
-            assert rows(dsn, "SELECT status FROM effects") == [{"status": "leased"}]
+            assert rows(dsn, ASKED) == [{"status": "leased"}]
             world.release.set()
             assert await running.ended() == 0
-    assert rows(dsn, "SELECT status FROM effects") == [{"status": "dispatched"}]
+    assert rows(dsn, ASKED) == [{"status": "dispatched"}]
     assert rows(dsn, "SELECT status FROM steps WHERE path = 'documents'") == [{"status": "parked"}]
 
 

@@ -19,6 +19,7 @@ from runtime.planning.waits import open_wait
 from runtime.store import waits
 from tests.bench import TENANT, VERBS, Bench
 from tests.integration.conftest import Targets
+from tests.integration.nodes_stage import Opener
 
 TYPES = ["bench.timer"]
 YES = {"closed_by": "ivy"}
@@ -249,3 +250,23 @@ async def test_runs_that_signals_and_brought_answers_moved_are_planned_again_as_
             found = await replay_run(conn, TENANT, run_id)
         assert found
         assert found.difference is None
+
+
+async def test_each_of_several_waits_takes_an_early_signal_however_long_ago_that_came(opened: Opener) -> None:
+    runbook = """
+steps:
+  - { id: pause, wait: { for: P1D } }
+  - { id: first, needs: [pause], wait: { signal: closed, timeout: P9D } }
+  - { id: second, needs: [first], wait: { signal: closed, timeout: P9D } }
+"""
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        for number in range(2):
+            sent = _signal(run_id, f"s{number}", data={"number": number})
+            assert (await _send(bench, sent, ["bench.tree"]))["status"] == "early"
+            bench.clock.move(seconds=1)
+        await bench.later(days=1)
+        assert (await bench.run(run_id))["status"] == "succeeded"
+        rows = await bench.rows("SELECT path, result FROM steps WHERE run_id = %s AND path <> 'pause'", run_id)
+        assert {row["path"]: row["result"]["number"] for row in rows} == {"first": 0, "second": 1}

@@ -28,7 +28,7 @@ REQUIREMENT = {
     "exclude": ["eve"],
     "expires_in": "PT8H",
     "reason_required": True,
-    "escalate_to": ["senior-compliance"],
+    "escalate_to": [{"after": "PT6H", "to": ["senior-compliance"]}],
 }
 POLICY = {"effect/decision.rego": "package countersign.effect\n\ndefault decision := {}\n", "data.json": "{}"}
 DEFINITION = canonical.dumps(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from runtime.approvals.rules import Ballot, refuse_vote, shortfall, tally
 from runtime.model.actor import Person
-from runtime.model.approval import ApprovalStatus, Requirement, VoteVerdict
+from runtime.model.approval import ApprovalStatus, NextInLine, Requirement, VoteVerdict
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 TWO = Requirement(
@@ -18,7 +18,7 @@ TWO = Requirement(
     all_groups=False,
     exclude=(),
     reason_required=False,
-    escalate_to=("seniors",),
+    escalate_to=(NextInLine("PT6H", ("seniors",)),),
     expires_in="PT8H",
 )
 BALLOT = Ballot(
@@ -72,7 +72,7 @@ def test_those_next_in_line_may_vote_once_time_runs_short() -> None:
 
 
 def test_of_those_next_in_line_only_who_was_asked_by_then_may_vote() -> None:
-    requirement = replace(BALLOT.requirement, escalate_to=("seniors", "board"))
+    requirement = replace(BALLOT.requirement, escalate_to=(NextInLine("PT6H", ("seniors", "board")),))
     ballot = replace(BALLOT, requirement=requirement, joined=("seniors",))
     assert _code(ballot, Person("bo", "Bo", ("board",))) == "vote.not_in_group"
     assert _code(replace(ballot, joined=("seniors", "board")), Person("bo", "Bo", ("board",))) is None

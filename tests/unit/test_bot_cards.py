@@ -12,10 +12,11 @@ from slack_sdk.models.blocks import Block
 
 from bot.cards.card import Card, card, confirmation
 from bot.cards.details import details_modals
-from bot.cards.home import SHOWN, home
+from bot.cards.home import HELD_SHOWN, SHOWN, home
 from bot.cards.modals import reason_modal
 from bot.cards.references import APPROVE, REJECT, SHOW_ALL
 from bot.cards.wording import result_words
+from runtime.desk.held.model import HeldView, HeldWaiting
 from runtime.desk.model import ApprovalView, FieldView
 from runtime.model.approval import ApprovalStatus, AskKind, Result, ResultCode, VoteVerdict
 from sandbox.rules.blocks import check_message_blocks, check_view
@@ -37,6 +38,14 @@ def shown(value: Any) -> str:
 
 def buttons(of: Card) -> dict[str, dict[str, Any]]:
     return {one["action_id"]: one for block in of.blocks if block["type"] == "actions" for one in block["elements"]}
+
+
+NOTHING_HELD = HeldWaiting(0, ())
+
+
+def held_with(text: str) -> HeldWaiting:
+    view = HeldView(run_id="run_1", step="look", version=0, run_title=text, error=text, code="refused")
+    return HeldWaiting(500, (view,) * HELD_SHOWN)
 
 
 def details(view: ApprovalView) -> dict[str, list[Any]]:
@@ -77,7 +86,7 @@ def test_every_modal_fits_slack_whatever_the_data(text: str) -> None:
     for modal in details_modals(view):
         check_view(modal, "modal")
     for permalink in ("https://slack.example/archives/C1/p1", None):
-        check_view(home([(view, permalink)] * SHOWN, 500, now=NOW), "home")
+        check_view(home([(view, permalink)] * SHOWN, 500, held_with(text), now=NOW), "home")
 
 
 @settings(deadline=None)
@@ -247,12 +256,14 @@ def test_a_reference_without_an_address_is_shown_as_data() -> None:
 
 
 def test_home_says_when_nothing_waits_and_how_much_more_there_is() -> None:
-    assert "Nothing waits for you" in shown(home([], 0, now=NOW))
-    words = shown(home([(KYC, None)] * SHOWN, SHOWN + 3, now=NOW))
+    assert "Nothing waits for you" in shown(home([], 0, NOTHING_HELD, now=NOW))
+    words = shown(home([(KYC, None)] * SHOWN, SHOWN + 3, NOTHING_HELD, now=NOW))
     assert f"{SHOWN + 3} requests for you" in words
     assert "… 3 more" in words
     assert "There is no card of this in its channel just now. You can decide here." in words
-    assert "<https://s.example/p1|Open the card>" in shown(home([(KYC, "https://s.example/p1")], 1, now=NOW))
+    assert "<https://s.example/p1|Open the card>" in shown(
+        home([(KYC, "https://s.example/p1")], 1, NOTHING_HELD, now=NOW)
+    )
 
 
 def test_card_of_a_run_on_mocks_says_so_first_of_all() -> None:

@@ -15,8 +15,8 @@ from receipts.canonical import digest, dumps, loads
 from runtime.definitions.canonical import CanonicalDefinitionError, definition_document, from_canonical
 from runtime.definitions.checks.graph import edges_between, order
 from runtime.definitions.model import Definition, Verb
+from runtime.definitions.sources.node_shapes import RemindShape
 from runtime.definitions.sources.runbooks import load_runbook
-from runtime.definitions.sources.shapes import RemindShape
 from runtime.definitions.sources.verbs import load_verbs
 from runtime.definitions.sources.waiting import declared_reminders
 from runtime.definitions.sources.yaml_source import parse_source
@@ -254,6 +254,23 @@ def test_reminders_stand_as_their_pauses_and_only_where_there_are_any(said: Any,
     document = definition_document(replace(found, verbs={"link": verb}))
     assert document["verbs"]["link"]["execution"]["remind"] == stands
     assert from_canonical(dumps(document)).verbs == {"link": verb}
+
+
+def test_how_a_step_waits_stands_in_it_only_where_it_says_so_and_stands_for_the_verbs() -> None:
+    asked = [{"after": "PT24H", "to": ["desk"]}, {"after": "P2D", "to": ["board"], "extend": "P1D"}]
+    found = load({**minimal(), "steps": [step("a"), {**step("b"), "escalation": asked}]})
+    plain, own = loads(found.canonical)["steps"]
+    assert "escalation" not in plain
+    assert own["escalation"] == [{"after": "P1D", "to": ["desk"]}, asked[1]]
+    assert from_canonical(found.canonical) == found
+    assert [[one.to for one in found.verb_of(name).escalation] for name in "ab"] == [
+        [("compliance",)],
+        [("desk",), ("board",)],
+    ]
+    reminding = replace(found.steps["b"], remind=declared_reminders(["P1D", "PT48H"]))
+    document = definition_document(replace(found, steps={"b": reminding}))
+    assert document["steps"][0]["remind"] == ["P1D", "P2D"]
+    assert from_canonical(dumps(document)).steps == {"b": reminding}
 
 
 def _verbs_with(**execution: Any) -> dict[str, Verb | None]:

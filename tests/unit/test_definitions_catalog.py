@@ -249,6 +249,7 @@ title: Look after it
 trigger: { type: desk.rescue, schema: { required: [SAID], properties: { run: { type: string }, WHAT } } }
 steps: [{ id: pause, verb: wait_for, params: { duration: PT1H } }]
 """
+PROBING = "name: probing\nversion: 1\ntitle: T\ntrigger: { type: desk.probing, schema: {} }\n"
 OTHERS = "step: { type: string }, reference: { type: string }, what: { type: string }"
 
 
@@ -264,6 +265,11 @@ OTHERS = "step: { type: string }, reference: { type: string }, what: { type: str
 def test_a_runbook_that_is_started_takes_what_it_is_started_with(
     tmp_path: Path, said: str, what: str, problem: str
 ) -> None:
-    pack(tmp_path, verbs_desk=STARTING, runbooks_rescue=RESCUE.replace("SAID", said).replace("WHAT", what))
-    found = [each.message for each in load_catalog([tmp_path], HANDLERS).problems]
-    assert [message[: len(problem)] for message in found[:1]] == ([problem] if problem else [])
+    rescue, step = RESCUE.replace("SAID", said).replace("WHAT", what), "escalation: [{ after: P1D, start: rescue }]"
+    by_verb = pack(tmp_path / "verb", verbs_desk=STARTING, runbooks_rescue=rescue)
+    silent = STARTING.replace("escalation", "retry").replace("[{ after: P1D, start: rescue }]", "{ ladder: [PT1S] }")
+    asking = f"{PROBING}steps: [{{ id: a, verb: probe, {step} }}]\n"
+    by_step = pack(tmp_path / "step", verbs_desk=silent, runbooks_rescue=rescue, runbooks_probing=asking)
+    for folder in (by_verb, by_step):
+        found = [each.message for each in load_catalog([folder], HANDLERS).problems]
+        assert [message[: len(problem)] for message in found[:1]] == ([problem] if problem else [])

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+from countersign_kyc.functions import FUNCTIONS
 
 from receipts.canonical import loads
 from runtime.definitions.canonical import from_canonical
 from runtime.definitions.sources.catalog import Catalog, load_catalog
+from tests.functions import installed
 from tests.unit.test_definitions_catalog import HANDLERS, pack, runbook
 
 _WRITE = '{ class: write, tier: low, reversible: REVERSIBLE, target: t, idempotency_key: "${run.id}", in_doubt: ask }'
@@ -57,6 +59,22 @@ def test_a_definition_holds_the_verb_that_undoes_it_and_what_undoes_that(tmp_pat
 def test_a_verb_that_is_not_taken_back_has_the_canonical_form_that_it_had(tmp_path: Path) -> None:
     document = loads(_load(tmp_path).definitions["probe", 1].canonical)
     assert {"compensate", "on_cancel"}.isdisjoint(document["verbs"]["open_it"])
+
+
+def test_functions_of_packs_stand_in_runbooks_alone(tmp_path: Path) -> None:
+    way = 'compensate: { verb: close_it, params: { id: "${string(kyc_is_lei(request.id))}" } }'
+    with installed(*FUNCTIONS):
+        (problem,) = _load(tmp_path, way).problems
+    why = "[rule] verbs[0].compensate.params: 'kyc_is_lei' is a function of a pack: these stand in runbooks alone"
+    assert f"[{problem.code}] {problem.path}: {problem.message}" == why
+
+
+def test_the_key_of_a_verb_calls_no_function_of_a_pack(tmp_path: Path) -> None:
+    closing = _CLOSE.replace('"${run.id}"', '"${run.id}-${kyc_is_lei(params.id)}"')
+    with installed(*FUNCTIONS):
+        (problem,) = _load(tmp_path, closing=closing).problems
+    assert problem.path.endswith("effect.idempotency_key")
+    assert problem.message == "'kyc_is_lei' is a function of a pack: these stand in runbooks alone"
 
 
 def test_values_before_and_the_tenant_may_be_named(tmp_path: Path) -> None:

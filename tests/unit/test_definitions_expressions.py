@@ -161,6 +161,7 @@ def test_target_is_text_even_where_it_is_one_expression() -> None:
         ("${trigger.s + trigger.n}", "expression 'trigger.s + trigger.n': Unsupported operation: string + int"),
         ("${1.0 / 0.0}", "expression '1.0 / 0.0': infinity and not-a-number are not JSON"),
         ("${{1: 2}}", "expression '{1: 2}': a map gives JSON only if its keys are text"),
+        (r"${['a\u0000']}", r"expression '['a\u0000']': it gives a NUL character, which no record can hold"),
         ("${b'x'}", "expression 'b'x'': bytes is not JSON; convert it with string()"),
         ("${[duration('1h')]}", "expression '[duration('1h')]': timedelta is not JSON; convert it with string()"),
         ("${9007199254740992}", "expression '9007199254740992': a whole number beyond 2^53 is not exact in JSON; "),

@@ -11,7 +11,7 @@ from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
 from tests.unit.test_definitions_catalog import pack
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text(encoding="utf-8")
-VERBS, PATIENCE, REVIEW, RUNBOOK = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+VERBS, PATIENCE, REVIEW, RUNBOOK, ABOUT = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
 async def act(call: Call) -> JsonObject:
@@ -52,6 +52,16 @@ def test_example_of_a_review_has_no_problems_and_its_answers_are_known(tmp_path:
     good = load_catalog([tmp_path / "good"], handlers)
     assert (good.problems, good.warnings) == ((), ())
     assert [each.code for each in load_catalog([tmp_path / "bad"], handlers).problems] == ["never"]
+
+
+def test_example_of_triggers_about_the_same_has_no_problems(tmp_path: Path) -> None:
+    waiting = "steps: [{ id: word, wait: { signal: incident_updated, timeout: P1D } }]\n"
+    pack(tmp_path, runbooks_look="name: look\nversion: 1\ntitle: T\n" + ABOUT + waiting)
+    catalog = load_catalog([tmp_path], {})
+    assert catalog.problems == ()
+    about = catalog.definitions["look", 1].about
+    assert about is not None
+    assert about.signal == "incident_updated"
 
 
 LOOKING_AFTER = """name: look-after

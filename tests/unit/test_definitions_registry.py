@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.definitions.registry import HandlerRegistryError, collect, discover
+from runtime.definitions.registry import HandlerRegistryError, collect, collect_functions, discover
+from runtime.functions import FUNCTIONS_GROUP
 from runtime.handlers import ENTRY_POINT_GROUP, Call, Handler
 
 MODULE = """
@@ -145,3 +146,52 @@ def test_discovery_looks_at_the_installed_entry_points(site: Site) -> None:
     site.install("crm-pack", "crm", 'raise RuntimeError("reached")')
     with pytest.raises(HandlerRegistryError, match="reached"):
         discover({}, ["crm"])
+
+
+FUNCTIONS = """
+from runtime.functions import Function, Type
+def make(name, version=1):
+    return Function(name, version, (Type.TEXT,), Type.TEXT, str.lower)
+FUNCTIONS = {offered}
+"""
+
+
+def offer(site: Site, distribution: str, pack: str, offered: str) -> None:
+    """Install a distribution with one pack that adds functions."""
+    module = f"site_{site.folder.name}_{distribution}".replace("-", "_")
+    (site.folder / f"{module}.py").write_text(FUNCTIONS.format(offered=offered), encoding="utf-8")
+    info = site.folder / f"{distribution}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n", encoding="utf-8")
+    points = f"[{FUNCTIONS_GROUP}]\n{pack} = {module}:FUNCTIONS\n"
+    (info / "entry_points.txt").write_text(points, encoding="utf-8")
+
+
+def functions_of(site: Site, *listed: str) -> list[tuple[str, int]]:
+    found = distributions(path=[str(site.folder)])
+    points = [point for each in found for point in each.entry_points if point.group == FUNCTIONS_GROUP]
+    return [(function.name, function.version) for function in collect_functions(points, listed)]
+
+
+def test_listed_packs_add_functions_and_no_code_of_another_one_runs(site: Site) -> None:
+    offer(site, "crm-pack", "crm-eu", '[make("crm_eu_short"), make("crm_eu_short", 2)]')
+    offer(site, "other-pack", "other", "1 / 0")
+    assert functions_of(site, "crm-eu") == [("crm_eu_short", 1), ("crm_eu_short", 2)]
+
+
+@pytest.mark.parametrize(
+    ("offered", "why"),
+    [
+        ('[make("short")]', ": the name of the function 'short' does not begin with that of its pack"),
+        ('[make("crm_Short")]', ": the name of the function 'crm_Short' does not begin with that of its pack"),
+        ('[make("crm_a", 0)]', ": the version of the function crm_a is 0"),
+        ('[make("crm_a"), make("crm_a")]', ": the function crm_a version 1 is there already"),
+        ("[str]", ": '<class 'str'>' is not a Function but a type"),
+        ("1 / 0", " is broken: "),
+    ],
+)
+def test_functions_that_no_expression_could_call_are_refused(site: Site, offered: str, why: str) -> None:
+    offer(site, "crm-pack", "crm", offered)
+    with pytest.raises(HandlerRegistryError) as refused:
+        functions_of(site, "crm")
+    assert str(refused.value).startswith(f"pack 'crm' of crm-pack{why}")

@@ -146,6 +146,14 @@ REFUSED: dict[str, tuple[Callable[[Story], None], str]] = {
         event("notification.refused", reason="no date", actor="portal"),
         "**portal** sent an answer for the step “file”, which did not count: “no date”",
     ),
+    "a wish about a step": (
+        event("notification.refused", code="act.denied", reason="denied by policy: no", actor="ann"),
+        "**ann** wished something of the step “file”, which was not done: “denied by policy: no”",
+    ),
+    "a wish about the run": (
+        event("notification.refused", step=None, code="act.denied", reason="denied by policy: no", actor="ann"),
+        "**ann** wished something of the run, which was not done: “denied by policy: no”",
+    ),
     "another action": (event("approval.voided"), "**The gate** took no approval of another action for “file”"),
     "a run that is canceled": (
         event("run.cancel_requested", reason="twice", actor="omar"),

@@ -126,6 +126,20 @@ async def test_wrong_params_are_refused_by_name_and_without_their_values() -> No
 async def test_report_states_the_compiled_data_and_sums_it_up() -> None:
     data = (await evaluate(case()))["compiled_data"]
     operation = "kyc::compile_ubo_report"
-    result = await result_of(OPERATIONS[operation], Call("t", "r", "report", operation, {"case_id": "c", "data": data}))
-    assert result["report"] == {"case_id": "c", **data}
-    assert result["summary"] == f"Firma ({ROOT}): Ada 60%, Ben 40%; 0% unresolved, threshold 25%."
+    about = {"gaps": [], "subsidiaries": {"looked_up": [], "unknown": ""}}
+    params = {"case_id": "c", "data": data, **about}
+    result = await result_of(OPERATIONS[operation], Call("t", "r", "report", operation, params))
+    assert result["report"] == {"case_id": "c", **data, **about}
+    owners = f"Firma ({ROOT}): Ada 60%, Ben 40%; 0% unresolved, threshold 25%."
+    assert result["summary"] == f"{owners} Subsidiaries looked up: 0."
+
+
+async def test_report_says_what_is_missing_and_why_subsidiaries_are_not_known() -> None:
+    data = (await evaluate(case()))["compiled_data"]
+    operation = "kyc::compile_ubo_report"
+    gaps = [{"code": "officers.none", "subject": ROOT, "msg": "The register lists no serving officer"}]
+    params = {"case_id": "c", "data": data, "gaps": gaps, "subsidiaries": {"looked_up": [], "unknown": "no contract"}}
+    result = await result_of(OPERATIONS[operation], Call("t", "r", "report", operation, params))
+    assert result["summary"].endswith(
+        "threshold 25%. Missing: The register lists no serving officer. Subsidiaries are not known: no contract."
+    )

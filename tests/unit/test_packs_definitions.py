@@ -10,7 +10,7 @@ from countersign_incident_triage.handlers import handlers as triage
 from countersign_kyc.handlers import handlers as kyc
 
 from runtime.definitions.checks.schemas import violations
-from runtime.definitions.model import Definition, EffectClass, Kind
+from runtime.definitions.model import Definition, EffectClass
 from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
@@ -38,12 +38,12 @@ def catalog() -> Catalog:
 
 @pytest.fixture(scope="module")
 def onboarding(catalog: Catalog) -> Definition:
-    return catalog.definitions["kyc-onboarding", 3]
+    return catalog.definitions["kyc-onboarding", 4]
 
 
 @pytest.fixture(scope="module")
 def triaging(catalog: Catalog) -> Definition:
-    return catalog.definitions["incident-triage", 2]
+    return catalog.definitions["incident-triage", 3]
 
 
 def test_packs_have_no_problems(catalog: Catalog) -> None:
@@ -51,15 +51,18 @@ def test_packs_have_no_problems(catalog: Catalog) -> None:
     assert catalog.unavailable == frozenset()
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_example_trigger_fits_its_runbook(catalog: Catalog, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("folder", "runbook"),
+    list(zip(FOLDERS, ("kyc-onboarding", "incident-triage", "access-request"), strict=True)),
+)
+def test_example_trigger_fits_its_runbook(catalog: Catalog, folder: Path, runbook: str) -> None:
     trigger = json.loads((folder / "example-trigger.json").read_text(encoding="utf-8"))
-    definition = next(one for one in catalog.definitions.values() if folder.name in one.name)
+    definition = next(one for one in catalog.definitions.values() if one.name == runbook)
     assert violations(definition.trigger_schema, trigger) == []
 
 
 def test_research_and_documents_run_side_by_side(onboarding: Definition) -> None:
-    for step in ("officers", "shareholdings", "documents"):
+    for step in ("officers", "shareholdings", "documents", "holdings"):
         assert onboarding.needs(step) == ("hierarchy",)
     assert set(onboarding.needs("completeness")) == {"hierarchy", "officers", "shareholdings", "documents"}
 
@@ -70,11 +73,12 @@ def test_filing_waits_for_the_review_and_wants_the_highest_tier(onboarding: Defi
     assert (verb.tier, verb.reversible_by, verb.in_doubt) == (Tier.HIGH, None, OnDoubt.RECONCILE)
 
 
-def test_waits_have_deadlines_and_escalate_before_them(onboarding: Definition) -> None:
-    durable = [verb for verb in onboarding.verbs.values() if verb.kind is Kind.DURABLE]
+def test_waits_have_deadlines_and_escalate_in_time(onboarding: Definition) -> None:
+    durable = [verb for verb in onboarding.verbs.values() if verb.wait_type in ("external", "human_task")]
     assert {verb.name: (verb.timeout.days, *(entry.after.days for entry in verb.escalation)) for verb in durable} == {
         "request_client_documents": (14, 10),
-        "await_compliance_review": (7, 5),
+        "await_compliance_review": (7, 7),
+        "decide_on_gaps": (7, 7),
         "request_additional_information": (14, 10),
     }
 
@@ -85,8 +89,10 @@ def test_contact_email_is_redacted_wherever_it_is_a_param(onboarding: Definition
 
 
 def test_every_incident_write_carries_the_priority_and_can_be_undone(triaging: Definition) -> None:
+    calls = {path: verb for path in triaging.steps if (verb := triaging.calls(path))}
+    starts = {path for path, verb in calls.items() if verb.handler == "run::continue_with"}
     writes = {
-        path: verb for path in triaging.steps if (verb := triaging.verb_of(path)).effect_class is EffectClass.WRITE
+        path: verb for path, verb in calls.items() if verb.effect_class is EffectClass.WRITE and path not in starts
     }
     assert {path: verb.tier for path, verb in writes.items()} == {
         "work_note": Tier.LOW,

@@ -8,8 +8,10 @@ from countersign_incident_triage.handlers import handlers as triage
 from countersign_kyc.handlers import GLEIF_URL, KycSettings
 from countersign_kyc.handlers import handlers as kyc
 
-from countersign.compose.engine import offered_handlers
+from countersign.compose.engine import load_packs, offered_handlers
 from countersign.config.settings import ROOT, Settings
+from runtime.definitions.cel.expressions import ExpressionError, compile_expression
+from tests.functions import installed
 
 
 def test_pack_loads_without_settings() -> None:
@@ -24,6 +26,16 @@ def test_only_listed_packs_offer_handlers_and_those_that_come_with_the_program_a
     assert {"register", "servicenow"} <= offered
     assert "register" in kyc_alone
     assert "servicenow" not in kyc_alone
+
+
+def test_expressions_know_the_functions_of_listed_packs_once_these_are_loaded() -> None:
+    kyc_alone, access_alone = (Settings(packs=[ROOT / "packs" / name]) for name in ("kyc", "access-request"))
+    with installed():
+        load_packs(kyc_alone, offered_handlers(kyc_alone))
+        assert compile_expression("kyc_is_lei('x')").functions == ("kyc_is_lei",)
+        load_packs(access_alone, offered_handlers(access_alone))
+        with pytest.raises(ExpressionError, match="unknown function 'kyc_is_lei'"):
+            compile_expression("kyc_is_lei('x')")
 
 
 def test_gleif_is_the_public_api_unless_set() -> None:

@@ -274,6 +274,13 @@ def test_a_cancel_ends_every_step_and_proposes_nothing() -> None:
     assert not transition.reads
 
 
+def test_what_a_cancel_ends_is_in_the_definitions_order_however_the_steps_were_loaded() -> None:
+    graph = definition({"a": [], "b": ["a"], "c": []})
+    as_loaded = fresh(graph)
+    backwards = replace(as_loaded, steps=dict(reversed(list(as_loaded.steps.items()))))
+    assert list(plan(graph, backwards, Canceled("no")).steps) == ["a", "b", "c"]
+
+
 def test_a_step_after_a_skipped_one_is_skipped_unless_it_has_its_own_condition() -> None:
     graph = definition({"a": [], "b": ["a"], "c": ["a"]}, {"a": "false", "c": "steps.a.status == 'skipped'"})
     transition = plan(graph, fresh(graph), Started())

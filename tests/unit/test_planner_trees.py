@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,8 +20,9 @@ from runtime.model.errors import ErrorCode
 from runtime.model.paths import address_of, around
 from runtime.model.run import HeldAct, StepState
 from runtime.model.states import RUN, STEP, RunStatus, StepStatus, is_final
+from runtime.planning.ending import ending_of
 from runtime.planning.making import DONE, branch_taken
-from runtime.planning.planner import Canceled, Event, Mended, Snapshot, Started, StepMoved, Transition, plan
+from runtime.planning.planner import Canceled, Ended, Event, Mended, Snapshot, Started, StepMoved, Transition, plan
 from tests.unit.test_planner import READ, WRITE, plan_in_parts
 
 VERBS = {
@@ -75,6 +77,7 @@ def nodes(draw: st.DrawFn, depth: int) -> Step:
 def kinds(depth: int) -> st.SearchStrategy[Step]:
     """Draw what a step is: with others in it only as deep as is said."""
     flat = [st.sampled_from([{"verb": "look"}, {"verb": "do"}]), st.just({"reference": "r:${run.id}"}), pauses()]
+    flat.append(st.just({"reference": "${int(run.id)}"}))  # it fails as it begins
     if depth:
         inner = blocks(depth - 1)
         flat += [st.just({"end": {"outcome": "enough"}}), branches(inner), switches(inner), repeats(inner)]
@@ -195,6 +198,45 @@ def test_every_run_ends_and_succeeds_only_if_all_went_well_or_it_was_told_to_end
     well = {state.status for state in last.steps.values()} <= DONE
     assert (last.status is RunStatus.SUCCEEDED) == (well or ended)
     assert last.status in (RunStatus.SUCCEEDED, RunStatus.FAILED_TERMINAL)
+
+
+@given(trees(), st.data())
+def test_a_failure_wins_over_an_end(tree: Definition, data: st.DataObject) -> None:
+    for snapshot, _, transition in play(tree, data)[:-1]:
+        last = after(tree, snapshot, transition).steps
+        is_ended = any(tree.node(path).kind == "end" and one.status in DONE for path, one in transition.steps.items())
+        if any(state.status is StepStatus.FAILED_TERMINAL for state in last.values()):
+            assert (transition.run, transition.ended, transition.output) == (RunStatus.FAILED_TERMINAL, None, None)
+            assert not is_ended
+
+
+def at_once(beside: Step) -> tuple[Definition, Transition]:
+    """Plan the beginning of a run in which an `end` and another step may begin at once."""
+    steps = [{"id": "a", "end": {"outcome": "enough"}}, {"id": "b", **beside}]
+    value = {"name": "t", "version": 1, "title": "T", "trigger": {"type": "t.t", "schema": {}}, "steps": steps}
+    tree = load_runbook(Source("t.yaml", value, {}), VERBS).definition
+    assert tree is not None
+    return tree, plan(tree, fresh(tree), Started())
+
+
+def test_what_fails_beside_an_end_fails_the_run_whatever_their_names_are() -> None:
+    tree, transition = at_once({"reference": "${int(run.id)}"})
+    assert (transition.run, transition.steps["a"].status) == (RunStatus.FAILED_TERMINAL, StepStatus.CANCELED)
+    (failed,) = ending_of(tree, transition.run, transition.steps).failed
+    assert failed.step == "b"
+
+
+@pytest.mark.parametrize(
+    ("mended", "status"),
+    [
+        ({"on_error": "hold"}, StepStatus.CANCELED),
+        ({"on": {"failure": [{"id": "c", "verb": "look"}]}}, StepStatus.FAILED_HANDLED),
+    ],
+)
+def test_a_failure_that_is_held_or_handled_leaves_the_end_its_word(mended: Step, status: StepStatus) -> None:
+    _, transition = at_once({"verb": "look", "params": {"n": "${int(run.id)}"}, **mended})
+    assert (transition.run, transition.ended) == (RunStatus.SUCCEEDED, Ended("enough", None))
+    assert transition.steps["b"].status is status
 
 
 def wishes(transition: Transition) -> list[str]:

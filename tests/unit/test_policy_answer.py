@@ -32,6 +32,10 @@ ASK: dict[str, Any] = {
 DROPPED = object()
 
 
+def _line(*afters: str, group: str = "seniors") -> list[dict[str, Any]]:
+    return [{"after": after, "to": [group]} for after in afters]
+
+
 def reply(result: Any) -> dict[str, Any]:
     return {
         "decision_id": "d1",
@@ -120,7 +124,22 @@ def test_each_missing_member_of_the_requirement_is_unavailable_and_named(member:
         (("result", "0", "requirement", "groups"), [f"g{n}" for n in range(101)]),
         (("result", "0", "requirement", "exclude"), [f"p{n}" for n in range(101)]),
         (("result", "0", "requirement", "exclude"), ["a\x1b[31m"]),
-        (("result", "0", "requirement", "escalate_to"), ["\x7f"]),
+        (("result", "0", "requirement", "escalate_to"), ["seniors"]),
+        (("result", "0", "requirement", "escalate_to"), [{"to": ["seniors"]}]),
+        (("result", "0", "requirement", "escalate_to"), [{"after": "PT6H"}]),
+        (("result", "0", "requirement", "escalate_to"), [{"after": "PT6H", "to": []}]),
+        (("result", "0", "requirement", "escalate_to"), [{"after": "PT6H", "to": "seniors"}]),
+        (("result", "0", "requirement", "escalate_to"), [{"after": "PT6H", "to": ["seniors"], "start": "rescue"}]),
+        (("result", "0", "requirement", "escalate_to"), _line("PT6H", group="\x7f")),
+        (("result", "0", "requirement", "escalate_to"), _line("PT6H", group="x" * 2001)),
+        (("result", "0", "requirement", "escalate_to"), _line("soon")),
+        (("result", "0", "requirement", "escalate_to"), _line("PT0S")),
+        (("result", "0", "requirement", "escalate_to"), _line("P1M")),
+        (("result", "0", "requirement", "escalate_to"), _line("PT8H")),
+        (("result", "0", "requirement", "escalate_to"), _line("PT6H", "PT6H")),
+        (("result", "0", "requirement", "escalate_to"), _line("PT6H", "PT2H")),
+        (("result", "0", "requirement", "escalate_to"), _line(*(f"PT{n}M" for n in range(1, 22)))),
+        (("result", "0", "requirement", "escalate_to"), _line(*(f"PT{n}M" for n in range(1, 12)), group="x" * 1999)),
         (("result", "0", "requirement"), {**REQUIREMENT, "all_groups": True, "groups": list("abcdefghi")}),
         (("result", "0", "reasons"), [{"code": "a.b", "msg": "x" * 2001}]),
         (("result", "0", "reasons"), [{"code": "é" * 1001, "msg": "x"}] * 10),
@@ -166,6 +185,7 @@ def test_bounds_of_an_answer_are_inside_them() -> None:
         "exclude": [*(["ä" * 2000] * 4), *(["ä"] * 96)],
         "all_groups": True,
         "groups": list("abcdefgh"),
+        "escalate_to": _line(*(f"PT{n}M" for n in range(460, 480))),
     }
     assert parse(reply({**ASK, "requirement": most})).requirement is not None
 

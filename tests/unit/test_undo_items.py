@@ -15,7 +15,8 @@ from runtime.definitions.sources.catalog import load_catalog
 from runtime.handlers import Handler
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.model.undo import Standing
-from runtime.planning.undo.items import Acted, Done, items_of
+from runtime.planning.undo.acted import Acted, Done
+from runtime.planning.undo.items import items_of
 from runtime.planning.undo.making import payload_of, undo_definition
 from tests.unit.test_definitions_catalog import act, look_back
 
@@ -46,6 +47,7 @@ ACTED = Acted(
     undone_in=None,
     being_undone_in=None,
     by_hand_in=None,
+    is_last=True,
 )
 ASKED = replace(ACTED, step="asked", connector="portal", operation="request_documents", receipt_id="rcp_2")
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from countersign.cli.acts import By, Reason, Version, act
+from countersign.cli.acts import By, Reason, act
 from countersign.cli.command import run, shared_settings
 from countersign.cli.listings import Limit
 from countersign.cli.tables import AsJson, show_one, show_rows
@@ -15,6 +15,9 @@ held = typer.Typer(no_args_is_help=True, help="List and show held steps, and say
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="Its run.")]
 Step = Annotated[str, typer.Argument(metavar="STEP", help="Its path, as `held list` names it.")]
+Version = Annotated[
+    int | None, typer.Option(help="Of the step as `held show` told it: if somebody has acted since, nothing is done.")
+]
 
 _STEP = ("run_id", "path", "version", "title", "trigger_ref", "verb", "error_code", "error", "updated_at")
 
@@ -31,7 +34,7 @@ def list_(limit: Limit = 50, *, as_json: AsJson = False) -> None:
 
 @held.command()
 def show(run_id: Run, step: Step, *, as_json: AsJson = False) -> None:
-    """Show a held step with what went wrong, and the version of its run."""
+    """Show a held step with what went wrong, and its version."""
     from countersign.cli.operate import OperateError, looked_up
     from runtime.desk import listings
 
@@ -59,9 +62,9 @@ def supply(
     as_json: AsJson = False,
 ) -> None:
     """Give the step its result: it succeeds with that, and the record says by whom."""
-    from countersign.cli.operate import read_json
+    from countersign.cli.operate import expect_recordable, read_json
 
-    result = read_json(file)
+    result = expect_recordable(read_json(file), str(file))
     _mend(run_id, step, by, HeldAct.SUPPLY, reason, version, result, done="has its result", as_json=as_json)
 
 

@@ -38,7 +38,7 @@ def signal(
 
 def _object(given: str) -> dict[str, Any]:
     """Return the JSON object that is given, or stands in the file that is."""
-    from countersign.cli.operate import OperateError, read_json
+    from countersign.cli.operate import OperateError, expect_recordable, read_json
     from policy.text import strict_json
 
     if not given.lstrip().startswith("{"):
@@ -48,6 +48,4 @@ def _object(given: str) -> dict[str, Any]:
             found = strict_json(given)
         except (ValueError, RecursionError) as error:
             raise OperateError(f"--data is not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise OperateError(f"--data is not an object but {type(found).__name__}")
-    return found
+    return expect_recordable(found, "--data")

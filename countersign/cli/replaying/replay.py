@@ -10,9 +10,12 @@ from countersign.cli.command import out, run, shared_settings
 def replay(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id.")]) -> None:
     """Plan a run again from its record, and name the first place where today's planner decides otherwise."""
     from countersign.cli.operate import OperateError, looked_up
+    from countersign.compose.engine import install_functions
     from runtime.desk.replays import replaying
 
-    found = run(looked_up(shared_settings("database_url"), replaying.replay_run, run_id))
+    settings = shared_settings("database_url")
+    install_functions(settings)
+    found = run(looked_up(settings, replaying.replay_run, run_id))
     if found is None:
         raise OperateError(f"there is no run {run_id}")
     for value in sorted(found.hidden):

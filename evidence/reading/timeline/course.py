@@ -22,6 +22,7 @@ _CHAT = {
     "slack::post_card": "A card",
     "slack::update_card": "A card's new state",
     "slack::post_message": "A message",
+    "slack::update_message": "A message's new state",
     "slack::direct_message": "A message to one person",
 }
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from evidence.reading.material import Material, Record, number, record, records, text, texts
+from evidence.reading.material import Material, Record, is_wish, number, record, records, text, texts
 from evidence.reading.requests import needed
 from evidence.reading.shown import prose
 from evidence.reading.timeline.naming import NAME, TEXT, actor, asked, because, named, person, step
@@ -60,6 +60,9 @@ def _released(material: Material, leaf: Record) -> str:
 
 def _unfit(material: Material, leaf: Record) -> str:
     why = text(leaf, "data", "reason") or text(leaf, "data", "code")
+    if is_wish(leaf):
+        of = f"the step {step(material, leaf)}" if text(leaf, "correlation", "step") else "the run"
+        return f"What {actor(material, leaf)} wished of {of} was not done: {named(why)}"
     return f"The answer of {actor(material, leaf)} for the step {step(material, leaf)} did not count: {named(why)}"
 
 

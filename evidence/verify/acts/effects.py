@@ -11,7 +11,12 @@ from evidence.verify.people.approvals import OVER
 from evidence.verify.rules import Rule, counted, rule
 from receipts.model import Receipt
 
-CHAT = frozenset({"slack::post_card", "slack::update_card", "slack::post_message", "slack::direct_message"})
+CHAT = frozenset(
+    {
+        *("slack::post_card", "slack::update_card", "slack::post_message", "slack::update_message"),
+        "slack::direct_message",
+    }
+)
 """What the program says by itself, beside the steps of the definition."""
 POST_TASK = "slack::post_task"
 
@@ -20,7 +25,8 @@ POST_TASK = "slack::post_task"
     "effects.of-definition",
     "An effect of a step is proposed once, and once more each time that somebody had the step tried anew, is the"
     " `handler` of the step's verb, and the verb's class is `write`. An effect of no step is word in the chat:"
-    " `slack::post_card`, `slack::update_card`, `slack::post_message` or `slack::direct_message`.",
+    " `slack::post_card`, `slack::update_card`, `slack::post_message`, `slack::update_message` or"
+    " `slack::direct_message`.",
 )
 def _of_definition(facts: Facts) -> str:
     times, anew, effects = dict[str, int](), retries(facts.contents), set[str | None]()

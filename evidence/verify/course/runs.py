@@ -21,7 +21,8 @@ _STATUSES = (
 
 @rule(
     "run.definition",
-    "`definition.json` has the name, the version and the type of trigger that `run.queued` names.",
+    "`definition.json` has the name, the version and the type of trigger that `run.queued` names; that says what the"
+    " run is `about` if and only if the definition's `trigger` says what triggers are about.",
 )
 def _definition(facts: Facts) -> str:
     queued, definition = facts.leaves[0].data, facts.definition
@@ -32,6 +33,8 @@ def _definition(facts: Facts) -> str:
         version=(definition.version, queued.get("definition_version")),
         **{"trigger.type": (definition.trigger.type, queued.get("trigger_type"))},
     )
+    if (definition.trigger.about is None) != ("about" not in queued):
+        raise broken(facts.leaves[0], "it says what the run is about, or not, other than the definition's trigger")
     return f"{definition.name} version {definition.version}"
 
 
@@ -63,18 +66,20 @@ _FIRST = 2
 
 @rule(
     "run.outcome",
-    "A run succeeded if a step of the kind `end` did, of which there is one at most; else it failed if a step failed"
-    " for good, else was canceled if a step was canceled, else succeeded. Its `outcome` is the word of that `end`;"
-    " without one there is none. Its `error` names the first step that failed, in the definition's order, and what it"
-    " says; it is empty where none did, or says of a run that succeeded why the definition's `output` could not be"
-    " given. There is an `output` only of a run that succeeded, and only if its definition or its `end` may give one.",
+    "A run failed if a step failed for good; else it succeeded if a step of the kind `end` did, of which there is one"
+    " at most, and none where a step failed; else it was canceled if a step was canceled, else succeeded. Its `outcome`"
+    " is the word of that `end`; without one there is none. Its `error` names the first step that failed, in the"
+    " definition's order, and what it says; it is empty where none did, or says of a run that succeeded why the"
+    " definition's `output` could not be given. There is an `output` only of a run that succeeded, and only if its"
+    " definition or its `end` may give one.",
 )
 def _outcome(facts: Facts) -> str:
     ends = {path: facts.of_steps[path][-1] for path in facts.plan.in_order(facts.of_steps)}
     failed = [path for path, leaf in ends.items() if leaf.event == "step.failed_terminal"]
     is_canceled = any(leaf.event == "step.canceled" for leaf in ends.values())
-    came_to = "failed_terminal" if failed else "canceled" if is_canceled else "succeeded"
-    came_to = "succeeded" if facts.stopped else came_to
+    if failed and facts.stopped:
+        raise BrokenError(names.AUDIT, f"step {failed[0]} failed, and {facts.stopped[0]} ended the run")
+    came_to = "failed_terminal" if failed else "canceled" if is_canceled and not facts.stopped else "succeeded"
     error = f"{failed[0]}: {ends[failed[0]].data.get('error', '')}" if failed else _no_output(facts, came_to)
     agree(
         names.RUN,

@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from evidence.records import DefinitionRecord, EffectClass, Execution, Open, StepRecord, VerbRecord
+from evidence.records import DefinitionRecord, EffectClass, Execution, NextInLineRecord, Open, StepRecord, VerbRecord
 from evidence.verify.material.forms import Tier
 from receipts.fields import NonEmpty
 
@@ -19,13 +19,16 @@ class EscalationForm(Open):
     start: NonEmpty | None = None
 
 
+Escalations = EscalationForm | list[EscalationForm] | None
+
+
 class ExecutionForm(Execution):
     """How a verb executes; `wait` is what a durable one waits for."""
 
     kind: Literal["sync", "durable"]
     timeout: NonEmpty
     wait: str | None
-    escalation: EscalationForm | list[EscalationForm] | None
+    escalation: Escalations
     correlation_field: str | None
 
     @property
@@ -34,9 +37,9 @@ class ExecutionForm(Execution):
         return [self.escalation] if isinstance(self.escalation, EscalationForm) else self.escalation or []
 
     @property
-    def next_in_line(self) -> list[str]:
-        """Return the groups that may answer then, each once."""
-        return list(dict.fromkeys(group for entry in self.entries for group in entry.to))
+    def next_in_line(self) -> list[NextInLineRecord]:
+        """Return who is asked then, and when."""
+        return [NextInLineRecord(after=entry.after, to=list(entry.to)) for entry in self.entries if entry.to]
 
 
 class EffectClassForm(EffectClass):
@@ -92,13 +95,14 @@ KINDS = ("verb", "set", "reference", "switch", "repeat", "wait", "end", "branch"
 class StepForm(StepRecord):
     """One step of the definition: `when` is its condition, `within` the branch of the step around it that it is in.
 
-    It has one of `KINDS`, and that is not null. `timeout` (ISO 8601) stands for that of its verb. `on_error` says that
-    an error waits for a person.
+    It has one of `KINDS`, and that is not null. `timeout` (ISO 8601) and `escalation` stand for those of its verb.
+    `on_error` says that an error waits for a person.
     """
 
     when: JsonValue
     within: str = Field("", alias="in")
     timeout: NonEmpty | None = None
+    escalation: Escalations = None
     on_error: Literal["hold"] | None = None
     switch: SwitchForm | None = None
     repeat: RepeatForm | None = None
@@ -130,9 +134,10 @@ class EdgeForm(Open):
 
 
 class TriggerForm(Open):
-    """What starts runs of the definition."""
+    """What starts runs of the definition; `about` is a template of what a run is about, None where it is of nothing."""
 
     type: str
+    about: NonEmpty | None = None
 
 
 class DefinitionForm(DefinitionRecord):

@@ -32,12 +32,14 @@ class Plan:
         return self.nodes[address_of(path)]
 
     def verb(self, path: str) -> VerbForm | None:
-        """Return the verb of the step at a path, with the step's own timeout where it has one; None for none."""
+        """Return the verb of the step at a path, None for none. It waits as the step says, where that says so."""
         step = self.nodes.get(address_of(path))
         verb = self.definition.verbs.get(step.verb) if step else None
-        if step is None or verb is None or step.timeout is None:
+        if step is None or verb is None:
             return verb
-        return verb.model_copy(update={"execution": verb.execution.model_copy(update={"timeout": step.timeout})})
+        own = {"timeout": step.timeout, "escalation": step.escalation}
+        said = {name: value for name, value in own.items() if value is not None}
+        return verb.model_copy(update={"execution": verb.execution.model_copy(update=said)}) if said else verb
 
     def knows(self, path: str) -> bool:
         """Return whether there can be a step at this path."""

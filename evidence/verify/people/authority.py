@@ -206,5 +206,5 @@ def _electorate(contents: Contents, approval: ApprovalRecord) -> dict[str, set[s
 
 def _joined(leaf: Leaf, approval: ApprovalRecord) -> set[str]:
     """Return who is asked from then on: of those next in line the ones that the leaf names, all where it names none."""
-    later, named = set(approval.requirement.escalate_to), leaf.data.get("to")
+    later, named = set(approval.requirement.leads), leaf.data.get("to")
     return later.intersection(map(str, named)) if isinstance(named, list) else later

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from evidence import names
 from evidence.verify.material.comparing import agree, broken, data, lasts, moment
-from evidence.verify.material.facts import ESCALATED, Facts
+from evidence.verify.material.facts import ESCALATED, Facts, Requested
 from evidence.verify.material.forms import Escalated, Opened
 from evidence.verify.people.waits import place_of, with_open
 from evidence.verify.rules import Rule, counted, rule
@@ -13,7 +13,7 @@ from receipts.chain import Leaf
 from receipts.fields import timestamp
 
 _PART = 0.75
-"""The part of an approval's time after which those next in line are asked."""
+"""The part of an approval's time after which the first release asked those next in line."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,11 @@ class _Entry:
 @rule(
     "waits.escalated",
     "A `wait.escalated` is of an open wait of its step and approval, and of the entry after the one before. For the"
-    " approval of an effect there is one entry, which asks `escalate_to` after three quarters of its time; else they"
-    " are those of the verb's `escalation`. It asks whom its entry asks (`to`), `after` that time at the earliest."
-    " Where the entry has `extend`, the new `deadline` is later by that than the one before, or than the leaf; where"
-    " it has `start`, `started` names that runbook with the run or why there is none.",
+    " approval of an effect they are those of its requirement's `escalate_to`; where that names groups alone, as in"
+    " what the first release asked, one entry asks them after three quarters of its time. Of any other wait they"
+    " are those of the step's `escalation`, or else of its verb's. It asks whom its entry asks (`to`), `after` that"
+    " time at the earliest. Where the entry has `extend`, the new `deadline` is later by that than the one before, or"
+    " than the leaf; where it has `start`, `started` names that runbook with the run or why there is none.",
 )
 def _escalated(facts: Facts) -> str:
     done: dict[str, int] = {}
@@ -77,8 +78,7 @@ def _deadline(facts: Facts, leaf: Leaf, wait: Opened, entry: _Entry) -> str:
 
 def _entries(facts: Facts, opened: Leaf, wait: Opened) -> list[_Entry]:
     if wait.kind == "approval":
-        to = facts.approvals[str(opened.correlation.approval_id)].record.requirement.escalate_to
-        return [_Entry((moment(wait.deadline) - moment(opened.at)) * _PART, to, None, None)] if to else []
+        return _of_approval(facts.approvals[str(opened.correlation.approval_id)], opened, wait)
     execution = facts.verb(opened, str(opened.correlation.step)).execution
     return [
         _Entry(
@@ -89,6 +89,14 @@ def _entries(facts: Facts, opened: Leaf, wait: Opened) -> list[_Entry]:
         )
         for entry in execution.entries
     ]
+
+
+def _of_approval(approval: Requested, opened: Leaf, wait: Opened) -> list[_Entry]:
+    required = approval.record.requirement
+    timed = [entry for entry in required.escalate_to if not isinstance(entry, str)]
+    if required.escalate_to and not timed:
+        return [_Entry((moment(wait.deadline) - moment(opened.at)) * _PART, required.leads, None, None)]
+    return [_Entry(lasts(entry.after, approval.name), entry.to, None, None) for entry in timed]
 
 
 RULES: tuple[Rule[Facts], ...] = (_escalated,)

@@ -1,10 +1,12 @@
 """Rules about what people were asked: it is what policy, a review or a doubt wanted."""
 
 from evidence import names
+from evidence.records import NextInLineRecord
 from evidence.verify.material.comparing import agree, lasts, moment
 from evidence.verify.material.contents import BrokenError
+from evidence.verify.material.definition import ExecutionForm
 from evidence.verify.material.facts import Facts, Requested
-from evidence.verify.material.forms import DecisionForm
+from evidence.verify.material.forms import DecisionForm, RequirementForm
 from evidence.verify.rules import Rule, counted, rule
 from receipts.fields import timestamp
 
@@ -74,8 +76,9 @@ def _asks_for(decision: DecisionForm, approval: Requested) -> bool:
 @rule(
     "approvals.of-review",
     "An approval of kind `task` is the review of a step whose verb waits for a `human_task`: one person, of the groups"
-    " in the effect's `fields`, within the verb's `timeout`; next in line are all of its `escalation`. `tier` and"
-    " `purpose` are the verb's, and the digest is that of the effect that posts it.",
+    " in the effect's `fields`, within the `timeout` of the step, or else of its verb; `escalate_to` are those whom the"
+    " `escalation` of the step, or else of its verb, asks. `tier` and `purpose` are the verb's, and the digest is that"
+    " of the effect that posts it.",
 )
 def _of_review(facts: Facts) -> str:
     found = _of_kind(facts, "task")
@@ -91,13 +94,20 @@ def _of_review(facts: Facts) -> str:
             tier=(record.tier, verb.effect.tier),
             purpose=(record.purpose, verb.description),
             time=(lasts(required.expires_in, approval.name), lasts(verb.execution.timeout, names.DEFINITION)),
-            escalate_to=(required.escalate_to, verb.execution.next_in_line),
+            escalate_to=(required.escalate_to, _next_in_line(required, verb.execution)),
         )
         one = (required.quorum, required.all_groups, required.exclude, required.reason_required)
         agree(approval.name, "a review", requirement=(one, (1, False, [], False)))
         if required.groups not in groups:
             raise BrokenError(approval.name, "asks other groups than the effect that posted it")
     return counted(len(found), "approval")
+
+
+def _next_in_line(required: RequirementForm, execution: ExecutionForm) -> list[str] | list[NextInLineRecord]:
+    """Return who is asked as time runs short of a review, told as its requirement tells it."""
+    line = execution.next_in_line
+    is_of_first_release = any(isinstance(entry, str) for entry in required.escalate_to)
+    return list(dict.fromkeys(group for entry in line for group in entry.to)) if is_of_first_release else line
 
 
 @rule(

@@ -16,6 +16,8 @@ from countersign_incident_triage.table import SysId, Value
 from runtime.handlers import Answer, Call, Changed, Done, Handler, JsonObject, Reconciled, RefusedError, Untouched
 
 _TABLE = "incident"
+_CLOSED = ("6", "7", "8")
+"""The states of an incident, as ServiceNow delivers them, in which nobody works on it: Resolved, Closed, Canceled."""
 _ASSIGNMENT = ("sys_id", "category", "assignment_group")
 _FIELDS = (
     *_ASSIGNMENT,
@@ -207,4 +209,5 @@ def _incident(found: _Incident) -> JsonObject:
         "urgency": int(found.urgency.value),
         "priority": int(found.priority.value),
         "state": found.state.name,
+        "is_closed": found.state.value in _CLOSED,
     }

@@ -10,7 +10,8 @@ Record = dict[str, str]
 
 _CONDITION = re.compile(r"(?P<field>[a-z_]+)(?P<operator>!=|=|LIKE|IN)(?P<value>.*)", re.DOTALL)
 _REFERENCES = {("incident", "assignment_group"): "sys_user_group", ("label_entry", "label"): "label"}
-_DISPLAYS = {("incident", "state"): {"1": "New", "2": "In Progress"}}
+_STATES = {"1": "New", "2": "In Progress", "3": "On Hold", "6": "Resolved", "7": "Closed", "8": "Canceled"}
+_DISPLAYS = {("incident", "state"): _STATES}
 _JOURNALS = {("incident", "work_notes"), ("incident", "comments")}
 
 VPN_INCIDENT = "a1f0c9d27b3e4c5f8a6b0d1e2f3a4b5c"

@@ -48,6 +48,25 @@ class Sources(Params):
     gleif_golden_copy: str
 
 
+class Gap(Params):
+    """What is missing, about whom or what, and a sentence that says so."""
+
+    code: str
+    subject: str
+    msg: str
+
+
+class Subsidiary(Params):
+    """What a look at a subsidiary gave; `notes` say what could not be looked up, and why."""
+
+    lei: str
+    name: str
+    voting_percent: str
+    entity: Entity | None
+    officers: list[CompanyOfficer]
+    notes: list[str]
+
+
 class CompiledData(Params):
     """All that a report about beneficial owners states."""
 

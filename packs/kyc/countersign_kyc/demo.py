@@ -49,7 +49,7 @@ async def _upload(base: str, payload: JsonObject) -> JsonObject | None:
     }
 
 
-_CLIENT = Reply("client", "uploads the two documents that were asked for", _upload)
+_CLIENT = Reply("client", "uploads the two documents that were asked for", "documents", _upload)
 
 ONBOARDING = Example(
     name="onboarding",

@@ -33,8 +33,18 @@ class WithdrawParams(Params):
     request_id: str
 
 
+class WithdrawAllParams(Params):
+    """Which case nobody wants an answer for any more."""
+
+    case_id: str
+
+
 class _Started(Remote):
     request_id: str
+
+
+class _Withdrawn(Remote):
+    request_ids: list[str]
 
 
 class _Requests(Remote):
@@ -73,7 +83,16 @@ def handlers(portal: Service, callback_url: str | None) -> dict[str, Handler]:
         async with portal.connect() as client:
             return (await client.send(_Started, Request("POST", path, body={}, headers=headers))).model_dump()
 
+    async def withdraw_requests(call: Call) -> JsonObject:
+        """Withdraw what a case has asked for and the client has not answered; it may be nothing."""
+        params = read_params(WithdrawAllParams, call)
+        headers = {"Idempotency-Key": call.key}
+        async with portal.connect() as client:
+            request = Request("POST", "/withdrawals", body=params.model_dump(), headers=headers)
+            return (await client.send(_Withdrawn, request)).model_dump()
+
     return {
+        "portal::withdraw_requests": Handler(withdraw_requests),
         "portal::withdraw_request": Handler(withdraw_request),
         "portal::request_documents": Handler(request_documents, reconcile=find),
         "portal::request_information": Handler(request_information, reconcile=find),

@@ -1,16 +1,25 @@
-"""The report about beneficial owners: the document to file, and the sentence a reviewer reads first."""
+"""The report about beneficial owners: the document to file, and the sentences that a reviewer reads first."""
 
 from countersign_connector.models import Params, read_params
 
-from countersign_kyc.case import BeneficialOwner, CompiledData
+from countersign_kyc.case import BeneficialOwner, CompiledData, Gap, Subsidiary
 from runtime.handlers import Call, Handler, JsonObject
 
 
+class Subsidiaries(Params):
+    """The subsidiaries that were looked up, or why they are not known."""
+
+    looked_up: list[Subsidiary]
+    unknown: str
+
+
 class CompileParams(Params):
-    """The case and the data that the evaluation compiled."""
+    """The case, the data that the evaluation compiled, what is still missing, and what the client owns itself."""
 
     case_id: str
     data: CompiledData
+    gaps: list[Gap]
+    subsidiaries: Subsidiaries
 
 
 def handlers() -> dict[str, Handler]:
@@ -18,16 +27,26 @@ def handlers() -> dict[str, Handler]:
 
     async def compile_report(call: Call) -> JsonObject:
         params = read_params(CompileParams, call)
+        stated = params.model_dump()
         return {
-            "report": {"case_id": params.case_id, **params.data.model_dump()},
-            "summary": summary(params.data),
+            "report": {
+                "case_id": params.case_id,
+                **stated["data"],
+                "gaps": stated["gaps"],
+                "subsidiaries": stated["subsidiaries"],
+            },
+            "summary": summary(params),
         }
 
     return {"kyc::compile_ubo_report": Handler(compile_report, writes=False)}
 
 
-def summary(data: CompiledData) -> str:
-    """Say who owns the company, in one sentence."""
+def summary(params: CompileParams) -> str:
+    """Say who owns the company, what is missing, and what became of its subsidiaries."""
+    return " ".join([_ownership(params.data), *(f"Missing: {gap.msg}." for gap in params.gaps), _below(params)])
+
+
+def _ownership(data: CompiledData) -> str:
     owners = ", ".join(_owner(owner) for owner in data.beneficial_owners)
     return (
         f"{data.subject.legal_name} ({data.subject.lei}): {owners}; "
@@ -37,3 +56,11 @@ def summary(data: CompiledData) -> str:
 
 def _owner(owner: BeneficialOwner) -> str:
     return f"{owner.name} {owner.percent}%" if owner.basis == "ownership" else f"{owner.name} (manages)"
+
+
+def _below(params: CompileParams) -> str:
+    below = params.subsidiaries
+    if below.unknown:
+        return f"Subsidiaries are not known: {below.unknown}."
+    noted = sum(bool(one.notes) for one in below.looked_up)
+    return f"Subsidiaries looked up: {len(below.looked_up)}{f', {noted} of them in part' if noted else ''}."

@@ -37,6 +37,7 @@ def _officer(name: str, role: str, appointed_on: str, resigned_on: str = "") -> 
 
 CLIENT, GROUP, HOLDING, FUND = _lei(1), _lei(2), _lei(3), _lei(4)
 TERMINAL, AGENCY, CREWING, CREWING_BALTIC = _lei(5), _lei(6), _lei(7), _lei(8)
+BROKER = _lei(9)  # so little of it is held that GLEIF has no parent for it
 INCOMPLETE = _lei(20)
 
 _COMPANIES = (
@@ -76,6 +77,7 @@ _COMPANIES = (
     Company(AGENCY, "Halvorsen Agency Rotterdam B.V.", "NL", CLIENT),
     Company(CREWING, "Halvorsen Crewing Sp. z o.o.", "PL", CLIENT),
     Company(CREWING_BALTIC, "Halvorsen Crewing Baltic UAB", "LT", CREWING),
+    Company(BROKER, "Skagerrak Broking ApS", "DK"),
     Company(
         INCOMPLETE,
         "Pelican Reach Trading Ltd",

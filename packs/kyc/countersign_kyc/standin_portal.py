@@ -41,6 +41,7 @@ class Portal:
             web.post(f"{PREFIX}/requests", self._open),
             web.get(f"{PREFIX}/requests", self._find),
             web.post(f"{PREFIX}/requests/{{request_id}}/withdrawal", self._withdraw),
+            web.post(f"{PREFIX}/withdrawals", self._withdraw_all),
             web.get("/__standin/portal/requests", self._list),
             web.post("/__standin/portal/upload", self._upload),
         ]
@@ -75,10 +76,17 @@ class Portal:
         if asked.get("is_answered"):
             raise problem(409, "the client has answered this request")
         if not asked.get("is_withdrawn"):
-            asked["is_withdrawn"] = True
-            key = request.headers.get("Idempotency-Key", "")
-            request.app[LEDGER].act("portal::withdraw_request", key=key, request_id=asked["request_id"])
+            _take_back(request, asked)
         return web.json_response({"request_id": asked["request_id"]})
+
+    async def _withdraw_all(self, request: web.Request) -> web.Response:
+        """Withdraw what a case has asked for; what was answered, or withdrawn before, is passed over."""
+        demand_token(request, TOKEN)
+        case_id = (await request.json())["case_id"]
+        left = [one for one in self._requests.values() if one["case_id"] == case_id and _is_open(one)]
+        for asked in left:
+            _take_back(request, asked)
+        return web.json_response({"request_ids": [asked["request_id"] for asked in left]})
 
     async def _list(self, request: web.Request) -> web.Response:
         del request
@@ -99,3 +107,13 @@ class Portal:
         await self._complete(asked["callback_url"], asked["correlation_key"], asked["token"], upload.result)
         asked["is_answered"] = True
         return web.Response(status=204)
+
+
+def _is_open(asked: JsonObject) -> bool:
+    return not (asked.get("is_answered") or asked.get("is_withdrawn"))
+
+
+def _take_back(request: web.Request, asked: JsonObject) -> None:
+    asked["is_withdrawn"] = True
+    key = request.headers.get("Idempotency-Key", "")
+    request.app[LEDGER].act("portal::withdraw_request", key=key, request_id=asked["request_id"])

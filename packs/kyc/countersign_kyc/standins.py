@@ -12,7 +12,7 @@ def build(complete: standin_portal.Complete | None = None) -> web.Application:
     """Build GLEIF, Bloomberg, the register and the portal; `complete` delivers the portal's completions."""
     return application(
         [
-            *standin_gleif.routes(),
+            *standin_gleif.Gleif().routes(),
             *standin_bloomberg.Bloomberg(utc_now).routes(),
             *standin_register.Register().routes(),
             *standin_portal.Portal(complete).routes(),

@@ -48,7 +48,7 @@ current if time.parse_rfc3339_ns(input.time) < _expiry
 # title: Counted votes
 # description: >-
 #   Votes of people in one of the groups asked, without those who are excluded, on an approval that is current and given
-#   before its time ran out. Who is next in line is asked only when time runs short; until then the runtime counts no
+#   before its time ran out. Each of those next in line is asked when its time has come; until then the runtime counts no
 #   vote of theirs.
 counted contains vote if {
 	current
@@ -57,7 +57,7 @@ counted contains vote if {
 	is_string(vote.person)
 	not vote.person in duties.excluded
 	some group in vote.groups
-	group in array.concat(requirement.groups, requirement.escalate_to)
+	group in array.concat(requirement.groups, [lead | some entry in requirement.escalate_to; some lead in entry.to])
 }
 
 # METADATA

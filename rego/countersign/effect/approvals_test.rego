@@ -43,7 +43,8 @@ test_requester_and_submitter_do_not_count if {
 }
 
 test_next_in_line_counts_as_one_of_those_asked if {
-	tenant := json.patch(given.tenant, [{"op": "replace", "path": "/requirements/high/escalate_to", "value": ["legal"]}])
+	line := [{"after": "PT1H", "to": ["board"]}, {"after": "PT2H", "to": ["legal"]}]
+	tenant := json.patch(given.tenant, [{"op": "replace", "path": "/requirements/high/escalate_to", "value": line}])
 	outcome(given.filing([by_legal("eve"), given.approve("bob")]), tenant) == "allow"
 	outcome(given.filing([by_legal("ann"), given.approve("bob")]), tenant) == "needs_approval"
 }

@@ -35,6 +35,10 @@ is_requirement(entry) if {
 	is_boolean(entry.all_groups)
 	is_string(entry.expires_in)
 	is_array(entry.escalate_to)
+	every later in entry.escalate_to {
+		is_string(later.after)
+		is_array(later.to)
+	}
 }
 
 # METADATA
@@ -44,12 +48,19 @@ is_requirement(entry) if {
 #   counts for a tenant whose configuration has flaws.
 flaws contains problem.error if some problem in json.match_schema(tenant, _shape)[1]
 
+flaws contains late if some late in _late(tenant)
+
 # METADATA
 # title: Problems
 # description: What is wrong with the configuration of any tenant; asked for when policies are loaded.
 problems contains sprintf("%s: %s", [name, problem.error]) if {
 	some name, candidate in data.countersign_config
 	some problem in json.match_schema(candidate, _shape)[1]
+}
+
+problems contains sprintf("%s: %s", [name, late]) if {
+	some name, candidate in data.countersign_config
+	some late in _late(candidate)
 }
 
 # METADATA
@@ -94,6 +105,31 @@ _is_operation(entry) if {
 	}
 }
 
+# Who is next in line, but would be asked no later than the one before, or when there is no time any more.
+_late(configuration) := {sprintf("requirements.%s.escalate_to.%d.after: %s", [name, place, why]) |
+	some name, entry in configuration.requirements
+	some place, later in entry.escalate_to
+	after := _seconds(later.after)
+	some why in array.concat(
+		[flaw | after >= _seconds(entry.expires_in); flaw := "it is not before expires_in"],
+		[flaw | after <= _seconds(entry.escalate_to[place - 1].after); flaw := "it is not later than the entry before"],
+	)
+}
+
+_seconds(text) := to_number(trim(text, "PTDHMS")) * {"D": 86400, "H": 3600, "M": 60, "S": 1}[substring(
+	text, count(text) - 1,
+	1,
+)]
+
+_duration := {"type": "string", "pattern": `^P([1-9][0-9]*D|T[1-9][0-9]*[HMS])$`}
+
+_next_in_line := {
+	"type": "object",
+	"additionalProperties": false,
+	"required": ["after", "to"],
+	"properties": {"after": _duration, "to": object.union(_texts, {"minItems": 1})},
+}
+
 _text := {"type": "string", "minLength": 1, "maxLength": 2000, "pattern": `^[^\x00-\x1f\x7f-\x9f]*$`}
 
 _texts := {"type": "array", "items": _text, "uniqueItems": true, "maxItems": 100}
@@ -126,8 +162,8 @@ _requirement := {
 		"quorum": {"type": "integer", "minimum": 1, "maximum": 1000},
 		"groups": object.union(_texts, {"minItems": 1}),
 		"all_groups": {"type": "boolean"},
-		"expires_in": {"type": "string", "pattern": `^P([1-9][0-9]*D|T[1-9][0-9]*[HMS])$`},
-		"escalate_to": _texts,
+		"expires_in": _duration,
+		"escalate_to": {"type": "array", "items": _next_in_line, "maxItems": 20},
 	},
 	"if": {"properties": {"all_groups": {"const": true}}},
 	"then": {"properties": {"groups": {"maxItems": 8}}},

@@ -40,7 +40,8 @@ test_each_missing_key_is_a_flaw_and_lets_nothing_pass if {
 	every path in [
 		"/writes_per_run", "/connectors", "/requirements", "/requirements/high", "/requirements/high/quorum",
 		"/requirements/high/groups", "/requirements/high/all_groups", "/requirements/high/expires_in",
-		"/requirements/high/escalate_to", "/connectors/ledger/chat", "/connectors/ledger/operations",
+		"/requirements/high/escalate_to", "/requirements/high/escalate_to/0/after",
+		"/requirements/high/escalate_to/0/to", "/connectors/ledger/chat", "/connectors/ledger/operations",
 		"/connectors/ledger/operations/file/tier", "/connectors/ledger/operations/file/targets",
 	] {
 		tenants := {"t1": json.patch(given.tenant, [{"op": "remove", "path": path}])}
@@ -53,7 +54,9 @@ test_no_wrong_kind_lets_anything_pass if {
 	every path in [
 		"/writes_per_run", "/connectors", "/requirements", "/requirements/high", "/requirements/high/quorum",
 		"/requirements/high/groups", "/requirements/high/all_groups", "/requirements/high/expires_in",
-		"/requirements/high/escalate_to", "/connectors/ledger", "/connectors/ledger/chat",
+		"/requirements/high/escalate_to", "/requirements/high/escalate_to/0",
+		"/requirements/high/escalate_to/0/after", "/requirements/high/escalate_to/0/to", "/connectors/ledger",
+		"/connectors/ledger/chat",
 		"/connectors/ledger/operations", "/connectors/ledger/operations/file",
 		"/connectors/ledger/operations/file/tier", "/connectors/ledger/operations/file/targets",
 		"/connectors/ledger/operations/file/targets/0",
@@ -78,7 +81,8 @@ _right := {
 	{"/connectors/ledger/operations/file/targets/0", "many"},
 	{"/requirements/high/all_groups", true},
 	{"/requirements/high/expires_in", "many"},
-	{"/requirements/high/escalate_to", [[]]},
+	{"/requirements/high/escalate_to/0/after", "many"},
+	{"/requirements/high/escalate_to/0/to", [[]]},
 }
 
 test_each_wrong_value_is_a_flaw if {
@@ -92,6 +96,17 @@ test_each_wrong_value_is_a_flaw if {
 		["/writes_per_run", -1], ["/connectors/ledger/operations/note/tier", "none"], ["/connectors/ledger/chat", "no"],
 	] {
 		count(flaws(changed(change[0], change[1]))) > 0
+	}
+}
+
+line(afters) := [{"after": after, "to": ["legal"]} | some after in afters]
+
+test_those_next_in_line_are_asked_one_after_the_other_and_in_time if {
+	every afters in [[], ["PT1S"], ["PT479M"], ["PT1H", "PT90M", "PT28799S"]] {
+		flaws(changed("/requirements/high/escalate_to", line(afters))) == set()
+	}
+	every afters in [["PT8H"], ["P1D"], ["PT480M"], ["PT2H", "PT2H"], ["PT2H", "PT119M"], ["PT1H", "PT8H"]] {
+		count(flaws(changed("/requirements/high/escalate_to", line(afters)))) == 1
 	}
 }
 
@@ -113,6 +128,8 @@ test_more_than_eight_groups_cannot_each_have_to_sign if {
 test_problems_name_tenant_and_member if {
 	problems := config.problems with data.countersign_config as changed("/requirements/high/quorum", 0)
 	problems == {"t1: requirements.high.quorum: Must be greater than or equal to 1"}
+	late := config.problems with data.countersign_config as changed("/requirements/high/escalate_to", line(["PT8H"]))
+	late == {"t1: requirements.high.escalate_to.0.after: it is not before expires_in"}
 	flaws(changed("/requirements/high/quorum", 0)) == {"requirements.high.quorum: Must be greater than or equal to 1"}
 }
 

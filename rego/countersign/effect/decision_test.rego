@@ -30,7 +30,7 @@ test_high_tier_write_needs_two_signatures if {
 			"exclude": ["ann", "hook"],
 			"expires_in": "PT8H",
 			"reason_required": false,
-			"escalate_to": ["senior-compliance"],
+			"escalate_to": [{"after": "PT6H", "to": ["senior-compliance"]}],
 		},
 		"reasons": [{"code": "writes.high_tier", "msg": "A high-tier write needs people's signatures"}],
 		"obligations": [],

@@ -6,7 +6,7 @@ requirement := {
 	"groups": ["compliance"],
 	"all_groups": false,
 	"expires_in": "PT8H",
-	"escalate_to": ["senior-compliance"],
+	"escalate_to": [{"after": "PT6H", "to": ["senior-compliance"]}],
 }
 
 tenant := {

@@ -1,7 +1,8 @@
 # METADATA
 # title: Decision on what an operator does
 # description: >-
-#   The entrypoint for a privileged act: how a held step goes on. It is allowed only when every rule says so outright.
+#   The entrypoint for a privileged act: how a held step goes on, or that a run stops. It is allowed only when every rule
+#   says so outright.
 # schemas:
 #   - input: schema.operator
 package countersign.operator
@@ -37,16 +38,39 @@ permitted if {
 
 # METADATA
 # title: Known
-# description: The act is one of the four.
-known if input.act in {"retry", "supply", "skip", "end"}
+# description: The act is one of the four on a held step, or stops a run.
+known if {
+	input.act in {"retry", "supply", "skip", "end"}
+	is_object(input.step)
+}
+
+known if {
+	input.act == "cancel"
+	input.step == null
+}
 
 # METADATA
 # title: Entitled
-# description: A person of one of the groups that the tenant names as its operators; nobody, where it names none.
+# description: >-
+#   A person of one of the groups that the tenant names as its operators; nobody, where it names none. Who asked for a run
+#   may stop it, too, and so may a caller that speaks for itself: the edge lets in those alone that the directory lets
+#   stop runs of this kind.
 entitled if {
 	input.actor.kind == "person"
 	some group in input.actor.groups
 	group in config.tenant.operators
+}
+
+entitled if {
+	input.act == "cancel"
+	input.actor.kind == "person"
+	input.actor.id == input.run.requested_by
+}
+
+entitled if {
+	input.act == "cancel"
+	input.actor.kind == "agent"
+	input.actor.id == input.actor.submitted_by
 }
 
 # METADATA
@@ -54,7 +78,7 @@ entitled if {
 # description: >-
 #   Who asked for the run, or sent it, neither supplies nor skips what people have to sign or to answer. To try it again,
 #   or to end the run, takes nothing away from anybody.
-apart if input.act in {"retry", "end"}
+apart if input.act in {"retry", "end", "cancel"}
 
 apart if input.step.people == "none"
 
@@ -68,7 +92,7 @@ apart if {
 # METADATA
 # title: Answerable
 # description: What people are asked is answered by those who are asked, and by no operator in their place.
-answerable if input.act in {"retry", "skip", "end"}
+answerable if input.act in {"retry", "skip", "end", "cancel"}
 
 answerable if input.step.people in {"none", "sign"}
 

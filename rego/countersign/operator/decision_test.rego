@@ -36,6 +36,32 @@ test_a_person_of_the_operators_may_do_all_four if {
 	}
 }
 
+stopping(actor) := object.union(question, {"act": "cancel", "step": null, "actor": actor})
+
+stops(actor) if {
+	decision := operator.decision with input as stopping(actor) with data.countersign_config as config
+	decision == {"outcome": "allow", "reasons": []}
+}
+
+test_a_run_is_stopped_by_operators_by_who_asked_for_it_and_by_callers_that_may if {
+	stops({})
+	stops({"id": "ann", "groups": []})
+	stops({"id": "desk-bot", "kind": "agent", "groups": [], "submitted_by": "desk-bot"})
+	not stops({"groups": ["compliance"]})
+	not stops({"id": "hook", "groups": []})
+	not stops({"id": "desk-bot", "kind": "agent", "groups": [], "submitted_by": "portal-bot"})
+	not stops({"id": "ann", "kind": "agent", "groups": []})
+}
+
+test_who_asked_for_a_run_does_nothing_else_by_that if {
+	codes({"actor": {"id": "ann", "groups": []}, "act": "end"}) == {"operator.not_entitled"}
+}
+
+test_a_run_is_stopped_and_a_step_is_held if {
+	codes({"act": "cancel"}) == {"operator.unknown_act"}
+	codes({"act": "end", "step": null}) == {"operator.unknown_act"}
+}
+
 test_an_empty_question_is_denied if {
 	operator.decision.outcome == "deny" with input as {}
 }

@@ -6,7 +6,7 @@ written into the text, where only text, numbers and booleans may stand. ``$${`` 
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -14,8 +14,11 @@ from typing import Any
 import cel
 
 from receipts.canonical import dumps
+from runtime.definitions.cel import functions
+from runtime.definitions.cel.calls import calls_in
 from runtime.definitions.cel.tokens import Reading, Reference, TokenError, expression_end, read
 from runtime.definitions.problems import DefinitionError, hint
+from runtime.functions import Function
 from runtime.model.json_limits import MAX_INTEGER
 
 Json = Any
@@ -30,6 +33,9 @@ FUNCTIONS = frozenset(
     " getMilliseconds getMinutes getMonth getSeconds int matches size startsWith string timestamp".split()
 )
 
+PINNED = "functions()"
+"""Where a context names the version of each function that may be called; without it the newest are, as at a check."""
+
 _SYNTAX = re.compile(r"ERROR: <input>:(\d+:\d+): (?:Syntax error: )?([^\n]*?)(?: expecting [^\n]*)?(?:\n|$)")
 _FAULTS = (ValueError, LookupError, RuntimeError, TypeError, ArithmeticError)
 
@@ -40,13 +46,17 @@ class ExpressionError(DefinitionError):
 
 @dataclass(frozen=True)
 class Expression:
-    """A compiled CEL expression. `only` is set where it is one reference and nothing else; `depth` is its loops'."""
+    """A compiled CEL expression. `only` is set where it is one reference and nothing else; `depth` is its loops'.
+
+    `functions` are those of packs that it calls.
+    """
 
     source: str
     references: tuple[Reference, ...]
     only: Reference | None
     depth: int
     program: cel.Program
+    functions: tuple[str, ...] = ()
 
     @property
     def constant(self) -> bool:
@@ -56,7 +66,7 @@ class Expression:
     def evaluate(self, context: Context) -> Json:
         """Return the value in `context` as JSON, or raise ExpressionError."""
         try:
-            value = self.program.execute(self._needed(context))
+            value = self._called(context) if self.functions else self.program.execute(self._needed(context))
         except KeyError as error:
             raise ExpressionError(f"expression '{self.source}': there is no {error.args[0]}") from error
         except _FAULTS as error:
@@ -66,6 +76,19 @@ class Expression:
             return _json(value)
         except ValueError as error:
             raise ExpressionError(f"expression '{self.source}': {error}") from error
+
+    def _called(self, context: Context) -> Any:
+        """Return the value where functions of packs are called, in the versions that the definition names."""
+        calls = functions.Calls(self.functions, context.get(PINNED))
+        within = cel.Context(variables=self._needed(context), functions=calls.functions)
+        try:
+            value = self.program.execute(within)
+        except RuntimeError:
+            if not calls.fault:
+                raise
+        if calls.fault:
+            raise ValueError(calls.fault)
+        return value
 
     def _needed(self, context: Context) -> dict[str, Json]:
         """Return the part of `context` that is referred to: what is handed over is copied, so less is faster."""
@@ -89,20 +112,42 @@ def compile_expression(source: str) -> Expression:
     try:
         program = cel.compile(source)
         reading = read(source)
-        _check(program, reading)
+        called = _check(source, program, reading)
     except ValueError as error:
         raise ExpressionError(f"expression '{source}': {_reason(error, source)}") from error
-    return Expression(source, reading.references, reading.only, reading.depth, program)
+    return Expression(source, reading.references, reading.only, reading.depth, program, called)
 
 
-def _check(program: cel.Program, reading: Reading) -> None:
-    """Refuse unknown functions, and any variable that the tokens did not show."""
+def install(found: Iterable[Function]) -> None:
+    """Have expressions know these functions, and no others: done once, where a program is put together."""
+    functions.replace_all(found)
+    compile_expression.cache_clear()
+    compile_template.cache_clear()
+
+
+def _check(source: str, program: cel.Program, reading: Reading) -> tuple[str, ...]:
+    """Refuse unknown functions, and any variable that the tokens did not show; return the functions of packs."""
+    known, of_packs = FUNCTIONS | functions.names(), set[str]()
     for name in program.functions():
-        if name[0].isalpha() and name not in FUNCTIONS:
-            raise TokenError(f"unknown function '{name}'{hint(name, FUNCTIONS)}")
+        if name[0].isalpha() and name not in known:
+            raise TokenError(f"unknown function '{name}'{hint(name, known)}")
+        of_packs |= {name} - FUNCTIONS if name in known else set()
+    _check_calls(source, of_packs)
     unseen = set(program.variables()) - {reference.root for reference in reading.references} - reading.bound
     if unseen:
         raise TokenError(f"cannot tell where '{min(unseen)}' comes from")
+    return tuple(sorted(of_packs))
+
+
+def _check_calls(source: str, of_packs: set[str]) -> None:
+    for call in calls_in(source) if of_packs else ():
+        if call.name not in of_packs:
+            continue
+        if call.is_member:
+            raise TokenError(f"write {call.name}(…), with nothing before it")
+        if call.arguments not in (counts := functions.counts(call.name)):
+            takes = " or ".join(map(str, sorted(counts)))
+            raise TokenError(f"{call.name} takes {takes} argument{'' if takes == '1' else 's'}, not {call.arguments}")
 
 
 def _reason(error: ValueError, source: str) -> str:
@@ -208,6 +253,8 @@ def _text(expression: Expression, context: Context) -> str:
 
 def _json(value: Any) -> Json:
     """Return `value` if JSON can say it; what it cannot say has to be converted in the expression itself."""
+    if isinstance(value, str) and "\x00" in value:
+        raise ValueError("it gives a NUL character, which no record can hold")
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, list):

@@ -128,7 +128,7 @@ def _binds(macro: _Macro, name: str, index: int) -> bool:
 
 
 def _macros(tokens: Sequence[Token]) -> Iterator[_Macro]:
-    closing = _closing(tokens)
+    closing = closing_of(tokens)
     for index, token in enumerate(tokens):
         called = token.text in _MACROS and _text(tokens, index - 1) == "." and _text(tokens, index + 1) == "("
         if called and _text(tokens, index + 3) == ",":
@@ -138,7 +138,7 @@ def _macros(tokens: Sequence[Token]) -> Iterator[_Macro]:
             yield _Macro(name, index + 2, closing[index + 1])
 
 
-def _closing(tokens: Sequence[Token]) -> dict[int, int]:
+def closing_of(tokens: Sequence[Token]) -> dict[int, int]:
     """Return for each opening bracket where its closing one stands."""
     found: dict[int, int] = {}
     open_: list[int] = []

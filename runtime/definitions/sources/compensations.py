@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runtime.definitions.cel.expressions import ExpressionError, compile_template, is_dynamic
+from runtime.definitions.checks.functions import functions_in
 from runtime.definitions.checks.params import check_params
 from runtime.definitions.checks.schemas import Schema
 from runtime.definitions.checks.scope import TEXT, Scope
@@ -61,6 +62,8 @@ def _hidden(verb: Verb, by: Verb, params: Mapping[str, Any]) -> Iterator[Finding
         if pointer_path(pointer)[0] in params:
             message = f"'{by.name}' redacts {pointer}; what undoes may hold nothing that nobody may see"
             yield ("params", pointer_path(pointer)[0]), "redacted_literal", message
+    for name in functions_in(params):
+        yield ("params",), "rule", f"'{name}' is a function of a pack: these stand in runbooks alone"
     secret = [pointer_path(pointer) for pointer in verb.redact]
     for path, read in _request_reads(params, ()):
         if any(read[: len(hidden)] == hidden or hidden[: len(read)] == read for hidden in secret):

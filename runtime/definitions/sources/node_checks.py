@@ -10,14 +10,15 @@ from runtime.definitions.checks.params import Fault, check_params, check_text, r
 from runtime.definitions.checks.schema_faults import object_faults
 from runtime.definitions.checks.schemas import normalise
 from runtime.definitions.checks.scope import Scope
-from runtime.definitions.durations import parse_duration
-from runtime.definitions.model import Verb
+from runtime.definitions.durations import format_duration, parse_duration
+from runtime.definitions.model import Kind, Verb
 from runtime.definitions.nodes import EndSpec, WaitSpec
 from runtime.definitions.problems import Finding, Path, hint
 from runtime.definitions.sources.node_shapes import DOES, MAY_BRANCH, RepeatShape, RunShape, StepShape, SwitchShape
 from runtime.definitions.sources.verb_rules import pointer_path
 from runtime.definitions.sources.verbs import Interface
-from runtime.definitions.sources.waiting import retry_rules
+from runtime.definitions.sources.waiting import waiting_rules
+from runtime.model.states import WaitType
 
 Verbs = Mapping[str, Verb | Interface | None]
 
@@ -51,7 +52,7 @@ def _one_of(kinds: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _of_calls_alone(shape: StepShape, kind: str) -> Iterator[Finding]:
-    for key in ("params", "result_key", "timeout", "retry"):
+    for key in ("params", "result_key", "timeout", "retry", "escalation", "remind"):
         if kind != "verb" and key in shape.model_fields_set:
             yield (key,), "rule", f"'{key}' goes with 'verb'"
     if shape.on is not None and kind not in MAY_BRANCH:
@@ -69,11 +70,18 @@ def _call(shape: StepShape, verbs: Verbs, scope: Scope) -> Iterator[Finding]:
     verb = verbs.get(name)
     static, schema = (verb.static_params, verb.input_schema) if verb else ({}, {})
     yield from _at(("params",), check_params(shape.params, static, schema, scope))
-    yield from _duration(("timeout",), shape.timeout)
-    for path, code, message in retry_rules(shape.retry) if shape.retry else ():
-        yield ("retry", *path), code, message
+    yield from _patience(shape, verb if isinstance(verb, Verb) else None)
     redacted = [pointer_path(pointer) for pointer in verb.redact] if isinstance(verb, Verb) else []
     yield from _at(("params",), redacted_literals(redacted, shape.params))
+
+
+def _patience(shape: StepShape, verb: Verb | None) -> Iterator[Finding]:
+    """Yield what is wrong with how a call waits; a verb that is not sound has problems of its own."""
+    yield from waiting_rules(shape, shape.timeout or (format_duration(verb.timeout) if verb else None))
+    if verb and verb.kind is not Kind.DURABLE and shape.escalation is not None:
+        yield ("escalation",), "rule", "'escalation' is for durable verbs"
+    if verb and verb.wait_type != WaitType.HUMAN_TASK and shape.remind is not None:
+        yield ("remind",), "rule", "'remind' is for verbs that wait for a 'human_task', which people answer"
 
 
 def _set(values: dict[str, Any], scope: Scope) -> Iterator[Finding]:

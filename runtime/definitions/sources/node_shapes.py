@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
 from runtime.definitions.nodes import BranchName, EndSpec, Name, RepeatSpec, Spec, Text, WaitSpec
 
@@ -19,6 +19,47 @@ class RetryShape(Spec):
     max_delay: str | None = None
     ladder: list[str] | None = Field(default=None, min_length=1, max_length=99)
     jitter: float | None = Field(default=None, ge=0, le=1)
+
+
+class EscalationShape(Spec):
+    """One entry of ``escalation``."""
+
+    after: str
+    to: list[Text] | None = Field(default=None, min_length=1)
+    extend: str | None = None
+    start: RunbookName | None = None
+
+
+class RemindShape(Spec):
+    """``remind`` by a factor."""
+
+    first: str
+    factor: float = Field(default=1, ge=1, le=100)
+    at_most: int = Field(ge=1, le=20)
+
+
+def _list_tag(value: Any) -> str:
+    return "(list)" if isinstance(value, list) else "(mapping)"
+
+
+Escalations = Annotated[
+    Annotated[EscalationShape, Tag("(mapping)")]
+    | Annotated[list[EscalationShape], Field(min_length=1, max_length=20), Tag("(list)")],
+    Discriminator(_list_tag),
+]
+Reminders = Annotated[
+    Annotated[RemindShape, Tag("(mapping)")] | Annotated[list[str], Field(min_length=1, max_length=20), Tag("(list)")],
+    Discriminator(_list_tag),
+]
+
+
+class WaitingShape(Spec):
+    """How long a verb or a step takes, when it is tried again, and who is asked or told while it waits."""
+
+    timeout: Text | None = None
+    retry: RetryShape | None = None
+    escalation: Escalations | None = None
+    remind: Reminders | None = None
 
 
 class CaseShape(Spec):
@@ -63,7 +104,7 @@ class OnShape(Spec):
         return {name: steps for name in BranchName if (steps := getattr(self, name)) is not None}
 
 
-class StepShape(Spec):
+class StepShape(WaitingShape):
     """One step: its id, when it comes, and one thing that it does."""
 
     id: Name
@@ -74,8 +115,6 @@ class StepShape(Spec):
     verb: str | None = None
     params: dict[str, Any] = Field(default_factory=dict)
     result_key: Name | None = None
-    timeout: Text | None = None
-    retry: RetryShape | None = None
     set: dict[Name, Any] | None = Field(None, min_length=1)
     reference: Text | None = None
     switch: SwitchShape | None = None

@@ -1,19 +1,22 @@
 """Runbook files: the canonical definition where nothing is wrong, and every problem where something is."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from receipts.canonical import dumps
 from runtime.definitions.canonical import definition_document, from_canonical
+from runtime.definitions.checks.about import about_findings
 from runtime.definitions.checks.conditions import WARNING
+from runtime.definitions.checks.functions import functions_called
 from runtime.definitions.checks.params import check_params
 from runtime.definitions.checks.schema_faults import definition_faults, object_faults
 from runtime.definitions.checks.schemas import Schema, bundle, normalise
 from runtime.definitions.durations import parse_days, parse_duration
-from runtime.definitions.model import Definition, Edge, Verb
-from runtime.definitions.problems import Finding, Problem
+from runtime.definitions.model import About, Definition, Edge, Verb
+from runtime.definitions.problems import Finding, Path, Problem
 from runtime.definitions.sources.node_checks import Verbs
+from runtime.definitions.sources.node_shapes import EscalationShape
 from runtime.definitions.sources.shapes import RunbookFile, shape
 from runtime.definitions.sources.steps import (
     Scopes,
@@ -32,7 +35,10 @@ from runtime.definitions.sources.yaml_source import Source
 
 @dataclass(frozen=True)
 class LoadedRunbook:
-    """A runbook as a file declares it: `definition` is None where it, or a verb that it uses, has a problem."""
+    """A runbook as a file declares it: `definition` is None where it, or a verb that it uses, has a problem.
+
+    `starts` are the runbooks that escalations of its steps start, each with its place.
+    """
 
     name: str
     version: int
@@ -41,6 +47,7 @@ class LoadedRunbook:
     definition: Definition | None
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
+    starts: tuple[tuple[Path, str], ...] = ()
 
 
 def load_runbook(source: Source, verbs: Verbs) -> LoadedRunbook:
@@ -52,7 +59,17 @@ def load_runbook(source: Source, verbs: Verbs) -> LoadedRunbook:
     found = tuple(source.problem(*finding) for finding in findings)
     problems = tuple(problem for problem in found if problem.code != WARNING)
     warnings = tuple(problem for problem in found if problem.code == WARNING)
-    return LoadedRunbook(declared.name, declared.version, declared.trigger.type, source, definition, problems, warnings)
+    starts = tuple(_starts(declared))
+    of = declared.name, declared.version, declared.trigger.type
+    return LoadedRunbook(*of, source, definition, problems, warnings, starts)
+
+
+def _starts(declared: RunbookFile) -> Iterator[tuple[Path, str]]:
+    for one in placed(declared.steps):
+        said = one.shape.escalation if one.shape else None
+        for entry in [said] if isinstance(said, EscalationShape) else said or ():
+            if entry.start:
+                yield (*one.path, "escalation"), entry.start
 
 
 def _name(value: Any) -> str:
@@ -66,6 +83,7 @@ def _build(declared: RunbookFile, verbs: Verbs) -> tuple[Definition | None, list
     findings += duplicates(steps)
     tree = Tree.of(steps)
     scopes = Scopes(tree, verbs, {"trigger": trigger, "run": RUN, "state": _state_schema(declared, findings)})
+    findings += about_findings(declared.trigger.about, declared.trigger.signal, trigger, _signals(steps))
     findings += _retain_findings(declared)
     findings += duration_fault(("sla",), declared.sla) if declared.sla is not None else ()
     for one in steps:
@@ -84,6 +102,12 @@ def _build(declared: RunbookFile, verbs: Verbs) -> tuple[Definition | None, list
     if any(code != WARNING for _, code, _ in findings) or trigger is None or used is None:
         return None, findings
     return _definition(declared, trigger, [tree.steps[address] for address in ordered], edges, used), findings
+
+
+def _signals(steps: Iterable[Placed]) -> set[str]:
+    """Return the signals for which any of the steps waits."""
+    waits = (one.shape.wait for one in steps if one.shape is not None)
+    return {wait.signal for wait in waits if wait is not None and wait.signal is not None}
 
 
 def _state_schema(declared: RunbookFile, findings: list[Finding]) -> Schema | None:
@@ -142,13 +166,14 @@ def _definition(
     verbs: Mapping[str, Verb],
 ) -> Definition:
     """Return the definition as its own canonical bytes give it, so that what runs is what is stored."""
+    steps = {one.address: node_of(one, declared.on_error) for one in ordered}
     draft = Definition(
         name=declared.name,
         version=declared.version,
         title=declared.title,
         trigger_type=declared.trigger.type,
         trigger_schema=trigger,
-        steps={one.address: node_of(one, declared.on_error) for one in ordered},
+        steps=steps,
         edges=edges,
         verbs=verbs,
         canonical=b"",
@@ -158,5 +183,12 @@ def _definition(
         state=None if declared.state is None else bundle(normalise(declared.state), {}),
         output=declared.output,
         sla=parse_duration(declared.sla) if declared.sla else None,
+        about=_about(declared),
+        functions=functions_called(steps.values(), declared.output),
     )
     return from_canonical(dumps(definition_document(draft)))
+
+
+def _about(declared: RunbookFile) -> About | None:
+    trigger = declared.trigger
+    return About(trigger.about, trigger.signal) if trigger.about is not None and trigger.signal is not None else None

@@ -5,20 +5,23 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
-from runtime.definitions.nodes import Text, WaitSpec
+from runtime.definitions.nodes import Name, Text, WaitSpec
 from runtime.definitions.problems import Path, Problem, hint
 from runtime.definitions.sources.node_shapes import (
     CaseShape,
+    EscalationShape,
+    RemindShape,
     RepeatShape,
     RetryShape,
+    RunbookName,
     RunShape,
     StepShape,
     SwitchShape,
+    WaitingShape,
 )
 from runtime.definitions.sources.yaml_source import Source
 
 VerbName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
-RunbookName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
 HandlerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*::[a-z][a-z0-9_]*$")]
 
 
@@ -28,48 +31,12 @@ class Shape(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class EscalationShape(Shape):
-    """One entry of ``execution.escalation``."""
-
-    after: str
-    to: list[Text] | None = Field(default=None, min_length=1)
-    extend: str | None = None
-    start: RunbookName | None = None
-
-
-class RemindShape(Shape):
-    """``execution.remind`` by a factor."""
-
-    first: str
-    factor: float = Field(default=1, ge=1, le=100)
-    at_most: int = Field(ge=1, le=20)
-
-
-def _list_tag(value: Any) -> str:
-    return "(list)" if isinstance(value, list) else "(mapping)"
-
-
-Escalations = Annotated[
-    Annotated[EscalationShape, Tag("(mapping)")]
-    | Annotated[list[EscalationShape], Field(min_length=1, max_length=20), Tag("(list)")],
-    Discriminator(_list_tag),
-]
-Reminders = Annotated[
-    Annotated[RemindShape, Tag("(mapping)")] | Annotated[list[str], Field(min_length=1, max_length=20), Tag("(list)")],
-    Discriminator(_list_tag),
-]
-
-
-class ExecutionShape(Shape):
+class ExecutionShape(WaitingShape):
     """``execution`` of a verb."""
 
     kind: Literal["sync", "durable"]
     handler: HandlerName
-    params: dict[str, Any] = {}
-    timeout: str | None = None
-    retry: RetryShape | None = None
-    escalation: Escalations | None = None
-    remind: Reminders | None = None
+    params: dict[str, Any] = Field(default_factory=dict)
     correlation_field: Text | None = None
     correlate: Literal["by_token", "by_key"] | None = None
     on_invalid: Literal["refuse", "fail"] | None = None
@@ -154,6 +121,8 @@ class TriggerShape(Shape):
 
     type: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]*$")]
     schema_: dict[str, Any] = Field(alias="schema")
+    about: Text | None = None
+    signal: Name | None = None
 
 
 class EvidenceShape(Shape):

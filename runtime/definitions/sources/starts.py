@@ -1,6 +1,6 @@
 """The runbooks that escalations start: each is there, and takes what it is started with."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from runtime.definitions.checks.params import check_params
 from runtime.definitions.checks.scope import TEXT, Scope
@@ -12,13 +12,17 @@ GIVEN = ("run", "step", "reference", "what")
 """What the payload of such a run holds, as texts: who waits, and for what."""
 
 
-def wrong_starts(verbs: Iterable[LoadedVerb], runbooks: Iterable[LoadedRunbook]) -> Iterator[Problem]:
+def wrong_starts(verbs: Iterable[LoadedVerb], runbooks: Sequence[LoadedRunbook]) -> Iterator[Problem]:
     """Yield what is wrong with the runbooks that are started; one that has problems of its own is not repeated."""
     newest = {runbook.name: runbook for runbook in sorted(runbooks, key=lambda each: each.version)}
     for loaded in verbs:
         for entry in loaded.verb.escalation if loaded.verb else ():
             for message in _faults(entry.start, newest) if entry.start else ():
                 yield loaded.source.problem((*loaded.path, "execution", "escalation"), "start", message)
+    for runbook in newest.values():
+        for path, name in runbook.starts:
+            for message in _faults(name, newest):
+                yield runbook.source.problem(path, "start", message)
 
 
 def _faults(name: str, newest: dict[str, LoadedRunbook]) -> Iterator[str]:

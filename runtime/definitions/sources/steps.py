@@ -1,6 +1,7 @@
 """The steps of a runbook: what each may name, what is wrong with it, and the node that it becomes."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -26,7 +27,7 @@ from runtime.definitions.problems import Finding, hint
 from runtime.definitions.sources.node_checks import Verbs, does, node_findings
 from runtime.definitions.sources.node_shapes import MAY_BRANCH, StepShape
 from runtime.definitions.sources.tree import Block, Placed, Tree, references_of
-from runtime.definitions.sources.waiting import declared_retry, retry_rules
+from runtime.definitions.sources.waiting import declared_escalation, declared_reminders, declared_retry, waiting_rules
 from runtime.model.paths import around, block_of, id_of
 
 RUN_VERB, CONTINUE_VERB = "run_runbook", "continue_with_runbook"
@@ -176,20 +177,32 @@ def node_of(one: Placed, on_error: str = OnError.FAIL) -> StepDefinition:
         return StepDefinition(one.address, "", {}, None, NodeKind.BRANCH, BranchSpec(), one.branch)
     verb, params = _called(shape)
     if verb is not None:
-        timeout = shape.run.timeout if shape.run else shape.timeout
-        return StepDefinition(
+        node = StepDefinition(
             one.address,
             verb,
             params,
             shape.when,
             branch=one.branch,
             result_key=shape.result_key or "",
-            timeout=parse_duration(timeout) if timeout and _is_duration(timeout) else None,
-            retry=declared_retry(shape.retry) if shape.retry and not any(retry_rules(shape.retry)) else None,
             holds=_holds(shape, on_error),
         )
+        return _as_it_waits(node, shape)
     kind, spec = _spec(shape)
     return StepDefinition(one.address, "", {}, shape.when, kind, spec, one.branch, holds=_holds(shape, on_error))
+
+
+def _as_it_waits(node: StepDefinition, shape: StepShape) -> StepDefinition:
+    """Return a call with how it waits, as far as it says so; where that is wrong, that is found elsewhere."""
+    timeout = shape.run.timeout if shape.run else shape.timeout
+    if (timeout and not _is_duration(timeout)) or any(waiting_rules(shape, timeout)):
+        return node
+    return replace(
+        node,
+        timeout=parse_duration(timeout) if timeout else None,
+        retry=declared_retry(shape.retry) if shape.retry else None,
+        escalation=declared_escalation(shape.escalation),
+        remind=declared_reminders(shape.remind),
+    )
 
 
 def _holds(shape: StepShape, on_error: str) -> bool:

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 
 from runtime.definitions.cel.expressions import ExpressionError, compile_template
 from runtime.definitions.cel.tokens import Reference
+from runtime.definitions.checks.functions import functions_in
 from runtime.definitions.checks.params import check_static, check_text, redacted_literals
 from runtime.definitions.checks.schemas import DanglingError, Schema, resolve
 from runtime.definitions.checks.scope import TEXT, Scope
 from runtime.definitions.problems import Finding, Path, hint
 from runtime.definitions.sources.shapes import EffectShape, ExecutionShape, VerbShape
-from runtime.definitions.sources.waiting import duration_fault, escalation_rules, reminder_rules, retry_rules
+from runtime.definitions.sources.waiting import duration_fault, waiting_rules
 from runtime.handlers import Handler
 
 TIMER, START, CONTINUE = "timer::wait", "run::start", "run::continue_with"
@@ -90,22 +91,8 @@ def _own_handler_rules(execution: ExecutionShape) -> Iterator[Finding]:
 
 
 def _waiting_rules(execution: ExecutionShape) -> Iterator[Finding]:
-    timeout = execution.timeout or DEFAULT_TIMEOUT
-    faults = [(("timeout",), code, message) for _, code, message in duration_fault((), timeout)]
-    found: list[Finding] = [*faults]
-    if execution.retry:
-        found += _within("retry", retry_rules(execution.retry))
-    if execution.escalation and not faults:
-        found += _within("escalation", escalation_rules(execution.escalation, timeout))
-    if execution.remind:
-        found += _within("remind", reminder_rules(execution.remind))
-    for path, code, message in found:
+    for path, code, message in waiting_rules(execution, execution.timeout or DEFAULT_TIMEOUT):
         yield ("execution", *path), code, message
-
-
-def _within(key: str, findings: Iterator[Finding]) -> Iterator[Finding]:
-    for path, code, message in findings:
-        yield (key, *path), code, message
 
 
 def _effect_rules(execution: ExecutionShape, effect: EffectShape) -> Iterator[Finding]:
@@ -154,6 +141,8 @@ def _template_rules(verb: VerbShape, schema: Schema) -> Iterator[Finding]:
         if text is not None:
             for fault in check_text(text, scope):
                 yield ("effect", key), fault.code, fault.message
+            for name in functions_in(text):
+                yield ("effect", key), "rule", f"'{name}' is a function of a pack: these stand in runbooks alone"
             for path in _params_read(text):
                 if any(path[: len(hidden)] == hidden or hidden[: len(path)] == path for hidden in secret):
                     yield ("effect", key), "rule", f"'params.{'.'.join(map(str, path))}' is redacted and may not show"

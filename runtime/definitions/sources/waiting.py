@@ -1,20 +1,34 @@
 """What authors say about trying again and about waiting: what must hold beyond its shape, and what it comes to."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from itertools import pairwise
 
 from runtime.definitions.durations import LONGEST, format_duration, parse_duration
 from runtime.definitions.model import Escalation, Retry
 from runtime.definitions.problems import Finding, Path
-from runtime.definitions.sources.node_shapes import RetryShape
-from runtime.definitions.sources.shapes import EscalationShape, RemindShape
+from runtime.definitions.sources.node_shapes import EscalationShape, RemindShape, RetryShape, WaitingShape
 from runtime.definitions.waiting import FACTOR, LADDER
 
 _WAYS = ("backoff", "factor", "ladder")
 _PAUSES = ("base_delay", "max_delay")
 _ANY = "PT1S"
 """Stands for a pause whose key is missing, which is a problem of its own."""
+
+
+def waiting_rules(said: WaitingShape, timeout: str | None) -> Iterator[Finding]:
+    """Yield what is wrong with how something waits, which is over after `timeout` (None where that is not known)."""
+    faults = list(duration_fault(("timeout",), timeout or _ANY))
+    yield from faults
+    yield from _within("retry", retry_rules(said.retry) if said.retry else ())
+    if said.escalation and timeout and not faults:
+        yield from _within("escalation", escalation_rules(said.escalation, timeout))
+    yield from _within("remind", reminder_rules(said.remind) if said.remind else ())
+
+
+def _within(key: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+    for path, code, message in findings:
+        yield (key, *path), code, message
 
 
 def retry_rules(retry: RetryShape) -> Iterator[Finding]:

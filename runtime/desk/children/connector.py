@@ -3,10 +3,12 @@
 from receipts.chain import Actor
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
+from runtime.failpoints import Point, at
 from runtime.handlers import Call, Handler, JsonObject, RefusedError
 from runtime.model.life import NotActiveError, starting
-from runtime.planning.triggers import Trigger, TriggerError, claim
-from runtime.store import runs
+from runtime.model.wait import wait_of_token
+from runtime.planning.triggers import Claim, Trigger, TriggerError, check_payload, claim, claim_in
+from runtime.store import runs, waits
 from runtime.store.database.pool import Conn
 from runtime.store.tenant.lives import lives_of_name
 
@@ -19,15 +21,16 @@ def child_handlers(engine: Engine) -> dict[str, Handler]:
     """Return the handlers of the built-in verbs that start runs."""
 
     async def start(call: Call) -> JsonObject:
-        return {"run_id": await _start(engine, call, {"token": call.token})}
+        ref = f"{call.run_id}:{call.step}:{wait_of_token(call.token)}"  # a step that is tried anew waits anew
+        return {"run_id": await _start(engine, call, ref, {"token": call.token})}
 
     async def continue_with(call: Call) -> JsonObject:
-        return {"run_id": await _start(engine, call, {})}
+        return {"run_id": await _start(engine, call, f"{call.run_id}:{call.step}", {})}
 
     return {START: Handler(start), CONTINUE: Handler(continue_with)}
 
 
-async def _start(engine: Engine, call: Call, awaited: dict[str, str]) -> str:
+async def _start(engine: Engine, call: Call, ref: str, awaited: dict[str, str]) -> str:
     async with engine.pool.connection() as conn:
         definition = await _definition(engine, conn, call)
         parent = await runs.starter(conn, call.tenant, call.run_id)
@@ -37,7 +40,7 @@ async def _start(engine: Engine, call: Call, awaited: dict[str, str]) -> str:
     trigger = Trigger(
         tenant=call.tenant,
         type=definition.trigger_type,
-        ref=f"{call.run_id}:{call.step}",
+        ref=ref,
         payload=call.params["trigger"],
         requested_by=Actor(id=parent["requested_by"], kind=parent["requester_kind"]),
         submitted_by=parent["submitted_by"],
@@ -45,9 +48,28 @@ async def _start(engine: Engine, call: Call, awaited: dict[str, str]) -> str:
         parent={"run_id": call.run_id, "step": call.step, "depth": depth, **awaited},
     )
     try:
-        return (await claim(engine, definition, trigger)).run_id
+        claimed = await (_claim_awaited if awaited else claim)(engine, definition, trigger)
     except TriggerError as error:
         raise RefusedError(f"{definition.name} version {definition.version}: {error}") from error
+    return claimed.run_id
+
+
+async def _claim_awaited(engine: Engine, definition: Definition, trigger: Trigger) -> Claim:
+    """Claim a trigger for whose run a step waits; raise RefusedError where that step has ended meanwhile.
+
+    The run of the step is held until this is committed: what ends it afterwards finds what was started for it.
+    """
+    check_payload(definition, trigger)
+    awaited = trigger.parent or {}
+    async with engine.pool.connection() as conn, conn.transaction():
+        await runs.keep_from_moving(conn, awaited["run_id"])
+        claimed = await claim_in(engine, conn, definition, trigger)
+        if claimed.is_new and not await waits.is_awaited(conn, awaited["token"]):
+            raise RefusedError("the step that asked for it has ended")
+    if claimed.is_new:
+        at(Point.TRIGGER_CLAIMED)
+        engine.wakeup.poke()
+    return claimed
 
 
 async def _definition(engine: Engine, conn: Conn, call: Call) -> Definition:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 from runtime.clock import Clock
+from runtime.definitions.cel import functions
 from runtime.definitions.model import Definition
 from runtime.definitions.registry import RESERVED_NAMESPACES
 from runtime.desk.definitions.moves import Mover, TriggerTakenError
@@ -88,6 +89,8 @@ class DefinitionConnector:
         of_packs = {handler for handler in needed if handler.partition("::")[0] not in RESERVED_NAMESPACES}
         if missing := sorted(of_packs - self.handlers.keys()):
             raise RefusedError(f"the packs that run here have no {', '.join(missing)}, which the version needs")
+        if absent := functions.missing(definition.functions):
+            raise RefusedError(f"the packs that run here have no function {', '.join(absent)}, which the version needs")
 
 
 def definition_handlers(

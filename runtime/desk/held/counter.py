@@ -3,13 +3,16 @@
 from dataclasses import dataclass
 
 from receipts.chain import Actor
-from runtime.desk.held.model import HeldView, HeldWish
+from runtime.desk.held.model import HeldView, HeldWaiting, HeldWish, Question
 from runtime.engine import Engine
 from runtime.inbox import inbox
+from runtime.model.actor import Person
 from runtime.model.json_limits import error_text
 from runtime.model.notification import MendPayload, Notification
-from runtime.model.states import StepStatus
-from runtime.store.held.steps import find_step
+from runtime.model.run import FoundStep
+from runtime.model.states import EFFECT, StepStatus, is_final
+from runtime.store.held.messages import find_posted
+from runtime.store.held.steps import count_held, find_step, list_held
 
 
 @dataclass(frozen=True)
@@ -25,8 +28,26 @@ class HeldCounter:
             found = await find_step(conn, self.tenant, run_id, step)
         if found is None or found.status is not StepStatus.HELD:
             return None
-        title = f"{found.title} ({found.trigger_ref})"
-        return HeldView(run_id, step, found.version, title, found.error, found.error_code)
+        return _view(found)
+
+    async def waiting(self, person: Person, limit: int) -> HeldWaiting:
+        """Return the held steps for a person: none unless they are one of those who are told of them."""
+        if set(person.groups).isdisjoint(self.engine.routing.doubt_groups):
+            return HeldWaiting(0, ())
+        async with self.engine.pool.connection() as conn:
+            found = await list_held(conn, self.tenant, limit)
+            total = len(found) if len(found) < limit else await count_held(conn, self.tenant)
+        return HeldWaiting(total, tuple(_view(step) for step in found))
+
+    async def question(self, effect_id: str) -> Question:
+        """Return where a message that asks about a held step stands; the effect is what posts it."""
+        async with self.engine.pool.connection() as conn:
+            posted = await find_posted(conn, self.tenant, effect_id)
+        if posted is None:
+            return Question(None, may_come=False)
+        answer = posted.answer or {}
+        place = (answer["channel"], answer["ts"]) if {"channel", "ts"} <= answer.keys() else None
+        return Question(place, may_come=not is_final(EFFECT, posted.status))
 
     async def record(self, wish: HeldWish) -> str:
         """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
@@ -54,3 +75,8 @@ class HeldCounter:
         """Apply a recorded wish, at most once; return why nothing was done, "" where it was."""
         facts = await inbox.apply(self.engine, notification_id)
         return "" if facts["status"] == "applied" else str(facts["reason"])
+
+
+def _view(found: FoundStep) -> HeldView:
+    title = f"{found.title} ({found.trigger_ref})"
+    return HeldView(found.run_id, found.path, found.version, title, found.error, found.error_code)

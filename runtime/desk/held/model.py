@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from runtime.model.actor import Person
 from runtime.model.run import HeldAct
 
 
 @dataclass(frozen=True)
 class HeldView:
-    """A held step as its modal shows it; `version` is that of the run, which the act has to find again."""
+    """A held step as its modal shows it; `version` is the step's, which the act has to find again."""
 
     run_id: str
     step: str
@@ -16,6 +17,14 @@ class HeldView:
     run_title: str
     error: str
     code: str
+
+
+@dataclass(frozen=True)
+class HeldWaiting:
+    """What waits for operators: how many steps are held, and those of the runs that moved last."""
+
+    total: int
+    views: tuple[HeldView, ...]
 
 
 @dataclass(frozen=True)
@@ -33,11 +42,27 @@ class HeldWish:
     request_id: str
 
 
+@dataclass(frozen=True)
+class Question:
+    """A message that asks about a held step: where it stands as (channel, ts), or whether it may still be posted."""
+
+    place: tuple[str, str] | None
+    may_come: bool
+
+
 class HeldDesk(Protocol):
     """Where the bot looks at held steps and hands in what people say of them."""
 
     async def view(self, run_id: str, step: str) -> HeldView | None:
         """Return a step as it is now, None where it is not held."""
+        ...
+
+    async def waiting(self, person: Person, limit: int) -> HeldWaiting:
+        """Return the held steps for a person: none unless they are one of those who are told of them."""
+        ...
+
+    async def question(self, effect_id: str) -> Question:
+        """Return where a message that asks about a held step stands; the effect is what posts it."""
         ...
 
     async def record(self, wish: HeldWish) -> str:

@@ -1,97 +1,100 @@
 """Lets a held step go on as a person says: tried anew, with a result that they supply, without it, or not at all."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from policy.model import Ruling
 from receipts.chain import HELD_SETTLED
 from runtime.definitions.model import Definition
-from runtime.definitions.nodes import NodeKind, WaitSpec
+from runtime.definitions.nodes import WaitSpec
 from runtime.inbox.matter import Matter
+from runtime.inbox.people.wishes import DENIED, denial, policy_of, refuse_wish
 from runtime.model.action import commitment
 from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
 from runtime.model.notification import Applied, MendPayload
-from runtime.model.run import HeldAct
+from runtime.model.run import FoundStep, HeldAct
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.planning.advance import advance
+from runtime.planning.making import state_with
 from runtime.planning.mending.telling import tell_settled
 from runtime.planning.planner import Mended, fits
 from runtime.store.held import steps as held
 from runtime.store.transactions.run_tx import RunTx
 
-_DENIED = "act.denied"
 _UNFIT = "act.unfit"
 
 
 async def apply_mend(matter: Matter, payload: MendPayload) -> Applied:
-    """Let a held step go on: if the run is as the person saw it, policy allows it, and it can be done."""
-    tx = matter.seen_run(payload.run_id, payload.version)
+    """Let a held step go on: if it is as the person saw it, policy allows it, and it can be done."""
+    tx = matter.seen_run(payload.run_id, None)
     if isinstance(tx, Applied):
         return tx
     step = await held.find_step(tx.conn, tx.tenant, tx.run_id, payload.step)
-    if step is None or step.status is not StepStatus.HELD:
-        reason = f"{payload.step} of it is not held: {step.status if step else 'there is no such step'}"
-        return Applied(NotificationStatus.STALE, {"reason": reason})
+    if moved := _moved_on(step, payload):
+        return Applied(NotificationStatus.STALE, {"reason": moved})
     judged = matter.judged
-    if judged is None or not judged.step.is_as(step):
+    if step is None or judged is None or judged.step is None or not judged.step.is_as(step):
         return Applied(NotificationStatus.STALE, {"reason": f"{payload.step} has moved on since policy was asked"})
     if refused := await _refusal(judged.ruling, tx, payload):
-        return await _refused(matter, tx, payload, *refused)
+        return await refuse_wish(matter, tx, *refused, payload.step)
     return await _done(matter, tx, payload, judged.ruling)
+
+
+def _moved_on(step: FoundStep | None, payload: MendPayload) -> str:
+    """Return how the step is another than the person saw, "" where it is not; what else its run did is no matter."""
+    if step is None:
+        return f"{payload.step} of it is not held: there is no such step"
+    if step.status is not StepStatus.HELD:
+        return f"{payload.step} of it is not held: {step.status}"
+    if payload.version not in (None, step.version):
+        return f"{payload.step} has moved on: it was at version {payload.version}, and is at {step.version}"
+    return ""
 
 
 async def _refusal(ruling: Ruling, tx: RunTx, payload: MendPayload) -> tuple[str, str] | None:
     """Return code and sentence of why it is not done, or None."""
-    if said := _denied(ruling):
-        return _DENIED, said
+    if said := denial(ruling):
+        return DENIED, said
     if payload.act is HeldAct.SUPPLY:
-        wrong = _unfit(await tx.definition(), payload.step, payload.result)
+        wrong = _unfit(await tx.definition(), payload.step, payload.result, tx.row["state"] or {})
         return (_UNFIT, wrong) if wrong else None
     if payload.act is HeldAct.RETRY and (await held.tried(tx.conn, tx.run_id, payload.step)).unsettled:
         return _UNFIT, "an attempt of it is still under way, or in doubt"
     return None
 
 
-def _denied(ruling: Ruling) -> str:
-    if ruling.answer.outcome == "allow":
-        return ""
-    return f"denied by policy: {'; '.join(reason.msg for reason in ruling.answer.reasons)}"
-
-
-def _unfit(definition: Definition, path: str, result: Any) -> str:
-    """Return why that can be no result of the step, "" if it can."""
+def _unfit(definition: Definition, path: str, result: Any, state: Mapping[str, Any]) -> str:
+    """Return why that can be no result of the step, or cannot be kept in the run's state, "" if it can."""
     if wrong := fault(result):
         return f"result: {wrong}"
-    verb = definition.calls(path)
-    if verb is not None:
-        schema = verb.output_schema
-    elif definition.node(path).kind is NodeKind.WAIT:
-        schema = definition.spec(path, WaitSpec).schema_ or {}
+    key = definition.node(path).result_key
     try:
-        fits(schema, result, "result")
+        fits(_schema_of(definition, path), result, "result")
+        if key:
+            state_with(definition, state, {key: result})
     except ParamsError as error:
         return str(error)
     return ""
 
 
-async def _refused(matter: Matter, tx: RunTx, payload: MendPayload, code: str, reason: str) -> Applied:
-    notification, reason = matter.notification, (await tx.privacy()).text(reason)
-    facts = {"notification_id": notification.notification_id, "code": code, "reason": reason}
-    tx.leaf("notification.refused", facts, actor=notification.actor, step=payload.step)
-    return Applied(NotificationStatus.REFUSED, {"reason": reason, "code": code})
+def _schema_of(definition: Definition, path: str) -> Mapping[str, Any]:
+    """Return what a result of the step has to be."""
+    verb = definition.calls(path)
+    return verb.output_schema if verb else definition.spec(path, WaitSpec).schema_ or {}
 
 
 async def _done(matter: Matter, tx: RunTx, payload: MendPayload, ruling: Ruling) -> Applied:
     engine, actor = matter.engine, matter.notification.actor
     reason = (await tx.privacy()).text(payload.reason)
-    policy = {"decision_id": ruling.decision_id, "digest": ruling.policy_digest}
-    facts: dict[str, Any] = {"act": str(payload.act), "reason": reason, "policy": policy}
+    facts: dict[str, Any] = {"act": str(payload.act), "reason": reason, "policy": policy_of(ruling)}
     if payload.act is HeldAct.SUPPLY:
         facts["result"] = commitment(payload.result, tx.row["salt"])
     event = Mended(payload.step, payload.act, f"{actor.id}: {reason}", payload.result)
     tx.leaf(HELD_SETTLED, facts, actor=actor, step=payload.step)
-    await advance(engine, tx, event)
+    await held.count_act(tx.conn, tx.run_id, payload.step)
     await tell_settled(engine, tx, payload.step, payload.act, await _name(matter), reason)
+    await advance(engine, tx, event)
     tx.conn.on_commit(engine.wakeup.poke)
     return Applied(NotificationStatus.APPLIED, {"run_id": tx.run_id, "step": payload.step, "act": str(payload.act)})
 

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from policy.model import ActorInput, HeldInput, OperatedRun, OperatorQuestion
+from policy.model import HeldInput, OperatedRun, OperatorQuestion
 from receipts.fields import timestamp
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
+from runtime.inbox.people.wishes import actor_of
 from runtime.model.action import Tier
 from runtime.model.errors import CLASS_OF, ErrorCode
 from runtime.model.notification import Addressed, Judged, MendPayload
@@ -13,15 +14,12 @@ from runtime.model.run import FoundStep
 from runtime.store.held.steps import find_step
 
 
-async def ruled(engine: Engine, found: Addressed) -> Addressed:
-    """Return a notification with what policy says of it, where that is asked; raise PolicyUnavailableError.
+async def ruled_on_mend(engine: Engine, found: Addressed, payload: MendPayload) -> Addressed:
+    """Return a notification with what policy says of it; raise PolicyUnavailableError.
 
     What policy is told was read without a lock: if anything has happened to the step when the act is applied, nothing
     is done.
     """
-    payload = found.notification.payload
-    if not isinstance(payload, MendPayload) or found.run_id is None:
-        return found
     async with engine.pool.connection() as conn:
         step = await find_step(conn, engine.tenant, payload.run_id, payload.step)
         if step is None:
@@ -34,14 +32,10 @@ async def ruled(engine: Engine, found: Addressed) -> Addressed:
 async def _question(
     engine: Engine, found: Addressed, payload: MendPayload, step: FoundStep, definition: Definition
 ) -> OperatorQuestion:
-    by = found.notification.actor
-    known = await engine.actor(by.id)
-    groups = list(known["groups"]) if known is not None and known["kind"] == by.kind else []
-    actor = {"id": by.id, "kind": by.kind, "groups": groups, "submitted_by": payload.submitted_by}
     return OperatorQuestion(
         time=timestamp(engine.clock()),
         tenant=engine.tenant,
-        actor=ActorInput.model_validate(actor),
+        actor=await actor_of(engine, found.notification, payload.submitted_by),
         act=payload.act.value,
         run=OperatedRun(
             id=step.run_id,

@@ -1,18 +1,20 @@
 """Signals: word to a run by name. One ends what waits for it; one that comes before anything does, waits for that."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import WaitSpec
 from runtime.inbox.matter import Matter
 from runtime.inbox.word.ending import complete, refuse
+from runtime.inbox.word.left import claim_anew
 from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
 from runtime.model.notification import AnswerCode, Applied, SignalPayload
 from runtime.model.states import NotificationStatus, StepStatus
-from runtime.model.wait import Wait
+from runtime.model.wait import NamedWait, Wait
 from runtime.planning.planner import StepMoved, fits
+from runtime.store import waits
 from runtime.store.transactions.run_tx import RunTx
 
 _EARLY = "no step waits for this signal yet; it is kept as long as the run goes on"
@@ -40,15 +42,28 @@ async def apply_signal(matter: Matter, signal: SignalPayload) -> Applied:
     tx = matter.run()
     if tx is None:
         return Applied(NotificationStatus.REFUSED, {"reason": f"there is no run {signal.run_id}"})
+    if tx.is_over and signal.trigger is not None:
+        return await claim_anew(matter, signal, signal.trigger)
     if tx.is_over:
         return _told(NotificationStatus.STALE, AnswerCode.LATE, f"the run has ended: {tx.status}")
+    outcomes = await _give_all(matter, tx, signal, matter.waits)
+    if not outcomes:  # another signal may have ended the wait that was found, and by that another one have opened
+        outcomes = await _give_all(
+            matter, tx, signal, await waits.waiting_under(tx.conn, tx.run_id, matter.notification.correlation_key)
+        )
+    return _sum_up(outcomes) if outcomes else _told(NotificationStatus.EARLY, AnswerCode.EARLY, _EARLY)
+
+
+async def _give_all(
+    matter: Matter, tx: RunTx, signal: SignalPayload, named: Sequence[NamedWait]
+) -> list[dict[str, str]]:
     outcomes = []
-    for named in matter.waits:
-        wait = await tx.loads.wait(named)  # as it is under the run's lock
+    for one in named:
+        wait = await tx.loads.wait(one)  # as it is under the run's lock
         if wait is not None and not tx.is_over:
             outcomes.append(await _give(matter, tx, signal, wait))
             await tx.conn.write()  # the next is of the same run, and finds what was written before it
-    return _sum_up(outcomes) if outcomes else _told(NotificationStatus.EARLY, AnswerCode.EARLY, _EARLY)
+    return outcomes
 
 
 async def _give(matter: Matter, tx: RunTx, signal: SignalPayload, wait: Wait) -> dict[str, str]:

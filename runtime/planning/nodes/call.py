@@ -9,9 +9,10 @@ from runtime.definitions.model import EffectClass, Kind, Verb
 from runtime.model.errors import ParamsError
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
+from runtime.model.undo import UNDO, UNDO_KEY
 from runtime.planning.context import Context, run_facts
 from runtime.planning.making import Planning
-from runtime.planning.params import resolve_params
+from runtime.planning.params import duration_of, resolve_params
 from runtime.planning.values import Json, Proposal, Read, Timer
 
 KEY_LIMIT = 512
@@ -23,8 +24,8 @@ def start(planning: Planning, path: str, context: Context) -> None:
     verb, transition = planning.definition.verb_of(path), planning.transition
     params = resolve_params(verb, planning.definition.node(path).params, context)
     if verb.wait_type == "timer":
+        transition.timers.append(Timer(path, duration_of(params.get("duration"))))
         planning.move(path, StepState(StepStatus.PARKED))
-        transition.timers.append(Timer(path, str(params["duration"])))
         return
     if verb.effect_class is EffectClass.READ:
         transition.reads.append(Read(path, verb, params))
@@ -53,6 +54,8 @@ def _proposal(planning: Planning, path: str, verb: Verb, params: Mapping[str, Js
     for name in ("target", "idempotency_key", "correlation_key"):
         if len(getattr(proposal, name)) > KEY_LIMIT:
             raise ParamsError(f"{name} of {verb.name} is longer than {KEY_LIMIT} characters")
+    if proposal.idempotency_key.startswith(UNDO_KEY) and planning.definition.trigger_type != UNDO:
+        raise ParamsError(f"idempotency_key of {verb.name} begins with {UNDO_KEY!r}: such keys are the program's own")
     return proposal
 
 

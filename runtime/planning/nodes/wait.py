@@ -1,17 +1,17 @@
 """`wait`: for a time to pass or to come, or for a signal."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 import isodate
 
 from runtime.definitions.cel.expressions import render_text
-from runtime.definitions.durations import parse_duration
 from runtime.definitions.nodes import WaitSpec
 from runtime.model.errors import ParamsError
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.planning.context import Context
 from runtime.planning.making import Planning
+from runtime.planning.params import duration_of
 from runtime.planning.values import SignalWait, Timer
 
 
@@ -19,28 +19,22 @@ def start(planning: Planning, path: str, context: Context) -> None:
     """Park the step until then."""
     spec = planning.definition.spec(path, WaitSpec)
     if spec.signal is not None:
-        timeout = _duration(render_text(spec.timeout or "", context))
+        timeout = duration_of(render_text(spec.timeout or "", context))
         planning.transition.signals.append(SignalWait(path, spec.signal, timeout))
     elif spec.for_ is not None:
-        planning.transition.timers.append(Timer(path, duration=_duration(render_text(spec.for_, context))))
+        planning.transition.timers.append(Timer(path, duration=duration_of(render_text(spec.for_, context))))
     else:
         planning.transition.timers.append(Timer(path, until=_moment(render_text(spec.until or "", context))))
     planning.move(path, StepState(StepStatus.PARKED))
 
 
-def _duration(text: str) -> str:
-    try:
-        parse_duration(text)
-    except ValueError as error:
-        raise ParamsError(str(error)) from error
-    return text
-
-
 def _moment(text: str) -> str:
+    """Return the text, if it is a moment that a deadline can be: one that UTC has, too."""
     try:
         moment = isodate.parse_datetime(text)
-    except (ValueError, isodate.ISO8601Error) as error:
+        if isinstance(moment, datetime) and moment.tzinfo is not None:
+            moment.astimezone(UTC)
+            return text
+    except (ValueError, OverflowError) as error:
         raise ParamsError(f"{text!r} is no time such as 2027-01-31T12:00:00Z") from error
-    if not isinstance(moment, datetime) or moment.tzinfo is None:
-        raise ParamsError(f"{text!r} does not say in which time zone")
-    return text
+    raise ParamsError(f"{text!r} does not say in which time zone")

@@ -9,24 +9,27 @@ from runtime.engine import Engine
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.model.undo import UNDO, Item, Standing
 from runtime.planning.triggers import Claim, Trigger, claim_in
+from runtime.planning.undo.acted import Acted, Done
 from runtime.planning.undo.by_hand import BY_HAND
-from runtime.planning.undo.items import Acted, Done
 from runtime.planning.undo.making import name_of, payload_of, refs_of, undo_definition
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import keep_definition
-from runtime.store.undo.acted import Named, Undoing, effects_of, undoings_of
+from runtime.store.undo.acted import Named, Undoing, effects_of, supplied_in, undoings_of
 
 
 async def read_done(conn: Conn, tenant: str, run_id: str, definition: Definition) -> Done:
     """Return what a run did, with what undoes it already."""
-    undoings = await _undoings(conn, tenant, run_id)
+    undoings = await find_undoings(conn, tenant, run_id)
     at_it = {receipt: undoing.run_id for undoing in undoings if not undoing.is_over for receipt in undoing.receipts}
     by_hand = {receipt: undoing.run_id for undoing in undoings if undoing.by_hand for receipt in undoing.receipts}
     rows = await effects_of(conn, run_id)
-    return Done(run_id, tenant, definition, [_acted(row, at_it, by_hand) for row in rows])
+    holds = any(node.holds for node in definition.steps.values())
+    supplied = await supplied_in(conn, run_id) if holds else {}
+    return Done(run_id, tenant, definition, [_acted(row, at_it, by_hand) for row in rows], supplied)
 
 
-async def _undoings(conn: Conn, tenant: str, run_id: str) -> list[Undoing]:
+async def find_undoings(conn: Conn, tenant: str, run_id: str) -> list[Undoing]:
+    """Return the runs that undo a run, by their numbers."""
     return await undoings_of(conn, tenant, Named(UNDO, name_of(run_id), refs_of(run_id), BY_HAND))
 
 
@@ -49,17 +52,20 @@ def _acted(row: dict[str, object], at_it: dict[str, str], by_hand: dict[str, str
         undone_in=None if row["undone_in"] is None else str(row["undone_in"]),
         being_undone_in=at_it.get(receipt_id or ""),
         by_hand_in=by_hand.get(receipt_id or ""),
+        is_last=bool(row["is_last"]),
     )
 
 
 async def ask_for_undo(
-    engine: Engine, conn: Conn, done: Done, items: Sequence[Item], by: Actor, request_id: str
+    engine: Engine, conn: Conn, done: Done, items: Sequence[Item], by: Actor, request_id: str, submitted_by: str = ""
 ) -> Claim:
     """Start the run that undoes these (possible) items, on behalf of `by`, in the caller's transaction.
 
+    `submitted_by` is the caller that brought the wish, "" where nobody did.
+
     The caller has locked the run, so that each receipt is asked for once.
     """
-    undoings = await _undoings(conn, done.tenant, done.run_id)
+    undoings = await find_undoings(conn, done.tenant, done.run_id)
     number = undoings[-1].number + 1 if undoings else 1
     definition = undo_definition(done.definition, done.run_id, number, items, engine.routing.doubt_groups)
     await keep_definition(conn, done.tenant, definition, engine.clock())
@@ -69,7 +75,7 @@ async def ask_for_undo(
         ref=f"{refs_of(done.run_id)}{number}",
         payload=payload_of(done.run_id, items),
         requested_by=by,
-        submitted_by=by.id,
+        submitted_by=submitted_by or by.id,
         request_id=request_id,
     )
     claimed = await claim_in(engine, conn, definition, trigger)

@@ -1,63 +1,25 @@
-"""What of a run can be taken back, and why the rest cannot: one item for each effect of its steps."""
+"""What of a run can be taken back, and why the rest cannot: one item for each effect of its steps.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+A step that was held may have wanted several effects. Each that was done has an item; of tries that did nothing there is
+one where none of the step's did. What a person supplied is theirs, not the run's, and is named as that.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from receipts.canonical import dumps
 from receipts.errors import ReceiptsError
 from receipts.redaction import MARKER
 from runtime.definitions.cel.expressions import ExpressionError
-from runtime.definitions.model import Compensation, Definition, Verb
+from runtime.definitions.model import Compensation, EffectClass, Verb
 from runtime.model.errors import ParamsError
 from runtime.model.states import EffectStatus, StepStatus
 from runtime.model.undo import Item, Standing
 from runtime.planning.params import resolve_params
+from runtime.planning.undo.acted import Acted, Done
 from runtime.planning.undo.by_hand import POST_TASK
 
 _HIDDEN = MARKER.removesuffix("]").encode()
-
-
-@dataclass(frozen=True)
-class Acted:
-    """An effect of a run's step, with the receipt of its success where it has one, and what undoes that already."""
-
-    step: str
-    step_status: StepStatus
-    connector: str
-    operation: str
-    target: str
-    status: EffectStatus
-    has_begun: bool
-    receipt_id: str | None
-    digest: str  # of the receipt; "" where there is none
-    request: Any
-    response: Any
-    before: Any
-    undone_in: str | None  # the run that undid it
-    being_undone_in: str | None  # … or that is at it
-    by_hand_in: str | None  # … or in which people said that they did it by hand
-
-    @property
-    def what(self) -> str:
-        """Return connector and operation, joined by `::`."""
-        return f"{self.connector}::{self.operation}"
-
-
-@dataclass(frozen=True)
-class Done:
-    """The run whose effects are looked at."""
-
-    run_id: str
-    tenant: str
-    definition: Definition
-    effects: Sequence[Acted]  # in the order of their receipts
-
-    def context(self, acted: Acted) -> dict[str, Any]:
-        """Return what the params of a compensation may refer to."""
-        run = {"id": self.run_id, "tenant": self.tenant, "definition": self.definition.name}
-        said = {"request": acted.request, "response": acted.response, "before": acted.before}
-        return {**said, "run": run, "tenant": self.tenant}
 
 
 def items_of(done: Done, step: str | None = None) -> list[Item]:
@@ -65,13 +27,42 @@ def items_of(done: Done, step: str | None = None) -> list[Item]:
 
     That is the order of the receipts, backwards: what came last rests on what came before.
     """
-    wanted = [one for one in done.effects if step in (None, one.step)]
-    return [_item(done, one) for one in reversed(wanted) if one.what != POST_TASK]  # a review changes nothing
+    wanted = [
+        one for one in done.effects if step in (None, one.step) and one.what != POST_TASK
+    ]  # a review changes nothing
+    performed = {one.step for one in wanted if one.receipt_id is not None}
+    items = [_item(done, one) for one in reversed(wanted) if not _is_superseded(one, performed)]
+    given = [path for path in done.supplied if step in (None, path)]
+    return [*items, *_by_people(done, given, {one.step for one in wanted})]
+
+
+_NOTHING = frozenset({Standing.NOT_PERFORMED, Standing.ELSEWHERE})
+"""How an effect stands that did nothing in this run."""
+
+
+def _is_superseded(acted: Acted, performed: Collection[str]) -> bool:
+    """Return whether an effect did nothing, and another of its step says what there is to say."""
+    return _in_the_way(acted)[0] in _NOTHING and (not acted.is_last or acted.step in performed)
+
+
+def _by_people(done: Done, supplied: Iterable[str], known: Collection[str]) -> Iterator[Item]:
+    """Yield what people supplied for writes of which no effect was wanted at all."""
+    for path in supplied:
+        verb = done.definition.calls(path)
+        is_write = verb is not None and verb.effect_class is EffectClass.WRITE and verb.handler != POST_TASK
+        if verb is not None and is_write and path not in known:
+            yield Item(path, verb.handler, "", Standing.SUPPLIED, _supplied(done.supplied[path]))
+
+
+def _supplied(by: str) -> str:
+    return f"{by} supplied its result: what was done for that is not the run's to undo"
 
 
 def _item(done: Done, acted: Acted) -> Item:
     verb = done.definition.verb_of(acted.step)
     standing, why = _in_the_way(acted)
+    if standing is Standing.NOT_PERFORMED and acted.step in done.supplied:
+        standing, why = Standing.SUPPLIED, _supplied(done.supplied[acted.step])
     way = way_back(verb, acted)
     params: Mapping[str, Any] | None = None
     if standing is Standing.POSSIBLE and way is None:
@@ -95,8 +86,11 @@ def _item(done: Done, acted: Acted) -> Item:
 
 
 def way_back(verb: Verb, acted: Acted) -> Compensation | None:
-    """Return what takes it back: of a request whose answer nobody wants any more, what the verb says for that."""
-    if verb.on_cancel is not None and acted.step_status is StepStatus.CANCELED:
+    """Return what takes it back: of a request whose answer nobody wants any more, what the verb says for that.
+
+    Where a step was tried anew that is its last request: those before had ended when it was held.
+    """
+    if verb.on_cancel is not None and acted.step_status is StepStatus.CANCELED and acted.is_last:
         return verb.on_cancel
     return verb.compensate
 

@@ -8,7 +8,7 @@ from runtime.model.states import StepStatus
 from runtime.store.database.pool import Conn
 
 _FOUND = """
-    SELECT s.run_id, s.path, s.verb, s.status, s.error, s.error_code, r.status AS run_status, r.version,
+    SELECT s.run_id, s.path, s.verb, s.status, s.error, s.error_code, r.status AS run_status, s.version,
            convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title,
            r.definition_name, r.definition_version, r.trigger_type, r.trigger_ref,
            r.requested_by, r.submitted_by, r.updated_at,
@@ -33,6 +33,13 @@ async def list_held(conn: Conn, tenant: str, limit: int) -> list[FoundStep]:
     return [_found(row) for row in rows]
 
 
+async def count_held(conn: Conn, tenant: str) -> int:
+    """Return how many of the tenant's steps are held."""
+    query = "SELECT count(*) AS held FROM steps s JOIN runs r USING (run_id) WHERE r.tenant = %s AND s.status = 'held'"
+    row = await (await conn.execute(query, (tenant,))).fetchone()
+    return int(row["held"]) if row else 0
+
+
 def _found(row: Mapping[str, Any]) -> FoundStep:
     return FoundStep(**{**row, "status": StepStatus(row["status"])})
 
@@ -53,6 +60,11 @@ async def tried(conn: Conn, run_id: str, path: str) -> Tried:
     if row is None:
         raise LookupError("a count that counts, did not")
     return Tried(**row)
+
+
+async def count_act(conn: Conn, run_id: str, path: str) -> None:
+    """Note that a person lets a step go on: what others saw before is not how it is any more."""
+    await conn.execute("UPDATE steps SET version = version + 1 WHERE run_id = %s AND path = %s", (run_id, path))
 
 
 async def forget_tries(conn: Conn, run_id: str, path: str) -> None:

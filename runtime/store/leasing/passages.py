@@ -21,9 +21,8 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
             SELECT e.number, r.salt, r.version, r.requested_by, r.requester_kind, r.submitted_by, r.definition_name,
                    r.definition_version, r.trigger_type,
                    (SELECT status FROM steps s WHERE s.run_id = r.run_id AND s.path = e.step) AS step_status,
-                   (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> e.effect_id
-                       AND w.purpose = 'step'
-                       AND (w.status = 'dispatched' OR w.started_at IS NOT NULL)) AS writes,
+                   r.writes + (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> e.effect_id
+                                  AND w.purpose = 'step' AND w.started_at IS NOT NULL) AS writes,
                    coalesce(who.groups, '[]'::json) AS requester_groups,
                    (SELECT approval_id FROM approvals t WHERE t.effect_id = e.effect_id AND t.kind = 'task'
                      ORDER BY requested_at DESC LIMIT 1) AS task_id,
@@ -61,12 +60,18 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
 
 
 async def count_writes(conn: Conn, effect: Effect) -> int:
-    """Return how many other writes the run has done or begun, as `read_facts` counts them; messages are none."""
+    """Return how many other writes the run has done or begun, as `read_facts` counts them; messages are none.
+
+    Those done are counted on the run, as their receipts are written: only what goes on is looked for.
+    """
     row = await (
         await conn.execute(
-            "SELECT count(*) AS n FROM effects WHERE run_id = %s AND effect_id <> %s AND purpose = 'step'"
-            " AND (status = 'dispatched' OR started_at IS NOT NULL)",
-            (effect.run_id, effect.effect_id),
+            """
+            SELECT r.writes + (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> %s
+                                  AND w.purpose = 'step' AND w.started_at IS NOT NULL) AS n
+              FROM runs r WHERE r.run_id = %s
+            """,
+            (effect.effect_id, effect.run_id),
         )
     ).fetchone()
     return int(row["n"]) if row else 0

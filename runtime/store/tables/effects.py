@@ -70,6 +70,7 @@ effects = Table(
     ),
     partial("ix_effects_leased", "lease_expires_at", where="status = 'leased'"),
     # what holds something that nobody may see
+    partial("ix_effects_begun", "run_id", where="purpose = 'step' AND started_at IS NOT NULL"),
     partial("ix_effects_hiding", "run_id", where="hides AND forgotten IS NULL"),
     CheckConstraint("(status = 'leased') = (lease_owner IS NOT NULL)", name="lease"),
     CheckConstraint("(purpose = 'message') = (step = '')", name="message"),

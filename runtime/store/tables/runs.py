@@ -45,6 +45,7 @@ runs = Table(
     flag("sealed"),  # its evidence bundle has been begun
     document("state", nullable=True),  # of the business: what its steps have set
     words("reference", server_default=""),  # of the business: by what people know it
+    words("about", server_default=""),  # what its trigger was about, as its runbook says; "" where it does not
     words("outcome", server_default=""),  # the word with which it ended
     document("output", nullable=True),
     document("parent", nullable=True),  # the run, step and token that wait for its end
@@ -62,6 +63,15 @@ runs = Table(
     Index("ix_runs_listed", "tenant", "created_at", "run_id"),
     partial("ix_runs_children", text("(parent ->> 'run_id')"), where="parent IS NOT NULL AND finished_at IS NULL"),
     partial("ix_runs_referred", "tenant", "reference", "run_id", where="reference <> ''"),
+    # of a runbook one run at most goes on about the same
+    Index(
+        "uq_runs_about",
+        "tenant",
+        "definition_name",
+        "about",
+        unique=True,
+        postgresql_where=text("about <> '' AND finished_at IS NULL"),
+    ),
     partial("ix_runs_queued", "tenant", "created_at", where="status = 'queued'"),
     partial("ix_runs_unsealed", "finished_at", where="finished_at IS NOT NULL AND NOT sealed"),
 )
@@ -85,6 +95,7 @@ steps = Table(
     number("attempt", 0),  # the fencing token of the lease
     number("waited", 0),  # those of the attempts that were not even taken
     flag("held"),  # somebody has to mend something, and operators were told
+    number("version", 0),  # how often a person has let it go on
     words("lease_owner", nullable=True),
     moment("lease_expires_at", nullable=True),
     moment("next_try_at", nullable=True),

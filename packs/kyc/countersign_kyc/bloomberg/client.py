@@ -17,8 +17,8 @@ from pydantic import Field, RootModel
 from runtime.clock import Clock
 from runtime.handlers import Call, Json, JsonObject, RefusedError, TransientError
 
-POLL = 30.0
-"""Seconds between two looks for a response, as in Bloomberg's own samples."""
+LATER = 1.0
+"""Seconds after which to look again, at the earliest: that there is no response yet is a word, and no failure."""
 _EARLY = timedelta(seconds=30)
 _MEDIA_TYPES = "application/json, application/ld+json"
 
@@ -111,7 +111,7 @@ class Asking:
         identifier = await self._find(catalog) or await self._ask(catalog, wanted)
         key = await self._response(catalog, identifier)
         if key is None:
-            raise TransientError(f"Bloomberg has no response to the request {identifier} yet", POLL)
+            raise TransientError(f"Bloomberg has no response to the request {identifier} yet", LATER)
         return await self.client.send(Rows, self._get(f"/catalogs/{catalog}/content/responses/{key}"))
 
     async def _catalog(self) -> str:

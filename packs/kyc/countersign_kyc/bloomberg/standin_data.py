@@ -4,7 +4,7 @@ from countersign_kyc import seed_data as seed
 from runtime.handlers import Json, JsonObject
 
 _HELD = {
-    seed.CLIENT: ((seed.TERMINAL, "100"), (seed.AGENCY, "74.9"), (seed.CREWING, "50.1")),
+    seed.CLIENT: ((seed.TERMINAL, "100"), (seed.AGENCY, "74.9"), (seed.CREWING, "50.1"), (seed.BROKER, "12.5")),
     seed.CREWING: ((seed.CREWING_BALTIC, "100"),),
     seed.INCOMPLETE: (),
 }

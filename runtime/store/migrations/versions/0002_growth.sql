@@ -6,6 +6,9 @@ CREATE INDEX ix_steps_open ON steps (run_id, status)
 CREATE INDEX ix_steps_params ON steps (run_id) WHERE params IS NOT NULL;
 CREATE INDEX ix_effects_hiding ON effects (run_id) WHERE hides AND forgotten IS NULL;
 
+-- a run's writes are counted on the run as they are done: policy is told of them and of those that go on
+CREATE INDEX ix_effects_begun ON effects (run_id) WHERE purpose = 'step' AND started_at IS NOT NULL;
+
 -- what waits for a tenant's people is found without a look at what waits for others
 ALTER TABLE approvals ADD COLUMN tenant TEXT;
 UPDATE approvals a SET tenant = r.tenant FROM runs r WHERE r.run_id = a.run_id;

@@ -1,0 +1,43 @@
+"""`runs show`: a run, its steps, what it waits for, what it does outside, and the runs that it started."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from countersign.cli.command import out
+from countersign.cli.showing.steps import in_few_lines
+from countersign.cli.tables import show_one, show_rows
+from runtime.model.effect import Purpose
+from runtime.model.states import EffectStatus
+
+Row = Mapping[str, Any]
+
+_PARTS = ("steps", "costs", "waits", "effects", "runs")
+_SAID_ABOVE = {"run_id", "definition_name"}
+
+
+def show_run(found: Row) -> None:
+    """Print a run for people. What is empty everywhere is left out, and what was said in the chat is counted."""
+    show_one({name: value for name, value in found.items() if name not in _PARTS}, as_json=False)
+    chat = [one for one in found["effects"] if _was_said(one)]
+    tables = {
+        "steps": in_few_lines(found["steps"]),
+        "costs": found["costs"],
+        "waits": found["waits"],
+        "effects": [one for one in found["effects"] if not _was_said(one)],
+    }
+    for name, rows in tables.items():
+        _show(name, rows, _SAID_ABOVE)
+    if chat:
+        out.print(f"\n{len(chat)} messages in the chat: countersign effects list --run {found['run_id']}")
+    _show("runs", found["runs"], set())
+
+
+def _show(name: str, rows: Sequence[Row], but: set[str]) -> None:
+    columns = [one for one in (rows[0] if rows else ()) if one not in but and any(row[one] for row in rows)]
+    if columns:
+        out.print(f"\n{name}")
+        show_rows(rows, columns, as_json=False)
+
+
+def _was_said(effect: Row) -> bool:
+    return (effect["purpose"], effect["status"]) == (Purpose.MESSAGE, EffectStatus.DISPATCHED)

@@ -1,0 +1,1 @@
+"""What operators want: put to policy before anything is locked."""

@@ -1,0 +1,50 @@
+"""Asks policy whether somebody may do what operators do; outside of every transaction, as all that calls others."""
+
+from dataclasses import replace
+
+from policy.model import OperatedRun, OperatorQuestion
+from receipts.chain import PROGRAM
+from receipts.fields import timestamp
+from runtime.engine import Engine
+from runtime.inbox.held.asking import ruled_on_mend
+from runtime.inbox.people.wishes import actor_of
+from runtime.model.notification import Addressed, CancelPayload, Judged, MendPayload
+from runtime.store.listings import find_run
+
+
+async def ruled(engine: Engine, found: Addressed) -> Addressed:
+    """Return a notification with what policy says of it, where that is asked; raise PolicyUnavailableError.
+
+    What the program wants of its own accord is no person's act: it ends the runs whose end nobody waits for any more.
+    """
+    payload = found.notification.payload
+    if found.run_id is None or found.notification.actor == PROGRAM:
+        return found
+    if isinstance(payload, MendPayload):
+        return await ruled_on_mend(engine, found, payload)
+    if isinstance(payload, CancelPayload):
+        return await _ruled_on_cancel(engine, found, payload)
+    return found
+
+
+async def _ruled_on_cancel(engine: Engine, found: Addressed, payload: CancelPayload) -> Addressed:
+    async with engine.pool.connection() as conn:
+        run = await find_run(conn, engine.tenant, payload.run_id)
+    if run is None or run["finished_at"] is not None:
+        return found
+    question = OperatorQuestion(
+        time=timestamp(engine.clock()),
+        tenant=engine.tenant,
+        actor=await actor_of(engine, found.notification, payload.submitted_by),
+        act="cancel",
+        run=OperatedRun(
+            id=run["run_id"],
+            definition=run["definition_name"],
+            version=run["definition_version"],
+            trigger_type=run["trigger_type"],
+            requested_by=run["requested_by"],
+            submitted_by=run["submitted_by"],
+        ),
+        step=None,
+    )
+    return replace(found, judged=Judged(await engine.policy.judge(question)))

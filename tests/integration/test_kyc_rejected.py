@@ -1,0 +1,64 @@
+"""A no, of the review or under the filing, ends a run as rejected, and withdraws what the client did not answer."""
+
+import pytest
+
+from tests.integration.kyc_stage import KINDS, Case, documents
+
+NO = "an owner is missing"
+
+
+async def test_a_review_that_says_no_ends_the_run_as_rejected(case: Case) -> None:
+    run_id = await case.to_review()
+    await case.say("ben", "reject", NO)
+    outcome, output = await case.end(run_id)
+    assert (outcome, output["reason"], output["report_id"]) == ("rejected", NO, None)
+    assert await case.turns() == ["open", "pending_review", "closed"]
+    assert await case.filings() == 0
+
+
+async def test_whoever_asked_is_told_that_the_review_said_no_and_what_was_not_done(case: Case) -> None:
+    run_id = await case.to_review()
+    await case.say("ben", "reject", NO)
+    said = [message["text"] for message in case.bench.chat.said("direct_message")][-1]
+    assert said.startswith("Corporate onboarding (")
+    assert f") has ended: rejected. Rejected: review ({NO}). Not done: " in said
+    assert run_id not in said
+    assert "filing (not so: " in said
+    assert "every step" not in said
+
+
+async def test_a_filing_that_is_not_signed_ends_the_run_as_rejected_with_a_refusal_receipt(case: Case) -> None:
+    run_id, approval = await case.to_filing()
+    assert (await case.bench.click("ann", approval, "reject", "the shares do not add up")).counted
+    await case.bench.settle()
+    outcome, output = await case.end(run_id)
+    assert (outcome, output["reason"]) == ("rejected", "rejected by Ann: the shares do not add up")
+    refusals = await case.bench.rows("SELECT document FROM receipts WHERE run_id = %s AND outcome = 'refusal'", run_id)
+    assert [row["document"]["operation"] for row in refusals] == ["file_report"]
+    assert await case.filings() == 0
+    assert await case.turns() == ["open", "pending_review", "closed"]
+
+
+async def test_a_filing_that_nobody_signs_in_time_ends_the_run_as_timed_out(case: Case) -> None:
+    run_id, _ = await case.to_filing()
+    await case.bench.later(hours=9)
+    assert (await case.end(run_id))[0] == "timed_out"
+    assert await case.filings() == 0
+
+
+@pytest.mark.parametrize("refused", ["review", "filing"])
+async def test_what_the_client_has_not_answered_is_withdrawn(case: Case, refused: str) -> None:
+    run_id = await case.start()
+    await case.bench.later(days=14, seconds=1)
+    await case.answer({"answers": [], **documents(*KINDS)})
+    if refused == "filing":
+        await case.say("ben")
+        approval = await case.bench.approval_id()
+        assert (await case.bench.click("ann", approval, "reject", NO)).counted
+        await case.bench.settle()
+    else:
+        await case.say("ben", "reject", NO)
+    assert (await case.end(run_id))[0] == "rejected"
+    silent, answered = await case.asked()
+    assert (await case.result(run_id, "withdrawal.requests"))["request_ids"] == [silent["request_id"]]
+    assert (silent["is_withdrawn"], "is_withdrawn" in answered) == (True, False)
