@@ -1,6 +1,7 @@
 """What listeners share whose button opens a modal, and whose modal is answered with a reason."""
 
 from typing import Any
+from uuid import uuid4
 
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -12,6 +13,7 @@ from bot.listeners.private import PrivateAnswers
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
 from runtime.desk.model import Desk
+from runtime.desk.strangers.model import Stranger
 
 DEADLINE = 2.0
 
@@ -30,6 +32,13 @@ class Asking:
 
     async def _identity(self, user: User) -> Identity:
         return await identify(user, self._installation.known, self._client, self._desk)
+
+    @staticmethod
+    def _stranger(identity: Identity) -> Stranger | None:
+        """Return who is none of the directory's people, None for one of them."""
+        if identity.refusal is None:
+            return None
+        return Stranger(identity.account, identity.refusal.code, uuid4().hex)
 
     async def _tell(self, payload: Actions, text: str) -> None:
         await self._answers.tell(payload.user.id, payload.place, text, occasion=payload.action.action_ts)

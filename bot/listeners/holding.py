@@ -24,7 +24,10 @@ class Holding(Asking):
         ref = held.StepRef.model_validate_json(payload.action.value)
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
-            view = None if identity.refusal else await self._desk.held.view(ref.run, ref.step)
+            if stranger := self._stranger(identity):
+                act = held.ACTIONS[payload.action.action_id]
+                await self._desk.strangers.on_step(stranger, ref.run, ref.step, act)
+            view = None if stranger else await self._desk.held.view(ref.run, ref.step)
         await ack()
         if view is None:
             said = refusal_words(identity.refusal) if identity.refusal else private.NOT_HELD
@@ -53,6 +56,8 @@ class Holding(Asking):
         try:
             async with asyncio.timeout(DEADLINE):
                 identity = await self._identity(payload.user)
+                if stranger := self._stranger(identity):
+                    await self._desk.strangers.on_step(stranger, ref.run, ref.step, ref.act)
                 if identity.person is None:
                     return "", refusal_words(identity.refusal) if identity.refusal else private.REASON_NOT_RECORDED
                 wish = HeldWish(

@@ -24,7 +24,9 @@ class Undoing(Asking):
         ref = references.CardRef.model_validate_json(payload.action.value)
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
-            view = None if identity.refusal else await self._desk.undo_view(ref.id)
+            if stranger := self._stranger(identity):
+                await self._desk.strangers.on_card(stranger, ref.id)
+            view = None if stranger else await self._desk.undo_view(ref.id)
         await ack()
         if identity.refusal or view is None:
             refusal = identity.refusal or references.stale(ref, None)
@@ -50,6 +52,8 @@ class Undoing(Asking):
         try:
             async with asyncio.timeout(DEADLINE):
                 identity = await self._identity(payload.user)
+                if stranger := self._stranger(identity):
+                    await self._desk.strangers.on_step(stranger, ref.run_id, ref.step, "undo")
                 if identity.person is None:
                     return identity
                 wish = UndoWish(

@@ -66,13 +66,14 @@ async def perform(settings: Settings, record: Callable[[OperatorDesk], Awaitable
 
 
 def _why(facts: Mapping[str, Any]) -> str:
-    """Return why something was not done, in the words in which people are told in Slack where it is about a review."""
+    """Return why something was not done: about a review in the words of Slack, but for what they say of clicks."""
     from bot.cards.refusals import refusal_words
     from runtime.model.approval import Refusal, RefusalCode
 
     if "reason" in facts:
         return str(facts["reason"])
-    return refusal_words(Refusal(RefusalCode(facts["code"]), tuple(facts["about"])))
+    words = refusal_words(Refusal(RefusalCode(facts["code"]), tuple(facts["about"])))
+    return words.removesuffix(" Your click changes nothing.").removesuffix(" Nothing has changed.")
 
 
 async def perform_each(
@@ -95,9 +96,12 @@ async def perform_each(
 
 
 async def looked_up(settings: Settings, look: Callable[..., Awaitable[T]], *what: Any) -> T:
-    """Return what a look into the tenant's rows finds."""
+    """Return what a look into the tenant's rows finds; raise OperateError where it is for nobody whom we know."""
     async with connected(settings) as conn:
-        return await look(conn, settings.tenant, *what)
+        try:
+            return await look(conn, settings.tenant, *what)
+        except UnknownPersonError as error:
+            raise OperateError(str(error)) from error
 
 
 async def load_people(settings: Settings, file: Path) -> Directory:

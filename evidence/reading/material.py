@@ -53,7 +53,7 @@ def texts(value: Any, *path: str) -> list[str]:
 
 def is_wish(leaf: Record) -> bool:
     """Return whether a leaf that refuses something is about what a person wished, and not about an answer."""
-    return text(leaf, "data", "code").startswith("act.")
+    return text(leaf, "data", "code").startswith(("act.", "identity."))
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Any:

@@ -76,7 +76,8 @@ def _unfit(material: Material, leaf: Record) -> list[Refusal]:
     if is_wish(leaf):
         of = "of the step {}" if text(leaf, "correlation", "step") else "of the run"
         what = f"wished something {of}, which was not done"
-    why = text(data, "reason") or text(data, "code")
+    code = text(data, "code")
+    why = text(data, "reason") or REFUSALS.get(code, code)
     return [Refusal(text(leaf, "at"), _who(material, leaf), what, _step(material, leaf), why)]
 
 

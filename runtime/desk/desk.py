@@ -10,6 +10,7 @@ from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.fields import shown_fields
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
+from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.undo.counter import UndoCounter
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
@@ -49,6 +50,7 @@ class EngineDesk(UndoCounter):
     def __init__(self, engine: Engine, tenant: str) -> None:
         super().__init__(engine, tenant)
         self.held = HeldCounter(engine, tenant)
+        self.strangers = StrangerCounter(engine, tenant)
 
     async def people(self, account: SlackAccount) -> list[Person]:
         """Return every person the directory maps the account to: exactly one may act."""

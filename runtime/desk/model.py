@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.held.model import HeldDesk
+from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import ApprovalStatus, AskKind, ClaimAct, Refusal, Result, VoteVerdict
@@ -138,6 +139,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def held(self) -> HeldDesk:
         """Return the counter of held steps."""
+        ...
+
+    @property
+    def strangers(self) -> StrangerDesk:
+        """Return the counter for clicks of those who may ask for nothing."""
         ...
 
     async def people(self, account: SlackAccount) -> list[Person]:

@@ -25,6 +25,7 @@ from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
 from runtime.inbox.operators.ruling import ruled
 from runtime.inbox.people.claims import apply_claim
+from runtime.inbox.people.strangers import apply_stranger
 from runtime.inbox.retries import apply_repair, apply_retry
 from runtime.inbox.undos import apply_undo
 from runtime.inbox.word.fan_out import HANDED, outcome_of_one, sum_up
@@ -52,6 +53,7 @@ from runtime.model.notification import (
     RetirePayload,
     RetryPayload,
     SignalPayload,
+    StrangerPayload,
     UndoPayload,
     VotePayload,
 )
@@ -245,6 +247,8 @@ async def _obey(matter: Matter, command: Command) -> Applied:
             return await apply_retry(matter, payload)
         case MendPayload() as payload:
             return await apply_mend(matter, payload)
+        case StrangerPayload() as payload:
+            return apply_stranger(matter, payload)
         case RepairPayload() as payload:
             return await apply_repair(matter, payload)
         case RequeuePayload() | DropPayload() as payload:

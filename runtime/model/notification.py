@@ -219,6 +219,20 @@ class MendPayload(_Payload):
     submitted_by: str
 
 
+StrangerAct = HeldAct | Literal["undo"]
+"""What the buttons of a step ask for."""
+
+
+class StrangerPayload(_Payload):
+    """Somebody who is no one person of the directory clicked a button of a step; `code` says why they are none."""
+
+    kind: Literal["stranger"] = "stranger"
+    run_id: str
+    step: str
+    act: StrangerAct
+    code: RefusalCode
+
+
 class RepairPayload(_Payload):
     """Somebody has mended what a stuck bundle is stuck for, and wants it tried anew."""
 
@@ -269,6 +283,7 @@ Command = (
     | UndoPayload
     | RetryPayload
     | MendPayload
+    | StrangerPayload
     | RepairPayload
     | RequeuePayload
     | DropPayload

@@ -20,7 +20,7 @@ from runtime.model.states import RUN, StepStatus, WaitStatus, WaitType, has_stop
 from runtime.model.wait import signal_key
 from runtime.outbox import messages, retry
 from runtime.outbox.propose import propose
-from runtime.planning.children import cancel_child, cancel_children, tell_parent
+from runtime.planning.children import cancel_child, cancel_children, is_waited_for, tell_parent
 from runtime.planning.ending import Ending, StepNote, ending_of
 from runtime.planning.mending.again import anew
 from runtime.planning.mending.telling import tell_held, tell_over
@@ -245,12 +245,17 @@ def _may_wait(definition: Definition, path: str) -> bool:
 
 
 async def _clear_up(engine: Engine, tx: RunTx, ending: Ending) -> None:
-    """End everything that a finished run still waits for, asks for, or meant to do."""
+    """End everything that a finished run still waits for, asks for, or meant to do; tell whoever asked for it.
+
+    Of a run for which a step waits nobody is told: they asked for the run of that step, and hear of its end.
+    """
     left = await tx.loads.leftovers(tx.run_id)
     if left.waits:
         await waits.cancel_waits(tx.conn, tx.run_id, tx.now)
     if left.wants:
         await _reject_and_cancel(engine, tx, f"the run ended: {tx.status}", None)
+    if is_waited_for(tx):
+        return
     said = RunEnded(
         run=await messages.run_name(tx),
         status=ending.status,

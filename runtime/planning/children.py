@@ -10,14 +10,20 @@ from runtime.store import notifications, runs
 from runtime.store.transactions.run_tx import RunTx
 
 
+def is_waited_for(tx: RunTx) -> bool:
+    """Return whether a step of another run waits for the end of this one."""
+    parent = tx.row["parent"]
+    return parent is not None and "token" in parent
+
+
 async def tell_parent(engine: Engine, tx: RunTx) -> None:
     """Record for the step that waits for this run that it has ended, in the transaction that ends it.
 
     The leaf that says so is the last by now: by its hash the other run's evidence names this one.
     """
-    parent = tx.row["parent"]
-    if parent is None or "token" not in parent:
+    if not is_waited_for(tx):
         return
+    parent = tx.row["parent"]
     payload = ChildEndedPayload(
         wait_id=wait_of_token(parent["token"]),
         token=parent["token"],

@@ -128,7 +128,7 @@ async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Address
                    CASE WHEN n.kind IN ('vote', 'claim') THEN
                         (SELECT a.run_id FROM approvals a
                           WHERE a.tenant = n.tenant AND a.approval_id = n.payload ->> 'approval_id')
-                        WHEN n.kind IN ('cancel', 'undo', 'retry', 'mend', 'repair', 'signal') THEN
+                        WHEN n.kind IN ('cancel', 'undo', 'retry', 'mend', 'stranger', 'repair', 'signal') THEN
                         (SELECT r.run_id FROM runs r WHERE r.tenant = n.tenant AND r.run_id = n.payload ->> 'run_id')
                    END AS run_id
               FROM notifications n WHERE notification_id = ANY(%s)

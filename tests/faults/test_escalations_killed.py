@@ -4,6 +4,7 @@ import asyncio
 import signal
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -12,19 +13,23 @@ from countersign.embedded.opa import OpaChild
 from runtime.failpoints import Point
 from tests.bench import Bench
 from tests.integration.conftest import Targets
+from tests.once import Once
 from tests.patience import MINUTE
 
 COUNT = 70
 """Reviews that wait: more than are applied in one transaction, so that some are told and others are not."""
 
 
-async def _waiting(bench: Bench) -> list[str]:
+async def _wait(bench: Bench, _folder: Path) -> list[str]:
     runs = [(await bench.start("patience.review", {}, str(number))).run_id for number in range(COUNT)]
     await bench.settle()
     for _ in range(8):
         await bench.later(days=1)
     bench.clock.move(days=1)  # the entry that starts a run is due for all
     return runs
+
+
+WAITING = Once(_wait)
 
 
 async def _killed(bench: Bench, opa: OpaChild, point: Point, number: int) -> None:
@@ -52,9 +57,9 @@ async def _entries(bench: Bench) -> Counter[tuple[str, int]]:
     ],
 )
 async def test_a_process_killed_between_two_escalations_loses_none_and_none_comes_twice(
-    patient: Bench, opa: OpaChild, targets: Targets, point: Point, number: int, *, is_between: bool
+    patient: Bench, opa: OpaChild, targets: Targets, tmp_path: Path, point: Point, number: int, *, is_between: bool
 ) -> None:
-    runs = await _waiting(patient)
+    runs = await WAITING.on(patient, tmp_path)
     await _killed(patient, opa, point, number)
     done = sum((await _entries(patient)).values()) - 2 * COUNT
     assert 0 < done < COUNT if is_between else done in (0, COUNT)

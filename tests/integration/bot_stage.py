@@ -16,6 +16,7 @@ from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
+from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.actor import Person, SlackAccount
@@ -36,6 +37,7 @@ from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tests.handled import result_of
 from tests.integration.bot_nothing_held import NothingHeld
+from tests.integration.bot_strangers import DatabaseDownError, NoStrangers
 from tests.patience import MINUTE
 
 CHANNEL = "C0APPROVALS"
@@ -130,10 +132,6 @@ async def until(holds: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-class DatabaseDownError(Exception):
-    """What a store raises when it cannot be reached; its text quotes what it was given, as drivers do."""
-
-
 @dataclass
 class MemoryDesk:
     """A desk and a ledger with the runtime's rules: one row per dedupe key, applied once, distinct people."""
@@ -147,6 +145,7 @@ class MemoryDesk:
     applications: int = 0
     missing: list[tuple[str, str, str]] = field(default_factory=list)
     held: HeldDesk = field(default_factory=NothingHeld)
+    strangers: StrangerDesk = field(default_factory=NoStrangers)
     down: set[str] = field(default_factory=set)
     applied: asyncio.Condition = field(default_factory=asyncio.Condition)
 

@@ -43,6 +43,13 @@ HELD: dict[str, Lie] = {
     "skipped, and tried anew": ("steps.held", "mended", _said("again", act="end")),
     "supplied with something else": ("steps.held", "mended", _said("look", result="0" * 32)),
     "nothing was supplied": ("steps.held", "mended", _said("look", act="skip")),
+    "a result beside what is no supply": ("steps.held", "mended", _said("note", result="0" * 32)),
+    "without a word of policy": ("steps.held", "mended", lambda f: _settled(f, "note")["data"].pop("policy")),
+    "allowed by a text of no digest": (
+        *("steps.held", "mended"),
+        _said("note", policy={"decision_id": "d", "digest": "that of the day"}),
+    ),
+    "without a reason": ("steps.held", "mended", lambda f: _settled(f, "note")["data"].pop("reason")),
     "an effect more than was asked for": ("steps.held", "mended", _not_said("ask")),
     "by the program": (
         *("steps.held", "mended"),

@@ -16,9 +16,12 @@ from runtime.desk.evidence import EvidenceDesk, Story
 from runtime.desk.inbound.said import Said
 from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.operator import Mending, OperatorDesk
+from runtime.desk.strangers.counter import StrangerCounter
+from runtime.desk.strangers.model import Stranger
 from runtime.handlers import OutcomeUnknownError, RefusedError
 from runtime.inbox import inbox
-from runtime.model.approval import VoteVerdict
+from runtime.model.actor import SlackAccount
+from runtime.model.approval import RefusalCode, VoteVerdict
 from runtime.model.run import HeldAct
 from tests.bench import TENANT, Bench, open_bench
 from tests.conftest import fresh_database
@@ -113,7 +116,10 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
                 assert (await bench.click("ann", approval, "reject", "not like this")).counted
             case "canceled":
                 operator = OperatorDesk(bench.engine.pool, bench.engine.clock, "acme")
-                await operator.cancel("omar", run_ids[name], "not needed", None)
+                stranger = Stranger(SlackAccount("T0OTHER", "U0EXT"), RefusalCode.OTHER_TEAM, "req-strange")
+                await StrangerCounter(bench.engine, TENANT).on_card(stranger, approval)
+                for person in ("ann", "omar"):  # ann may not
+                    await inbox.apply(bench.engine, await operator.cancel(person, run_ids[name], "not needed", None))
             case "expired":
                 await bench.later(hours=6)
                 await bench.later(hours=3)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from receipts.chain import Actor
 from runtime.desk.children.connector import START
 from runtime.handlers import Call, Handler, JsonObject, RefusedError
 from runtime.inbox import inbox
@@ -9,12 +10,13 @@ from runtime.model.notification import CancelPayload, Notification
 from tests.bench import TENANT, Bench, with_handlers
 from tests.integration.conftest import Targets
 from tests.integration.nodes_stage import Opener, status
-from tests.integration.test_child_runs import OMAR, child_of
+from tests.integration.test_child_runs import child_of
 from tests.integration.test_mending import Opener as HeldOpener
 from tests.integration.test_mending import started
 
 __all__ = ["started"]
 
+OMAR = Actor(id="omar", kind="person")
 LASTING = """
 steps:
   - id: sub

@@ -3,6 +3,7 @@
 import pytest
 
 from receipts.chain import Actor
+from runtime.desk import listings
 from runtime.desk.definitions.moves import Mover
 from runtime.handlers import RefusedError
 from runtime.inbox import inbox
@@ -34,8 +35,24 @@ async def test_the_end_of_the_run_is_the_steps_result(opened: Opener, targets: T
         assert [call.params["text"] for call in targets.note.calls] == ["below", child]
         (row,) = await bench.rows("SELECT requested_by, parent FROM runs WHERE run_id = %s", child)
         assert (row["requested_by"], row["parent"]["step"], row["parent"]["depth"]) == ("rita", "sub", 1)
+        async with bench.engine.pool.connection() as conn:
+            found = await listings.find_run(conn, TENANT, run_id)
+            below = await listings.find_run(conn, TENANT, child)
+        assert found is not None
+        assert below is not None
+        assert [(one["step"], one["run_id"], one["status"]) for one in found["runs"]] == [("sub", child, "succeeded")]
+        assert (below["started_by"], below["started_by_step"]) == (run_id, "sub")
         queued = (await bench.chain(child))[0]
         assert queued.data["parent"] == {"run_id": run_id, "step": "sub"}
+
+
+async def test_whoever_asked_is_told_of_their_own_run_and_not_of_one_that_a_step_waits_for(opened: Opener) -> None:
+    async with opened(WAITING) as bench:
+        await bench.start("bench.tree", {})
+        await bench.settle()
+        assert [one["text"] for one in bench.chat.said("direct_message")] == [
+            "T (1) has finished: every step was done."
+        ]
 
 
 async def test_a_run_that_fails_fails_the_step_and_takes_its_branch(opened: Opener, targets: Targets) -> None:

@@ -68,16 +68,17 @@ async def test_a_signal_is_sent_by_a_named_person_with_data_from_a_text_or_a_fil
         assert "on record as" in said.out
     nobody = await command("signal", run_id, "called", "--as=nobody", env=office.env)
     assert is_one_sentence(nobody, "the directory has no person nobody")
-    wrong = await command("signal", run_id, "called", "--as=omar", "--data", "{", env=office.env)
-    assert is_one_sentence(wrong, "--data is not JSON")
-    for data, why in (('{"by": "\\u0000"}', "it holds a NUL character"), ('{"by": "\\ud800"}', "/by: ")):
+    not_kept = (('{"by": "\\u0000"}', "--data: it holds a NUL character"), ('{"by": "\\ud800"}', "--data: /by: "))
+    for data, why in (("{", "--data is not JSON"), ("[1]", "--data: not an object but list"), *not_kept):
         wrong = await command("signal", run_id, "called", "--as=omar", "--data", data, env=office.env)
-        assert is_one_sentence(wrong, f"--data: {why}")
+        assert is_one_sentence(wrong, why)
     assert (await command("signal", run_id, "Not a name", "--as=omar", env=office.env)).code == 2
 
 
 async def test_reviews_are_listed_and_what_is_none_is_neither_shown_nor_claimed(office: Office) -> None:
     assert await _json(office, "tasks", "list", "--for", "anna", "--assignee", "none") == []
+    unknown = await command("tasks", "list", "--for", "ghost", env=office.env)
+    assert is_one_sentence(unknown, "the directory has no person ghost")
     missing = await command("tasks", "show", "apr_none", env=office.env)
     assert is_one_sentence(missing, "there is no task apr_none")
     said = await command("tasks", "claim", "apr_none", "--as=anna", env=office.env)

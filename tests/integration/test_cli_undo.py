@@ -64,6 +64,8 @@ async def test_an_undo_is_done_with_yes_and_says_by_which_run(
     assert done.out.endswith(f"2 are undone by {undo['run_id']}\n")
     again = await _act(bench, env, "undo", run_id, "--step", "third", "--yes")
     assert is_one_sentence(again, f"nothing was done: nothing of it can be undone; third: {undo['run_id']} is at it")
+    listed = await command("undo", run_id, *BY, env=env)
+    assert listed.out.endswith("0 of 3 can be undone; nothing was done\n"), "there is nothing to say --yes to"
     await bench.settle()
     assert len(shelves.take.calls) == 2
 

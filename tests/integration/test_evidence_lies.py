@@ -4,30 +4,21 @@ from collections.abc import Mapping
 
 import pytest
 
-from countersign.embedded.opa import OpaChild
 from evidence.verify.verify import VerificationError, verify
 from runtime.desk.evidence import Story
 from tests.integration import lies_held, lies_nodes, lies_run, lies_told
 from tests.integration.forger import Forged
+from tests.integration.genuine_stage import genuine, office, stories
 from tests.integration.lies_patience import as_first_release
-from tests.integration.played import play
 from tests.unit.evidence_sample import Office
+
+__all__ = ["genuine", "office", "stories"]
 
 LIES = {
     f"{group}: {name}": lie
     for group, lies in {**lies_told.GROUPS, **lies_run.GROUPS, **lies_nodes.GROUPS, **lies_held.GROUPS}.items()
     for name, lie in lies.items()
 }
-
-
-@pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
-    return Office.in_folder(tmp_path_factory.mktemp("office"))
-
-
-@pytest.fixture(scope="module")
-async def stories(postgres: str, opa: OpaChild, office: Office) -> Mapping[str, Story]:
-    return await play(postgres, opa.url, office.key)
 
 
 RUNS = sorted({run for _, run, _ in LIES.values()})

@@ -5,32 +5,23 @@ from collections.abc import AsyncIterator, Mapping
 import pytest
 from playwright.async_api import Page
 
-from countersign.embedded.opa import OpaChild
 from evidence.verify.verify import VerificationError, verify
 from runtime.desk.evidence import Story
 from tests.browser import failure_of, verify_page
 from tests.integration.forger import Forged
+from tests.integration.genuine_stage import genuine, office, stories
 from tests.integration.lies_patience import as_first_release
-from tests.integration.played import play
 from tests.integration.test_evidence_lies import LIES, RUNS
 from tests.integration.test_evidence_page import PROGRAMS_OWN
 from tests.unit.evidence_sample import Office
+
+__all__ = ["genuine", "office", "stories"]
 
 
 @pytest.fixture(scope="module")
 async def page() -> AsyncIterator[Page]:
     async with verify_page() as page:
         yield page
-
-
-@pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
-    return Office.in_folder(tmp_path_factory.mktemp("office"))
-
-
-@pytest.fixture(scope="module")
-async def stories(postgres: str, opa: OpaChild, office: Office) -> Mapping[str, Story]:
-    return await play(postgres, opa.url, office.key)
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -8,16 +8,17 @@ import pytest
 
 from countersign.cli.given import Given
 from countersign.cli.verify import verify_all
-from countersign.embedded.opa import OpaChild
 from evidence.replay.asking import AskingError, Opa
 from evidence.replay.replay import replayed_by
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from runtime.desk.evidence import Story
 from tests.integration.forger import Bend, Forged
-from tests.integration.played import play
+from tests.integration.genuine_stage import genuine, office, stories
 from tests.opa_server import opa_program
 from tests.unit.evidence_sample import Office
+
+__all__ = ["genuine", "office", "stories"]
 
 ALLOW_ALL = """package countersign.effect
 
@@ -26,16 +27,6 @@ decisions[place] := {"outcome": "allow", "tier": "low", "requirement": null, "re
 }
 """
 NO_FLAWS = "package countersign.effect.config\n\nflaws := []\n"
-
-
-@pytest.fixture(scope="module")
-def office(tmp_path_factory: pytest.TempPathFactory) -> Office:
-    return Office.in_folder(tmp_path_factory.mktemp("office"))
-
-
-@pytest.fixture(scope="module")
-async def stories(postgres: str, opa: OpaChild, office: Office) -> Mapping[str, Story]:
-    return await play(postgres, opa.url, office.key)
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,8 @@ from typing import Any
 
 from countersign_kyc.functions import FUNCTIONS
 
+from countersign.config.settings import ROOT
+from countersign.embedded.opa import OpaChild
 from evidence.verify.verify import verify
 from receipts.canonical import loads
 from runtime.functions import Function, Type
@@ -14,6 +16,7 @@ from tests.functions import installed
 from tests.integration.forger import Forged
 from tests.integration.nodes_stage import Opener, status
 from tests.integration.played import stories_of
+from tests.integration.program_stage import command, environment, settings_of
 from tests.integration.test_replay import replayed
 from tests.unit.evidence_sample import Office
 
@@ -60,6 +63,18 @@ async def test_a_run_is_planned_again_with_the_version_that_it_was_planned_with(
             for functions in ((NEWER,), (OTHER,), ()):
                 with installed(*functions):
                     assert (await replayed(bench, run_id)).difference is not None
+
+
+async def test_the_command_that_plans_a_run_again_knows_the_functions_of_listed_packs(
+    opened: Opener, dsn: str, opa: OpaChild, tmp_path: Path
+) -> None:
+    with installed(*FUNCTIONS):
+        async with opened(RUNBOOK) as bench:
+            run_id = await ran(bench, LEI)
+            for pack, code in (("kyc", 0), ("access-request", 1)):
+                settings = settings_of(dsn, opa.url, tmp_path / "home", packs=[ROOT / "packs" / pack])
+                done = await command("replay", run_id, env=environment(settings))
+                assert done.code == code, (done.out, done.err)
 
 
 async def test_its_bundle_names_the_function_and_both_verifiers_take_it(opened: Opener, tmp_path: Path) -> None:

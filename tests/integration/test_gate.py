@@ -1,5 +1,6 @@
 """The gate's nine steps, each made to happen, on real PostgreSQL and OPA."""
 
+import json
 from collections import Counter
 
 import pytest
@@ -12,9 +13,11 @@ from runtime.planning.triggers import start_run
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.integration.nodes_stage import Opener
+from tests.opa_server import POLICIES
 
 NOTE = {"incident": "I1", "text": "seen", "api_token": "hunter2-hunter2"}
 FILE = {"company": "ACME", "text": "report"}
+LIMIT = json.loads((POLICIES / "countersign_config/acme/data.json").read_bytes())["writes_per_run"]
 
 
 async def _effect(bench: Bench, run_id: str, step: str = "note") -> dict[str, object]:
@@ -79,14 +82,14 @@ steps:
 async def test_one_write_more_than_the_limit_is_denied_and_leaves_a_refusal(
     opened: Opener, targets: Targets, at_once: int
 ) -> None:
-    async with opened(_WRITES % (list(range(25)), at_once)) as bench:
+    async with opened(_WRITES % (list(range(LIMIT + 5)), at_once)) as bench:
         run_id = (await bench.start("bench.tree", {})).run_id
         await bench.settle()
         run = await bench.run(run_id)
         outcomes = Counter(receipt["outcome"] for receipt in await _receipts(bench, run_id))
     assert run["status"] == "failed_terminal"
     assert "denied by policy" in run["error"]
-    assert len(targets.note.calls) == outcomes["success"] == 20
+    assert len(targets.note.calls) == outcomes["success"] == LIMIT
     assert outcomes["refusal"] >= 1
 
 

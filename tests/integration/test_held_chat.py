@@ -96,6 +96,36 @@ async def test_who_is_no_operator_is_told_why_nothing_was_done(chat: Chat, targe
     assert await _status(chat, run_id) == "held"
 
 
+@pytest.mark.parametrize("clicks", [("skip",), ("skip", "skip", "end")])
+async def test_a_stranger_who_clicks_beside_a_held_step_is_on_record_once(
+    chat: Chat, targets: Targets, clicks: tuple[str, ...]
+) -> None:
+    run_id, message = await _held(chat, targets)
+    await chat.bench.meddle("DELETE FROM slack_accounts WHERE actor_id = 'ann' RETURNING 1")
+    for act in clicks:
+        ann = await _click(chat, "ann", message, act)
+        await ann.wait_for(whispers)
+    (row,) = await chat.bench.rows(
+        "SELECT leaf FROM audit_leaves WHERE run_id = %s AND leaf->>'event' = 'notification.refused'", run_id
+    )
+    assert row["leaf"]["actor"]["id"].endswith(":UANN")
+    assert (row["leaf"]["data"]["code"], row["leaf"]["data"]["act"]) == ("identity.unknown", "skip")
+    assert await _status(chat, run_id) == "held"
+
+
+async def test_a_person_whom_policy_refuses_is_on_record_once(chat: Chat, targets: Targets) -> None:
+    run_id, message = await _held(chat, targets)
+    for _ in range(2):
+        ann = await _click(chat, "ann", message, "skip")
+        await ann.find_modal(timeout=MINUTE)
+        await ann.submit({"reason": "not needed"})
+        await ann.wait_for(whispers)
+    (row,) = await chat.bench.rows(
+        "SELECT leaf FROM audit_leaves WHERE run_id = %s AND leaf->>'event' = 'notification.refused'", run_id
+    )
+    assert (row["leaf"]["actor"]["id"], row["leaf"]["data"]["code"]) == ("ann", "act.denied")
+
+
 async def test_a_click_on_what_is_held_no_more_does_nothing(chat: Chat, targets: Targets) -> None:
     run_id, message = await _held(chat, targets)
     chat.faults.refuse("chat.update", "invalid_blocks")  # so the message keeps its buttons

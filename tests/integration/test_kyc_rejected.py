@@ -2,6 +2,8 @@
 
 import pytest
 
+from runtime.desk.operator import OperatorDesk
+from runtime.inbox import inbox
 from tests.integration.kyc_stage import KINDS, Case, documents
 
 NO = "an owner is missing"
@@ -62,3 +64,39 @@ async def test_what_the_client_has_not_answered_is_withdrawn(case: Case, refused
     silent, answered = await case.asked()
     assert (await case.result(run_id, "withdrawal.requests"))["request_ids"] == [silent["request_id"]]
     assert (silent["is_withdrawn"], "is_withdrawn" in answered) == (True, False)
+
+
+async def test_what_was_not_answered_is_withdrawn_where_the_report_was_filed_as_well(case: Case) -> None:
+    run_id = await case.start()
+    await case.bench.later(days=14, seconds=1)
+    await case.answer({"answers": [], **documents(*KINDS)})
+    await case.say("ben")
+    await case.sign("ann", "cat")
+    assert (await case.end(run_id))[0] == "filed"
+    assert ["is_withdrawn" in one for one in await case.asked()] == [True, False]
+
+
+async def test_a_canceled_onboarding_has_the_portal_told_that_no_answer_is_wanted(case: Case) -> None:
+    run_id = await case.start()
+    await case.answer(documents())
+    recorded = await OperatorDesk(case.bench.engine.pool, case.bench.engine.clock, "acme").cancel(
+        "omar", run_id, "the client has gone elsewhere", None
+    )
+    assert (await inbox.apply(case.bench.engine, recorded))["status"] == "applied"
+    await case.bench.settle()
+    assert (await case.bench.run(run_id))["status"] == "canceled"
+    answered, asked = await case.asked()
+    assert (asked["is_withdrawn"], "is_withdrawn" in answered) == (True, False)
+
+
+async def test_an_undo_sets_the_status_of_the_case_back_step_by_step(case: Case) -> None:
+    run_id = await case.to_review()
+    await case.say("ben", "reject", NO)
+    desk = OperatorDesk(case.bench.engine.pool, case.bench.engine.clock, "acme")
+    facts = await inbox.apply(case.bench.engine, await desk.undo("omar", run_id, None, "the wrong client", None))
+    await case.bench.settle()
+    assert [item["step"] for item in facts["undone"]] == ["closing", "pending"]
+    assert (await case.turns())[-2:] == ["pending_review", "open"]
+    left = {item["step"]: item["why"] for item in facts["left"]}
+    assert left["case.opened"] == "only by hand: delete the case, which only marks it"
+    assert left["documents"] == "only by hand: cancel the request at the portal"

@@ -1,7 +1,6 @@
 """A step that fails may wait for a person, who tries it anew, supplies its result, skips it or ends the run."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -23,7 +22,6 @@ from runtime.store import notifications
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.program_stage import Finished, command, environment, settings_of
-from tests.integration.test_cli import is_one_sentence
 from tests.integration.test_replay import replayed
 from tests.patience import MINUTE
 from tests.policies import Between
@@ -301,59 +299,6 @@ async def test_a_canceled_run_takes_its_held_step_with_it(started: Opener, targe
     async with started(NOTE) as held:
         await inbox.apply(held.bench.engine, await held.desk.cancel("omar", held.run_id, "x", None))
         assert await held.status() == {"run": "canceled", "note": "canceled"}
-
-
-async def test_held_steps_are_listed_shown_and_let_go_on_by_command(
-    started: Opener, targets: Targets, tmp_path: Path
-) -> None:
-    targets.look.answers = [RefusedError("closed")]
-    (tmp_path / "result.json").write_text('{"value": 9}')
-    async with started(LOOK + VALUE) as held:
-        (row,) = json.loads((await command("held", "list", "--json", env=held.env)).out)
-        assert (row["run_id"], row["path"], row["error"]) == (held.run_id, "look", "closed")
-        shown = await command("held", "show", held.run_id, "look", env=held.env)
-        assert "closed" in shown.out
-        wrong = await command("held", "show", held.run_id, "other", env=held.env)
-        assert is_one_sentence(wrong, f"there is no step other of a run {held.run_id}")
-        named = ("--as", "omar", "--reason", "asked by telephone", "--version", str(row["version"]))
-        (tmp_path / "odd.json").write_text('{"value": "\\u0000"}')
-        odd = await command("held", "supply", held.run_id, "look", str(tmp_path / "odd.json"), *named, env=held.env)
-        assert is_one_sentence(odd, f"{tmp_path / 'odd.json'}: it holds a NUL character")
-        done = await held.command("held", "supply", held.run_id, "look", str(tmp_path / "result.json"), *named)
-        assert (done.code, done.out) == (0, f"look of {held.run_id} has its result\n")
-        assert (await held.status())["run"] == "succeeded"
-        late = await held.command("held", "skip", held.run_id, "look", *named)
-        assert is_one_sentence(late, "nothing was done: look of it is not held: succeeded")
-
-
-async def test_runs_show_tells_each_step_with_its_status_and_error(started: Opener, targets: Targets) -> None:
-    targets.look.answers = [RefusedError("the register is closed")]
-    async with started(LOOK + VALUE) as held:
-        shown = (await command("runs", "show", held.run_id, env=held.env)).out
-        (look,) = [line for line in shown.splitlines() if line.startswith("look ")]
-        assert look.split()[:2] == ["look", "held"]
-        assert "the register is closed" in look
-        assert "messages in the chat" in shown
-        assert "post_message" not in shown
-
-
-@pytest.mark.parametrize("reason", ["", "  ", "\u200b"])
-async def test_an_act_without_a_reason_is_a_wrong_use(started: Opener, targets: Targets, reason: str) -> None:
-    targets.look.answers = [RefusedError("closed")]
-    async with started(LOOK + VALUE) as held:
-        done = await command("held", "skip", held.run_id, "look", "--as", "omar", "--reason", reason, env=held.env)
-        assert (done.code, "--reason" in done.err) == (2, True)
-        assert await held.leaves("held.settled") == []
-        assert (await held.status())["look"] == "held"
-
-
-@pytest.mark.parametrize("act", ["retry", "skip", "end"])
-async def test_each_other_act_has_its_command(started: Opener, targets: Targets, act: str) -> None:
-    targets.note.answers = [RefusedError("no")]
-    async with started(NOTE) as held:
-        done = await held.command("held", act, held.run_id, "note", "--as", "omar", "--reason", "seen", "--json")
-        assert json.loads(done.out)["act"] == act
-        assert (await held.bench.run(held.run_id))["finished_at"] is not None
 
 
 class Silent(Between):

@@ -239,8 +239,8 @@ async def _whole_reads(dsn: str) -> dict[str, int]:
 async def test_no_statement_of_a_run_reads_a_whole_table_though_nothing_is_known_of_its_size(
     dsn: str, opa: OpaChild, targets: Targets
 ) -> None:
-    before = await _whole_reads(dsn)
     async with _counted(dsn, opa, targets) as bench:
+        before = await _whole_reads(dsn)
         for number in range(8):
             await bench.start("bench.chain", {"case": f"C{number}"}, ref=str(number))
         await bench.settle()

@@ -9,6 +9,7 @@ from bot.cards.references import APPROVE, UNDO
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from sandbox.client import SandboxUser
+from tests.bench import TEAM
 from tests.integration.bot_stage import whispers
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.undo_stage import PACK, Shelves, shelves
@@ -77,6 +78,35 @@ async def test_whoever_clicks_undo_sees_what_it_means_and_asks_for_it(chat: Chat
     _, after = await _asked(chat, "rita", card)
     assert "Nothing of this can be undone." in after
     assert f"undone by {undo['run_id']}" in after
+
+
+async def test_a_stranger_who_wants_something_undone_is_told_so_and_is_on_record_once(
+    chat: Chat, shelves: Shelves
+) -> None:
+    card = await _opened(chat)
+    await chat.bench.meddle("DELETE FROM slack_accounts WHERE actor_id = 'ivy' RETURNING 1")
+    ivy = await chat.person("ivy")
+    for _ in range(2):
+        await ivy.click(card, UNDO)
+        await ivy.wait_for(whispers)
+    rows = await chat.bench.rows("SELECT leaf FROM audit_leaves WHERE leaf->>'event' = 'notification.refused'")
+    (leaf,) = [row["leaf"] for row in rows]
+    assert leaf["actor"] == {"id": f"slack:{TEAM}:UIVY", "kind": "person"}
+    assert leaf["correlation"]["step"] == "door"
+    assert (leaf["data"]["code"], leaf["data"]["act"]) == ("identity.unknown", "undo")
+    assert await chat.bench.rows("SELECT 1 FROM notifications WHERE kind = 'undo'") == []
+    assert shelves.take.calls == []
+
+
+async def test_who_left_the_directory_before_saying_why_has_nothing_undone_and_is_on_record(
+    chat: Chat, shelves: Shelves
+) -> None:
+    ivy, _ = await _asked(chat, "ivy", await _opened(chat))
+    await chat.bench.meddle("DELETE FROM slack_accounts WHERE actor_id = 'ivy' RETURNING 1")
+    assert (await ivy.submit({"reason": "the wrong door"}))["errors"]
+    refused = "SELECT 1 FROM audit_leaves WHERE leaf->>'event' = 'notification.refused'"
+    assert len(await chat.bench.rows(refused)) == 1
+    assert await chat.bench.rows("SELECT 1 FROM notifications WHERE kind = 'undo'") == []
 
 
 async def test_an_undo_needs_a_reason(chat: Chat) -> None:

@@ -58,7 +58,8 @@ class Record:
             self.add("run.cancel_requested")
         if isinstance(event, Mended):
             given = {"result": commitment(event.result, "salt")} if event.act is HeldAct.SUPPLY else {}
-            self.add(HELD_SETTLED, event.path, act=str(event.act), **given)
+            policy = {"decision_id": "d", "digest": "0" * 64}
+            self.add(HELD_SETTLED, event.path, act=str(event.act), reason=event.reason, policy=policy, **given)
         if isinstance(event, StepMoved) and self.tree.node(event.path).kind == "wait":
             self.add("wait.completed", event.path)
         for path, state in transition.steps.items():

@@ -126,6 +126,7 @@ def event(name: str, **data: Any) -> Callable[[Story], None]:
     return lambda told: told.events.insert(-2, (name, {"step": "file", "minute": 9, **data}))
 
 
+STRANGER = "**Slack account U0EXT of team T0OTHER**"
 REFUSED: dict[str, tuple[Callable[[Story], None], str]] = {
     "a vote of the requester": (
         refused,
@@ -133,7 +134,7 @@ REFUSED: dict[str, tuple[Callable[[Story], None], str]] = {
     ),
     "a vote of a stranger": (
         foreign,
-        "**Slack account U0EXT of team T0OTHER** wanted to reject “File a report”, which did not count: “vote.new”",
+        f"{STRANGER} wanted to reject “File a report”, which did not count: “vote.new”",
     ),
     "by policy": (denied, "**Policy** did not allow “post card on C01”: “Not in this channel”"),
     "by a person": (rejected, "**Cat** rejected “File a report”: “too early”"),
@@ -153,6 +154,10 @@ REFUSED: dict[str, tuple[Callable[[Story], None], str]] = {
     "a wish about the run": (
         event("notification.refused", step=None, code="act.denied", reason="denied by policy: no", actor="ann"),
         "**ann** wished something of the run, which was not done: “denied by policy: no”",
+    ),
+    "a stranger's wish": (
+        event("notification.refused", code="identity.unknown", act="undo", actor="slack:T0OTHER:U0EXT"),
+        f"{STRANGER} wished something of the step “file”, which was not done: “is not in the directory”",
     ),
     "another action": (event("approval.voided"), "**The gate** took no approval of another action for “file”"),
     "a run that is canceled": (

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -42,12 +43,17 @@ class Names:
         return f"s{self.count}"
 
 
+NAMES = st.shared(st.builds(Names), key="names")
+"""The names of one runbook. Strategies are made once: to make and check them for each step took longest by far."""
+
+
+@cache
 @st.composite
-def blocks(draw: st.DrawFn, names: Names, depth: int) -> list[Step]:
+def blocks(draw: st.DrawFn, depth: int) -> list[Step]:
     """Draw the steps of a block; those of an inner one come one after the other."""
     steps: list[Step] = []
     for _ in range(draw(st.integers(1, 3))):
-        step: Step = draw(nodes(names, depth))
+        step: Step = draw(nodes(depth))
         if ("verb" in step or "wait" in step) and draw(st.booleans()):
             step["on_error"] = draw(st.sampled_from(["fail", "hold"]))
         if draw(st.booleans()):
@@ -59,22 +65,30 @@ def blocks(draw: st.DrawFn, names: Names, depth: int) -> list[Step]:
     return steps
 
 
+@cache
 @st.composite
-def nodes(draw: st.DrawFn, names: Names, depth: int) -> Step:
-    """Draw one step: of those with others in it only as deep as is said."""
-    step: Step = {"id": names()}
-    flat = [st.sampled_from([{"verb": "look"}, {"verb": "do"}]), st.just({"reference": "r:${run.id}"}), pauses(names)]
+def nodes(draw: st.DrawFn, depth: int) -> Step:
+    """Draw one step."""
+    step: Step = {"id": draw(NAMES)()}
+    return step | draw(kinds(depth))
+
+
+@cache
+def kinds(depth: int) -> st.SearchStrategy[Step]:
+    """Draw what a step is: with others in it only as deep as is said."""
+    flat = [st.sampled_from([{"verb": "look"}, {"verb": "do"}]), st.just({"reference": "r:${run.id}"}), pauses()]
     flat.append(st.just({"reference": "${int(run.id)}"}))  # it fails as it begins
     if depth:
-        inner = blocks(names, depth - 1)
+        inner = blocks(depth - 1)
         flat += [st.just({"end": {"outcome": "enough"}}), branches(inner), switches(inner), repeats(inner)]
-    return step | draw(st.one_of(flat))
+    return st.one_of(flat)
 
 
+@cache
 @st.composite
-def pauses(draw: st.DrawFn, names: Names) -> Step:
+def pauses(draw: st.DrawFn) -> Step:
     heard = draw(st.booleans())
-    branch = {"on": {"timeout": draw(blocks(names, 0))}} if draw(st.booleans()) else {}
+    branch = {"on": {"timeout": draw(blocks(0))}} if draw(st.booleans()) else {}
     return {"wait": {"signal": "word", "timeout": "PT1H"}, **branch} if heard else {"wait": {"for": "PT1H"}}
 
 
@@ -108,7 +122,7 @@ def trees(draw: st.DrawFn) -> Definition:
         "title": "T",
         "trigger": {"type": "t.t", "schema": {}},
         "on_error": draw(st.sampled_from(["fail", "hold", "hold"])),
-        "steps": draw(blocks(Names(), 2)),
+        "steps": draw(blocks(2)),
     }
     loaded = load_runbook(Source("tree.yaml", value, {}), VERBS)
     assert loaded.definition is not None, [str(problem) for problem in loaded.problems]

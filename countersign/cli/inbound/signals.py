@@ -41,7 +41,7 @@ def _object(given: str) -> dict[str, Any]:
     from countersign.cli.operate import OperateError, expect_recordable, read_json
     from policy.text import strict_json
 
-    if not given.lstrip().startswith("{"):
+    if not given.lstrip().startswith(("{", "[", '"')):
         found = read_json(Path(given))
     else:
         try:

@@ -44,11 +44,15 @@ def list_(
     from countersign.cli.operate import looked_up
     from runtime.clock import utc_now
     from runtime.desk.inbound.tasks import SoughtTasks, list_tasks
+    from runtime.desk.operator import person_of
 
+    settings = shared_settings("database_url")
+    if person is not None:  # an empty list would not say that there is no such person
+        run(looked_up(settings, person_of, person))
     sought = SoughtTasks(
         person=person, run_id=run_id, definition=definition, assignee=assignee, after=after, limit=limit
     )
-    found = run(looked_up(shared_settings("database_url"), list_tasks, sought, utc_now()))
+    found = run(looked_up(settings, list_tasks, sought, utc_now()))
     show_rows([_row(view) for view in found], _COLUMNS, as_json=as_json)
 
 

@@ -74,7 +74,7 @@ def _cancel_with_undo(
 ) -> None:
     """Cancel a run and have what it did taken back; list that, unless `yes`."""
     if not yes:
-        show_items(run(items_of(settings, run_id, None)), as_json=as_json)
+        show_items(run(items_of(settings, run_id, None)), besides=True, as_json=as_json)
         return
     facts = run(_cancel_and_undo(settings, run_id, by, reason, version))
     tell_undone(facts, as_json=as_json)
@@ -101,7 +101,7 @@ def _cancel_chosen(settings: "Settings", chosen: "Chosen", by: str, reason: str,
         show_json(rows)
     else:
         show_rows(rows, _RUN, as_json=False)
-        out.print(f"\n{len(rows)} would be canceled; nothing was done: say --yes")
+        out.print(f"\n{len(rows)} would be canceled; nothing was done{': say --yes' if rows else ''}")
 
 
 async def _chosen(settings: "Settings", chosen: "Chosen") -> list[dict[str, Any]]:

@@ -69,12 +69,17 @@ async def settled_items_of(settings: "Settings", run_id: str) -> list[dict[str, 
         await asyncio.sleep(_PAUSE)
 
 
-def show_items(items: Sequence[dict[str, Any]], *, as_json: bool) -> None:
-    """Print what can be undone, and what not and why, in the order in which it is undone."""
+def show_items(items: Sequence[dict[str, Any]], *, besides: bool = False, as_json: bool) -> None:
+    """Print what can be undone, and what not and why, in the order in which it is undone.
+
+    `besides` says that more than that is to be done.
+    """
     show_rows(items, _COLUMNS, as_json=as_json)
     if not as_json:
         count = sum(item["standing"] == "possible" for item in items)
-        out.print(f"\n{count} of {len(items)} can be undone; nothing was done: say --yes")
+        out.print(
+            f"\n{count} of {len(items)} can be undone; nothing was done{': say --yes' if count or besides else ''}"
+        )
 
 
 def tell_undone(facts: dict[str, Any], *, as_json: bool) -> None:

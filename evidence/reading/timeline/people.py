@@ -59,10 +59,11 @@ def _released(material: Material, leaf: Record) -> str:
 
 
 def _unfit(material: Material, leaf: Record) -> str:
-    why = text(leaf, "data", "reason") or text(leaf, "data", "code")
+    code = text(leaf, "data", "code")
+    why = text(leaf, "data", "reason") or code
     if is_wish(leaf):
         of = f"the step {step(material, leaf)}" if text(leaf, "correlation", "step") else "the run"
-        return f"What {actor(material, leaf)} wished of {of} was not done: {named(why)}"
+        return f"What {actor(material, leaf)} wished of {of} was not done: {REFUSALS.get(code) or named(why)}"
     return f"The answer of {actor(material, leaf)} for the step {step(material, leaf)} did not count: {named(why)}"
 
 

@@ -1,8 +1,9 @@
 """The rule about held steps: they failed where the definition wants a person for that, and went on as one said."""
 
 from evidence.verify.course.branches import TIMEOUTS
-from evidence.verify.material.comparing import broken
+from evidence.verify.material.comparing import broken, data
 from evidence.verify.material.facts import Facts
+from evidence.verify.material.forms import SettledForm
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import HELD_SETTLED, Leaf
 
@@ -15,9 +16,10 @@ _DECIDED = ("rejected", "denied")
     "steps.held",
     "A step is held (`step.held`) where the definition says `on_error: hold` of it, by an error whose `code` is neither"
     " `rejected` nor `denied`, and for which it has no branch; such an error fails it in no other way. A held step goes"
-    " on by a `held.settled`, which is by a person and of a step that is held, or is canceled. An `act` of `supply`,"
-    " `skip` or `end` is followed at that moment by `step.succeeded` with that `result`, `step.skipped` or"
-    " `step.failed_terminal`; beside these there is `retry`.",
+    " on by a `held.settled`, which is by a person and of a step that is held, or is canceled. It says the `reason`,"
+    " and of the `policy` that allowed it `decision_id` and `digest`; a `result` if its `act` is `supply`, and no"
+    " other. An `act` of `supply`, `skip` or `end` is followed at that moment by `step.succeeded` with that `result`,"
+    " `step.skipped` or `step.failed_terminal`; beside these there is `retry`.",
 )
 def _held(facts: Facts) -> str:
     course, times = _Course(facts), 0
@@ -45,6 +47,8 @@ class _Course:
         path, act = str(leaf.correlation.step), leaf.data.get("act")
         if path not in self.held or leaf.actor.kind != "person" or act not in _FOLLOWS:
             raise broken(leaf, f"step {path} was not held, or nobody may let it go on like that")
+        if (data(SettledForm, leaf).result is None) == (act == "supply"):
+            raise broken(leaf, f"a result is what somebody supplied, and this is {act}")
         self.held.discard(path)
         if _FOLLOWS[act]:
             self.expected[path] = leaf

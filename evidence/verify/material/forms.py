@@ -16,7 +16,7 @@ from evidence.records import (
     RequirementRecord,
     VoteRecord,
 )
-from receipts.fields import NonEmpty, Timestamp
+from receipts.fields import NonEmpty, Sha256Hex, Timestamp
 
 Tier = Literal["low", "medium", "high"]
 
@@ -35,6 +35,21 @@ class RunForm(Open):
     definition: str
     version: int
     trigger_type: str
+
+
+class AllowedForm(Open):
+    """What policy said of an act: OPA's id of the decision, and the digest of the text that gave it."""
+
+    decision_id: str
+    digest: Sha256Hex
+
+
+class SettledForm(Open):
+    """What a person said of a held step; `result` is the commitment of what they supplied."""
+
+    reason: str
+    policy: AllowedForm
+    result: str | None = None
 
 
 class TermForm(Open):

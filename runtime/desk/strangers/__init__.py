@@ -1,0 +1,1 @@
+"""Clicks of those who are none of the directory's people."""
