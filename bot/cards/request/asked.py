@@ -1,14 +1,13 @@
 """An open request: what happens to whom, what it means, who asks, what changes, and who has to sign."""
 
 import re
-from dataclasses import replace
 
 from bot.cards.blocks import Block, bold, context, date, mrkdwn_text, plain_text, rows, rows_of, section
-from bot.cards.layout.changes import Diff, diff
-from bot.cards.layout.shown import Level, change_blocks, fact_rows, grid_blocks, group, left_out, split
-from bot.cards.layout.values import Grid, Piece, Row, is_for_machines, label, laid_out
+from bot.cards.layout.shown import Level, group, left_out
+from bot.cards.layout.values import Row, is_for_machines, label, laid_out
 from bot.cards.request.buttons import claim_buttons, decide_buttons, show_all_button
-from bot.cards.request.declared import field_blocks, summary_blocks, table_blocks
+from bot.cards.request.declared import summary_blocks
+from bot.cards.request.facts import changing, fact_blocks
 from bot.cards.text import Shown, inline
 from bot.cards.wording import approvals, explanation, requirement, verdict_word
 from runtime.desk.model import ApprovalView
@@ -26,8 +25,8 @@ def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
         section(Shown(explanation(view))),
         *_call(view),
         *_shortfall(view, level),
-        *_facts(view, level),
-        *_changes(view, level),
+        *fact_blocks(view, level),
+        *changing(view, level),
         *_progress(view, level),
         {"type": "divider"},
         *rows_of([*_who(view, level), *_rule(view, level), *_said(view, level)]),
@@ -53,54 +52,6 @@ def _call(view: ApprovalView) -> list[Block]:
 
 def _shortfall(view: ApprovalView, level: Level) -> list[Block]:
     return rows([(bold("Nobody can fulfil this"), level.value(view.shortfall))]) if view.shortfall else []
-
-
-def pieces_of(view: ApprovalView) -> list[Piece]:
-    """Return what is set, or looked at, without a value before, and is not hidden by its author."""
-    shown = [one for one in view.fields if one.before is None and one.name not in view.declared.hide]
-    return [piece for one in shown for piece in laid_out(one.after, (one.name,))]
-
-
-def diff_of(view: ApprovalView) -> Diff:
-    """Return what changes, of the fields whose present value is known."""
-    known = [one for one in view.fields if one.before is not None]
-    found = [diff(one.before, one.after, (one.name,)) for one in known]
-    return Diff(tuple(change for one in found for change in one.changes), sum(one.same for one in found))
-
-
-def _facts(view: ApprovalView, level: Level) -> list[Block]:
-    declared = [*field_blocks(view, level), *table_blocks(view, level)]
-    if declared:
-        count = _count(view, {one.name for one in view.fields})
-        return [*declared, context(bold(f"{count:,} values in all — Show all"))]
-    facts, grids = split(pieces_of(view))
-    # what changes says more than a table of what does not
-    seen = 0 if diff_of(view).changes else 1
-    facts.sort(key=lambda fact: is_for_machines(fact.value))
-    shown = [block for grid in grids[:seen] for block in grid_blocks(grid, plain_text(label(grid.path)), level)]
-    hidden = len(facts[level.facts :]) + sum(_hidden(grid, level) for grid in grids[:seen])
-    hidden += sum(grid.count for grid in grids[seen:])
-    hidden += _count(view, {one.name for one in view.fields if one.before is None and one.name in view.declared.hide})
-    words = "What is to be reviewed" if view.kind is AskKind.TASK else "What it sets"
-    return group(words, [*fact_rows(facts[: level.facts], level), *shown, *left_out(hidden, "value")])
-
-
-def _count(view: ApprovalView, names: set[str]) -> int:
-    """Return how many values there are in these fields."""
-    pieces = (piece for one in view.fields if one.name in names for piece in laid_out(one.after, (one.name,)))
-    return sum(piece.count for piece in pieces)
-
-
-def _hidden(grid: Grid, level: Level) -> int:
-    return max(grid.count - level.grid, 0)
-
-
-def _changes(view: ApprovalView, level: Level) -> list[Block]:
-    found = diff_of(replace(view, fields=tuple(one for one in view.fields if one.name not in view.declared.hide)))
-    same = [context(bold(f"{found.same:,} {'value stays' if found.same == 1 else 'values stay'} as now"))]
-    shown = change_blocks(found.changes[: level.changes], level)
-    rest = left_out(len(diff_of(view).changes) - len(found.changes[: level.changes]), "change")
-    return group("What it changes", [*shown, *rest, *(same if found.same else [])])
 
 
 def _progress(view: ApprovalView, level: Level) -> list[Block]:

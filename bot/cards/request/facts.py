@@ -1,0 +1,61 @@
+"""What a request sets and what it changes, as far as there is room on its card."""
+
+from dataclasses import replace
+
+from bot.cards.blocks import Block, bold, context, plain_text
+from bot.cards.layout.changes import Diff, diff
+from bot.cards.layout.shown import Level, change_blocks, fact_rows, grid_blocks, group, left_out, split
+from bot.cards.layout.values import Grid, Piece, is_for_machines, label, laid_out
+from bot.cards.request.declared import field_blocks, table_blocks
+from runtime.desk.model import ApprovalView
+from runtime.model.approval import AskKind
+
+
+def pieces_of(view: ApprovalView) -> list[Piece]:
+    """Return what is set, or looked at, without a value before, and is not hidden by its author."""
+    shown = [one for one in view.fields if one.before is None and one.name not in view.declared.hide]
+    return [piece for one in shown for piece in laid_out(one.after, (one.name,))]
+
+
+def diff_of(view: ApprovalView) -> Diff:
+    """Return what changes, of the fields whose present value is known."""
+    known = [one for one in view.fields if one.before is not None]
+    found = [diff(one.before, one.after, (one.name,)) for one in known]
+    return Diff(tuple(change for one in found for change in one.changes), sum(one.same for one in found))
+
+
+def fact_blocks(view: ApprovalView, level: Level) -> list[Block]:
+    """Return what its author wants seen, or the first of what is set, and how much there is beside it."""
+    declared = [*field_blocks(view, level), *table_blocks(view, level)]
+    if declared:
+        count = _count(view, {one.name for one in view.fields})
+        return [*declared, context(bold(f"{count:,} values in all — Show all"))]
+    facts, grids = split(pieces_of(view))
+    # what changes says more than a table of what does not
+    seen = 0 if diff_of(view).changes else 1
+    facts.sort(key=lambda fact: is_for_machines(fact.value))
+    shown = [block for grid in grids[:seen] for block in grid_blocks(grid, plain_text(label(grid.path)), level)]
+    hidden = len(facts[level.facts :]) + sum(_hidden(grid, level) for grid in grids[:seen])
+    hidden += sum(grid.count for grid in grids[seen:])
+    hidden += _count(view, {one.name for one in view.fields if one.before is None and one.name in view.declared.hide})
+    words = "What is to be reviewed" if view.kind is AskKind.TASK else "What it sets"
+    return group(words, [*fact_rows(facts[: level.facts], level), *shown, *left_out(hidden, "value")])
+
+
+def _count(view: ApprovalView, names: set[str]) -> int:
+    """Return how many values there are in these fields."""
+    pieces = (piece for one in view.fields if one.name in names for piece in laid_out(one.after, (one.name,)))
+    return sum(piece.count for piece in pieces)
+
+
+def _hidden(grid: Grid, level: Level) -> int:
+    return max(grid.count - level.grid, 0)
+
+
+def changing(view: ApprovalView, level: Level) -> list[Block]:
+    """Return what changes, and how much stays."""
+    found = diff_of(replace(view, fields=tuple(one for one in view.fields if one.name not in view.declared.hide)))
+    same = [context(bold(f"{found.same:,} {'value stays' if found.same == 1 else 'values stay'} as now"))]
+    shown = change_blocks(found.changes[: level.changes], level)
+    rest = left_out(len(diff_of(view).changes) - len(found.changes[: level.changes]), "change")
+    return group("What it changes", [*shown, *rest, *(same if found.same else [])])
