@@ -61,6 +61,12 @@ def held_with(text: str) -> HeldWaiting:
     return HeldWaiting(500, (view,) * HELD_SHOWN)
 
 
+def key_of(label: dict[str, Any]) -> str:
+    """Return a label of ours, which is in bold; what is data says so."""
+    words: str = label["text"]
+    return words.strip("*") if label["type"] == "mrkdwn" else f"data: {words}"
+
+
 def details(view: ApprovalView) -> dict[str, list[Any]]:
     """Read the values back from all pages, by label."""
     found: dict[str, list[Any]] = {}
@@ -72,9 +78,9 @@ def details(view: ApprovalView) -> dict[str, list[Any]]:
                 found[f"{block['text']['text']}: now, after"] = [read_cell(cell) for cell in cells[2:]]
                 cells = []
             for name, value in zip(cells[::2], cells[1::2], strict=True):
-                found.setdefault(name["text"].strip("*"), []).append(read_cell(value))
+                found.setdefault(key_of(name), []).append(read_cell(value))
             if block["type"] == "context":
-                label, number = (one["text"].strip("*") for one in block["elements"])
+                label, number = key_of(block["elements"][0]), block["elements"][1]["text"].strip("*")
                 parts = [] if number.startswith("part 1 of ") else parts
             elif block["type"] == "section" and "fields" not in block and block["text"]["type"] == "plain_text":
                 parts.append(block["text"]["text"])
@@ -134,10 +140,10 @@ def test_every_value_is_recovered_from_the_pages_of_show_all(text: str) -> None:
     found = details(replace(view, fields=(FieldView("plain", None, text), FieldView("nested", None, nested), known)))
     for label in ("Connector", "Operation", "Target", "Asked by", "Submitted by", "Why", "Tier", "Run", "Step"):
         assert found[label] == [text]
-    assert found["Plain"] == found["Nested · list · 1"] == found["Nested · list · 2 · deep"] == [text]
-    assert found["Nested · flat · 1"] == found["Nested · flat · 2"] == [text]
-    assert found["Changed · deep · 1"] == [text, "x"]
-    assert found["Changed · deep · 2"] == [f"{text}!", text]
+    assert found["data: Plain"] == found["data: Nested · list · 1"] == found["data: Nested · list · 2 · deep"] == [text]
+    assert found["data: Nested · flat · 1"] == found["data: Nested · flat · 2"] == [text]
+    assert found["data: Changed · deep · 1"] == [text, "x"]
+    assert found["data: Changed · deep · 2"] == [f"{text}!", text]
     assert found["From any of these groups"] == [text, text]
     assert (found["Reference"][-1:], found["Its address"]) == ([text], ["https://console.example/"])
 
@@ -156,7 +162,7 @@ def test_many_large_fields_are_recovered_over_many_pages() -> None:
     view = replace(KYC, fields=fields)
     assert len(details_modals(view)) > 2
     found = details(view)
-    assert [found[f"F{n}"] for n in range(60)] == [[field.after] for field in fields]
+    assert [found[f"data: F{n}"] for n in range(60)] == [[field.after] for field in fields]
 
 
 def test_what_a_card_leaves_out_is_counted_on_it() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.cards.blocks import Block, bold, context, plain_text, section
 from bot.cards.layout.changes import ABSENT, Change
-from bot.cards.layout.values import Grid, Path, Piece, Row, in_line, label, text_of, word_of, words
+from bot.cards.layout.values import MISSING, Grid, Path, Piece, Row, in_line, label, text_of, word_of, words
 from bot.cards.text import Shown, chunks, plain, units
 
 _CHUNK = 2900
@@ -50,7 +50,8 @@ def piece_units(piece: Piece) -> Iterator[Unit]:
     else:
         for number, line in enumerate(piece.lines, 1):
             for name, value in zip(piece.columns, line, strict=True):
-                yield from _row_units(Row((*piece.path, number, name), value))
+                if value is not MISSING:
+                    yield from _row_units(Row((*piece.path, number, name), value))
 
 
 def _row_units(row: Row) -> Iterator[Unit]:

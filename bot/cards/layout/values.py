@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from bot.cards.blocks import Block, bold, plain_text
 from bot.cards.text import Shown, inline, short
@@ -15,6 +15,14 @@ LABEL = 80
 _CALLED_BY = frozenset({"name", "title", "label"})
 _MACHINE = re.compile(r"[0-9a-fA-F]{32,}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _NAMED = {"null": "none", "true": "yes", "false": "no", '""': "empty", "[]": "no entries", "{}": "nothing"}
+
+
+class _Missing:
+    """Stands in a table where an object does not have the member."""
+
+
+MISSING: Final = _Missing()
+NO_MEMBER = "—"
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Grid:
-    """A list of flat objects: one line each, under the names of all their members. None stands where one has none."""
+    """A list of flat objects: one line each, under the names of all their members; MISSING where one has none."""
 
     path: Path
     columns: tuple[str, ...]
@@ -55,7 +63,7 @@ def laid_out(value: Any, path: Path = ()) -> Iterator[Piece]:
     elif not isinstance(value, list) or all(map(is_flat, value)):
         yield Row(path, value)
     elif columns := _columns(value):
-        yield Grid(path, columns, tuple(tuple(item.get(name) for name in columns) for item in value))
+        yield Grid(path, columns, tuple(tuple(item.get(name, MISSING) for name in columns) for item in value))
     else:
         for number, item in enumerate(value, 1):
             yield from laid_out(item, (*path, number))
@@ -68,7 +76,7 @@ def is_flat(value: Any) -> bool:
 
 def _columns(items: Sequence[Any]) -> tuple[str, ...]:
     """Return the names of all members of flat objects, what they are called by first; of anything else, none."""
-    if not all(isinstance(item, dict) and all(map(is_flat, item.values())) for item in items):
+    if not all(isinstance(item, dict) and item and all(map(is_flat, item.values())) for item in items):
         return ()
     names = dict.fromkeys(name for item in items for name in item)
     return tuple(sorted(names, key=lambda name: name not in _CALLED_BY))
@@ -94,7 +102,8 @@ def text_of(value: Any) -> str | None:
     """Return a text as it is, in quotation marks where it might not be seen as it is; None for what is no text."""
     if not isinstance(value, str) or not value:
         return None
-    return value if value == value.strip() and not value.startswith('"') else json.dumps(value, ensure_ascii=False)
+    is_plain = value == value.strip() and not value.startswith('"') and value != NO_MEMBER
+    return value if is_plain else json.dumps(value, ensure_ascii=False)
 
 
 def word_of(value: Any) -> str:
@@ -105,6 +114,8 @@ def word_of(value: Any) -> str:
 
 def cell(value: Any, chars: int, lines: int) -> Block:
     """Return a value alone: a text in plain type, anything else in bold, so that neither can pass for the other."""
+    if value is MISSING:
+        return bold(NO_MEMBER)
     if isinstance(value, list) and value:
         return plain_text(line_of(value, chars))
     text = text_of(value)
@@ -126,5 +137,7 @@ def line_of(values: Sequence[Any], chars: int) -> Shown:
 
 def in_line(value: Any, chars: int) -> Shown:
     """Return a value as a part of a line."""
+    if value is MISSING:
+        return Shown(NO_MEMBER)
     text = text_of(value)
     return inline(word_of(value) if text is None else text, chars)
