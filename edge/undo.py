@@ -145,7 +145,10 @@ async def _cancel_one(desk: TakeBackDesk, wisher: Wisher, sent: CancelAllIn, row
     if sent.dry_run:
         return CancelOut(run_id=row["run_id"], status=row["status"], reason="", withdrawn_in=None)
     payload = CancelPayload(run_id=row["run_id"], reason=sent.reason, submitted_by=wisher.caller)
-    _, facts = await desk.wish(wisher, f"{sent.id}:{row['run_id']}", payload)
+    try:
+        _, facts = await desk.wish(wisher, f"{sent.id}:{row['run_id']}", payload)
+    except AnswerConflictError as error:
+        facts = {"status": NotificationStatus.REFUSED, "reason": str(error)}
     return _canceled(row["run_id"], facts)
 
 

@@ -25,14 +25,13 @@ class NotActiveError(Exception):
 
 @dataclass(frozen=True)
 class Life:
-    """A version in a tenant. `run_id` is the run that asked for the last move; None where there was none."""
+    """A version in a tenant."""
 
     name: str
     version: int
     digest: str
     trigger_type: str
     status: DefinitionStatus
-    run_id: str | None
 
     @property
     def is_active(self) -> bool:

@@ -305,6 +305,14 @@ def parse_payload(kind: str, document: Mapping[str, Any]) -> Payload:
         raise PayloadError("; ".join(faults)) from error
 
 
+def word_key(what: str, tenant: str, sender: str, ref: str) -> str:
+    """Return the dedupe key of what a sender says under a ref of its own, beside answers: one ref may be of each kind.
+
+    Answers have `TENANT:CALLER:ID`, and their ids may hold anything. No tenant's name has the `_` of `word_`.
+    """
+    return f"word_{what}:{tenant}:{sender}:{ref}"
+
+
 @dataclass(frozen=True)
 class Notification:
     """An inbound fact. `dedupe_key` is equal for deliveries of the same fact."""

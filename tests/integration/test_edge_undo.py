@@ -146,6 +146,19 @@ async def test_a_run_is_stopped_in_the_name_of_people_whom_policy_lets_stop_it(b
     assert done.body["status"] == "applied"
 
 
+async def test_an_id_that_was_used_for_another_wish_is_refused_for_each_run_that_is_meant(
+    bench: Bench, caller: Caller
+) -> None:
+    await ran(bench, "asking")
+    await caller.may(cancels=["undo.asking"], on_behalf=True)
+    meant = {"definition": "asking", "dry_run": False}
+    await caller.send("/v1/runs/cancel", on_behalf_of="ann", **meant)
+    again = await caller.send("/v1/runs/cancel", on_behalf_of="ann", reason="entered thrice", **meant)
+    assert again.status == 200
+    ((status, reason),) = [(one["status"], one["reason"]) for one in again.body["runs"]]
+    assert (status, reason) == ("refused", "this id was used before, for another wish; each has an id of its own")
+
+
 async def test_who_brought_an_undo_brings_no_answer_to_what_people_are_asked_in_it(
     bench: Bench, caller: Caller
 ) -> None:

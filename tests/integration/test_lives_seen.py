@@ -1,5 +1,7 @@
 """What is to be seen of versions, and what is on record: the audit finds what was moved past it."""
 
+from typing import Any
+
 import pytest
 
 from runtime.desk.definitions.showing import compare
@@ -62,3 +64,41 @@ async def test_an_attempt_that_is_made_again_moves_nothing_twice(life: Lives) ->
     call = Call(TENANT, effect["run_id"], effect["step"], "activate", effect["fields"])
     assert await life.handlers["definition::activate"].run(call) == {"retired": [1]}
     assert await life.moves() == moves
+
+
+async def _made_again(life: Lives, run_id: str, what: str) -> Any:
+    """Make the attempt of a run anew, as after a doubt, and return what it says that was done."""
+    (effect,) = await life.bench.rows("SELECT step, fields FROM effects WHERE run_id = %s AND step <> ''", run_id)
+    return await life.handlers[f"definition::{what}"].run(Call(TENANT, run_id, effect["step"], what, effect["fields"]))
+
+
+async def test_an_activation_that_is_made_again_does_not_bring_back_what_was_retired_since(life: Lives) -> None:
+    await life.begin(probe(1), rule=Activation.MANUAL)
+    asked = await life.activate(1)
+    await life.sign()
+    await life.retire(1)
+    moves = await life.moves()
+    assert await _made_again(life, asked, "activate") == {"retired": []}
+    assert (await life.statuses(), await life.moves()) == ({1: "retired"}, moves)
+
+
+async def test_an_activation_that_is_made_again_tells_what_it_did_whatever_was_moved_since(life: Lives) -> None:
+    await life.begin(probe(1))
+    await life.begin(probe(2))
+    asked = await life.activate(2)
+    await life.sign()
+    await life.retire(2)
+    await life.activate(1)
+    await life.sign()
+    assert await _made_again(life, asked, "activate") == {"retired": [1]}
+    assert await life.statuses() == {1: "active", 2: "retired"}
+
+
+async def test_a_retirement_that_is_made_again_does_not_retire_what_has_come_back(life: Lives) -> None:
+    await life.begin(probe(1))
+    asked = await life.retire(1)
+    await life.activate(1)
+    await life.sign()
+    moves = await life.moves()
+    assert await _made_again(life, asked, "retire") == {}
+    assert (await life.statuses(), await life.moves()) == ({1: "active"}, moves)

@@ -23,7 +23,7 @@ DIGESTS = {
 
 def lives(*statuses: DefinitionStatus, name: str = "probe") -> list[Life]:
     """Return versions 1, 2, … of a runbook."""
-    return [Life(name, number, "0" * 64, "t", status, None) for number, status in enumerate(statuses, 1)]
+    return [Life(name, number, "0" * 64, "t", status) for number, status in enumerate(statuses, 1)]
 
 
 @given(STATUSES, st.none() | st.integers(1, 6))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
+from receipts.tenant.acts import DefinitionActivated, DefinitionRetired
 from runtime.clock import Clock
 from runtime.definitions.cel import functions
 from runtime.definitions.model import Definition
@@ -16,7 +17,7 @@ from runtime.model.life import Life
 from runtime.model.states import IllegalTransitionError
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.definitions import Definitions
-from runtime.store.tenant.lives import find_life, lives_of_name, lock_lives, requester_of
+from runtime.store.tenant.lives import find_life, lives_of_name, lock_lives, moves_for, requester_of
 
 
 class _Params(BaseModel):
@@ -46,11 +47,16 @@ class DefinitionConnector:
     handlers: Mapping[str, Handler]
 
     async def activate(self, call: Call) -> JsonObject:
-        """Let new runs start with a version, if all is still as it was when people were asked."""
+        """Let new runs start with a version, if all is still as it was when people were asked.
+
+        What an earlier attempt at this very effect has done, whatever others have moved since, is returned and not done
+        again: a run has one effect, and its moves are on record.
+        """
         params = _ActivateParams.model_validate(call.params)
         async with self._moving(call, params) as (mover, life):
-            if _is_done(call, life):
-                return {"retired": await _retired_before(mover.conn, call, life)}
+            done = await moves_for(mover.conn, call.tenant, call.run_id)
+            if (DefinitionActivated.event, life.version) in done:
+                return {"retired": [version for event, version in done if event == DefinitionRetired.event]}
             self._expect_handlers(await self.definitions.get(mover.conn, life.name, life.version))
             await _expect_active(mover, params, {*params.active, *params.in_place_of} - {life.version})
             return {"retired": await mover.activate(life, beside=not params.in_place_of)}
@@ -59,7 +65,8 @@ class DefinitionConnector:
         """Let no new run start with a version."""
         params = _Params.model_validate(call.params)
         async with self._moving(call, params) as (mover, life):
-            if not _is_done(call, life):
+            done = await moves_for(mover.conn, call.tenant, call.run_id)
+            if (DefinitionRetired.event, life.version) not in done:
                 await _expect_active(mover, params, {*params.active, *([life.version] if life.is_active else ())})
                 await mover.retire(life)
         return {}
@@ -102,17 +109,6 @@ def definition_handlers(
         "definition::activate": Handler(connector.activate, before=connector.before),
         "definition::retire": Handler(connector.retire, before=connector.before),
     }
-
-
-def _is_done(call: Call, life: Life) -> bool:
-    """Return whether an earlier attempt at this very effect moved the version; a run has one effect."""
-    return life.run_id == call.run_id
-
-
-async def _retired_before(conn: Conn, call: Call, life: Life) -> list[int]:
-    """Return the versions that an earlier attempt has retired."""
-    lives = await lives_of_name(conn, call.tenant, life.name)
-    return [one.version for one in lives if one.run_id == call.run_id and not one.is_active]
 
 
 async def _active(conn: Conn, tenant: str, name: str) -> list[int]:

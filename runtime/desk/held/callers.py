@@ -8,7 +8,7 @@ from receipts.chain import Actor
 from runtime.desk.callers import AnswerConflictError
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.notification import MendPayload, Notification
+from runtime.model.notification import MendPayload, Notification, word_key
 from runtime.model.run import FoundStep
 from runtime.store.held.steps import find_step
 
@@ -37,7 +37,7 @@ class MendDesk:
         notification = Notification(
             notification_id=self.engine.new_id("ntf"),
             tenant=self.tenant,
-            dedupe_key=f"{self.tenant}:{payload.submitted_by}:mend:{sender_id}",
+            dedupe_key=word_key("mend", self.tenant, payload.submitted_by, sender_id),
             correlation_key=payload.run_id,
             payload=payload,
             actor=by,

@@ -8,7 +8,7 @@ from receipts.chain import Actor
 from runtime.desk.callers import AnswerConflictError
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.notification import Notification, SignalPayload
+from runtime.model.notification import Notification, SignalPayload, word_key
 from runtime.model.wait import signal_key
 from runtime.store import notifications
 from runtime.store.runs import RunOf, runs_of_reference, trigger_type_of
@@ -48,7 +48,7 @@ class SignalDesk:
         Sent again, it gets the present outcome, whatever its reference names by then. Raise NoSuchRunError,
         SeveralRunsError, and AnswerConflictError where its ref was used for another.
         """
-        dedupe_key = f"{self.tenant}:{caller}:signal:{signal.ref}"
+        dedupe_key = word_key("signal", self.tenant, caller, signal.ref)
         first_id = await self._recorded(dedupe_key)
         if first_id is None:
             run_id = await self._run_of(trigger_types, signal)

@@ -13,7 +13,7 @@ from runtime.desk.model import ApprovalView
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.approval import AskKind, Via
-from runtime.model.notification import Notification
+from runtime.model.notification import Notification, word_key
 from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
 from runtime.store.tasks import NOBODY, SoughtTasks, find_tasks
@@ -66,7 +66,7 @@ class TaskDesk:
         new = Notification(
             notification_id=self.engine.new_id("ntf"),
             tenant=self.tenant,
-            dedupe_key=f"{self.tenant}:{caller}:task:{ref}",
+            dedupe_key=word_key("task", self.tenant, caller, ref),
             correlation_key=f"approval:{said.task_id}",
             payload=payload_of(said, Via.EDGE, caller),
             actor=Actor(id=said.person, kind="person"),

@@ -9,7 +9,7 @@ from runtime.desk.callers import AnswerConflictError
 from runtime.desk.undo.preview import Chosen, preview_cancel, preview_undo
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.notification import CancelPayload, Notification, UndoPayload
+from runtime.model.notification import CancelPayload, Notification, UndoPayload, word_key
 from runtime.model.undo import Item
 from runtime.store.database.pool import Conn
 from runtime.store.listings import find_run
@@ -44,7 +44,7 @@ class TakeBackDesk:
         notification = Notification(
             notification_id=self.engine.new_id("ntf"),
             tenant=self.tenant,
-            dedupe_key=f"{self.tenant}:{wisher.caller}:{wish.kind}:{wish_id}",
+            dedupe_key=word_key(wish.kind, self.tenant, wisher.caller, wish_id),
             correlation_key=wish.run_id,
             payload=wish,
             actor=wisher.by,

@@ -10,7 +10,7 @@ from typing import Any
 from runtime.definitions.cel.expressions import ExpressionError, render_text
 from runtime.definitions.model import About
 from runtime.engine import HEAD_START, Engine
-from runtime.model.notification import Notification, SignalPayload, TriggerSaid
+from runtime.model.notification import Notification, SignalPayload, TriggerSaid, word_key
 from runtime.model.wait import signal_key
 from runtime.planning.claiming.values import Claim, SignalSent, Trigger, TriggerConflictError, TriggerError
 from runtime.planning.nodes.state import REFERENCE_LIMIT
@@ -53,7 +53,7 @@ async def send_signal(engine: Engine, conn: Conn, name: str, run_id: str, trigge
     new = Notification(
         notification_id=engine.new_id("ntf"),
         tenant=trigger.tenant,
-        dedupe_key=f"{trigger.tenant}:left_by:{left_by}" if left_by else _key(trigger),
+        dedupe_key=word_key("left", trigger.tenant, trigger.type, left_by) if left_by else _key(trigger),
         correlation_key=signal_key(run_id, name),
         payload=SignalPayload(
             run_id=run_id,
@@ -70,4 +70,4 @@ async def send_signal(engine: Engine, conn: Conn, name: str, run_id: str, trigge
 
 
 def _key(trigger: Trigger) -> str:
-    return f"{trigger.tenant}:trigger:{trigger.type}:{trigger.ref}"
+    return word_key("trigger", trigger.tenant, trigger.type, trigger.ref)

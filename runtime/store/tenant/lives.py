@@ -13,7 +13,7 @@ from runtime.store.database.pool import Conn
 from runtime.store.tenant.acts import put_act
 
 _LIFE = """
-    SELECT l.name, l.version, d.digest, l.trigger_type, l.status, l.run_id
+    SELECT l.name, l.version, d.digest, l.trigger_type, l.status
       FROM definition_lives l JOIN definitions d USING (name, version)
      WHERE l.tenant = %s
 """
@@ -96,6 +96,19 @@ async def moves_of(conn: Conn, tenant: str, life: Life) -> list[dict[str, Any]]:
          ORDER BY seq
     """
     return await (await conn.execute(query, (tenant, life.name, life.version))).fetchall()
+
+
+async def moves_for(conn: Conn, tenant: str, run_id: str) -> list[tuple[str, int]]:
+    """Return what is on record of the moves that a run asked for: which, and of which version."""
+    query = """
+        SELECT leaf ->> 'event' AS event, (leaf -> 'data' ->> 'version')::int AS version
+          FROM tenant_leaves
+         WHERE tenant = %s AND leaf ->> 'event' IN ('definition.activated', 'definition.retired')
+           AND leaf -> 'data' ->> 'run_id' = %s
+         ORDER BY seq
+    """
+    rows = await (await conn.execute(query, (tenant, run_id))).fetchall()
+    return [(row["event"], row["version"]) for row in rows]
 
 
 async def list_lives(
