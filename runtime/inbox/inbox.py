@@ -23,6 +23,7 @@ from runtime.inbox.held.acts import apply_mend
 from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
+from runtime.inbox.operators.delegations import apply_delegation
 from runtime.inbox.operators.ruling import ruled
 from runtime.inbox.people.claims import apply_claim
 from runtime.inbox.retries import apply_repair, apply_retry
@@ -41,6 +42,7 @@ from runtime.model.notification import (
     Command,
     CompletionPayload,
     DeadlinePayload,
+    DelegatePayload,
     DropPayload,
     EscalationPayload,
     MendPayload,
@@ -52,6 +54,7 @@ from runtime.model.notification import (
     RetirePayload,
     RetryPayload,
     SignalPayload,
+    UndelegatePayload,
     UndoPayload,
     VotePayload,
 )
@@ -251,3 +254,5 @@ async def _obey(matter: Matter, command: Command) -> Applied:
             return await apply_to_letter(matter, payload)
         case ActivatePayload() | RetirePayload() as payload:
             return await apply_to_life(matter, payload)
+        case DelegatePayload() | UndelegatePayload() as payload:
+            return await apply_delegation(matter, payload)
