@@ -6,7 +6,7 @@ Records may have more members than these: those are covered by the digests and t
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from receipts.fields import Identifier, NonEmpty, Sha256Hex
 
@@ -61,12 +61,40 @@ class AskedEffect(Open):
     digest: Sha256Hex
 
 
+class DelegationRecord(Open):
+    """For whom a vote was given, and who recorded that its person may."""
+
+    delegator: NonEmpty
+    recorded_by: NonEmpty
+
+
 class VoteRecord(Open):
-    """A counted vote, as policy was told or as an approval has it, with the groups that the person was in then."""
+    """A counted vote, as policy was told or as an approval has it, with the groups that the person was in then.
+
+    Where it has a `delegation`, it was given for somebody else, in groups of theirs.
+    """
 
     person: NonEmpty
     groups: list[str]
     verdict: Literal["approve", "reject"]
+    delegation: DelegationRecord | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
+
+    @field_validator("delegation", mode="before")
+    @classmethod
+    def _is_said(cls, delegation: object) -> object:
+        if delegation is None:
+            raise ValueError("is left out where there is none")
+        return delegation
+
+    @property
+    def delegator(self) -> str | None:
+        """Return for whom it was given, None for the voter alone."""
+        return self.delegation.delegator if self.delegation else None
+
+    @property
+    def people(self) -> list[str]:
+        """Return who has voted with it: the voter, and for whom."""
+        return [self.person] if self.delegation is None else [self.person, self.delegation.delegator]
 
 
 class Asked(Open):

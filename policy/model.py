@@ -90,13 +90,24 @@ class ApprovalInput(Strict):
     expires_at: str
 
 
+class VoteDelegation(Strict):
+    """For whom a vote was given, and by whom it was recorded that its person may."""
+
+    delegator: str
+    recorded_by: str
+
+
 class VoteInput(Strict):
-    """One person's counted verdict on that approval, given at `at`."""
+    """One person's counted verdict on that approval, given at `at`.
+
+    `delegation` is there where it was given for somebody else; the groups are then theirs, as far as they were given.
+    """
 
     person: str
     groups: list[str]
     verdict: Literal["approve", "reject"]
     at: str
+    delegation: VoteDelegation | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
 
 
 class Counters(Strict):
@@ -136,15 +147,29 @@ class HeldInput(Strict):
     people: Literal["none", "sign", "answer"]
 
 
+class DelegationInput(Strict):
+    """Who votes for whom, in which groups, from when and until when. Times are RFC 3339 UTC."""
+
+    delegator: str
+    delegate: str
+    groups: list[str]
+    starts_at: str
+    ends_at: str
+
+
 class OperatorQuestion(Strict):
-    """The whole input document of a question about what an operator does; a run that is canceled has no `step`."""
+    """The whole input document of a question about what an operator does; a run that is canceled has no `step`.
+
+    `delegation` is there where it is about one, which has no run.
+    """
 
     time: str
     tenant: str
     actor: ActorInput
-    act: Literal["retry", "supply", "skip", "end", "cancel"]
-    run: OperatedRun
+    act: Literal["retry", "supply", "skip", "end", "cancel", "delegate", "undelegate"]
+    run: OperatedRun | None
     step: HeldInput | None
+    delegation: DelegationInput | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
 
 
 class NextInLine(Strict):

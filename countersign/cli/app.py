@@ -19,7 +19,7 @@ from countersign.cli.keys import keys
 from countersign.cli.letters import letters
 from countersign.cli.listings import effects, runs, waits
 from countersign.cli.log import log
-from countersign.cli.people import people
+from countersign.cli.people.commands import people
 from countersign.cli.replaying.replay import replay
 from countersign.cli.undo.canceling import cancel
 from countersign.cli.undo.undoing import undo

@@ -85,8 +85,13 @@ def read_directory(path: Path) -> Directory:
         directory = Directory.model_validate(source.value)
     except ValidationError as error:
         _refuse(source, [(one["loc"], one["msg"]) for one in error.errors(include_url=False)])
-    _refuse(source, [*_repeated(directory), *_unknown(directory)])
+    _refuse(source, faults_of(directory))
     return directory
+
+
+def faults_of(directory: Directory) -> list[Fault]:
+    """Return what is wrong among the entries of a directory, each of which is in order by itself."""
+    return [*_repeated(directory), *_unknown(directory)]
 
 
 def _refuse(source: Source, faults: list[Fault]) -> None:

@@ -160,7 +160,9 @@ class Material:
     def people(self) -> dict[str, str]:
         """Return the printed names of people, as far as votes tell them, by their ids."""
         votes = [vote for approval in self.approvals.values() for vote in records(approval, "votes")]
-        return {text(vote, "person"): name for vote in votes if (name := text(vote, "person_name").strip(" "))}
+        told = [(text(vote, "delegation", "delegator"), text(vote, "delegation", "delegator_name")) for vote in votes]
+        told += [(text(vote, "person"), text(vote, "person_name")) for vote in votes]
+        return {person: name for person, said in told if (name := said.strip(" "))}
 
     def name_of(self, person: str) -> str:
         """Return how a person, a program or an account is called, as far as the bundle tells."""

@@ -144,7 +144,7 @@ def _vote(kind: str, vote: Record, about: Sequence[Record], cards: Sequence[Card
     at = _moment_of(about, "vote.counted", person)
     stood = [card for card in cards if card.at and card.at <= at]
     return Vote(
-        name=text(vote, "person_name").strip(" ") or person,
+        name=(text(vote, "person_name").strip(" ") or person) + _for_whom(vote),
         person=person,
         account=_account(vote),
         groups=texts(vote, "groups"),
@@ -154,6 +154,12 @@ def _vote(kind: str, vote: Record, about: Sequence[Record], cards: Sequence[Card
         reason=text(vote, "reason"),
         card=stood[-1] if stood else None,
     )
+
+
+def _for_whom(vote: Record) -> str:
+    """Return for whom a vote was given, where that is not the voter."""
+    delegator = text(vote, "delegation", "delegator")
+    return f" for {text(vote, 'delegation', 'delegator_name').strip(' ') or delegator}" if delegator else ""
 
 
 def _account(vote: Record) -> str:

@@ -11,7 +11,18 @@ from evidence.verify.acts import attempts, decisions, effects, order, policies, 
 from evidence.verify.course import blocks, branches, chain, held, leaves, logged, outcome, runs, stamped, steps, texts
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
-from evidence.verify.people import approvals, authority, children, escalations, requests, tasks, votes, waits, words
+from evidence.verify.people import (
+    approvals,
+    authority,
+    children,
+    escalations,
+    requests,
+    standing_in,
+    tasks,
+    votes,
+    waits,
+    words,
+)
 from evidence.verify.rules import Rule
 
 
@@ -87,7 +98,7 @@ STEPS = (
     Step(
         8,
         (authority.allowed, authority.as_decided, authority.consent, authority.approved, authority.of_votes),
-        (*votes.RULES, *tasks.RULES, *requests.RULES, *approvals.RULES),
+        (*votes.RULES, *standing_in.RULES, *tasks.RULES, *requests.RULES, *approvals.RULES),
         _authority,
     ),
     Step(9, (policies.digest_of_each, policies.there, policies.used), (), _policies),

@@ -57,6 +57,15 @@ def hold_record(event: str, said: Mapping[str, Any], by: str) -> dict[str, str]:
     return {f"{event} {said['hold_id']}": canonical.digest({**said, "by": by})}
 
 
+def delegation_record(event: str, said: Mapping[str, Any], by: str) -> dict[str, str]:
+    """Return name and digest of the beginning, or the end, of a delegation; `said` has the members of the act.
+
+    Which decision of policy allowed it is told by the act alone.
+    """
+    told = {name: value for name, value in said.items() if name != "policy"}
+    return {f"{event} {said['delegation_id']}": canonical.digest({**told, "by": by})}
+
+
 class Act(Closed):
     """Something that was done. `event` is its name in the log."""
 
@@ -245,6 +254,39 @@ class HoldLifted(_HoldAct):
     event = "hold.lifted"
 
 
+class Allowed(Closed):
+    """The decision of policy that allowed an act, by OPA's id and the digest of the policy's text."""
+
+    decision_id: NonEmpty
+    digest: Sha256Hex
+
+
+class _DelegationAct(Act):
+    """What happens to a delegation; `policy` says by which decision."""
+
+    delegation_id: Identifier
+    reason: NonEmpty
+    policy: Allowed
+
+
+class DelegationRecorded(_DelegationAct):
+    """From `starts_at` until before `ends_at` the delegate votes for the delegator, in these groups of theirs."""
+
+    event = "delegation.recorded"
+
+    delegator: NonEmpty
+    delegate: NonEmpty
+    groups: list[NonEmpty] = Field(min_length=1)
+    starts_at: Timestamp
+    ends_at: Timestamp
+
+
+class DelegationEnded(_DelegationAct):
+    """A delegation is over, before its time."""
+
+    event = "delegation.ended"
+
+
 class BundleFetched(Act):
     """Somebody was given the bundle of a run."""
 
@@ -257,7 +299,7 @@ class BundleFetched(Act):
 _ACTS: dict[str, type[Act]] = {
     act.event: act
     for act in (
-        *(DefinitionActivated, DefinitionRetired),
+        *(DefinitionActivated, DefinitionRetired, DelegationRecorded, DelegationEnded),
         *(DefinitionStored, PolicySeen, DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
         *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),
     )
@@ -280,6 +322,8 @@ def record_of(leaf: Leaf) -> dict[str, str]:
     act = act_of(leaf)
     if isinstance(act, _HoldAct):
         return hold_record(act.event, act.model_dump(), leaf.actor.id)
+    if isinstance(act, _DelegationAct):
+        return delegation_record(act.event, act.model_dump(), leaf.actor.id)
     if isinstance(act, _LifeAct):
         return life_record(act.event, act.model_dump(), leaf.actor.id)
     return act.record

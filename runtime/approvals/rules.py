@@ -1,21 +1,30 @@
 """The rules of human authorization: who may vote, and what the votes add up to. Values in, values out.
 
 Votes count distinct people, never accounts; where all groups are asked, a distinct person signs for each. The requester
-never counts. Expiry is never consent.
+never counts. Expiry is never consent. Who votes for another uses up both: neither counts again (`standing_in`).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from runtime.model.actor import Person
 from runtime.model.approval import ApprovalStatus, Refusal, RefusalCode, Requirement, VoteVerdict
+from runtime.model.delegation import Account
 
 REASON_MIN = 3
 
-Account = tuple[str, str]
-"""A Slack (team, user). Ids of people may be renamed in the directory; the account that clicked stays the same."""
+
+class Cast(NamedTuple):
+    """A vote as far as the quorum depends on it; `delegator` is for whom it was given, None for the person alone."""
+
+    verdict: VoteVerdict
+    person: str
+    groups: Sequence[str]
+    delegator: str | None = None
 
 
 @dataclass(frozen=True)
@@ -94,15 +103,17 @@ def _refuse_reason(ballot: Ballot, verdict: VoteVerdict, reason: str | None) -> 
     return None
 
 
-def tally(requirement: Requirement, votes: Sequence[tuple[VoteVerdict, str, Sequence[str]]]) -> ApprovalStatus:
-    """Return what votes of (verdict, person, groups) add up to: one rejection rejects; the quorum counts people."""
-    if any(verdict is VoteVerdict.REJECT for verdict, _, _ in votes):
+def tally(requirement: Requirement, votes: Sequence[Cast]) -> ApprovalStatus:
+    """Return what votes add up to: one rejection rejects; the quorum counts people, nobody in two votes."""
+    if any(vote.verdict is VoteVerdict.REJECT for vote in votes):
         return ApprovalStatus.REJECTED
     asked = {*requirement.groups, *requirement.leads}
+    votes_with = Counter(person for vote in votes for person in {vote.person, vote.delegator or vote.person})
     approvers = {
-        person: frozenset(groups)
-        for verdict, person, groups in votes
-        if verdict is VoteVerdict.APPROVE and asked & set(groups)  # who has left the groups since counts no more
+        vote.person: frozenset(vote.groups)
+        for vote in votes
+        if asked & set(vote.groups)  # who has left the groups since counts no more
+        and (vote.delegator is None or votes_with[vote.person] == votes_with[vote.delegator] == 1)
     }
     return ApprovalStatus.APPROVED if is_met(requirement, approvers) else ApprovalStatus.REQUESTED
 

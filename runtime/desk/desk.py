@@ -5,7 +5,7 @@ from typing import Any
 
 from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN, Actor
-from runtime.approvals.rules import refuse_vote
+from runtime.approvals.standing_in import way_to_vote
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.fields import shown_fields
 from runtime.desk.held.counter import HeldCounter
@@ -36,6 +36,7 @@ from runtime.model.wait import Progress
 from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
+from runtime.store.people.delegations import stand_ins_of
 from runtime.store.transactions.run_tx import RunTx
 
 _DONE = (ResultCode.PERFORMED, ResultCode.CONFIRMED)
@@ -67,7 +68,7 @@ class EngineDesk(UndoCounter):
         if row is None or row["tenant"] != self.tenant:
             return None
         people = [*row["requirement"]["groups"], *row["joined"]]
-        accounts = await directory.accounts_in_groups(conn, self.tenant, people)
+        accounts = await directory.accounts_in_groups(conn, self.tenant, people, self.engine.clock())
         view = view_of(row, await approvals.votes_of(conn, approval_id), mocked=self.engine.mocked)
         own = {user for _, user in row["requester_accounts"]}
         asked = tuple(user for user in accounts if user not in own)
@@ -104,7 +105,10 @@ class EngineDesk(UndoCounter):
         ballot = ballot_of(approval, await approvals.votes_of(conn, approval_id), row, holder)
         person = Person(who["actor_id"], who["name"], tuple(who["groups"]))
         accounts = await directory.accounts_of(conn, self.tenant, person_id)
-        return refuse_vote(ballot, person, accounts, VoteVerdict.APPROVE, None, self.engine.clock())
+        now = self.engine.clock()
+        stand_ins = await stand_ins_of(conn, self.tenant, person_id, now)
+        way = way_to_vote(ballot, person, accounts, stand_ins, VoteVerdict.APPROVE, None, now)
+        return way if isinstance(way, Refusal) else None
 
     async def record(self, click: Click) -> str:
         """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
@@ -178,7 +182,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         all_groups=requirement["all_groups"],
         reason_required=requirement["reason_required"],
         asked=(),
-        votes=tuple(VoteView(v.person_name, VoteVerdict(v.verdict), v.reason, v.at) for v in votes),
+        votes=tuple(VoteView(v.given_by, VoteVerdict(v.verdict), v.reason, v.at) for v in votes),
         requested_at=row["requested_at"],
         expires_at=row["open_until"],
         escalated=bool(row["joined"]),

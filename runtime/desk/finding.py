@@ -60,7 +60,7 @@ def _vote(row: Mapping[str, Any]) -> CountedVote:
     kind = AskKind(row["kind"])
     return CountedVote(
         **{name: row[name] for name in _SAME},
-        name=row["person_name"],
+        name=row["person_name"] + (f" for {row['delegation']['delegator_name']}" if row["delegation"] else ""),
         account=_account(row),
         verdict=VoteVerdict(row["verdict"]),
         kind=kind,

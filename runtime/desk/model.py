@@ -24,7 +24,7 @@ class FieldView:
 
 @dataclass(frozen=True)
 class VoteView:
-    """One counted vote."""
+    """One counted vote; `person_name` says whose and, where it was given for somebody else, for whom."""
 
     person_name: str
     verdict: VoteVerdict

@@ -16,6 +16,7 @@ from runtime.model.notification import (
     CancelPayload,
     ClaimPayload,
     Command,
+    DelegatePayload,
     DropPayload,
     MendPayload,
     Notification,
@@ -24,6 +25,7 @@ from runtime.model.notification import (
     RetirePayload,
     RetryPayload,
     SignalPayload,
+    UndelegatePayload,
     UndoPayload,
     VotePayload,
 )
@@ -138,6 +140,14 @@ class OperatorDesk:
     async def retire(self, by: str, name: str, version: int, reason: str) -> str:
         """Ask for no new run to start with a version of a runbook."""
         return await self._record(by, name, RetirePayload(name=name, version=version, reason=reason))
+
+    async def delegate(self, by: str, wish: DelegatePayload) -> str:
+        """Ask for one person to vote for another for some time."""
+        return await self._record(by, wish.delegator, wish)
+
+    async def undelegate(self, by: str, delegation_id: str, reason: str) -> str:
+        """Ask for a delegation to be over now."""
+        return await self._record(by, delegation_id, UndelegatePayload(delegation_id=delegation_id, reason=reason))
 
     async def outcome(self, notification_id: str, patience: float) -> Mapping[str, Any] | None:
         """Return the facts of what became of it, or None if no worker has applied it within `patience` seconds."""

@@ -39,7 +39,7 @@ async def end_approval(
             run=await messages.run_name(tx),
             step=approval.step,
             status=status,
-            votes=[Note(name=vote.person_name, why=vote.reason) for vote in votes if vote.reason],
+            votes=[Note(name=vote.given_by, why=vote.reason) for vote in votes if vote.reason],
         )
         name = f"approval:{approval.approval_id}"
         await messages.tell_requester(engine, tx, name, said, approval.approval_id)
@@ -79,14 +79,14 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
 def _result(status: ApprovalStatus, votes: list[Vote]) -> Result:
     if status is ApprovalStatus.EXPIRED:
         return Result(ResultCode.NOT_IN_TIME)
-    rejecting = (vote.person_name for vote in votes if vote.verdict is VoteVerdict.REJECT)
+    rejecting = (vote.given_by for vote in votes if vote.verdict is VoteVerdict.REJECT)
     return Result(ResultCode.REJECTED, tuple(rejecting))
 
 
 def _why_not(status: ApprovalStatus, votes: list[Vote]) -> str:
     if status is ApprovalStatus.EXPIRED:
         return "nobody decided in time; expiry is never consent"
-    rejected = [f"{vote.person_name}: {vote.reason}" for vote in votes if vote.verdict is VoteVerdict.REJECT]
+    rejected = [f"{vote.given_by}: {vote.reason}" for vote in votes if vote.verdict is VoteVerdict.REJECT]
     return f"rejected by {'; '.join(rejected)}"
 
 

@@ -23,6 +23,7 @@ from runtime.inbox.held.acts import apply_mend
 from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
+from runtime.inbox.operators.delegations import apply_delegation
 from runtime.inbox.operators.ruling import ruled
 from runtime.inbox.people.claims import apply_claim
 from runtime.inbox.people.strangers import apply_stranger
@@ -42,6 +43,7 @@ from runtime.model.notification import (
     Command,
     CompletionPayload,
     DeadlinePayload,
+    DelegatePayload,
     DropPayload,
     EscalationPayload,
     MendPayload,
@@ -54,6 +56,8 @@ from runtime.model.notification import (
     RetryPayload,
     SignalPayload,
     StrangerPayload,
+    TenantCommand,
+    UndelegatePayload,
     UndoPayload,
     VotePayload,
 )
@@ -249,9 +253,18 @@ async def _obey(matter: Matter, command: Command) -> Applied:
             return await apply_mend(matter, payload)
         case StrangerPayload() as payload:
             return apply_stranger(matter, payload)
+        case command:
+            return await _administer(matter, command)
+
+
+async def _administer(matter: Matter, command: TenantCommand) -> Applied:
+    """Do what is about no run alone."""
+    match command:
         case RepairPayload() as payload:
             return await apply_repair(matter, payload)
         case RequeuePayload() | DropPayload() as payload:
             return await apply_to_letter(matter, payload)
         case ActivatePayload() | RetirePayload() as payload:
             return await apply_to_life(matter, payload)
+        case DelegatePayload() | UndelegatePayload() as payload:
+            return await apply_delegation(matter, payload)

@@ -1,8 +1,11 @@
 """Votes and what they lead to: the approval's end, the effect's next status, the task's result."""
 
+from typing import NamedTuple
+
 from receipts.canonical import digest
 from receipts.chain import Actor
-from runtime.approvals.rules import refuse_vote, tally
+from runtime.approvals.rules import Cast, tally
+from runtime.approvals.standing_in import way_to_vote
 from runtime.engine import Engine
 from runtime.inbox.endings import end_approval
 from runtime.inbox.matter import Matter
@@ -20,12 +23,21 @@ from runtime.inbox.people.voters import (
 )
 from runtime.model.actor import Person
 from runtime.model.approval import Approval, ApprovalStatus, Refusal, RefusalCode, Vote
+from runtime.model.delegation import StandIn
 from runtime.model.messages import VoteCounted
 from runtime.model.notification import Applied, Notification, VotePayload
 from runtime.model.states import NotificationStatus
 from runtime.outbox import messages
 from runtime.store import approvals
+from runtime.store.people.delegations import stand_ins_of
 from runtime.store.transactions.run_tx import RunTx
+
+
+class Voter(NamedTuple):
+    """Who votes, and by which delegation for whom; None for themselves."""
+
+    person: Person
+    stand_in: StandIn | None
 
 
 async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
@@ -35,31 +47,37 @@ async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
     if tx is None or approval is None:
         return unknown()
     person = await person_of(tx, payload)
-    refusal = person if isinstance(person, Refusal) else await _refusal(tx, approval, person, payload)
-    if not isinstance(person, Refusal) and refusal is None:
-        return await _count(engine, tx, approval, person, matter.notification, payload)
-    applied = refuse(tx, approval, payload, payload.verdict, refusal or UNKNOWN_APPROVAL)
+    way = person if isinstance(person, Refusal) else await _way(tx, approval, person, payload)
+    if not isinstance(person, Refusal) and not isinstance(way, Refusal):
+        return await _count(engine, tx, approval, Voter(person, way), matter.notification, payload)
+    applied = refuse(tx, approval, payload, payload.verdict, way if isinstance(way, Refusal) else UNKNOWN_APPROVAL)
     if payload.stamp not in ("", approval.stamp):
         await messages.card_outdated(engine, tx, approval, f"seen:{payload.team}:{payload.user}")
     return applied
 
 
-async def _refusal(tx: RunTx, approval: Approval, person: Person, payload: VotePayload) -> Refusal | None:
+async def _way(tx: RunTx, approval: Approval, person: Person, payload: VotePayload) -> StandIn | Refusal | None:
+    """Return why the vote does not count, or for whom it does: None for the person themselves."""
     ballot = ballot_of(approval, await tx.loads.votes(approval.approval_id), tx.row, await holder_of(tx, approval))
     accounts = await accounts_of(tx, person, payload)
-    refusal = refuse_vote(ballot, person, accounts, payload.verdict, payload.reason, tx.now)
-    refusal = refusal or (Refusal(RefusalCode.STALE) if payload.stamp not in ("", approval.stamp) else None)
-    return refusal or refuse_way(tx, approval, payload)
+    asks_for_others = set(person.groups).isdisjoint(approval.requirement.electorate(approval.joined))
+    stand_ins = await stand_ins_of(tx.conn, tx.tenant, person.id, tx.now) if asks_for_others else []
+    way = way_to_vote(ballot, person, accounts, stand_ins, payload.verdict, payload.reason, tx.now)
+    if isinstance(way, Refusal):
+        return way
+    stale = Refusal(RefusalCode.STALE) if payload.stamp not in ("", approval.stamp) else None
+    return stale or refuse_way(tx, approval, payload) or way
 
 
 async def _count(
-    engine: Engine, tx: RunTx, approval: Approval, person: Person, notification: Notification, payload: VotePayload
+    engine: Engine, tx: RunTx, approval: Approval, voter: Voter, notification: Notification, payload: VotePayload
 ) -> Applied:
+    person, stand_in = voter
     team, account = await account_of(tx, person, payload)
     vote = Vote(
         person=person.id,
         person_name=person.name,
-        groups=person.groups,
+        groups=stand_in.delegator.groups if stand_in else person.groups,
         verdict=payload.verdict,
         reason=(await tx.privacy()).text(payload.reason.strip()),
         team=team,
@@ -67,8 +85,9 @@ async def _count(
         at=tx.now,
         via=payload.via,
         brought_by=payload.brought_by,
+        delegation=stand_in.document() if stand_in else None,
     )
-    await end_lapsed_claim(tx, approval, person)
+    await end_lapsed_claim(tx, approval, *vote.people)
     await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
     tx.leaf(
         "vote.counted",
@@ -77,6 +96,7 @@ async def _count(
             "person": person.id,
             "verdict": str(vote.verdict),
             "digest": digest(vote.document()),
+            **({"delegator": vote.delegator} if vote.delegator else {}),
         },
         actor=Actor(id=person.id, kind="person"),
         step=approval.step,
@@ -85,7 +105,7 @@ async def _count(
     )
     votes = await tx.loads.votes(approval.approval_id)
     requirement = approval.requirement
-    status = tally(requirement, [(v.verdict, v.person, v.groups) for v in votes])
+    status = tally(requirement, [Cast(v.verdict, v.person, v.groups, v.delegator) for v in votes])
     await _tell_vote(engine, tx, approval, vote, len(votes), requirement.quorum)
     if status is ApprovalStatus.REQUESTED:
         await approvals.touch(tx.conn, approval.approval_id)
@@ -98,7 +118,7 @@ async def _count(
 async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, vote: Vote, count: int, quorum: int) -> None:
     said = VoteCounted(
         ask=approval.kind,
-        person=vote.person_name,
+        person=vote.given_by,
         verdict=vote.verdict,
         reason=vote.reason,
         count=count,

@@ -11,6 +11,7 @@ import isodate
 from receipts.canonical import digest as digest_of
 from receipts.fields import timestamp
 from runtime.model.action import Tier
+from runtime.model.delegation import delegator_of
 
 
 class AskKind(StrEnum):
@@ -278,6 +279,7 @@ class Approval:
 class Vote:
     """One person's verdict; `team` and `account` are the Slack account that clicked.
 
+    One that was given for somebody else has the groups of theirs that the delegation gives.
     Where the word did not come from Slack, they are the account by which the directory knows the person, and
     `brought_by` is the caller of the edge that brought it. Who has no account has "" and their own id.
     """
@@ -292,12 +294,30 @@ class Vote:
     at: datetime
     via: Via = Via.SLACK
     brought_by: str = ""
+    delegation: Mapping[str, Any] | None = None  # by which it was given for somebody else, as `StandIn.document`
+
+    @property
+    def delegator(self) -> str | None:
+        """Return the person for whom it was given, or None where that is the voter."""
+        return delegator_of(self.delegation)
+
+    @property
+    def people(self) -> frozenset[str]:
+        """Return who has voted with it: the voter, and for whom."""
+        return frozenset({self.person, self.delegator or self.person})
+
+    @property
+    def given_by(self) -> str:
+        """Return by whom it was given, and for whom, as people are told."""
+        return f"{self.person_name} for {self.delegation['delegator_name']}" if self.delegation else self.person_name
 
     def document(self) -> dict[str, Any]:
         """Return the vote as evidence has it."""
         otherwise = {} if self.via is Via.SLACK else {"via": str(self.via), "brought_by": self.brought_by}
+        delegated = {} if self.delegation is None else {"delegation": dict(self.delegation)}
         return {
             **otherwise,
+            **delegated,
             "person": self.person,
             "person_name": self.person_name,
             "groups": list(self.groups),

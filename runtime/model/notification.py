@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from policy.model import Ruling
 from receipts.chain import Actor
@@ -277,19 +277,35 @@ class RetirePayload(_LifePayload):
     kind: Literal["retire"] = "retire"
 
 
+class DelegatePayload(_Payload):
+    """Somebody wants one person to vote for another, from `starts_at` until before `ends_at`.
+
+    `groups` are those in which they do; where none is named, all that the delegator is in when it is recorded.
+    """
+
+    kind: Literal["delegate"] = "delegate"
+    delegator: str
+    delegate: str
+    groups: tuple[str, ...]
+    starts_at: AwareDatetime
+    ends_at: AwareDatetime
+    reason: str
+
+
+class UndelegatePayload(_Payload):
+    """Somebody wants a delegation to be over now."""
+
+    kind: Literal["undelegate"] = "undelegate"
+    delegation_id: str
+    reason: str
+
+
 Answer = CompletionPayload | ProgressPayload
-Command = (
-    CancelPayload
-    | UndoPayload
-    | RetryPayload
-    | MendPayload
-    | StrangerPayload
-    | RepairPayload
-    | RequeuePayload
-    | DropPayload
-    | ActivatePayload
-    | RetirePayload
+RunCommand = CancelPayload | UndoPayload | RetryPayload | MendPayload | StrangerPayload
+TenantCommand = (
+    RepairPayload | RequeuePayload | DropPayload | ActivatePayload | RetirePayload | DelegatePayload | UndelegatePayload
 )
+Command = RunCommand | TenantCommand
 Signal = DeadlinePayload | EscalationPayload | ChildEndedPayload
 Payload = VotePayload | ClaimPayload | Answer | SignalPayload | Signal | Command
 

@@ -11,12 +11,13 @@ from runtime.model.states import StepStatus
 
 @dataclass(frozen=True)
 class VoteFacts:
-    """A counted vote, with the groups that the person is in now."""
+    """A counted vote, with the groups for which it counts now, and the delegation by which it was given, if by one."""
 
     person: str
     groups: tuple[str, ...]
     verdict: VoteVerdict
     at: datetime
+    delegation: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ def _approval(row: Mapping[str, Any]) -> ApprovalFacts:
                 groups=tuple(vote["groups"]),
                 verdict=VoteVerdict(vote["verdict"]),
                 at=datetime.fromisoformat(vote["at"]),
+                delegation=vote["delegation"],
             )
             for vote in row["votes"]
         ),

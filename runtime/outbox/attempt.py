@@ -1,9 +1,21 @@
 """One attempt at an effect, as a value: the action and everything known beside it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from policy.model import ActorInput, ApprovalInput, Counters, EffectInput, Question, RunInput, UndoesInput, VoteInput
+from policy.model import (
+    ActorInput,
+    ApprovalInput,
+    Counters,
+    EffectInput,
+    Question,
+    RunInput,
+    UndoesInput,
+    VoteDelegation,
+    VoteInput,
+)
 from receipts.fields import timestamp
 from runtime.handlers import Answer, HandlerError
 from runtime.model.action import Action
@@ -154,4 +166,9 @@ def _vote(vote: VoteFacts) -> VoteInput:
         groups=list(vote.groups),
         verdict=vote.verdict.value,
         at=timestamp(vote.at),
+        delegation=_delegation(vote.delegation) if vote.delegation else None,
     )
+
+
+def _delegation(said: Mapping[str, Any]) -> VoteDelegation:
+    return VoteDelegation(delegator=said["delegator"], recorded_by=said["recorded_by"])

@@ -98,7 +98,7 @@ async def tell_groups(engine: Engine, tx: RunTx, groups: list[str], name: str, s
         message = PostMessage(channel=channel, said=said, card_of=card_of)
         key = f"say:{tx.run_id}:{name}:{channel}"
         await _send(engine, tx, "post_message", channel, message, key, OnDoubt.RECONCILE)
-    accounts = await directory.accounts_in_groups(tx.conn, tx.tenant, groups)
+    accounts = await directory.accounts_in_groups(tx.conn, tx.tenant, groups, tx.now)
     await _tell(engine, tx, accounts if len(accounts) <= MOST_DIRECT else [], name, said, card_of)
 
 

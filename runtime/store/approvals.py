@@ -18,6 +18,7 @@ from runtime.model.approval import (
 )
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
+from runtime.store.people.delegations import GROUPS_NOW, STANDS_IN
 
 _EXPIRES = "coalesce(prolonged_until, expires_at)"
 _COLUMNS = ", ".join(Approval.__dataclass_fields__).replace("expires_at", f"{_EXPIRES} AS expires_at")
@@ -26,7 +27,7 @@ _COUNTED = Kind(
     "votes",
     """
     INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at,
-                       via, brought_by)
+                       via, brought_by, delegator, delegation)
     SELECT * FROM {r}
     """,
     (
@@ -42,6 +43,8 @@ _COUNTED = Kind(
         ("at", "timestamptz"),
         ("via", "text"),
         ("brought_by", "text"),
+        ("delegator", "text"),
+        ("delegation", "json"),
     ),
     key=2,
 )
@@ -55,6 +58,19 @@ _TOUCHED = Kind(
     (("approval_id", "text"), ("result", "json")),
     key=1,
 )
+
+
+_VOTES = f"""
+    SELECT v.approval_id, v.person, v.person_name, {GROUPS_NOW} AS groups, v.verdict, v.reason, v.team, v.account, v.at,
+           v.delegation
+      FROM votes v JOIN approvals USING (approval_id) JOIN runs r USING (run_id)
+      LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
+"""  # noqa: S608 - our own clauses
+
+
+def _vote(row: Mapping[str, Any]) -> Vote:
+    said = {name: value for name, value in row.items() if name != "approval_id"}
+    return Vote(**{**said, "verdict": VoteVerdict(row["verdict"])})
 
 
 def _approval(row: Mapping[str, Any]) -> Approval:
@@ -187,7 +203,8 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
     """Count one person's verdict; the database refuses a second by the same person, or from the same account."""
     groups = json.dumps(list(vote.groups))
     who = (vote.person, vote.person_name, groups, vote.verdict, vote.reason, vote.team, vote.account)
-    await conn.gather(_COUNTED, (approval_id, *who, notification_id, vote.at, vote.via, vote.brought_by))
+    delegated = (vote.delegator, json.dumps(dict(vote.delegation)) if vote.delegation else None)
+    await conn.gather(_COUNTED, (approval_id, *who, notification_id, vote.at, vote.via, vote.brought_by, *delegated))
 
 
 async def assign(conn: Conn, approval_id: str, person: str | None) -> None:
@@ -198,33 +215,17 @@ async def assign(conn: Conn, approval_id: str, person: str | None) -> None:
 
 
 async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
-    """Return the counted votes, oldest first, with the groups that each person is in now."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT v.person, v.person_name, coalesce(a.groups, '[]'::json) AS groups, v.verdict, v.reason, v.team,
-                   v.account, v.at
-              FROM votes v JOIN approvals USING (approval_id) JOIN runs r USING (run_id)
-              LEFT JOIN actors a ON a.tenant = r.tenant AND a.actor_id = v.person
-             WHERE v.approval_id = %s ORDER BY v.at, v.person
-            """,
-            (approval_id,),
-        )
-    ).fetchall()
-    return [Vote(**{**row, "verdict": VoteVerdict(row["verdict"])}) for row in rows]
+    """Return the counted votes, oldest first, with the groups for which each counts now."""
+    query = f"{_VOTES} WHERE v.approval_id = %s ORDER BY v.at, v.person"
+    rows = await (await conn.execute(query.encode(), (approval_id,))).fetchall()
+    return [_vote(row) for row in rows]
 
 
 async def counted_votes(conn: Conn, approval_ids: Sequence[str]) -> list[list[Vote]]:
     """Return, of each approval, the counted votes as `votes_of` does."""
     rows = await (
         await conn.look(
-            """
-            SELECT v.approval_id, v.person, v.person_name, coalesce(a.groups, '[]'::json) AS groups, v.verdict,
-                   v.reason, v.team, v.account, v.at
-              FROM votes v JOIN approvals USING (approval_id) JOIN runs r USING (run_id)
-              LEFT JOIN actors a ON a.tenant = r.tenant AND a.actor_id = v.person
-             WHERE v.approval_id = ANY(%(ids)s) ORDER BY v.at, v.person
-            """,
+            f"{_VOTES} WHERE v.approval_id = ANY(%(ids)s) ORDER BY v.at, v.person",
             {"ids": list(approval_ids)},
             table="votes",
             keys=set(approval_ids),
@@ -232,7 +233,7 @@ async def counted_votes(conn: Conn, approval_ids: Sequence[str]) -> list[list[Vo
     ).fetchall()
     found: dict[str, list[Vote]] = {approval_id: [] for approval_id in approval_ids}
     for row in rows:
-        found[row.pop("approval_id")].append(Vote(**{**row, "verdict": VoteVerdict(row["verdict"])}))
+        found[row["approval_id"]].append(_vote(row))
     return [found[approval_id] for approval_id in approval_ids]
 
 
@@ -257,25 +258,30 @@ async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | No
     return await (await conn.execute(f"{VIEW} WHERE a.approval_id = %s", (approval_id,))).fetchone()
 
 
-# What `approvals.rules.refuse_vote` says of one approval, for all of them at once; who has claimed it, apart.
-MAY_ANSWER = """
+# What `approvals.standing_in.way_to_vote` says of one approval, for all of them at once; who has claimed it, apart.
+MAY_ANSWER = f"""
     a.status = 'requested' AND (a.kind = 'in_doubt' OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)
     AND p.actor_id NOT IN (r.requested_by, r.submitted_by)
     AND NOT (a.requirement::jsonb -> 'exclude') ? p.actor_id
-    AND EXISTS (SELECT 1 FROM jsonb_array_elements_text(p.groups::jsonb) AS g (name)
-                 WHERE (a.requirement::jsonb -> 'groups') ? g.name
-                    OR a.joined::jsonb ? g.name)
-    AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id AND v.person = p.actor_id)
+    AND (EXISTS (SELECT 1 FROM jsonb_array_elements_text(p.groups::jsonb) AS g (name)
+                  WHERE (a.requirement::jsonb -> 'groups') ? g.name
+                     OR a.joined::jsonb ? g.name)
+         OR {STANDS_IN})
+    AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id
+                       AND p.actor_id IN (v.person, v.delegator))
     AND NOT EXISTS (SELECT 1 FROM slack_accounts s
                      WHERE s.tenant = p.tenant AND s.actor_id = p.actor_id
                        AND (EXISTS (SELECT 1 FROM jsonb_array_elements(r.requester_accounts::jsonb) AS own (account)
                                      WHERE own.account = jsonb_build_array(s.team, s.account))
                             OR EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id
                                           AND v.team = s.team AND v.account = s.account)))
-"""
+"""  # noqa: S608 - our own clauses
 # Nobody else has claimed it who may still answer.
 _IS_FREE = """
-    (a.assignee IS NULL OR a.assignee = p.actor_id OR NOT EXISTS (
+    (a.assignee IS NULL OR a.assignee = p.actor_id OR EXISTS (
+        SELECT 1 FROM delegations d WHERE d.tenant = p.tenant AND d.delegate = p.actor_id
+           AND d.delegator = a.assignee AND d.ended_at IS NULL
+           AND d.starts_at <= %(now)s AND d.ends_at > %(now)s) OR NOT EXISTS (
         SELECT 1 FROM jsonb_array_elements_text(holder.groups::jsonb) AS g (name)
          WHERE (a.requirement::jsonb -> 'groups') ? g.name
             OR a.joined::jsonb ? g.name))
@@ -303,15 +309,14 @@ async def votes_of_all(conn: Conn, approval_ids: Sequence[str]) -> dict[str, lis
     """Return the counted votes of several approvals, oldest first, with the groups that each person had."""
     rows = await (
         await conn.execute(
-            "SELECT approval_id, person, person_name, groups, verdict, reason, team, account, at FROM votes"
+            "SELECT approval_id, person, person_name, groups, verdict, reason, team, account, at, delegation FROM votes"
             " WHERE approval_id = ANY(%s) ORDER BY at, person",
             (list(approval_ids),),
         )
     ).fetchall()
     found: dict[str, list[Vote]] = {approval_id: [] for approval_id in approval_ids}
     for row in rows:
-        approval_id = row.pop("approval_id")
-        found[approval_id].append(Vote(**{**row, "verdict": VoteVerdict(row["verdict"])}))
+        found[row["approval_id"]].append(_vote(row))
     return found
 
 

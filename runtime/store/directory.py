@@ -134,15 +134,26 @@ async def accounts_of(conn: Conn, tenant: str, *actor_ids: str) -> list[tuple[st
     return [(row["team"], row["account"]) for row in rows]
 
 
-async def accounts_in_groups(conn: Conn, tenant: str, groups: Sequence[str]) -> list[str]:
-    """Return the Slack users of every person in one of the groups."""
+async def accounts_in_groups(conn: Conn, tenant: str, groups: Sequence[str], now: datetime) -> list[str]:
+    """Return the Slack users of every person in one of the groups, and of those who now stand in for one there."""
     rows = await (
         await conn.execute(
             """
-            SELECT DISTINCT s.account FROM slack_accounts s JOIN actors a USING (tenant, actor_id)
-             WHERE a.tenant = %s AND a.kind = 'person' AND a.groups::jsonb ?| %s ORDER BY s.account
+            WITH asked AS (
+                SELECT a.actor_id FROM actors a
+                 WHERE a.tenant = %(tenant)s AND a.kind = 'person' AND a.groups::jsonb ?| %(groups)s
+                UNION
+                SELECT p.actor_id FROM delegations d
+                  JOIN actors a ON a.tenant = d.tenant AND a.actor_id = d.delegator AND a.kind = 'person'
+                  JOIN actors p ON p.tenant = d.tenant AND p.actor_id = d.delegate AND p.kind = 'person'
+                 WHERE d.tenant = %(tenant)s AND d.ended_at IS NULL AND d.starts_at <= %(now)s AND d.ends_at > %(now)s
+                   AND EXISTS (SELECT FROM jsonb_array_elements_text(a.groups::jsonb) AS g (name)
+                                WHERE d.groups::jsonb ? g.name AND g.name = ANY(%(groups)s))
+            )
+            SELECT DISTINCT s.account FROM slack_accounts s JOIN asked USING (actor_id)
+             WHERE s.tenant = %(tenant)s ORDER BY s.account
             """,
-            (tenant, list(groups)),
+            {"tenant": tenant, "groups": list(groups), "now": now},
         )
     ).fetchall()
     return [row["account"] for row in rows]

@@ -26,6 +26,7 @@ from runtime.model.run import HeldAct
 from tests.bench import TENANT, Bench, open_bench
 from tests.conftest import fresh_database
 from tests.integration.conftest import PACK, PATIENCE, Targets
+from tests.integration.delegates_stage import delegate
 from tests.integration.incident_stage import PACK as INCIDENTS
 from tests.integration.incident_stage import Desk
 from tests.integration.kyc_stage import Case, open_case
@@ -105,9 +106,10 @@ async def stories_of(key: SigningKey, bench: Bench, run_ids: Mapping[str, str]) 
 
 
 async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
-    """Play filings that were approved, rejected, not decided in time, in doubt, and canceled."""
+    """Play filings that were approved, rejected, not decided in time, in doubt, canceled, and signed by a delegate."""
     run_ids = {}
-    for name in ("filed", "rejected", "doubt", "canceled", "expired"):
+    await delegate(bench, "ann", "sam")
+    for name in ("filed", "rejected", "doubt", "canceled", "expired", "delegated"):
         run_ids[name] = (await bench.start("bench.file", FILE, ref=name)).run_id
         await bench.settle()
         approval = await bench.approval_id()
@@ -126,7 +128,7 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
             case _:
                 await StoredCards(bench.engine).remember(approval, "C1", "1.0", {"text": "File it?"})
                 targets.file.answers = [OutcomeUnknownError("reset")] if name == "doubt" else []
-                for person in ("ann", "ben"):
+                for person in ("sam" if name == "delegated" else "ann", "ben"):
                     assert (await bench.click(person, approval)).counted
         await bench.settle()
         if name == "doubt":

@@ -20,6 +20,7 @@ from runtime.store.log import checkpoints
 from runtime.store.log.checkpoints import Signed
 from runtime.store.log.tenant import TenantRows
 from tests.bench import TENANT, Bench
+from tests.integration.delegates_stage import delegate, undelegate
 from tests.once import Once
 
 FILE = {"company": "ACME", "text": "report"}
@@ -55,6 +56,8 @@ async def _play(bench: Bench, folder: Path) -> tuple[str, TreeHead]:
     for reference in ("n", "w"):
         await desk.hold("ann", Subject("reference", reference), "asked for by the regulator")
     await desk.lift("ben", Subject("reference", "w"), "answered")
+    await delegate(bench, "ann", "sam")
+    await undelegate(bench, (await delegate(bench, "ben", "sam"))["delegation_id"])
     while await Sequencer(bench.engine)():
         pass
     async with bench.engine.pool.connection() as conn:
@@ -183,6 +186,13 @@ CHANGED: dict[str, tuple[str, set[str]]] = {
         {"record.changed"},
     ),
     "a key is gone": ("DELETE FROM signing_keys", {"record.missing"}),
+    "a delegation is for more": ("UPDATE delegations SET ends_at = ends_at + interval '1 day'", {"record.changed"}),
+    "a delegation is said to be another's": ("UPDATE delegations SET recorded_by = 'rita'", {"record.changed"}),
+    "a delegation is gone": ("DELETE FROM delegations", {"record.missing"}),
+    "a delegation is said to go on": (
+        "UPDATE delegations SET ended_at = NULL, ended_by = NULL, ended_reason = NULL",
+        {"record.missing"},
+    ),
     "a hold was put in": (
         (
             "INSERT INTO evidence_holds SELECT 'hold_other', tenant, 'run', 'x', reason, set_by, set_at"

@@ -15,7 +15,7 @@ from evidence.verify.material.contents import BrokenError
 from evidence.verify.people.quorum import check_quorum
 from policy.bundle import build_bundle
 from policy.vet import run_opa
-from runtime.approvals.rules import tally
+from runtime.approvals.rules import Cast, tally
 from runtime.model.approval import ApprovalStatus, Requirement, VoteVerdict
 from tests.opa_server import SHIPPED, opa_program, question, vote
 
@@ -35,9 +35,11 @@ REQUIREMENTS = st.builds(
     st.lists(st.sampled_from(GROUPS), min_size=1, max_size=4, unique=True),
     st.booleans(),
 )
-VOTES = st.lists(SOME, max_size=5)
-"""The groups of each person who has approved."""
-Case = tuple[dict[str, Any], list[list[str]]]
+PEOPLE = ["p0", "p1", "p2", "p3", "p4"]
+WHOSE = st.lists(st.sampled_from(PEOPLE), min_size=1, max_size=2, unique=True)
+VOTES = st.lists(st.tuples(WHOSE, SOME), max_size=5, unique_by=lambda vote: vote[0][0])
+"""Of each vote, who has approved and, where it was for somebody else, for whom; and the groups."""
+Case = tuple[dict[str, Any], list[tuple[list[str], list[str]]]]
 
 _EACH = """[granted |
     some [question, requirement] in input
@@ -58,15 +60,22 @@ def bundle() -> Iterator[Path]:
         yield file
 
 
+def leave(delegator: str = "") -> dict[str, Any]:
+    """Return what a vote for somebody else has besides."""
+    return {"delegation": {"delegator": delegator, "recorded_by": "omar"}} if delegator else {}
+
+
 def runtime_says(case: Case) -> bool:
     requirement, votes = case
-    counted = [(VoteVerdict.APPROVE, f"p{number}", groups) for number, groups in enumerate(votes)]
+    counted = [Cast(VoteVerdict.APPROVE, who, groups, *whom) for (who, *whom), groups in votes]
     return tally(Requirement.of(requirement), counted) is ApprovalStatus.APPROVED
 
 
 def verifier_says(case: Case) -> bool:
     requirement, votes = case
-    counted = [VoteRecord(person=f"p{number}", groups=groups, verdict="approve") for number, groups in enumerate(votes)]
+    counted = [
+        VoteRecord(person=who, groups=groups, verdict="approve", **leave(*whom)) for (who, *whom), groups in votes
+    ]
     required = RequirementRecord(**requirement)
     asked = {*required.groups, *required.leads}
     try:
@@ -78,7 +87,7 @@ def verifier_says(case: Case) -> bool:
 
 def asked_of_policy(case: Case) -> list[Any]:
     requirement, votes = case
-    cast = [{**vote(f"p{number}"), "groups": groups} for number, groups in enumerate(votes)]
+    cast = [{**vote(who), "groups": groups, **leave(*whom)} for (who, *whom), groups in votes]
     kept = ("quorum", "groups", "all_groups", "expires_in", "escalate_to")
     return [question(cast or None).model_dump(mode="json"), {name: requirement[name] for name in kept}]
 

@@ -29,6 +29,7 @@ RECORDS = {
         "runs",
         "steps",
         "definition_lives",
+        "delegations",
         "waits",
         "approvals",
         "effects",
@@ -57,6 +58,8 @@ WRITTEN_ONCE = [
     ("evidence_bundles", "sealed_seq = 0"),
     ("evidence_bundles", "retain_days = 1"),
     ("evidence_holds", "reason = 'x'"),
+    ("delegations", "groups = '[]'"),
+    ("delegations", "ends_at = now()"),
     ("definition_lives", "trigger_type = 'x'"),
     ("runs", "requested_by = 'x'"),
     ("runs", "definition_name = 'x'"),
@@ -79,6 +82,7 @@ SET_ONCE = [
     ("evidence_bundles", "status = 'sealing'"),
     ("evidence_bundles", "file_number = 2"),
     ("evidence_holds", "lifted_by = 'x'"),
+    ("delegations", "ended_at = now()"),
     ("runs", "finished_at = now()"),
     ("runs", "trigger_digest = 'x'"),
     ("waits", "resolved_at = now()"),
@@ -136,6 +140,10 @@ async def _a_finished_run(bench: Bench) -> None:
     await bench.rows(
         "INSERT INTO evidence_holds SELECT 'hold_1', tenant, 'run', run_id, 'why', 'omar', now(), 'over', 'omar', now()"
         " FROM runs RETURNING 1"
+    )
+    await bench.rows(
+        "INSERT INTO delegations SELECT 'dlg_1', tenant, 'ann', 'omar', '[]', now(), now() + interval '1 day', 'ann',"
+        " 'away', now(), now(), 'ann', 'back' FROM runs RETURNING 1"
     )
     await bench.rows("INSERT INTO entities SELECT tenant, 'thing', 'a', 1, false, '{}' FROM runs RETURNING 1")
     await bench.rows("INSERT INTO entity_changes SELECT tenant, 'k1', 'thing', 'a', 1, 'd', '{}' FROM runs RETURNING 1")

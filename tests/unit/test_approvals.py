@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.approvals.rules import Ballot, refuse_vote, shortfall, tally
+from runtime.approvals.rules import Ballot, Cast, refuse_vote, shortfall, tally
 from runtime.model.actor import Person
 from runtime.model.approval import ApprovalStatus, NextInLine, Requirement, VoteVerdict
 
@@ -93,7 +93,7 @@ VOTES = st.lists(st.tuples(st.sampled_from(["a", "b", "c", "d"]), st.sampled_fro
 def test_approved_means_enough_distinct_people_and_nobody_against(
     votes: list[tuple[str, VoteVerdict]], quorum: int
 ) -> None:
-    status = tally(replace(TWO, quorum=quorum), [(verdict, person, ["compliance"]) for person, verdict in votes])
+    status = tally(replace(TWO, quorum=quorum), [Cast(verdict, person, ["compliance"]) for person, verdict in votes])
     against = any(verdict is NO for _, verdict in votes)
     enough = len({person for person, _ in votes}) >= quorum
     assert (status is ApprovalStatus.REJECTED) == against
@@ -101,7 +101,7 @@ def test_approved_means_enough_distinct_people_and_nobody_against(
 
 
 def test_an_approver_who_has_left_the_groups_counts_no_more() -> None:
-    assert tally(TWO, [(YES, "a", ["compliance"]), (YES, "b", [])]) is ApprovalStatus.REQUESTED
+    assert tally(TWO, [Cast(YES, "a", ["compliance"]), Cast(YES, "b", [])]) is ApprovalStatus.REQUESTED
 
 
 def test_a_quorum_of_nothing_is_not_met_by_nobody() -> None:
@@ -125,7 +125,7 @@ EITHER = ["compliance", "legal"]
     ],
 )
 def test_all_groups_means_a_distinct_person_for_each(groups: list[list[str]], status: ApprovalStatus) -> None:
-    votes = [(YES, f"p{number}", each) for number, each in enumerate(groups)]
+    votes = [Cast(YES, f"p{number}", each) for number, each in enumerate(groups)]
     assert tally(BOTH, votes) is status
 
 

@@ -35,7 +35,9 @@ def _voted(material: Material, leaf: Record) -> str:
     who, said = text(leaf, "data", "person"), verdict(text(approval, "kind"), text(leaf, "data", "verdict"))
     vote = next((one for one in records(approval, "votes") if text(one, "person") == who), {})
     reason = because(text(vote, "reason")) or ", without a reason"
-    return f"{person(material, who)} {prose(said, NAME)}, on {asked(material, leaf)}{reason}"
+    delegator = text(vote, "delegation", "delegator")
+    whom = f", for {person(material, delegator)}," if delegator else ""
+    return f"{person(material, who)}{whom} {prose(said, NAME)}, on {asked(material, leaf)}{reason}"
 
 
 def _uncounted(material: Material, leaf: Record) -> str:

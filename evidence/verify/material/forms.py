@@ -12,6 +12,7 @@ from evidence.records import (
     AskedActor,
     AskedEffect,
     DecisionRecord,
+    DelegationRecord,
     Open,
     RequirementRecord,
     VoteRecord,
@@ -122,9 +123,21 @@ class AccountForm(Open):
     user: str
 
 
+class DelegationForm(DelegationRecord):
+    """A delegation, as it stands on a vote."""
+
+    delegation_id: NonEmpty
+    delegator_name: str
+    groups: list[str]
+    starts_at: Timestamp
+    ends_at: Timestamp
+    reason: str
+
+
 class VoteForm(VoteRecord):
     """A counted vote."""
 
+    delegation: DelegationForm | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
     reason: str
     slack: AccountForm
     at: Timestamp

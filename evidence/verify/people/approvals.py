@@ -1,9 +1,11 @@
 """Rules about what became of approvals: policy is told of them as they are, and each is used once, in its time."""
 
+from collections.abc import Sequence
+
 from evidence.verify.material.comparing import agree, broken
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import ACTED, Facts, Requested
-from evidence.verify.material.forms import DecisionForm
+from evidence.verify.material.forms import DecisionForm, ToldVote, VoteForm
 from evidence.verify.rules import Rule, counted, rule
 
 STOPPED = "step.held"
@@ -85,8 +87,15 @@ def _is_told(decision: DecisionForm, approval: Requested, seq: int) -> bool:
         asked.effect.digest,
         asked.approval.requested_at,
         asked.approval.expires_at,
-    ) and sorted((vote.person, vote.verdict, vote.at) for vote in record.votes) == sorted(
-        (vote.person, vote.verdict, vote.at) for vote in asked.votes
+    ) and _told_votes(record.votes) == _told_votes(asked.votes)
+
+
+def _told_votes(votes: Sequence[VoteForm | ToldVote]) -> list[tuple[str, ...]]:
+    """Return votes in one order, each with its moment, and where it was given for somebody else by which leave."""
+    return sorted(
+        (vote.person, vote.verdict, vote.at, *((leave.delegator, leave.recorded_by) if leave else ()))
+        for vote in votes
+        for leave in [vote.delegation]
     )
 
 

@@ -55,8 +55,9 @@ def as_decided(contents: Contents) -> str:
 @rule(
     "approvals.consent",
     "Every approval that is approved, whatever its kind and whether or not anything followed, has votes by distinct"
-    " people; none is by the requester or submitter of the run, an actor whom policy was told of for that effect, or"
-    " an excluded person; each is of a group that was asked: one of `groups`, or of those of `escalate_to` whom a"
+    " people, among whom are those for whom one was given (`delegation`); none is by, for, or by leave of"
+    " (`recorded_by`) the requester or submitter of the run, an actor whom policy was told of for that effect, or an"
+    " excluded person; each is of a group that was asked: one of `groups`, or of those of `escalate_to` whom a"
     " `wait.escalated` before the vote asks (`to`; all where it names none). At least `quorum` of such votes approved;"
     " with `all_groups`, every group has a person of its own among those who did.",
 )
@@ -70,16 +71,17 @@ def consent(contents: Contents) -> str:
 
 def _check_consent(contents: Contents, name: str, approval: ApprovalRecord) -> None:
     """Raise unless an approval that says so was granted: by people who might, and enough of them."""
-    people = [vote.person for vote in approval.votes]
+    people = [person for vote in approval.votes for person in vote.people]
     if len(set(people)) < len(people):
         raise BrokenError(name, "counts a person twice")
     requesters = _requesters(contents, approval)
     electorate = _electorate(contents, approval)
     for vote in approval.votes:
-        if vote.person in requesters:
-            raise BrokenError(name, f"counts the vote of the requester, {vote.person}")
-        if vote.person in approval.requirement.exclude:
-            raise BrokenError(name, f"counts the vote of {vote.person}, who was excluded")
+        for person in (*vote.people, *([vote.delegation.recorded_by] if vote.delegation else ())):
+            if person in requesters:
+                raise BrokenError(name, f"counts the vote of the requester, {person}")
+            if person in approval.requirement.exclude:
+                raise BrokenError(name, f"counts the vote of {person}, who was excluded")
         if not electorate[vote.person] & set(vote.groups):
             raise BrokenError(name, f"counts the vote of {vote.person}, who is in none of the groups that were asked")
     check_quorum(name, approval.requirement, approval.votes, electorate)
@@ -182,8 +184,8 @@ def _check_approval(
     check_quorum(name, approval.requirement, decision.input.votes, _electorate(contents, approval))
 
 
-def _said(votes: Sequence[VoteRecord]) -> list[tuple[str, str]]:
-    return sorted((vote.person, vote.verdict) for vote in votes)
+def _said(votes: Sequence[VoteRecord]) -> list[tuple[str, str, str]]:
+    return sorted((vote.person, vote.verdict, vote.delegator or "") for vote in votes)
 
 
 def _requesters(contents: Contents, approval: ApprovalRecord) -> set[str]:

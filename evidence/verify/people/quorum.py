@@ -1,5 +1,6 @@
 """Whether enough people approved: so many, and where each group has to sign, a person of its own for each."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from evidence.records import RequirementRecord, VoteRecord
@@ -9,8 +10,18 @@ from evidence.verify.material.contents import BrokenError
 def check_quorum(
     name: str, requirement: RequirementRecord, votes: Sequence[VoteRecord], electorate: dict[str, set[str]]
 ) -> None:
-    """Raise unless enough people approved who are in a group that was asked; with `all_groups`, of each of them."""
-    approving = [vote for vote in votes if vote.verdict == "approve" and electorate[vote.person] & set(vote.groups)]
+    """Raise unless enough people approved who are in a group that was asked; with `all_groups`, of each of them.
+
+    A vote for somebody else counts where neither of the two has another one.
+    """
+    votes_with = Counter(person for vote in votes for person in set(vote.people))
+    approving = [
+        vote
+        for vote in votes
+        if vote.verdict == "approve"
+        and electorate[vote.person] & set(vote.groups)
+        and (vote.delegation is None or (len(set(vote.people)) > 1 and all(votes_with[p] == 1 for p in vote.people)))
+    ]
     if len(approving) < requirement.quorum:
         raise BrokenError(name, f"{len(approving)} approved, where {requirement.quorum} had to")
     if requirement.all_groups and (missing := _groups_without_signer(requirement.groups, approving)):

@@ -70,13 +70,13 @@ def _check_claim(facts: Facts, leaf: Leaf, holder: object) -> None:
 
 @rule(
     "tasks.answered",
-    "A vote on an approval that somebody has claimed, and that was not given back, is theirs.",
+    "A vote on an approval that somebody has claimed, and that was not given back, is theirs, or for them.",
 )
 def _answered(facts: Facts) -> str:
     votes = 0
     for leaf, holder in _with_holders(facts):
         if leaf.event == VOTE_COUNTED and holder is not None:
-            if leaf.data.get("person") != holder:
+            if holder not in (leaf.data.get("person"), leaf.data.get("delegator")):
                 raise broken(leaf, f"{leaf.data.get('person')} voted on what {holder} had claimed")
             votes += 1
     return counted(votes, "vote")

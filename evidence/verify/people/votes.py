@@ -17,7 +17,7 @@ def _count(facts: Facts) -> str:
 @rule(
     "votes.as-told",
     "A vote's leaf is by the person who voted, and says the `person`, `verdict`, effect and step of the vote and its"
-    " approval; the vote's `at` is the leaf's.",
+    " approval and, of one for somebody else, its `delegator`; the vote's `at` is the leaf's.",
 )
 def _as_told(facts: Facts) -> str:
     for approval in facts.approvals.values():
@@ -28,6 +28,7 @@ def _as_told(facts: Facts) -> str:
                 f"{names.AUDIT} line {leaf.seq}",
                 person=(record.person, leaf.data.get("person")),
                 verdict=(record.verdict, leaf.data.get("verdict")),
+                delegator=(record.delegator, leaf.data.get("delegator")),
                 voter=((record.person, "person"), (leaf.actor.id, leaf.actor.kind)),
                 at=(record.at, leaf.at),
                 effect_id=(approval.record.effect_id, leaf.correlation.effect_id),

@@ -45,19 +45,30 @@ reason_required := false if input.effect.reversible == true
 current if time.parse_rfc3339_ns(input.time) < _expiry
 
 # METADATA
-# title: Counted votes
+# title: Entitled votes
 # description: >-
 #   Votes of people in one of the groups asked, without those who are excluded, on an approval that is current and given
 #   before its time ran out. Each of those next in line is asked when its time has come; until then the runtime counts no
-#   vote of theirs.
-counted contains vote if {
+#   vote of theirs. Of a vote for somebody else, neither of the two may be excluded, nor who recorded that it may be given.
+entitled contains place if {
 	current
-	some vote in input.votes
+	some place, vote in input.votes
 	time.parse_rfc3339_ns(vote.at) < _expiry
 	is_string(vote.person)
 	not vote.person in duties.excluded
+	_delegated_well(vote)
 	some group in vote.groups
 	group in array.concat(requirement.groups, [lead | some entry in requirement.escalate_to; some lead in entry.to])
+}
+
+# METADATA
+# title: Counted votes
+# description: >-
+#   Entitled votes; of those for somebody else, the ones whose two people stand in no other vote. Nobody counts twice by
+#   another's name.
+counted contains input.votes[place] if {
+	some place in entitled
+	not _used_up(place)
 }
 
 # METADATA
@@ -86,10 +97,10 @@ groups_met if {
 
 # METADATA
 # title: Unopposed
-# description: No counted vote says anything but approve.
+# description: No entitled vote says anything but approve.
 unopposed if {
-	every vote in counted {
-		vote.verdict == "approve"
+	every place in entitled {
+		input.votes[place].verdict == "approve"
 	}
 }
 
@@ -166,3 +177,22 @@ _approvers_of(groups) := {vote.person |
 	some group in groups
 	group in vote.groups
 }
+
+_delegated_well(vote) if not "delegation" in object.keys(vote)
+
+_delegated_well(vote) if {
+	every person in [vote.delegation.delegator, vote.delegation.recorded_by] {
+		is_string(person)
+		not person in duties.excluded
+	}
+	not vote.person in {vote.delegation.delegator, vote.delegation.recorded_by}
+}
+
+_used_up(place) if {
+	"delegation" in object.keys(input.votes[place])
+	some other, vote in input.votes
+	other != place
+	count(_people_of(vote) & _people_of(input.votes[place])) > 0
+}
+
+_people_of(vote) := {vote.person, object.get(vote, ["delegation", "delegator"], vote.person)}

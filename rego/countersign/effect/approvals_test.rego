@@ -71,6 +71,43 @@ test_rejection_by_someone_who_may_not_sign_does_not_count if {
 	filed([given.reject("ann"), given.approve("bob"), given.approve("cyd")]) == "allow"
 }
 
+test_a_vote_for_somebody_else_counts_in_their_groups if {
+	filed([given.approve("bob"), given.for_other(given.approve("eve"), "cyd")]) == "allow"
+	filed([given.approve("bob"), given.for_other(by_legal("eve"), "cyd")]) == "needs_approval"
+}
+
+test_nobody_counts_twice_by_the_name_of_another if {
+	filed([given.approve("bob"), given.for_other(given.approve("eve"), "bob")]) == "needs_approval"
+	filed([given.approve("bob"), given.for_other(given.approve("bob"), "cyd")]) == "needs_approval"
+	filed([given.for_other(given.approve("eve"), "bob"), given.for_other(given.approve("eve"), "cyd")]) == "needs_approval"
+	filed([given.for_other(given.approve("eve"), "cyd"), given.for_other(given.approve("fay"), "cyd")]) == "needs_approval"
+	filed([given.for_other(given.approve("eve"), "cyd"), given.for_other(given.approve("cyd"), "dan")]) == "needs_approval"
+	filed([given.approve("bob"), given.for_other(given.approve("cyd"), "cyd")]) == "needs_approval"
+}
+
+test_a_vote_for_somebody_else_is_no_way_round_the_separation_of_duties if {
+	every requester in ["ann", "hook"] {
+		filed([given.approve("bob"), given.for_other(given.approve("eve"), requester)]) == "needs_approval"
+		filed([given.approve("bob"), given.for_other(given.approve(requester), "cyd")]) == "needs_approval"
+		leave := {"delegation": {"delegator": "cyd", "recorded_by": requester}}
+		filed([given.approve("bob"), object.union(given.approve("eve"), leave)]) == "needs_approval"
+	}
+	leave := {"delegation": {"delegator": "cyd", "recorded_by": "eve"}}
+	filed([given.approve("bob"), object.union(given.approve("eve"), leave)]) == "needs_approval"
+}
+
+test_a_vote_that_does_not_say_for_whom_does_not_count if {
+	every leave in [null, {}, {"delegator": "cyd"}, {"recorded_by": "omar"}, {"delegator": 1, "recorded_by": "omar"}] {
+		filed([given.approve("bob"), object.union(given.approve("eve"), {"delegation": leave})]) == "needs_approval"
+	}
+}
+
+test_a_rejection_for_somebody_else_outweighs_every_approval if {
+	rejected := given.for_other(given.reject("eve"), "cyd")
+	filed([rejected, given.approve("bob"), given.approve("dan")]) == "deny"
+	filed([rejected, given.approve("bob"), given.approve("cyd")]) == "deny"
+}
+
 test_any_group_is_enough_unless_each_is_asked if {
 	votes := [given.approve("bob"), given.approve("cyd")]
 	outcome(given.filing(votes), either) == "allow"

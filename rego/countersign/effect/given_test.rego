@@ -53,3 +53,5 @@ approve(person) := vote(person, "compliance", "approve")
 reject(person) := vote(person, "compliance", "reject")
 
 vote(person, group, verdict) := {"person": person, "groups": [group], "verdict": verdict, "at": "2026-01-05T09:30:00Z"}
+
+for_other(vote, delegator) := object.union(vote, {"delegation": {"delegator": delegator, "recorded_by": "omar"}})

@@ -1,8 +1,8 @@
 # METADATA
 # title: Decision on what an operator does
 # description: >-
-#   The entrypoint for a privileged act: how a held step goes on, or that a run stops. It is allowed only when every rule
-#   says so outright.
+#   The entrypoint for a privileged act: how a held step goes on, that a run stops, or who votes for whom. It is allowed
+#   only when every rule says so outright.
 # schemas:
 #   - input: schema.operator
 package countersign.operator
@@ -38,15 +38,24 @@ permitted if {
 
 # METADATA
 # title: Known
-# description: The act is one of the four on a held step, or stops a run.
+# description: The act is one of the four on a held step, stops a run, or records or ends who votes for whom.
 known if {
 	input.act in {"retry", "supply", "skip", "end"}
+	is_object(input.run)
 	is_object(input.step)
 }
 
 known if {
 	input.act == "cancel"
+	is_object(input.run)
 	input.step == null
+}
+
+known if {
+	_delegates
+	input.run == null
+	input.step == null
+	is_object(input.delegation)
 }
 
 # METADATA
@@ -54,7 +63,7 @@ known if {
 # description: >-
 #   A person of one of the groups that the tenant names as its operators; nobody, where it names none. Who asked for a run
 #   may stop it, too, and so may a caller that speaks for itself: the edge lets in those alone that the directory lets
-#   stop runs of this kind.
+#   stop runs of this kind. People say themselves who votes for them, and until when.
 entitled if {
 	input.actor.kind == "person"
 	some group in input.actor.groups
@@ -73,12 +82,24 @@ entitled if {
 	input.actor.id == input.actor.submitted_by
 }
 
+entitled if {
+	_delegates
+	input.actor.kind == "person"
+	input.actor.id == input.delegation.delegator
+}
+
 # METADATA
 # title: Apart
 # description: >-
 #   Who asked for the run, or sent it, neither supplies nor skips what people have to sign or to answer. To try it again,
-#   or to end the run, takes nothing away from anybody.
-apart if input.act in {"retry", "end", "cancel"}
+#   or to end the run, takes nothing away from anybody; nor does it to end a delegation. Nobody records that they vote
+#   for somebody else.
+apart if input.act in {"retry", "end", "cancel", "undelegate"}
+
+apart if {
+	input.act == "delegate"
+	input.actor.id != input.delegation.delegate
+}
 
 apart if input.step.people == "none"
 
@@ -92,7 +113,7 @@ apart if {
 # METADATA
 # title: Answerable
 # description: What people are asked is answered by those who are asked, and by no operator in their place.
-answerable if input.act in {"retry", "skip", "end", "cancel"}
+answerable if input.act in {"retry", "skip", "end", "cancel", "delegate", "undelegate"}
 
 answerable if input.step.people in {"none", "sign"}
 
@@ -118,7 +139,21 @@ deny contains reasons.of(rego.metadata.rule()) if not entitled
 # custom:
 #   short_name: operator.own_request
 #   failure_msg: Whoever asked for the run may not supply or skip what others have to sign or answer
-deny contains reasons.of(rego.metadata.rule()) if not apart
+deny contains reasons.of(rego.metadata.rule()) if {
+	not apart
+	not _delegates
+}
+
+# METADATA
+# title: Own delegation
+# description: Denies people to record that they themselves vote for somebody else.
+# custom:
+#   short_name: operator.own_delegation
+#   failure_msg: Whoever is to vote for somebody else does not record it themselves
+deny contains reasons.of(rego.metadata.rule()) if {
+	not apart
+	_delegates
+}
 
 # METADATA
 # title: Answer of others
@@ -127,3 +162,5 @@ deny contains reasons.of(rego.metadata.rule()) if not apart
 #   short_name: operator.answer_of_others
 #   failure_msg: What people are asked is answered by them; try it again, and they are asked anew
 deny contains reasons.of(rego.metadata.rule()) if not answerable
+
+_delegates if input.act in {"delegate", "undelegate"}

@@ -62,6 +62,54 @@ test_a_run_is_stopped_and_a_step_is_held if {
 	codes({"act": "end", "step": null}) == {"operator.unknown_act"}
 }
 
+delegation := {
+	"delegator": "ann",
+	"delegate": "ben",
+	"groups": ["compliance"],
+	"starts_at": "2026-01-05T10:00:00Z",
+	"ends_at": "2026-01-12T10:00:00Z",
+}
+
+delegating(act, person, groups) := object.union(
+	json.remove(question, ["run", "step"]),
+	{
+		"act": act,
+		"run": null,
+		"step": null,
+		"delegation": delegation,
+		"actor": {"id": person, "kind": "person", "groups": groups, "submitted_by": person},
+	},
+)
+
+said_of(asked) := {reason.code | some reason in decision.reasons} if {
+	decision := operator.decision with input as asked with data.countersign_config as config
+}
+
+test_operators_and_whoever_is_away_say_who_votes_for_them if {
+	every act in ["delegate", "undelegate"] {
+		said_of(delegating(act, "omar", ["ops"])) == set()
+		said_of(delegating(act, "ann", ["compliance"])) == set()
+		said_of(delegating(act, "eve", ["compliance"])) == {"operator.not_entitled"}
+	}
+}
+
+test_nobody_records_that_they_vote_for_somebody_else if {
+	said_of(delegating("delegate", "ben", ["ops"])) == {"operator.own_delegation"}
+	said_of(delegating("undelegate", "ben", ["ops"])) == set()
+}
+
+test_who_votes_for_whom_is_about_no_run if {
+	changed := object.union(delegating("delegate", "omar", ["ops"]), {"run": question.run})
+	said_of(changed) == {"operator.unknown_act"}
+	"operator.unknown_act" in said_of(json.remove(delegating("delegate", "omar", ["ops"]), ["delegation"]))
+	"operator.unknown_act" in said_of(object.union(question, {"run": null}))
+}
+
+test_an_agent_says_for_nobody_who_votes if {
+	asked := object.union(delegating("delegate", "ann", []), {"actor": {"kind": "agent"}})
+	said_of(asked) == {"operator.not_entitled"}
+}
+
 test_an_empty_question_is_denied if {
 	operator.decision.outcome == "deny" with input as {}
 }

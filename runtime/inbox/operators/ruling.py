@@ -7,8 +7,16 @@ from receipts.chain import PROGRAM
 from receipts.fields import timestamp
 from runtime.engine import Engine
 from runtime.inbox.held.asking import ruled_on_mend
+from runtime.inbox.operators.delegations import ruled_on_delegation
 from runtime.inbox.people.wishes import actor_of
-from runtime.model.notification import Addressed, CancelPayload, Judged, MendPayload
+from runtime.model.notification import (
+    Addressed,
+    CancelPayload,
+    DelegatePayload,
+    Judged,
+    MendPayload,
+    UndelegatePayload,
+)
 from runtime.store.listings import find_run
 
 
@@ -18,7 +26,11 @@ async def ruled(engine: Engine, found: Addressed) -> Addressed:
     What the program wants of its own accord is no person's act: it ends the runs whose end nobody waits for any more.
     """
     payload = found.notification.payload
-    if found.run_id is None or found.notification.actor == PROGRAM:
+    if found.notification.actor == PROGRAM:
+        return found
+    if isinstance(payload, DelegatePayload | UndelegatePayload):
+        return await ruled_on_delegation(engine, found, payload)
+    if found.run_id is None:
         return found
     if isinstance(payload, MendPayload):
         return await ruled_on_mend(engine, found, payload)

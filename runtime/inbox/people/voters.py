@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from receipts.chain import Actor
-from runtime.approvals.rules import Account, Ballot, may_still_answer
+from runtime.approvals.rules import Ballot, may_still_answer
 from runtime.model.actor import Person
 from runtime.model.approval import (
     Approval,
@@ -18,6 +18,7 @@ from runtime.model.approval import (
     Vote,
     VoteVerdict,
 )
+from runtime.model.delegation import Account
 from runtime.model.notification import Applied, PersonPayload
 from runtime.model.states import NotificationStatus
 from runtime.store import approvals, directory
@@ -77,7 +78,7 @@ def ballot_of(
         requested_by=run["requested_by"],
         submitted_by=run["submitted_by"],
         requester_accounts=frozenset((team, user) for team, user in run["requester_accounts"]),
-        voted=frozenset(vote.person for vote in votes),
+        voted=frozenset(person for vote in votes for person in vote.people),
         voted_accounts=frozenset((vote.team, vote.account) for vote in votes),
         joined=approval.joined,
         # what happened is asked until somebody knows
@@ -98,9 +99,12 @@ def refuse_way(tx: RunTx, approval: Approval, payload: PersonPayload) -> Refusal
     return None
 
 
-async def end_lapsed_claim(tx: RunTx, approval: Approval, person: Person) -> None:
-    """Put on record, before somebody else goes on with a review, that the claim of who may not answer holds no more."""
-    if approval.assignee not in (None, person.id):
+async def end_lapsed_claim(tx: RunTx, approval: Approval, *people: str) -> None:
+    """Put on record, before somebody else goes on with a review, that the claim of who may not answer holds no more.
+
+    `people` are who goes on with it, and for whom.
+    """
+    if approval.assignee not in (None, *people):
         await approvals.assign(tx.conn, approval.approval_id, None)
         facts = {"approval_id": approval.approval_id, "person": approval.assignee}
         tx.leaf("task.released", facts, step=approval.step, approval_id=approval.approval_id)

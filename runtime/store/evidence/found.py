@@ -39,7 +39,8 @@ _PERSON = """
                                   w.actor_id = %(person)s OR lower(w.name) = lower(%(person)s))) || %(person)s::text)
      OR r.run_id IN (SELECT a.run_id FROM votes v JOIN approvals a USING (approval_id)
                       WHERE a.tenant = %(tenant)s
-                        AND (v.person = %(person)s OR lower(v.person_name) = lower(%(person)s))))
+                        AND (%(person)s IN (v.person, v.delegator) OR lower(%(person)s) IN (
+                             lower(v.person_name), lower(v.delegation ->> 'delegator_name')))))
 """
 _PLAIN = re.compile(r"[A-Za-z0-9]+")
 _SPECIAL, _ESCAPED = re.compile(r"[\\%_]"), r"\\\g<0>"

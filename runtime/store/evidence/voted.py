@@ -6,7 +6,7 @@ from typing import Any
 from runtime.store.database.pool import Conn
 
 _VOTED = """
-    SELECT v.at, v.person, v.person_name, v.verdict, v.reason, v.team, v.account, v.via, v.brought_by,
+    SELECT v.at, v.person, v.person_name, v.delegation, v.verdict, v.reason, v.team, v.account, v.via, v.brought_by,
            a.approval_id, a.kind, a.status,
            a.step, a.digest, a.reasons, a.before, a.requirement, a.purpose, s.verb,
            e.connector, e.operation, e.target, e.fields, e.redact, e.forgotten, e.idempotency_key,
@@ -18,13 +18,19 @@ _VOTED = """
       LEFT JOIN evidence_bundles b ON b.run_id = a.run_id
      WHERE a.tenant = %(tenant)s AND v.at >= %(since)s AND v.at < %(until)s
 """
-_BY = " AND (v.person = %(person)s OR lower(v.person_name) = lower(%(person)s))"
+_BY = """
+       AND (%(person)s IN (v.person, v.delegator)
+            OR lower(%(person)s) IN (lower(v.person_name), lower(v.delegation ->> 'delegator_name')))
+"""
 
 
 async def find_votes(
     conn: Conn, tenant: str, since: datetime, until: datetime, person: str | None
 ) -> list[dict[str, Any]]:
-    """Return the tenant's votes from one moment until before another, the oldest first; of one person, if wanted."""
+    """Return the tenant's votes from one moment until before another, the oldest first.
+
+    Where a person is named, those that they gave, or that were given for them.
+    """
     query = f"{_VOTED}{_BY if person else ''} ORDER BY v.at, a.approval_id, v.person"
     given = {"tenant": tenant, "since": since, "until": until, "person": person}
     return await (await conn.execute(query.encode(), given)).fetchall()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from runtime.model.effect import Effect
 from runtime.model.passage import PassageFacts, passage_facts
 from runtime.store.database.pool import Conn
+from runtime.store.people.delegations import GROUPS_NOW
 
 
 async def read_facts(conn: Conn, effect: Effect) -> PassageFacts:
@@ -17,7 +18,7 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
     """Return, in one read, of each effect: its run, requester, approval with votes, task and receipt."""
     rows = await (
         await conn.execute(
-            """
+            f"""
             SELECT e.number, r.salt, r.version, r.requested_by, r.requester_kind, r.submitted_by, r.definition_name,
                    r.definition_version, r.trigger_type,
                    (SELECT status FROM steps s WHERE s.run_id = r.run_id AND s.path = e.step) AS step_status,
@@ -29,7 +30,7 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
                    a.status AS approval_status, a.digest AS approval_digest, a.requested_at AS approval_requested_at,
                    a.expires_at AS approval_expires_at, a.consumed_at AS approval_consumed_at,
                    coalesce((SELECT json_agg(json_build_object('person', v.person, 'verdict', v.verdict, 'at', v.at,
-                                                               'groups', coalesce(p.groups, '[]'::json))
+                                                               'groups', {GROUPS_NOW}, 'delegation', v.delegation)
                                              ORDER BY v.at, v.person)
                                FROM votes v LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
                               WHERE v.approval_id = a.approval_id), '[]'::json) AS votes,
@@ -44,7 +45,7 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
                                   WHERE tenant = r.tenant AND idempotency_key = e.key AND outcome = 'success'
                                   LIMIT 1) AS done ON true
              ORDER BY e.number
-            """,
+            """,  # noqa: S608 - our own clause
             {
                 "effects": [effect.effect_id for effect in effects],
                 "approvals": [effect.approval_id for effect in effects],

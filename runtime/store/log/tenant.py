@@ -9,10 +9,13 @@ from receipts.chain import GENESIS
 from receipts.tenant.acts import (
     DefinitionActivated,
     DefinitionRetired,
+    DelegationEnded,
+    DelegationRecorded,
     HoldLifted,
     HoldSet,
     chain_of,
     definition_name,
+    delegation_record,
     directory_record,
     hold_record,
     key_name,
@@ -21,6 +24,7 @@ from receipts.tenant.acts import (
 )
 from runtime.model.states import DefinitionStatus
 from runtime.store.log.audit import ChainRows, View, all_rows, pending
+from runtime.store.people.delegations import delegation_of
 from runtime.store.tenant.existing import ACCOUNTS, ACTORS, rows_digest
 
 _MOVES = {
@@ -78,6 +82,12 @@ def _records(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
         if row["lifted_at"] is not None:
             lifted = {**said, "reason": row["lifted_reason"]}
             yield from hold_record(HoldLifted.event, lifted, row["lifted_by"]).items()
+    for row in all_rows(conn, "SELECT * FROM delegations WHERE tenant = %s", tenant):
+        said = delegation_of(row).said()
+        yield from delegation_record(DelegationRecorded.event, said, row["recorded_by"]).items()
+        if row["ended_at"] is not None:
+            ended = {"delegation_id": row["delegation_id"], "reason": row["ended_reason"]}
+            yield from delegation_record(DelegationEnded.event, ended, row["ended_by"]).items()
 
 
 def _of_others(conn: View, tenant: str) -> list[str]:

@@ -7,7 +7,7 @@ from runtime.store.tables.approvals import approvals, votes
 from runtime.store.tables.base import metadata
 from runtime.store.tables.breakers import breakers
 from runtime.store.tables.definitions import definitions, tenant_leaves, tenants
-from runtime.store.tables.directory import actors, directories, slack_accounts
+from runtime.store.tables.directory import actors, delegations, directories, slack_accounts
 from runtime.store.tables.effects import effects
 from runtime.store.tables.entities import entities, entity_changes
 from runtime.store.tables.holds import evidence_held, evidence_holds
@@ -39,6 +39,7 @@ __all__ = [
     "audit_leaves",
     "breakers",
     "definitions",
+    "delegations",
     "directories",
     "effects",
     "entities",

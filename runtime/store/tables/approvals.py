@@ -72,8 +72,12 @@ votes = Table(
     words("via", server_default="slack"),  # how it came in
     words("brought_by", server_default=""),  # the caller of the edge that brought it
     one_of("via", Via),
+    words("delegator", nullable=True),  # for whom it was given
+    document("delegation", nullable=True),  # by which it was, as it said then
     CheckConstraint("(via = 'edge') = (brought_by <> '')", name="brought_by"),
+    CheckConstraint("(delegator IS NULL) = (delegation IS NULL) AND delegator <> person", name="delegator"),
     PrimaryKeyConstraint("approval_id", "person"),  # people count, not accounts
     UniqueConstraint("approval_id", "team", "account"),  # and nobody counts twice by another name
+    UniqueConstraint("approval_id", "delegator"),  # nor by what others vote for them
     one_of("verdict", VoteVerdict),
 )

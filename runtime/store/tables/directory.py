@@ -1,13 +1,16 @@
-"""People, agents and their Slack accounts, and which version of the directory is loaded."""
+"""People, agents and their Slack accounts, which version of the directory is loaded, and who stands in for whom."""
 
 from sqlalchemy import (
     CheckConstraint,
+    Column,
+    ForeignKey,
     ForeignKeyConstraint,
     PrimaryKeyConstraint,
     Table,
+    Text,
 )
 
-from runtime.store.tables.base import document, metadata, moment, number, words
+from runtime.store.tables.base import document, metadata, moment, number, partial, words
 
 directories = Table(
     "directories",
@@ -44,4 +47,30 @@ slack_accounts = Table(
     # two people behind one account is a state to refuse, not to forbid: the click must be answered
     PrimaryKeyConstraint("team", "account", "tenant", "actor_id"),
     ForeignKeyConstraint(["tenant", "actor_id"], ["actors.tenant", "actors.actor_id"], ondelete="CASCADE"),
+)
+
+
+# who votes for whom; the directory is replaced as a whole, so no row here refers to it
+delegations = Table(
+    "delegations",
+    metadata,
+    words("delegation_id", primary_key=True),
+    Column("tenant", Text, ForeignKey("tenants.tenant"), nullable=False),
+    words("delegator"),
+    words("delegate"),
+    document("groups"),  # of the delegator's, those in which the delegate votes for them
+    moment("starts_at"),
+    moment("ends_at"),
+    words("recorded_by"),
+    words("reason"),
+    moment("recorded_at"),
+    moment("ended_at", nullable=True),  # before its time, on somebody's word
+    words("ended_by", nullable=True),
+    words("ended_reason", nullable=True),
+    CheckConstraint("delegate NOT IN (delegator, recorded_by)", name="of_two"),
+    CheckConstraint("starts_at < ends_at", name="lasts"),
+    CheckConstraint(
+        "(ended_at IS NULL) = (ended_by IS NULL) AND (ended_at IS NULL) = (ended_reason IS NULL)", name="ended"
+    ),
+    partial("ix_delegations_delegate", "tenant", "delegate", where="ended_at IS NULL"),
 )

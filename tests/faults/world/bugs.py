@@ -58,9 +58,7 @@ def _doubt_cleared_at_once(patch: Patch) -> None:
 
 def _vote_counted_twice(patch: Patch) -> None:
     def tally_twice(requirement: Requirement, votes: Sequence[Any]) -> ApprovalStatus:
-        return tally(
-            requirement, [*votes, *((verdict, f"{person}-again", groups) for verdict, person, groups in votes)]
-        )
+        return tally(requirement, [*votes, *(vote._replace(person=f"{vote.person}-again") for vote in votes)])
 
     def ask_twice(attempt: Attempt, now: Any) -> Question:
         question = make_question(attempt, now)

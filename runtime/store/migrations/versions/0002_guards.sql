@@ -88,6 +88,15 @@ CREATE TRIGGER no_truncate BEFORE TRUNCATE ON evidence_held FOR EACH STATEMENT E
 CREATE TRIGGER no_delete BEFORE DELETE ON evidence_held FOR EACH ROW EXECUTE FUNCTION refuse_delete();
 CREATE TRIGGER write_once BEFORE UPDATE OF run_id ON evidence_held FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
+-- a delegation stays on record when it is over, and is ended once
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON delegations FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER no_delete BEFORE DELETE ON delegations FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER write_once BEFORE UPDATE OF
+    delegation_id, tenant, delegator, delegate, groups, starts_at, ends_at, recorded_by, reason, recorded_at
+    ON delegations FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER set_once BEFORE UPDATE OF ended_at, ended_by, ended_reason
+    ON delegations FOR EACH ROW WHEN (OLD.ended_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
+
 -- a version moves between draft, active and retired, and stays the version that it is
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON definition_lives FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
 CREATE TRIGGER no_delete BEFORE DELETE ON definition_lives FOR EACH ROW EXECUTE FUNCTION refuse_delete();

@@ -30,6 +30,7 @@ PARTS = (
     "nodes",
     "lives",
     "entities",
+    "delegations",
     "guards",  # stays the last: it guards what the others made
 )
 

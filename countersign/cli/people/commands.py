@@ -1,4 +1,4 @@
-"""The commands about the directory of people and agents."""
+"""The commands about the directory of people and agents, and about who stands in for whom."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,13 +6,16 @@ from typing import Annotated
 import typer
 
 from countersign.cli.command import out, run, shared_settings
+from countersign.cli.people.importing import import_
+from countersign.cli.people.looking import list_, show
+from countersign.cli.people.standing_in import delegate, undelegate
 
-people = typer.Typer(no_args_is_help=True, help="Load the directory: who is who, and who may do what.")
-
-
-@people.callback()
-def _group() -> None:
-    """Keep `load` a word of its own, although it is the only one."""
+people = typer.Typer(no_args_is_help=True, help="Load the directory: who is who, and who may do what; who is away.")
+people.command("list")(list_)
+people.command()(show)
+people.command("import")(import_)
+people.command()(delegate)
+people.command()(undelegate)
 
 
 @people.command()

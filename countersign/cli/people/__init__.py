@@ -1,0 +1,1 @@
+"""The commands about people: the directory, and who stands in for whom."""

@@ -1,0 +1,1 @@
+"""The counter at which one looks people up."""

@@ -1,0 +1,133 @@
+"""Who votes for whom: recorded, or ended before its time, by a person whom policy lets, and put on record."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from policy.model import DelegationInput, OperatorQuestion, Ruling
+from receipts.fields import timestamp
+from receipts.tenant.acts import Allowed, DelegationEnded, DelegationRecorded
+from runtime.engine import Engine
+from runtime.inbox.matter import Matter
+from runtime.inbox.people.wishes import actor_of, denial, policy_of
+from runtime.model.delegation import Delegation
+from runtime.model.notification import Addressed, Applied, DelegatePayload, Judged, UndelegatePayload
+from runtime.model.states import NotificationStatus
+from runtime.store import directory
+from runtime.store.people import delegations
+from runtime.store.tenant.acts import put_act
+
+
+async def ruled_on_delegation(
+    engine: Engine, found: Addressed, payload: DelegatePayload | UndelegatePayload
+) -> Addressed:
+    """Return a notification with what policy says of it; raise PolicyUnavailableError."""
+    said: DelegatePayload | Delegation | None = payload if isinstance(payload, DelegatePayload) else None
+    if isinstance(payload, UndelegatePayload):
+        async with engine.pool.connection() as conn:
+            said = await delegations.find_delegation(conn, engine.tenant, payload.delegation_id)
+    if said is None:
+        return found
+    question = OperatorQuestion(
+        time=timestamp(engine.clock()),
+        tenant=engine.tenant,
+        actor=await actor_of(engine, found.notification, ""),
+        act=payload.kind,
+        run=None,
+        step=None,
+        delegation=DelegationInput(
+            delegator=said.delegator,
+            delegate=said.delegate,
+            groups=list(said.groups),
+            starts_at=timestamp(said.starts_at),
+            ends_at=timestamp(said.ends_at),
+        ),
+    )
+    return replace(found, judged=Judged(await engine.policy.judge(question)))
+
+
+async def apply_delegation(matter: Matter, payload: DelegatePayload | UndelegatePayload) -> Applied:
+    """Record or end who votes for whom, or refuse that."""
+    if isinstance(payload, DelegatePayload):
+        return await _record(matter, payload)
+    return await _end(matter, payload)
+
+
+async def _record(matter: Matter, payload: DelegatePayload) -> Applied:
+    """Record a delegation, if policy allows it and the directory has what it is about."""
+    ruling = _allowed(matter)
+    if isinstance(ruling, Applied):
+        return ruling
+    tenant, now = matter.notification.tenant, matter.engine.clock()
+    groups, why = await _groups_of(matter, payload, now)
+    if why:
+        return _refused(why)
+    delegation = Delegation(
+        delegation_id=matter.engine.new_id("dlg"),
+        delegator=payload.delegator,
+        delegate=payload.delegate,
+        groups=tuple(groups),
+        starts_at=payload.starts_at,
+        ends_at=payload.ends_at,
+        recorded_by=matter.notification.actor.id,
+        reason=matter.engine.privacy.text(payload.reason),
+    )
+    await delegations.add_delegation(matter.conn, tenant, delegation, now)
+    act = DelegationRecorded(**delegation.said(), policy=_policy(ruling))
+    await put_act(matter.conn, tenant, act, matter.notification.actor, now)
+    return _done(delegation.delegation_id, groups=list(groups))
+
+
+async def _end(matter: Matter, payload: UndelegatePayload) -> Applied:
+    """End a delegation now, if policy allows it. Votes that were given by it stay as they are."""
+    tenant, now, by = matter.notification.tenant, matter.engine.clock(), matter.notification.actor
+    if await delegations.find_delegation(matter.conn, tenant, payload.delegation_id) is None:
+        return _refused(f"there is no delegation {payload.delegation_id} that nobody has ended")
+    ruling = _allowed(matter)
+    if isinstance(ruling, Applied):
+        return ruling
+    reason = matter.engine.privacy.text(payload.reason)
+    if not await delegations.end_delegation(matter.conn, payload.delegation_id, by.id, reason, now):
+        return _refused(f"somebody else has ended {payload.delegation_id} just now")
+    act = DelegationEnded(delegation_id=payload.delegation_id, reason=reason, policy=_policy(ruling))
+    await put_act(matter.conn, tenant, act, by, now)
+    return _done(payload.delegation_id)
+
+
+async def _groups_of(matter: Matter, payload: DelegatePayload, now: datetime) -> tuple[Sequence[str], str]:
+    """Return the groups that are given, and "", or why the delegation cannot be."""
+    if payload.delegate in (payload.delegator, matter.notification.actor.id):
+        return (), "nobody votes for themselves, or by their own leave for somebody else"
+    if not max(payload.starts_at, now) < payload.ends_at:
+        return (), "it would be over before it begins"
+    theirs: Sequence[str] = ()
+    for name in (payload.delegate, payload.delegator):
+        person = await directory.actor(matter.conn, matter.notification.tenant, name)
+        if person is None or person["kind"] != "person":
+            return (), f"the directory has no person {name}"
+        theirs = person["groups"]
+    if missing := [group for group in payload.groups if group not in theirs]:
+        return (), f"{payload.delegator} is not in {', '.join(missing)}"
+    groups = payload.groups or tuple(theirs)
+    return groups, "" if groups else f"{payload.delegator} is in no group"
+
+
+def _allowed(matter: Matter) -> Ruling | Applied:
+    """Return the ruling that allows it, or what becomes of the notification where there is none."""
+    ruling = matter.judged.ruling if matter.judged else None
+    if ruling is None:
+        return Applied(NotificationStatus.STALE, {"reason": "policy was not asked about the delegation as it is now"})
+    return _refused(why) if (why := denial(ruling)) else ruling
+
+
+def _policy(ruling: Ruling) -> Allowed:
+    return Allowed(**policy_of(ruling))
+
+
+def _refused(reason: str) -> Applied:
+    return Applied(NotificationStatus.REFUSED, {"reason": reason})
+
+
+def _done(delegation_id: str, **more: Any) -> Applied:
+    return Applied(NotificationStatus.APPLIED, {"delegation_id": delegation_id, **more})

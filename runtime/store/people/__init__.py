@@ -1,0 +1,1 @@
+"""People beside the directory: who stands in for whom."""
