@@ -9,6 +9,7 @@ from slack_bolt.adapter.asgi.async_handler import AsyncSlackRequestHandler
 from slack_bolt.adapter.asgi.http_request import AsgiHttpRequest
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
+from bot.listeners.front import commands
 from bot.listeners.home_tab import HomeTab
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.interactions import Interactions
@@ -18,6 +19,7 @@ from bot.listeners.socket_mode import SocketMode
 from bot.slack.client import slack_client
 from bot.slack.log import Tally, slack_logger
 from runtime.clock import Clock
+from runtime.desk.front.model import FrontDesk
 from runtime.desk.model import CardLedger, Desk
 
 _ANY = re.compile("")
@@ -106,7 +108,7 @@ class Bot:
         await self._socket.run()
 
 
-def build_bot(settings: BotSettings, desk: Desk, ledger: CardLedger, clock: Clock) -> Bot:
+def build_bot(settings: BotSettings, desk: Desk, front: FrontDesk, ledger: CardLedger, clock: Clock) -> Bot:
     """Wire the listeners. Bolt's own verification is off because ours stands in front of it (see signature.py)."""
     client = slack_client(settings.token, settings.base_url)
     installation = InstallationWatch(client)
@@ -122,6 +124,7 @@ def build_bot(settings: BotSettings, desk: Desk, ledger: CardLedger, clock: Cloc
     interactions = Interactions(client, desk, installation)
     app.action(_ANY)(interactions.on_action)
     app.view(_ANY)(interactions.on_submission)
+    app.command(commands.NAME)(commands.Commands(client, desk, front, installation, clock).on_command)
     app.event("app_home_opened")(HomeTab(client, desk, ledger, installation, clock).on_opened)
     app.event(_ANY)(_ignore_event)
     app.error(_on_error)

@@ -135,20 +135,37 @@ class UrlVerification(_Loose):
     challenge: str
 
 
-Payload = Actions | Submission | EventCallback | UrlVerification
-_PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discriminator="type")])
+class Command(_Loose):
+    """A slash command; it alone comes without a `type`, and over HTTP as a form of its own."""
+
+    command: Literal["/countersign"]
+    text: Annotated[str, Field(max_length=12_000)] = ""
+    team_id: Id
+    user_id: Id
+    channel_id: Id
+    trigger_id: Short
+
+
+Typed = Actions | Submission | EventCallback | UrlVerification
+Payload = Typed | Command
+_PAYLOAD: TypeAdapter[Typed] = TypeAdapter(Annotated[Typed, Field(discriminator="type")])
 
 
 def parse_payload(body: Any) -> Payload:
     """Return a payload that we handle, or raise pydantic's ValidationError."""
+    if isinstance(body, dict) and "command" in body and "type" not in body:
+        return Command.model_validate(body)
     return _PAYLOAD.validate_python(body)
 
 
 def parse_request(content_type: str, body: str) -> Payload:
-    """Return the payload of a request: JSON, or a form with JSON in its member `payload`. Raise ValueError."""
-    if content_type.partition(";")[0].strip().lower() == "application/x-www-form-urlencoded":
-        body = parse_qs(body).get("payload", [""])[0]
-    return _PAYLOAD.validate_json(body)
+    """Return the payload of a request: JSON, or a form that is a command or has JSON as `payload`. Raise ValueError."""
+    if content_type.partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
+        return _PAYLOAD.validate_json(body)
+    form = parse_qs(body, keep_blank_values=True)
+    if "payload" not in form and "command" in form:
+        return Command.model_validate({name: values[0] for name, values in form.items()})
+    return _PAYLOAD.validate_json(form.get("payload", [""])[0])
 
 
 def as_read(payload: Payload) -> dict[str, Any]:

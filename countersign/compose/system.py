@@ -27,6 +27,7 @@ from runtime.definitions.sources.catalog import Catalog
 from runtime.desk.children.connector import child_handlers
 from runtime.desk.definitions.connector import definition_handlers
 from runtime.desk.desk import EngineDesk, StoredCards
+from runtime.desk.front.counter import FrontCounter
 from runtime.engine import Engine
 from runtime.entities.handlers import entity_handlers
 from runtime.mocks.handlers import completing, overlaid
@@ -70,7 +71,8 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
     async with policy, open_storage(settings) as storage:
         engine = make_engine(settings, storage, policy, handlers, routing)
         desk, cards = EngineDesk(engine, settings.tenant), StoredCards(engine)
-        bot = build_bot(slack, desk, cards, engine.clock) if slack is not None else None
+        front = FrontCounter(engine, settings.tenant)
+        bot = build_bot(slack, desk, front, cards, engine.clock) if slack is not None else None
         if Role.WORKER in roles:  # these handlers work with the engine, so they join its mapping now
             handlers.update(entity_handlers(storage.pool, catalog.entities))
             handlers.update(slack_handlers(make_client(settings), desk, cards, engine.clock, mocked=engine.mocked))

@@ -296,11 +296,28 @@ class BundleFetched(Act):
     sha256: Sha256Hex
 
 
+class CommandRefused(Act):
+    """A command in Slack was refused for what its account is; `code` says why. `team` is "" where Slack said none."""
+
+    event = "command.refused"
+
+    team: str
+    user: NonEmpty
+    command: NonEmpty
+    code: NonEmpty
+
+    @property
+    def once(self) -> str:
+        """Return whose command was refused, and why: who tries again and again is on record once."""
+        return f"command refused {self.team} {self.user} {self.command} {self.code}"
+
+
 _ACTS: dict[str, type[Act]] = {
     act.event: act
     for act in (
         *(DefinitionActivated, DefinitionRetired, DelegationRecorded, DelegationEnded),
         *(DefinitionStored, PolicySeen, DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
+        CommandRefused,
         *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),
     )
 }

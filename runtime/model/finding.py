@@ -23,6 +23,10 @@ class Sought:
 
     customer: str | None = None  # text in the business reference, or in a value of the trigger; in any case of letters
     reference_only: bool = False  # not in the trigger's values
+    by_definition: bool = False  # that text may stand in the runbook's name as well
+    run_id: str | None = None  # this run alone
+    requested_by: str | None = None  # id of who asked
+    seen_by: str | None = None  # id of the person who looks: what they asked for, or what their groups may decide
     person: str | None = None  # id or printed name of who asked, or voted
     definition: str | None = None  # name of the runbook
     outcome: str | None = None  # word with which it ended, its status where it has none

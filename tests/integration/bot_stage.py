@@ -36,6 +36,7 @@ from sandbox.rules.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tests.handled import result_of
+from tests.integration.bot_no_front import NoFront
 from tests.integration.bot_nothing_held import NothingHeld
 from tests.integration.bot_strangers import DatabaseDownError, NoStrangers
 from tests.patience import MINUTE
@@ -265,6 +266,7 @@ class Stage:
     raw: AsyncWebClient
     bot: Bot
     faults: Faults
+    front: NoFront
     _stack: AsyncExitStack
 
     async def person(self, user: str) -> SandboxUser:
@@ -366,7 +368,7 @@ async def staged(
 
     Unless `is_heard` is False, the bot is connected when the block begins.
     """
-    clock, desk, faults = HandClock(START), MemoryDesk(), faults or Faults()
+    clock, desk, front, faults = HandClock(START), MemoryDesk(), NoFront(), faults or Faults()
     async with AsyncExitStack() as stack:
         listener = socket.create_server(("127.0.0.1", 0))
         stack.callback(listener.close)
@@ -377,10 +379,10 @@ async def staged(
         faults.attach(sandbox)
         url = await stack.enter_async_context(served(sandbox))
         settings = BotSettings(app["bot_token"], (SECRET,), app["app_token"], f"{url}/api/")
-        bot = build_bot(settings, desk, desk, clock)
+        bot = build_bot(settings, desk, front, desk, clock)
         running = heard(bot.asgi, listener) if transport == "http" else _socket_mode(bot, is_heard=is_heard)
         await stack.enter_async_context(running)
         await stack.enter_async_context(watched(bot))
         client = slack_client(app["bot_token"], f"{url}/api/")
         handlers = slack_handlers(client, desk, desk, clock, mocked=False)
-        yield Stage(url, bot_url, clock, desk, handlers, client, bot, faults, stack)
+        yield Stage(url, bot_url, clock, desk, handlers, client, bot, faults, front, stack)

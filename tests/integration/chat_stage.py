@@ -15,6 +15,7 @@ from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from policy.model import PolicyEngine
 from runtime.desk.desk import StoredCards
+from runtime.desk.front.counter import FrontCounter
 from runtime.model.approval import ApprovalStatus
 from sandbox.client import SandboxUser
 from sandbox.harness import Faults, served
@@ -112,7 +113,9 @@ async def chatting(
         client, cards = slack_client("xoxb-bot", f"{url}/api/"), StoredCards(bench.engine)
         handlers.update(slack_handlers(client, bench.desk, cards, bench.clock, mocked=False))
         bench.engine.handlers.update(handlers)  # type: ignore[attr-defined]  # the mapping is a dict of ours
-        bot = build_bot(BotSettings("xoxb-bot", (SECRET,), None, f"{url}/api/"), bench.desk, cards, bench.clock)
+        front = FrontCounter(bench.engine, TENANT)
+        slack = BotSettings("xoxb-bot", (SECRET,), None, f"{url}/api/")
+        bot = build_bot(slack, bench.desk, front, cards, bench.clock)
         await stack.enter_async_context(heard(bot.asgi, listener))
         await stack.enter_async_context(watched(bot))
         assert bench.engine.tenant == TENANT

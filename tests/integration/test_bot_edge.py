@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from bot.cards.references import APPROVE
 from bot.listeners.signature import MAX_BODY, sign
 from sandbox.core import ACK_SECONDS
-from tests.integration.bot_stage import CHANNEL, SECRET, Stage, ask, staged, the_card, until, whispered
+from tests.integration.bot_stage import CHANNEL, SECRET, WORKSPACE, Stage, ask, staged, the_card, until, whispered
 
 CANARY = "canary-3f9a"
 JSON = st.recursive(
@@ -211,9 +211,9 @@ async def test_what_is_refused_is_counted(
 
 
 async def test_an_odd_payload_over_the_socket_is_ignored_and_counted(caplog: pytest.LogCaptureFixture) -> None:
-    async with staged(transport="socket") as stage:
+    async with staged(transport="socket", app={**WORKSPACE["app"], "commands": ["/other"]}) as stage:
         anna = await stage.person("U0ANNA")
-        command = asyncio.create_task(anna.command(CHANNEL, "/countersign help"))
+        command = asyncio.create_task(anna.command(CHANNEL, "/other help"))
         await stage.clock.armed(ACK_SECONDS)
         await until(lambda: "were refused: 1 so far" in caplog.text)
         stage.clock.advance(ACK_SECONDS)

@@ -10,7 +10,7 @@ from runtime.model.approval import ApprovalStatus
 from sandbox.client import SandboxUser, messages
 from sandbox.harness import Faults
 from sandbox.socket_mode import LIFETIME_SECONDS
-from tests.integration.bot_stage import WORKSPACE, Stage, ask, staged, the_card, until, whispered, whispers
+from tests.integration.bot_stage import CHANNEL, WORKSPACE, Stage, ask, staged, the_card, until, whispered, whispers
 from tests.patience import MINUTE
 
 TRANSPORTS = pytest.mark.parametrize("transport", ["http", "socket"])
@@ -181,3 +181,33 @@ async def test_a_revoked_bot_token_is_not_healthy() -> None:
     async with staged(faults=faults) as stage:
         await until(lambda: stage.bot.health() == ["auth.test: token_revoked"])
         assert not messages(await (await stage.person("U0ANNA")).see())
+
+
+@TRANSPORTS
+async def test_a_guest_and_a_stranger_who_give_a_command_are_refused_in_private_and_on_record(transport: str) -> None:
+    async with staged(transport=transport) as stage:
+        for user, words, code in (
+            ("U0GUEST", "Guests cannot decide", "identity.guest"),
+            ("U0NEW", "directory has no person", "identity.unknown"),
+            ("U0TWIN", "two people", "identity.ambiguous"),
+        ):
+            person = await stage.person(user)
+            assert (await person.command(CHANNEL, "/countersign mine"))["ok"]
+            await whispered(person, words)
+            account, command, refused = stage.front.refusals[-1]
+            assert (account.user, command, refused) == (user, "mine", code)
+
+
+@TRANSPORTS
+async def test_a_command_is_acknowledged_with_its_answer_while_slack_takes_long(transport: str) -> None:
+    async with staged(transport=transport) as stage:
+        boris = await stage.person("U0BORIS")
+        await stage.post(ask())
+        for method in ("users.info", "chat.postEphemeral", "chat.postMessage", "views.open"):
+            stage.faults.hold(method)
+        assert (await boris.command(CHANNEL, "/countersign pending"))["ok"]
+        await whispered(boris, "did not confirm who you are")
+        stage.faults.lift("users.info")
+        assert (await boris.command(CHANNEL, "/countersign pending"))["ok"]
+        await whispered(boris, "1 request for you")
+        stage.faults.lift("chat.postEphemeral", "chat.postMessage", "views.open")

@@ -12,6 +12,7 @@ from receipts.tenant.acts import (
     Act,
     ActError,
     BundleFetched,
+    CommandRefused,
     DefinitionStored,
     EvidenceExported,
     HoldLifted,
@@ -34,6 +35,7 @@ ACTS = [
     EvidenceExported(since=None, until="2026-01-31T09:00:00.000000Z", asked={"person": "ann"}, rows=3, sha256=SHA),
     HoldSet(hold_id="hold_1", kind="reference", subject="C-1", reason="court"),
     HoldLifted(hold_id="hold_1", kind="reference", subject="C-1", reason="over"),
+    CommandRefused(team="T1", user="U1", command="show", code="identity.guest"),
 ]
 
 

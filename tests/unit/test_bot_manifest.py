@@ -6,6 +6,7 @@ from pathlib import Path
 import yaml
 
 import bot
+from bot.listeners.front.commands import NAME
 from bot.slack.doctor import SCOPES
 
 ROOT = Path(bot.__file__).parent
@@ -22,6 +23,9 @@ NEEDS = {
 }
 NEED_NONE = {"auth_test", "apps_connections_open", "chat_getPermalink", "views_open", "views_update", "views_publish"}
 
+OF_FEATURES = {"commands"}
+"""Scopes that no method needs: for what people bring to us."""
+
 
 def called() -> set[str]:
     source = "".join(path.read_text() for path in ROOT.rglob("*.py"))
@@ -32,4 +36,9 @@ def test_the_manifest_asks_for_exactly_the_scopes_that_the_methods_need() -> Non
     assert called() == set(NEEDS) | NEED_NONE
     manifest = yaml.safe_load((ROOT / "manifest.yaml").read_text())
     asked = set(manifest["oauth_config"]["scopes"]["bot"])
-    assert asked == set().union(*NEEDS.values()) == SCOPES
+    assert asked == set().union(*NEEDS.values(), OF_FEATURES) == SCOPES
+
+
+def test_the_manifest_names_the_command_that_the_bot_answers() -> None:
+    manifest = yaml.safe_load((ROOT / "manifest.yaml").read_text())
+    assert [one["command"] for one in manifest["features"]["slash_commands"]] == [NAME]

@@ -42,6 +42,27 @@ _PERSON = """
                         AND (%(person)s IN (v.person, v.delegator) OR lower(%(person)s) IN (
                              lower(v.person_name), lower(v.delegation ->> 'delegator_name')))))
 """
+# A request can be decided by its groups and by those that have joined them; the directory says who is in them now.
+_SEEN = """
+    (r.requested_by = %(seen_by)s OR r.run_id IN (
+        SELECT a.run_id FROM approvals a
+          JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(seen_by)s AND p.kind = 'person'
+         WHERE a.tenant = %(tenant)s AND EXISTS (
+               SELECT FROM jsonb_array_elements_text(p.groups::jsonb) AS g (name)
+                WHERE (a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name)))
+"""
+_WHERE = {
+    "since": "r.created_at >= %(since)s",
+    "until": "r.created_at < %(until)s",
+    "after": "(r.created_at, r.run_id) < (SELECT l.created_at, l.run_id FROM runs l WHERE l.run_id = %(after)s)",
+    "person": _PERSON,
+    "definition": "r.definition_name = %(definition)s",
+    "outcome": "coalesce(nullif(r.outcome, ''), r.status) = %(outcome)s",
+    "run_id": "r.run_id = %(run_id)s",
+    "requested_by": "r.requested_by = %(requested_by)s",
+    "seen_by": _SEEN,
+}
+"""What narrows by a member that is not None."""
 _PLAIN = re.compile(r"[A-Za-z0-9]+")
 _SPECIAL, _ESCAPED = re.compile(r"[\\%_]"), r"\\\g<0>"
 
@@ -60,25 +81,20 @@ async def find_runs(conn: Conn, tenant: str, sought: Sought) -> list[FoundRun]:
 
 def _conditions(sought: Sought) -> Iterator[str]:
     yield "r.tenant = %(tenant)s"
-    if sought.since is not None:
-        yield "r.created_at >= %(since)s"
-    if sought.until is not None:
-        yield "r.created_at < %(until)s"
-    if sought.after is not None:
-        yield "(r.created_at, r.run_id) < (SELECT l.created_at, l.run_id FROM runs l WHERE l.run_id = %(after)s)"
     if sought.customer is not None:
-        reference = "r.trigger_ref ILIKE %(customer)s OR r.reference ILIKE %(customer)s"
-        yield reference if sought.reference_only else f"{reference} OR {_VALUE}"
-    if sought.person is not None:
-        yield _PERSON
-    if sought.definition is not None:
-        yield "r.definition_name = %(definition)s"
-    if sought.outcome is not None:
-        yield "coalesce(nullif(r.outcome, ''), r.status) = %(outcome)s"
+        yield _customer(sought)
     if sought.trigger_types is not None:
         yield "r.trigger_type = ANY(%(trigger_types)s)"
     if sought.states:
         yield f"{_STATE.strip()} = ANY(%(states)s)"
+    yield from (condition for name, condition in _WHERE.items() if getattr(sought, name) is not None)
+
+
+def _customer(sought: Sought) -> str:
+    parts = ["r.trigger_ref ILIKE %(customer)s OR r.reference ILIKE %(customer)s"]
+    parts += [] if sought.reference_only else [_VALUE]
+    parts += ["r.definition_name ILIKE %(customer)s"] if sought.by_definition else []
+    return " OR ".join(parts)
 
 
 def _texts(customer: str) -> dict[str, Any]:

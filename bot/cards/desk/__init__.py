@@ -1,0 +1,1 @@
+"""What people see who come by a command or a form."""

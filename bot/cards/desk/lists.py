@@ -1,0 +1,108 @@
+"""What a command answers: lists, one request, one run, and the rule behind a request. Everything of a run is data."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.cards.blocks import Block, bold, context, date, header, mrkdwn_text, plain_text, rows, section
+from bot.cards.card import show_all_button
+from bot.cards.text import Shown, mrkdwn, plain, render, short
+from bot.cards.wording import approvals, requirement, title, verdict_word, what
+from runtime.desk.front.model import Runs, RunView
+from runtime.desk.model import ApprovalView, Pending
+from runtime.model.finding import FoundRun
+
+SHOWN = 10
+"""Entries of a list; what is behind them is counted, or said to be there."""
+
+_STEPS = 20
+_LIMIT, _LINE = 2500, 300
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer that one person sees: its blocks, and what a screen reader says."""
+
+    text: Shown
+    blocks: Sequence[Block] = ()
+
+
+def said(words: str) -> Reply:
+    """Return a sentence, data in it or not."""
+    return Reply(mrkdwn(words[:_LIMIT]), [section(short(words, _LIMIT, lines=50))])
+
+
+def pending_reply(pending: Pending, now: datetime) -> Reply:
+    """Return what waits for a person, the most urgent first."""
+    if not pending.total:
+        return said("No request waits for you.")
+    words = Shown(f"{pending.total:,} request{'s' if pending.total != 1 else ''} for you")
+    blocks = [block for view in pending.views for block in _request(view, now)]
+    left = pending.total - len(pending.views)
+    more = [context(bold(f"… {left:,} more, less urgent. They appear as you decide these."))] if left else []
+    return Reply(words, [header(words), *blocks, *more])
+
+
+def _request(view: ApprovalView, now: datetime) -> list[Block]:
+    about = section(Shown(f"{title(view, now)}: {short(what(view), _LINE, lines=1)}"))
+    why = short(f"{render(view.run_title)} · {requirement(view)} · {view.approval_id}", _LINE)
+    until = mrkdwn_text(Shown(f"{approvals(view)} of {view.quorum} · expires {date(view.expires_at)}"))
+    return [{**about, "accessory": show_all_button(view)}, context(plain_text(why), until)]
+
+
+def runs_reply(heading: str, found: Runs, none: str) -> Reply:
+    """Return a list of runs under fixed words of ours; `none` is said where there is no run."""
+    if not found.runs:
+        return said(none)
+    words = Shown(heading)
+    more = "There are more, older ones: /countersign search finds them by reference, customer or runbook."
+    behind = [context(bold(more))] if found.has_more else []
+    return Reply(words, [header(words), *(block for run in found.runs for block in _run_lines(run)), *behind])
+
+
+def _run_lines(run: FoundRun) -> list[Block]:
+    line = short(f"{run.reference} · {run.ending}", _LINE, lines=1)
+    small = short(f"{run.definition} v{run.definition_version} · {run.run_id}", _LINE, lines=1)
+    return [section(line), context(plain_text(small), mrkdwn_text(date(run.created_at)))]
+
+
+def approval_reply(view: ApprovalView, now: datetime) -> Reply:
+    """Return a request as it is now."""
+    blocks = [*_request(view, now), *rows([(bold("Run"), short(view.run_id, _LINE))])]
+    votes = [f"{vote.person_name} {verdict_word(view.kind, vote.verdict)}" for vote in view.votes]
+    decided = [section(short("\n".join(votes), _LIMIT, lines=50))] if votes else []
+    return Reply(Shown(title(view, now)), [*blocks, *decided])
+
+
+def why_reply(view: ApprovalView) -> Reply:
+    """Return the rule that asks for signatures, in its own words, and what it requires."""
+    words = Shown("Why this needs people")
+    rules = [(bold("Rule"), short(f"{msg} ({code})", 1500, lines=20)) for code, msg in view.reasons[:SHOWN]]
+    left = len(view.reasons) - SHOWN
+    more = [context(bold(f"… {left:,} more rules, under Show all"))] if left > 0 else []
+    asks = section(plain("The runbook itself asks for this.")) if not rules else None
+    needed = [(bold("Required"), short(requirement(view), _LINE)), (bold("Tier"), short(view.tier, _LINE))]
+    about = {**section(short(what(view), _LINE, lines=1)), "accessory": show_all_button(view)}
+    return Reply(words, [header(words), about, *([asks] if asks else rows(rules)), *more, *rows(needed)])
+
+
+def run_reply(run: RunView) -> Reply:
+    """Return a run as it is now, with its steps."""
+    facts = [
+        (bold("Reference"), short(run.reference, _LINE)),
+        (bold("Runbook"), short(run.runbook, _LINE)),
+        (bold("State"), short(run.ending, _LINE)),
+        (bold("Asked for by"), short(run.requested_by, _LINE)),
+        (bold("Run"), short(run.run_id, _LINE)),
+    ]
+    errors = [(bold("Error"), short(run.error, _LINE))] if run.error else []
+    steps = "\n".join(
+        f"{step.path}: {step.status}{f' ({step.error})' if step.error else ''}" for step in run.steps[:_STEPS]
+    )
+    left = len(run.steps) - _STEPS
+    more = [context(bold(f"… {left:,} more steps"))] if left > 0 else []
+    listed = [section(short(steps, _LIMIT, lines=_STEPS * 2))] if steps else []
+    since = mrkdwn_text(Shown(f"asked for {date(run.created_at)}"))
+    return Reply(
+        mrkdwn(f"{run.reference}: {run.ending}"[:_LINE]), [*rows([*facts, *errors]), context(since), *listed, *more]
+    )

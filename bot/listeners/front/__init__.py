@@ -1,0 +1,1 @@
+"""Commands, shortcuts and forms: how people come who were not asked."""

@@ -1,0 +1,109 @@
+"""`/countersign`: what people ask is answered in the acknowledgement itself, which Slack shows to them alone.
+
+Nothing of it waits for Slack but the look at who asks, which has a second; so the answer is there within three.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from slack_bolt.async_app import AsyncAck
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.cards.desk import words
+from bot.cards.desk.lists import (
+    SHOWN,
+    Reply,
+    approval_reply,
+    pending_reply,
+    run_reply,
+    runs_reply,
+    said,
+    why_reply,
+)
+from bot.cards.refusals import refusal_words
+from bot.listeners.asking import DEADLINE
+from bot.listeners.identity import Identity, identify
+from bot.listeners.installation import InstallationWatch
+from bot.listeners.payloads import Command, User
+from bot.slack.log import slack_logger
+from runtime.clock import Clock
+from runtime.desk.front.model import FrontDesk
+from runtime.desk.model import Desk
+from runtime.model.actor import Person
+
+NAME = "/countersign"
+
+Answering = Callable[[Person, str], Awaitable[Reply]]
+
+
+class Commands:
+    """The listener for the slash command. People of the directory alone are shown anything."""
+
+    def __init__(
+        self, client: AsyncWebClient, desk: Desk, front: FrontDesk, installation: InstallationWatch, clock: Clock
+    ) -> None:
+        self._client = client
+        self._desk = desk
+        self._front = front
+        self._installation = installation
+        self._clock = clock
+        self._log = slack_logger()
+        self._answers: dict[str, Answering] = {
+            "pending": self._pending,
+            "mine": self._mine,
+            "show": self._show,
+            "search": self._search,
+            "why": self._why,
+        }
+
+    async def on_command(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        """Answer one command; what fails says so, since Slack would say only that it failed."""
+        payload = Command.model_validate(body)
+        try:
+            async with asyncio.timeout(DEADLINE):
+                reply = await self._reply(payload)
+        except Exception as error:  # noqa: BLE001 - nothing was done, and whoever asked is told
+            self._log.error("a command was not answered: %s", type(error).__name__)
+            reply = said(words.NOT_ANSWERED)
+        await ack(text=reply.text, blocks=list(reply.blocks), response_type="ephemeral")
+
+    async def _reply(self, payload: Command) -> Reply:
+        name, _, rest = payload.text.strip().partition(" ")
+        name = name.lower()
+        user = User(id=payload.user_id, team_id=payload.team_id)
+        identity = await identify(user, self._installation.known, self._client, self._desk)
+        if identity.person is None:
+            return await self._refuse(identity, name if name in self._answers else "help")
+        answer = self._answers.get(name)
+        return await answer(identity.person, rest.strip()) if answer else said(words.HELP)
+
+    async def _refuse(self, identity: Identity, command: str) -> Reply:
+        assert identity.refusal is not None  # noqa: S101 - there is a person, or why there is none
+        await self._front.refused(identity.account, command, identity.refusal.code)
+        return said(refusal_words(identity.refusal))
+
+    async def _pending(self, person: Person, _: str) -> Reply:
+        return pending_reply(await self._desk.pending(person.id, SHOWN), self._clock())
+
+    async def _mine(self, person: Person, _: str) -> Reply:
+        return runs_reply("What you asked for", await self._front.mine(person, SHOWN), words.NOTHING_ASKED)
+
+    async def _show(self, person: Person, some_id: str) -> Reply:
+        if not some_id:
+            return said(words.WHICH.format("show"))
+        if view := await self._front.approval(person, some_id):
+            return approval_reply(view, self._clock())
+        run = await self._front.run(person, some_id)
+        return run_reply(run) if run else said(words.NOTHING_TO_SEE)
+
+    async def _search(self, person: Person, text: str) -> Reply:
+        if not text:
+            return said(words.WHAT_TO_SEARCH)
+        return runs_reply("Found", await self._front.search(person, text, SHOWN), words.NONE_FOUND)
+
+    async def _why(self, person: Person, approval_id: str) -> Reply:
+        if not approval_id:
+            return said(words.WHICH.format("why"))
+        view = await self._front.approval(person, approval_id)
+        return why_reply(view) if view else said(words.NO_REQUEST)

@@ -1,0 +1,88 @@
+"""The front door of one tenant: what a person may see is asked of the store, for each question anew."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from receipts.chain import Actor
+from receipts.tenant.acts import CommandRefused
+from runtime.desk.desk import EngineDesk
+from runtime.desk.front.model import Runs, RunView, StepLine
+from runtime.desk.model import ApprovalView
+from runtime.engine import Engine
+from runtime.model.actor import Person, SlackAccount
+from runtime.model.approval import RefusalCode
+from runtime.model.finding import Sought
+from runtime.store import runs
+from runtime.store.evidence.found import find_runs
+from runtime.store.tenant.acts import put_act
+
+
+@dataclass(frozen=True)
+class FrontCounter:
+    """The counter of one tenant, over the engine. Operators are those who are told of what is held and in doubt."""
+
+    engine: Engine
+    tenant: str
+
+    async def approval(self, person: Person, approval_id: str) -> ApprovalView | None:
+        """Return a request that the person may see."""
+        view = await EngineDesk(self.engine, self.tenant).approval(approval_id)
+        if view is None or not await self._may_see(person, view):
+            return None
+        return view
+
+    async def run(self, person: Person, run_id: str) -> RunView | None:
+        """Return a run that the person may see."""
+        if not (await self._find(person, Sought(run_id=run_id, limit=1))).runs:
+            return None
+        async with self.engine.pool.connection() as conn:
+            found = await runs.run_summary(conn, self.tenant, run_id)
+        return None if found is None else _run_view(found)
+
+    async def mine(self, person: Person, limit: int) -> Runs:
+        """Return the runs that the person asked for."""
+        return await self._find(person, Sought(requested_by=person.id, limit=limit))
+
+    async def search(self, person: Person, words: str, limit: int) -> Runs:
+        """Return the runs that the person may see with these words in reference, trigger or the runbook's name."""
+        return await self._find(person, Sought(customer=words, by_definition=True, limit=limit))
+
+    async def refused(self, account: SlackAccount, command: str, code: RefusalCode) -> None:
+        """Put on record that a command was refused: once for each account, command and code."""
+        act = CommandRefused(team=account.team, user=account.user, command=command, code=code)
+        actor = Actor(id=f"slack:{account.team}:{account.user}", kind="person")
+        async with self.engine.pool.connection() as conn, conn.transaction():
+            await put_act(conn, self.tenant, act, actor, self.engine.clock())
+
+    def _is_operator(self, person: Person) -> bool:
+        return not set(person.groups).isdisjoint(self.engine.routing.doubt_groups)
+
+    async def _may_see(self, person: Person, view: ApprovalView) -> bool:
+        if self._is_operator(person) or not set(person.groups).isdisjoint((*view.groups, *view.joined)):
+            return True
+        async with self.engine.pool.connection() as conn:
+            asked_for = Sought(run_id=view.run_id, requested_by=person.id, limit=1)
+            return bool(await find_runs(conn, self.tenant, asked_for))
+
+    async def _find(self, person: Person, sought: Sought) -> Runs:
+        """Return what is sought among what the person may see; one more than the limit is read, to know of more."""
+        assert sought.limit is not None  # noqa: S101 - every caller above says it
+        seen_by = None if self._is_operator(person) else person.id
+        wider = Sought(**{**vars(sought), "seen_by": seen_by, "limit": sought.limit + 1})
+        async with self.engine.pool.connection() as conn:
+            found = await find_runs(conn, self.tenant, wider)
+        return Runs(found[: sought.limit], has_more=len(found) > sought.limit)
+
+
+def _run_view(found: dict[str, Any]) -> RunView:
+    return RunView(
+        run_id=found["run_id"],
+        reference=found["reference"] or found["trigger_ref"],
+        runbook=f"{found['definition_name']} v{found['definition_version']}",
+        ending=found["outcome"] or found["status"],
+        error=found["error"] or "",
+        requested_by=found["requested_by"],
+        created_at=found["created_at"],
+        finished_at=found["finished_at"],
+        steps=[StepLine(step["path"], step["status"], step["error"] or "") for step in found["steps"]],
+    )

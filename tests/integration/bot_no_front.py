@@ -1,0 +1,34 @@
+"""A front door for a bot of which nobody asks anything; refusals are kept."""
+
+from dataclasses import dataclass, field
+
+from runtime.desk.front.model import Runs, RunView
+from runtime.desk.model import ApprovalView
+from runtime.model.actor import Person, SlackAccount
+from runtime.model.approval import RefusalCode
+
+
+@dataclass
+class NoFront:
+    """A front door at which there is nothing to see."""
+
+    refusals: list[tuple[SlackAccount, str, RefusalCode]] = field(default_factory=list)
+
+    async def approval(self, person: Person, approval_id: str) -> ApprovalView | None:
+        assert person, approval_id
+        return None
+
+    async def run(self, person: Person, run_id: str) -> RunView | None:
+        assert person, run_id
+        return None
+
+    async def mine(self, person: Person, limit: int) -> Runs:
+        assert person, limit
+        return Runs((), has_more=False)
+
+    async def search(self, person: Person, words: str, limit: int) -> Runs:
+        assert person, (words, limit)
+        return Runs((), has_more=False)
+
+    async def refused(self, account: SlackAccount, command: str, code: RefusalCode) -> None:
+        self.refusals.append((account, command, code))

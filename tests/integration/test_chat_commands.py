@@ -1,0 +1,196 @@
+"""`/countersign`: answers are for one person, show what that person may see, and come in time."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from countersign.embedded.opa import OpaChild
+from policy.client import OpaEngine
+from sandbox.client import SandboxUser, messages
+from tests.bench import TENANT
+from tests.integration.chat_stage import CHANNEL, Chat, chatting
+from tests.integration.conftest import Targets
+from tests.patience import MINUTE
+
+HOSTILE = "<!channel> *bold* <https://evil.example|click> :tada: \u202e"
+
+
+@pytest.fixture
+async def chat(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Chat]:
+    async with OpaEngine(opa.url, timeout=MINUTE) as policy, chatting(dsn, policy, targets) as running:
+        yield running
+
+
+async def asked(person: SandboxUser, line: str, channel: str = CHANNEL) -> str:
+    """Give a command; return all of its answer, which only that person sees, as JSON."""
+    before = {message["ts"] for message in messages(await person.see())}
+    done = await person.command(channel, f"/countersign {line}")
+    assert done["ok"], done
+    (answer,) = [one for one in messages(await person.see()) if one["ts"] not in before]
+    assert answer["is_ephemeral"]
+    assert (answer["mentions"], answer["links"], answer["unfurls"]) == ([], [], [])
+    return json.dumps(answer, ensure_ascii=False)
+
+
+async def run_of(chat: Chat, approval_id: str) -> str:
+    (row,) = await chat.bench.rows("SELECT run_id FROM approvals WHERE approval_id = %s", approval_id)
+    return str(row["run_id"])
+
+
+async def refusals(chat: Chat) -> list[dict[str, Any]]:
+    query = "SELECT leaf->'data' AS data FROM tenant_leaves WHERE leaf->>'event' = 'command.refused' ORDER BY seq"
+    return [row["data"] for row in await chat.bench.rows(query)]
+
+
+async def test_pending_says_what_the_person_may_decide_and_nobody_else_hears_it(chat: Chat) -> None:
+    approval_id = await chat.file()
+    ann, sam = await chat.person("ann"), await chat.person("sam")
+    answer = await asked(ann, "pending")
+    assert "1 request for you" in answer
+    assert approval_id in answer
+    assert "No request waits for you" in await asked(sam, "pending")
+    assert "1 request for you" not in json.dumps(messages(await sam.see()))
+
+
+async def test_pending_counts_what_it_does_not_list(chat: Chat) -> None:
+    for number in range(12):
+        await chat.file(str(number))
+    answer = await asked(await chat.person("ann"), "pending")
+    assert "12 requests for you" in answer
+    assert "… 2 more" in answer
+
+
+async def test_mine_lists_what_the_person_asked_for_and_nothing_else(chat: Chat) -> None:
+    run_id = await run_of(chat, await chat.file("REF-7"))
+    answer = await asked(await chat.person("rita"), "mine")
+    assert run_id in answer
+    assert "REF-7" in answer
+    assert "not asked for anything" in await asked(await chat.person("ann"), "mine")
+
+
+@pytest.mark.parametrize("who", ["rita", "ann", "omar"])
+async def test_requester_group_and_operators_see_a_run_and_its_request(chat: Chat, who: str) -> None:
+    approval_id = await chat.file()
+    run_id = await run_of(chat, approval_id)
+    person = await chat.person(who)
+    assert "bench-file v1" in await asked(person, f"show {run_id}")
+    assert "Approval needed" in await asked(person, f"show {approval_id}")
+    assert run_id in await asked(person, "search halvorsen")
+
+
+async def test_whoever_is_not_concerned_sees_neither_run_nor_request_nor_rule(chat: Chat) -> None:
+    approval_id = await chat.file()
+    sam = await chat.person("sam")
+    for line in (
+        f"show {await run_of(chat, approval_id)}",
+        f"show {approval_id}",
+        f"why {approval_id}",
+        "show no-such",
+    ):
+        assert "no re" in (answer := await asked(sam, line)) or "no run" in answer
+        assert "bench" not in answer
+    assert "Nothing that you may see" in await asked(sam, "search halvorsen")
+
+
+async def test_another_group_that_joined_sees_what_it_may_decide(chat: Chat) -> None:
+    approval_id = await chat.file()
+    sue = await chat.person("sue")
+    assert "Nothing that you may see" in await asked(sue, "search bench-file")
+    await chat.bench.meddle(
+        """UPDATE approvals SET joined = '["senior-compliance"]' WHERE approval_id = %s RETURNING 1""", approval_id
+    )
+    assert await run_of(chat, approval_id) in await asked(sue, "search bench-file")
+    assert "Approval needed" in await asked(sue, f"show {approval_id}")
+
+
+async def test_search_finds_by_reference_by_customer_and_by_runbook(chat: Chat) -> None:
+    run_id = await run_of(chat, await chat.file("REF-100%"))
+    ann = await chat.person("ann")
+    for words in ("ref-100%", "Halvorsen Seefracht", "bench-FILE"):
+        assert run_id in await asked(ann, f"search {words}")
+    assert "Nothing that you may see" in await asked(ann, "search ref-1_0")
+    assert "Say what to search for" in await asked(ann, "search")
+
+
+async def test_a_long_list_says_that_there_is_more(chat: Chat) -> None:
+    for number in range(11):
+        await chat.bench.start("bench.file", {"company": "Halvorsen", "text": "x"}, f"R{number}")
+    rita = await chat.person("rita")
+    for line in ("mine", "search halvorsen"):
+        assert "There are more" in await asked(rita, line)
+
+
+async def test_why_gives_the_rule_in_its_own_words_and_what_it_requires(chat: Chat) -> None:
+    approval_id = await chat.file()
+    view = await chat.bench.desk.approval(approval_id)
+    assert view
+    answer = await asked(await chat.person("ann"), f"why {approval_id}")
+    assert view.reasons
+    for code, msg in view.reasons:
+        assert code in answer
+        assert msg in answer
+    assert "2 people from compliance" in answer
+    assert "Say which one" in await asked(await chat.person("ann"), "why")
+
+
+@pytest.mark.parametrize("line", ["", "help", "HELP", "dance", "pendingg", "show"])
+async def test_what_is_no_command_gets_help(chat: Chat, line: str) -> None:
+    assert "/countersign" in await asked(await chat.person("ann"), line)
+
+
+@pytest.mark.parametrize("command", ["show", "why", "search", "pending", "dance"])
+async def test_hostile_words_are_data(chat: Chat, command: str) -> None:
+    answer = await asked(await chat.person("ann"), f"{command} {HOSTILE}")
+    assert "evil.example" not in answer
+
+
+async def test_hostile_words_of_a_run_are_shown_and_mean_nothing(chat: Chat) -> None:
+    await chat.bench.start("bench.file", {"company": HOSTILE, "text": HOSTILE}, HOSTILE)
+    rita = await chat.person("rita")
+    (row,) = await chat.bench.rows("SELECT run_id FROM runs")
+    for line in ("mine", "search evil.example", f"show {row['run_id']}"):
+        assert "⟨U+202E⟩" in await asked(rita, line)
+
+
+async def test_who_is_not_in_the_directory_is_refused_in_private_and_on_record_once(chat: Chat) -> None:
+    approval_id = await chat.file()
+    await chat.bench.meddle("DELETE FROM slack_accounts WHERE account = 'USAM' RETURNING 1")
+    sam = await chat.person("sam")
+    for _ in range(2):
+        assert "directory has no person" in await asked(sam, f"show {approval_id}")
+    await asked(sam, f"dance {HOSTILE}")
+    said = [(one["user"], one["command"], one["code"]) for one in await refusals(chat)]
+    assert said == [("USAM", "show", "identity.unknown"), ("USAM", "help", "identity.unknown")]
+
+
+async def test_an_account_that_is_two_people_is_refused(chat: Chat) -> None:
+    await chat.bench.meddle(
+        "INSERT INTO slack_accounts (tenant, team, account, actor_id)"
+        " SELECT tenant, team, account, 'ben' FROM slack_accounts WHERE tenant = %s AND actor_id = 'ann' RETURNING 1",
+        TENANT,
+    )
+    assert "two people" in await asked(await chat.person("ann"), "pending")
+    assert [one["code"] for one in await refusals(chat)] == ["identity.ambiguous"]
+
+
+async def test_while_slack_is_slow_a_command_is_answered_in_time_and_shows_nothing(chat: Chat) -> None:
+    await chat.file()
+    ann = await chat.person("ann")
+    chat.faults.hold("users.info")
+    started = asyncio.get_running_loop().time()
+    assert "did not confirm who you are" in await asked(ann, "pending")
+    assert asyncio.get_running_loop().time() - started < 3
+    chat.faults.lift("users.info")
+    assert "1 request for you" in await asked(ann, "pending")
+
+
+async def test_a_command_that_fails_here_says_so_and_shows_nothing(chat: Chat) -> None:
+    await chat.file()
+    await chat.bench.meddle("ALTER TABLE approvals RENAME TO elsewhere")
+    try:
+        assert "could not be answered" in await asked(await chat.person("ann"), "pending")
+    finally:
+        await chat.bench.meddle("ALTER TABLE elsewhere RENAME TO approvals")
