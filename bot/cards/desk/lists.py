@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.cards.blocks import Block, bold, context, date, header, mrkdwn_text, plain_text, rows, section
-from bot.cards.card import show_all_button
+from bot.cards.request.buttons import show_all_button
 from bot.cards.text import Shown, mrkdwn, plain, render, short
-from bot.cards.wording import approvals, requirement, title, verdict_word, what
+from bot.cards.wording import approvals, headline, requirement, title, verdict_word
 from runtime.desk.front.model import Runs, RunView
 from runtime.desk.model import ApprovalView, Pending
 from runtime.model.finding import FoundRun
@@ -44,7 +44,7 @@ def pending_reply(pending: Pending, now: datetime) -> Reply:
 
 
 def _request(view: ApprovalView, now: datetime) -> list[Block]:
-    about = section(Shown(f"{title(view, now)}: {short(what(view), _LINE, lines=1)}"))
+    about = section(Shown(f"{title(view, now)}: {short(headline(view), _LINE, lines=1)}"))
     why = short(f"{render(view.run_title)} · {requirement(view)} · {view.approval_id}", _LINE)
     until = mrkdwn_text(Shown(f"{approvals(view)} of {view.quorum} · expires {date(view.expires_at)}"))
     return [{**about, "accessory": show_all_button(view)}, context(plain_text(why), until)]
@@ -82,7 +82,7 @@ def why_reply(view: ApprovalView) -> Reply:
     more = [context(bold(f"… {left:,} more rules, under Show all"))] if left > 0 else []
     asks = section(plain("The runbook itself asks for this.")) if not rules else None
     needed = [(bold("Required"), short(requirement(view), _LINE)), (bold("Tier"), short(view.tier, _LINE))]
-    about = {**section(short(what(view), _LINE, lines=1)), "accessory": show_all_button(view)}
+    about = {**section(short(headline(view), _LINE, lines=1)), "accessory": show_all_button(view)}
     return Reply(words, [header(words), about, *([asks] if asks else rows(rules)), *more, *rows(needed)])
 
 
