@@ -71,6 +71,10 @@ class SandboxUser:
         """Give a slash command, such as ``/countersign help``."""
         return await self._act("command", {"channel": channel, "text": text})
 
+    async def shortcut(self, callback_id: str) -> Json:
+        """Use a global shortcut of the app's."""
+        return await self._act("shortcut", {"callback_id": callback_id})
+
     async def open_home(self) -> Json:
         """Look at the App Home; returns the acknowledgement, `see` has the view."""
         return await self._act("open_home", {})

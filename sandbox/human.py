@@ -65,14 +65,21 @@ class Command(_Act):
     text: str = Field(pattern=r"^/\S")
 
 
+class Shortcut(_Act):
+    """Use a global shortcut of the app's, by its callback_id."""
+
+    action: Literal["shortcut"]
+    callback_id: str
+
+
 class OpenHome(_Act):
     """Look at the App Home."""
 
     action: Literal["open_home"]
 
 
-Act = Annotated[Click | Submit | Close | Say | Command | OpenHome, Field(discriminator="action")]
-_ACT: TypeAdapter[Click | Submit | Close | Say | Command | OpenHome] = TypeAdapter(Act)
+Act = Annotated[Click | Submit | Close | Say | Command | Shortcut | OpenHome, Field(discriminator="action")]
+_ACT: TypeAdapter[Click | Submit | Close | Say | Command | Shortcut | OpenHome] = TypeAdapter(Act)
 
 
 class Human:
@@ -121,7 +128,7 @@ class Human:
         return modal.view if modal else None
 
     async def _carry_out(
-        self, act: Click | Submit | Close | Say | Command | OpenHome, user: User, base_url: str
+        self, act: Click | Submit | Close | Say | Command | Shortcut | OpenHome, user: User, base_url: str
     ) -> Done:
         people = self._people
         match act:
@@ -144,6 +151,8 @@ class Human:
                 return people.say(user, act.channel, act.text, act.thread_ts)
             case Command():
                 return await people.command(user, act.channel, act.text, base_url=base_url)
+            case Shortcut():
+                return await people.shortcut(user, act.callback_id)
             case OpenHome():
                 return await people.open_home(user)
 

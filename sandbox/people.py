@@ -167,6 +167,21 @@ class People:
             self._show_reply(user, channel, reply)
         return self._done(user, ack)
 
+    async def shortcut(self, user: User, callback_id: str) -> Done:
+        """Use a global shortcut of the app's."""
+        if self._sandbox.workspace.is_foreign(user):
+            raise ActError("shortcuts are not available to people of other organisations")
+        if callback_id not in self._sandbox.workspace.app.shortcuts:
+            raise ActError(f"there is no shortcut {callback_id!r}")
+        payload = {
+            "type": "shortcut",
+            **payloads.common(self._sandbox, user),
+            "callback_id": callback_id,
+            "trigger_id": self._sandbox.new_trigger(user.id),
+            "action_ts": self._sandbox.next_ts(),
+        }
+        return self._done(user, await self._courier.send("interactive", payload))
+
     def _show_reply(self, user: User, channel: str, reply: Json) -> None:
         try:
             apply_response(self._sandbox, user.id, channel, reply)

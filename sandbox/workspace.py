@@ -83,6 +83,7 @@ class App(_Strict):
     signing_secret: Annotated[str, Field(min_length=8)]
     request_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
     commands: list[str] = ["/countersign"]
+    shortcuts: list[str] = ["countersign_new_request"]
     scopes: list[str] = list(DEFAULT_SCOPES)
 
 

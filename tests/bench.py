@@ -145,6 +145,7 @@ class Bench:
     desk: EngineDesk
     definitions: Mapping[str, Definition]
     superuser: str
+    catalog: Catalog
 
     async def start(self, trigger_type: str, payload: Mapping[str, Any], ref: str = "1", by: str = "rita") -> Claim:
         trigger = Trigger(TENANT, trigger_type, ref, payload, Actor(id=by, kind="person"), "portal-bot", "req-1")
@@ -372,7 +373,7 @@ async def open_bench(
         await _begin(engine, dsn, packs)
         every.update(child_handlers(engine))
         definitions = {definition.trigger_type: definition for definition in catalog.definitions.values()}
-        yield Bench(engine, Worker(engine), clock, chat, EngineDesk(engine, TENANT), definitions, dsn)
+        yield Bench(engine, Worker(engine), clock, chat, EngineDesk(engine, TENANT), definitions, dsn, catalog)
 
 
 def with_handlers(bench: Bench, handlers: Mapping[str, Handler]) -> Bench:

@@ -15,11 +15,13 @@ from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards import held, references
+from bot.cards.desk.forms import MODALS
 from bot.cards.details import details_modal
 from bot.cards.modals import reason_fault, reason_modal
 from bot.cards.refusals import refusal_words
 from bot.listeners import private
 from bot.listeners.clicks import click
+from bot.listeners.front.forms import Forms
 from bot.listeners.holding import Holding
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
@@ -69,9 +71,10 @@ def _wants_reason(view: ApprovalView | None, verdict: VoteVerdict | ClaimAct) ->
 class Interactions:
     """The listeners for buttons and modals."""
 
-    def __init__(self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch) -> None:
+    def __init__(self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, forms: Forms) -> None:
         self._client = client
         self._desk = desk
+        self._forms = forms
         self._installation = installation
         self._answers = PrivateAnswers(client)
         self._holding = Holding(client, desk, installation, self._answers)
@@ -98,6 +101,9 @@ class Interactions:
         """Handle the reason modal: a fault is shown at its input, and the modal stays open."""
         payload = Submission.model_validate(body)
         try:
+            if payload.view.callback_id in MODALS:
+                await self._forms.on_submission(payload, ack)
+                return
             if payload.view.callback_id == held.MODAL:
                 await self._holding.on_submission(payload, ack)
                 return

@@ -72,10 +72,19 @@ class Actions(_Loose):
         return self.view if self.view and self.view.type == "modal" else None
 
 
+class Option(_Loose):
+    """What was chosen."""
+
+    value: Annotated[str, Field(max_length=255)]
+
+
 class Input(_Loose):
-    """What was typed."""
+    """What was typed or chosen; a moment is in seconds since 1970."""
 
     value: str | None = None
+    selected_option: Option | None = None
+    selected_date: Short | None = None
+    selected_date_time: Annotated[int, Field(ge=0, le=253_402_300_799)] | None = None
 
 
 class State(_Loose):
@@ -146,7 +155,17 @@ class Command(_Loose):
     trigger_id: Short
 
 
-Typed = Actions | Submission | EventCallback | UrlVerification
+class Shortcut(_Loose):
+    """A global shortcut of ours."""
+
+    type: Literal["shortcut"]
+    callback_id: Literal["countersign_new_request"]
+    user: User
+    trigger_id: Short
+    action_ts: Short
+
+
+Typed = Actions | Shortcut | Submission | EventCallback | UrlVerification
 Payload = Typed | Command
 _PAYLOAD: TypeAdapter[Typed] = TypeAdapter(Annotated[Typed, Field(discriminator="type")])
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from countersign.config.directory import AgentEntry, Directory, DirectoryError, read_directory
+from countersign.config.directory import AgentEntry, Directory, DirectoryError, PersonEntry, read_directory
 from runtime.clock import utc_now
 from runtime.store.database.pool import Conn
 from runtime.store.directory import DirectoryVersionError, Edition, replace_directory
@@ -19,7 +19,7 @@ async def load_directory(conn: Conn, tenant: str, file: Path) -> Directory:
     """Make the tenant's directory in the database what the file says; raise DirectoryError where it is not newer."""
     directory = await asyncio.to_thread(read_directory, file)
     people = [
-        {"id": one.id, "kind": "person", "name": one.name, "groups": one.groups, "grants": {}}
+        {"id": one.id, "kind": "person", "name": one.name, "groups": one.groups, "grants": _rights(one)}
         for one in directory.people
     ]
     agents = [
@@ -41,8 +41,15 @@ def edition_of(directory: Directory) -> Edition:
         for name in _LATER:
             if not agent[name]:
                 del agent[name]
+    for person in said["people"]:
+        if not person["triggers"]:
+            del person["triggers"]
     content = json.dumps(said, sort_keys=True)
     return Edition(directory.version, hashlib.sha256(content.encode()).hexdigest())
+
+
+def _rights(person: PersonEntry) -> dict[str, Any]:
+    return {"triggers": person.triggers} if person.triggers else {}
 
 
 def _grants(agent: AgentEntry) -> dict[str, Any]:

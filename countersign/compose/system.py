@@ -71,7 +71,7 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
     async with policy, open_storage(settings) as storage:
         engine = make_engine(settings, storage, policy, handlers, routing)
         desk, cards = EngineDesk(engine, settings.tenant), StoredCards(engine)
-        front = FrontCounter(engine, settings.tenant)
+        front = FrontCounter(engine, settings.tenant, catalog)
         bot = build_bot(slack, desk, front, cards, engine.clock) if slack is not None else None
         if Role.WORKER in roles:  # these handlers work with the engine, so they join its mapping now
             handlers.update(entity_handlers(storage.pool, catalog.entities))

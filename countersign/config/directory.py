@@ -36,11 +36,15 @@ class Account(_Closed):
 
 
 class PersonEntry(_Closed):
-    """One person, who may have several accounts and still counts once."""
+    """One person, who may have several accounts and still counts once.
+
+    `triggers` are types of triggers that they may start runs with, by form.
+    """
 
     id: Name
     name: Title
     groups: list[Title] = []
+    triggers: list[Title] = []
     slack: list[Account] = []
 
 

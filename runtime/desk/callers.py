@@ -126,7 +126,7 @@ class CallerDesk:
             request_id=self.engine.new_id("req"),
         )
         try:
-            runbook = await self._runbook_for(wish)
+            runbook = await self.runbook_for(wish)
         except NotActiveError:
             if claimed := await self._claimed_before(trigger):
                 return await self._heard(claimed)
@@ -144,7 +144,8 @@ class CallerDesk:
         told = replace(claim.signal, status=str(facts["status"]), reason=str(facts.get("reason", "")))
         return replace(claim, run_id=run_id, signal=told)
 
-    async def _runbook_for(self, wish: Wish) -> Definition:
+    async def runbook_for(self, wish: Wish) -> Definition:
+        """Return the version that such a wish starts; raise NoRunbookError or NotActiveError."""
         async with self.engine.pool.connection() as conn:
             lives = await lives_of_trigger(conn, self.tenant, wish.type)
             if not lives:

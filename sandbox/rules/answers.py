@@ -1,6 +1,8 @@
 """What a person enters into inputs, as Slack reports it and as it checks it before it asks the app."""
 
+import re
 from collections.abc import Iterator, Mapping
+from datetime import date
 from typing import Any
 
 from sandbox.rules.blocks import elements
@@ -24,7 +26,25 @@ def answer(element: Json, given: Any) -> Json:
         start = [element["initial_option"]] if "initial_option" in element else []
         options = _chosen(element, given if given is None else [given], start)
         return {"selected_option": options[0] if options else None}
+    if kind == "datepicker":
+        return {"selected_date": _date(element, given) if given else element.get("initial_date")}
+    if kind == "datetimepicker":
+        return {"selected_date_time": _moment(element, given) if given else element.get("initial_date_time")}
     return {}
+
+
+def _date(element: Json, given: Any) -> str:
+    try:
+        return date.fromisoformat(given).isoformat()
+    except (TypeError, ValueError):
+        raise ActError(f"{element['action_id']} takes a date, such as 2026-03-02") from None
+
+
+def _moment(element: Json, given: Any) -> int:
+    """Return seconds since 1970: of ten digits, as Slack has them."""
+    if not isinstance(given, str) or not re.fullmatch(r"[0-9]{10}", given):
+        raise ActError(f"{element['action_id']} takes a moment, in seconds since 1970")
+    return int(given)
 
 
 def _chosen(element: Json, given: Any, start: list[Json]) -> list[Json]:
@@ -64,7 +84,7 @@ def faults(blocks: list[Json], entered: Json) -> dict[str, str]:
     found: dict[str, str] = {}
     for block, element in _fields(blocks):
         given = entered[block["block_id"]][element["action_id"]]
-        value = given.get("value") or given.get("selected_option") or given.get("selected_options")
+        value = next((value for name, value in given.items() if name != "type" and value), None)
         if block["type"] == "input" and not value and not block.get("optional"):
             found[block["block_id"]] = "Please complete this required field."
         elif isinstance(value, str):

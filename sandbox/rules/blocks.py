@@ -12,7 +12,15 @@ from sandbox.rules.shapes import Rule, array, boolean, both, by_type, integer, o
 MESSAGE_BLOCKS, VIEW_BLOCKS = 50, 100
 MESSAGE_BLOCK_CHARACTERS = 13_200
 VIEW_BYTES = 250_000
-INTERACTIVE = {"button", "static_select", "radio_buttons", "checkboxes", "plain_text_input"}
+INTERACTIVE = {
+    "button",
+    "static_select",
+    "radio_buttons",
+    "checkboxes",
+    "plain_text_input",
+    "datepicker",
+    "datetimepicker",
+}
 
 _TYPE = {"type": string(30)}
 _ACTION = {"action_id": string(255)}
@@ -68,6 +76,9 @@ _INPUT = obj(
         "focus_on_load": boolean,
     },
 )
+_DATE = obj(_TYPE, {**_ACTION, "placeholder": _plain(150), "initial_date": string(10), "confirm": _CONFIRM})
+_MOMENT = obj(_TYPE, {**_ACTION, "initial_date_time": integer(0, 9_999_999_999), "confirm": _CONFIRM})
+_INPUTS = {"plain_text_input": _INPUT, "datepicker": _DATE, "datetimepicker": _MOMENT}
 _CHOOSERS = {"static_select": _SELECT, "radio_buttons": _RADIO, "checkboxes": _CHECKBOXES}
 
 
@@ -132,7 +143,7 @@ _BLOCKS = by_type(
             _distinct_actions,
         ),
         "input": obj(
-            {**_TYPE, "label": _plain(2000), "element": by_type({"plain_text_input": _INPUT, **_CHOOSERS})},
+            {**_TYPE, "label": _plain(2000), "element": by_type({**_INPUTS, **_CHOOSERS})},
             {**_BLOCK, "hint": _plain(2000), "optional": boolean, "dispatch_action": boolean},
         ),
         "rich_text": obj({**_TYPE, "elements": array(_RICH_PARTS, 1000)}, _BLOCK),

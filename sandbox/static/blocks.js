@@ -120,7 +120,7 @@ function drawInput(block, act, errors) {
   const { element } = block;
   const id = `input-${block.block_id}`;
   const error = errors[block.block_id];
-  const field = element.type === "plain_text_input" ? textInput(element, block) : chooser(element, block, null);
+  const field = drawField(element, block);
   field.id = id;
   if (field.dataset.kind === "radio" || field.dataset.kind === "checkbox") field.setAttribute("aria-label", words(block.label));
   if (error) field.setAttribute("aria-invalid", "true");
@@ -137,6 +137,20 @@ function drawInput(block, act, errors) {
       block.hint ? textObject(block.hint, "p", "hint") : null,
     ),
   );
+}
+
+function drawField(element, block) {
+  if (element.type === "plain_text_input") return textInput(element, block);
+  if (element.type === "datepicker") return whenInput(element, block, "date", element.initial_date);
+  if (element.type === "datetimepicker") return whenInput(element, block, "datetime-local", null);
+  return chooser(element, block, null);
+}
+
+function whenInput(element, block, type, start) {
+  const key = keyOf(element, block);
+  const field = h("input", { class: "input", type, data: { field: key, kind: type, key } });
+  field.value = start ?? "";
+  return field;
 }
 
 function textInput(element, block) {
@@ -157,7 +171,9 @@ export function readValues(form) {
   for (const field of form.querySelectorAll("[data-field]")) {
     const { field: key, kind } = field.dataset;
     const checked = () => [...field.querySelectorAll("input:checked")].map((one) => one.value);
-    if (kind === "text") values[key] = field.value;
+    if (kind === "datetime-local") {
+      if (field.value) values[key] = String(Math.floor(new Date(field.value).getTime() / 1000));
+    } else if (kind === "text" || kind === "date") values[key] = field.value;
     else if (kind === "checkbox") values[key] = checked();
     else if (kind === "radio" && checked().length) [values[key]] = checked();
     else if (kind === "select" && field.value) values[key] = field.value;

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from runtime.desk.front.model import Runs, RunView
+from runtime.desk.front.model import Filled, Form, Runs, RunView, Started
 from runtime.desk.model import ApprovalView
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approval import RefusalCode
@@ -32,3 +32,10 @@ class NoFront:
 
     async def refused(self, account: SlackAccount, command: str, code: RefusalCode) -> None:
         self.refusals.append((account, command, code))
+
+    async def forms(self, person: Person) -> list[Form]:
+        assert person
+        return []
+
+    async def start(self, person: Person, filled: Filled) -> Started:
+        raise AssertionError(f"nothing here can be started: {person} {filled}")

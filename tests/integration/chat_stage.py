@@ -113,7 +113,7 @@ async def chatting(
         client, cards = slack_client("xoxb-bot", f"{url}/api/"), StoredCards(bench.engine)
         handlers.update(slack_handlers(client, bench.desk, cards, bench.clock, mocked=False))
         bench.engine.handlers.update(handlers)  # type: ignore[attr-defined]  # the mapping is a dict of ours
-        front = FrontCounter(bench.engine, TENANT)
+        front = FrontCounter(bench.engine, TENANT, bench.catalog)
         slack = BotSettings("xoxb-bot", (SECRET,), None, f"{url}/api/")
         bot = build_bot(slack, bench.desk, front, cards, bench.clock)
         await stack.enter_async_context(heard(bot.asgi, listener))

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 import aiohttp
 import pytest
 from aiohttp import web
+from slack_sdk.errors import SlackApiError
 from slack_sdk.signature import Clock as SlackClock
 from slack_sdk.signature import SignatureVerifier
 from slack_sdk.web.async_client import AsyncWebClient
@@ -237,6 +238,29 @@ async def test_a_command_nobody_registered_or_may_use_does_not_reach_the_app(des
     async with SandboxUser(desk.url, "U0EXT") as eve:
         with pytest.raises(SandboxError, match="other organisations"):
             await eve.command(ROOM, "/countersign")
+    assert desk.requests == []
+
+
+async def test_a_shortcut_comes_as_a_payload_with_a_trigger_that_opens_one_view(desk: Desk, anna: SandboxUser) -> None:
+    await anna.shortcut("countersign_new_request")
+    payload = desk.payload
+    expected = {"type": "shortcut", "callback_id": "countersign_new_request"}
+    assert expected.items() <= payload.items()
+    assert payload["user"]["id"] == "U0ANNA"
+    assert not {"channel", "response_url", "view"} & payload.keys()
+    text = {"type": "plain_text", "text": "x"}
+    view = {"type": "modal", "title": text, "blocks": [{"type": "section", "text": text}]}
+    await desk.web.views_open(trigger_id=payload["trigger_id"], view=view)
+    with pytest.raises(SlackApiError, match="exchanged_trigger_id"):
+        await desk.web.views_open(trigger_id=payload["trigger_id"], view=view)
+
+
+async def test_a_shortcut_nobody_registered_or_may_use_does_not_reach_the_app(desk: Desk, anna: SandboxUser) -> None:
+    with pytest.raises(SandboxError, match="no shortcut"):
+        await anna.shortcut("other")
+    async with SandboxUser(desk.url, "U0EXT") as eve:
+        with pytest.raises(SandboxError, match="other organisations"):
+            await eve.shortcut("countersign_new_request")
     assert desk.requests == []
 
 

@@ -278,3 +278,27 @@ async def test_a_home_is_published_for_one_person_and_guarded_by_its_hash(desk: 
     assert payload["container"] == {"type": "view", "view_id": first["id"]}
     assert payload["actions"][0]["value"] == "a1"
     assert not payload.keys() & {"channel", "message", "response_url"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "entered", "state"),
+    [
+        ("datepicker", "2026-03-02", {"type": "datepicker", "selected_date": "2026-03-02"}),
+        ("datetimepicker", "1772445600", {"type": "datetimepicker", "selected_date_time": 1772445600}),
+    ],
+)
+async def test_dates_and_moments_are_chosen_as_slack_reports_them(
+    desk: Desk, anna: SandboxUser, kind: str, entered: str, state: Json
+) -> None:
+    block = {
+        "type": "input",
+        "block_id": "when",
+        "label": plain("When"),
+        "element": {"type": kind, "action_id": "when"},
+    }
+    await desk.web.views_open(trigger_id=await desk.trigger(anna), view=modal(submit=plain("Send"), blocks=[block]))
+    with pytest.raises(SandboxError, match="when takes a"):
+        await anna.submit({"when": "yesterday"})
+    assert (await anna.submit({}))["errors"] == {"when": "Please complete this required field."}
+    assert (await anna.submit({"when": entered}))["ok"]
+    assert desk.received[-1]["view"]["state"]["values"] == {"when": {"when": state}}

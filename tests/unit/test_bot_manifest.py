@@ -7,6 +7,7 @@ import yaml
 
 import bot
 from bot.listeners.front.commands import NAME
+from bot.listeners.front.forms import NEW_REQUEST
 from bot.slack.doctor import SCOPES
 
 ROOT = Path(bot.__file__).parent
@@ -39,6 +40,7 @@ def test_the_manifest_asks_for_exactly_the_scopes_that_the_methods_need() -> Non
     assert asked == set().union(*NEEDS.values(), OF_FEATURES) == SCOPES
 
 
-def test_the_manifest_names_the_command_that_the_bot_answers() -> None:
+def test_the_manifest_names_the_command_and_the_shortcut_that_the_bot_answers() -> None:
     manifest = yaml.safe_load((ROOT / "manifest.yaml").read_text())
     assert [one["command"] for one in manifest["features"]["slash_commands"]] == [NAME]
+    assert [one["callback_id"] for one in manifest["features"]["shortcuts"]] == [NEW_REQUEST]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.config.directory import DirectoryError, read_directory
+from countersign.compose.directory import edition_of
+from countersign.config.directory import Directory, DirectoryError, read_directory
 from tests.files import DIRECTORY
 
 ANNA = "{id: anna, name: Anna Berg, groups: [compliance], slack: [{team: T0HOST, user: U0ANNA}]}"
@@ -32,6 +33,14 @@ def test_the_directory_of_embedded_mode_is_in_order() -> None:
 def test_a_person_may_have_two_accounts(tmp_path: Path) -> None:
     text = "people: [{id: anna, name: Anna, slack: [{team: T1, user: U1}, {team: T2, user: U1}]}]"
     assert len(read_directory(written(tmp_path, text)).people[0].slack) == 2
+
+
+def test_what_a_person_may_start_belongs_to_the_digest_and_leaves_others_as_they_were() -> None:
+    ann = {"id": "ann", "name": "Ann", "groups": ["g"]}
+    plain = edition_of(Directory.model_validate({"people": [ann]}))
+    granted = edition_of(Directory.model_validate({"people": [{**ann, "triggers": ["access.request"]}]}))
+    assert plain.digest == "451647a19f4f8b8472c6047a5ca3750a7d2b6038b2030286206e52a16b56f08a"
+    assert granted.digest != plain.digest
 
 
 def test_an_account_of_two_people_is_loaded_so_that_its_clicks_are_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ HELP = """What you can ask Countersign, for your eyes alone:
 /countersign show RUN or REQUEST: one of them as it is now
 /countersign search WORDS: by business reference, customer or runbook
 /countersign why REQUEST: the rule that asks for signatures, in its own words
+/countersign request RUNBOOK: a form for what you ask for
 /countersign help: this list"""
 NOTHING_TO_SEE = "There is no run and no request of that id that you may see."
 NO_REQUEST = "There is no request of that id that you may see."
@@ -14,3 +15,13 @@ WHAT_TO_SEARCH = "Say what to search for: /countersign search and a reference, a
 NONE_FOUND = "Nothing that you may see has these words."
 NOTHING_ASKED = "You have not asked for anything yet."
 NOT_ANSWERED = "Something went wrong on our side, and this could not be answered. Nothing was done. Please try again."
+NO_RUNBOOKS = "There is nothing that you may ask for by form. The directory says who may start which runbook."
+NO_SUCH_RUNBOOK = "There is no runbook of that name that you may start. You may start: {}."
+NO_FORM = "{} cannot be asked for by form: no field can be made of {}."
+NOT_OPENED = "The form could not be opened. Nothing was done. Please ask again."
+NOT_STARTED = (
+    "Something went wrong on our side, and your request may not have been taken. Please submit it again: it is taken "
+    "once."
+)
+STARTED = "Your request is taken. Its run is {}. /countersign mine shows how it stands."
+SIGNALED = "A run about the same goes on already, {}, and is told what you entered."

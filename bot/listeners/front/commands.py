@@ -23,6 +23,7 @@ from bot.cards.desk.lists import (
 )
 from bot.cards.refusals import refusal_words
 from bot.listeners.asking import DEADLINE
+from bot.listeners.front.forms import Forms, Modal
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.payloads import Command, User
@@ -41,13 +42,20 @@ class Commands:
     """The listener for the slash command. People of the directory alone are shown anything."""
 
     def __init__(
-        self, client: AsyncWebClient, desk: Desk, front: FrontDesk, installation: InstallationWatch, clock: Clock
+        self,
+        client: AsyncWebClient,
+        desk: Desk,
+        front: FrontDesk,
+        installation: InstallationWatch,
+        clock: Clock,
+        forms: Forms,
     ) -> None:
         self._client = client
         self._desk = desk
         self._front = front
         self._installation = installation
         self._clock = clock
+        self._forms = forms
         self._log = slack_logger()
         self._answers: dict[str, Answering] = {
             "pending": self._pending,
@@ -62,19 +70,25 @@ class Commands:
         payload = Command.model_validate(body)
         try:
             async with asyncio.timeout(DEADLINE):
-                reply = await self._reply(payload)
+                answer = await self._reply(payload)
         except Exception as error:  # noqa: BLE001 - nothing was done, and whoever asked is told
             self._log.error("a command was not answered: %s", type(error).__name__)
-            reply = said(words.NOT_ANSWERED)
-        await ack(text=reply.text, blocks=list(reply.blocks), response_type="ephemeral")
+            answer = said(words.NOT_ANSWERED)
+        if isinstance(answer, Reply):
+            await ack(text=answer.text, blocks=list(answer.blocks), response_type="ephemeral")
+            return
+        await ack()
+        await self._forms.open(payload.trigger_id, answer, payload.user_id, payload.channel_id)
 
-    async def _reply(self, payload: Command) -> Reply:
+    async def _reply(self, payload: Command) -> Reply | Modal:
         name, _, rest = payload.text.strip().partition(" ")
         name = name.lower()
         user = User(id=payload.user_id, team_id=payload.team_id)
         identity = await identify(user, self._installation.known, self._client, self._desk)
         if identity.person is None:
-            return await self._refuse(identity, name if name in self._answers else "help")
+            return await self._refuse(identity, name if name in (*self._answers, "request") else "help")
+        if name == "request":
+            return await self._forms.form(identity.person, rest.strip(), payload.channel_id)
         answer = self._answers.get(name)
         return await answer(identity.person, rest.strip()) if answer else said(words.HELP)
 

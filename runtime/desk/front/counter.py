@@ -5,8 +5,11 @@ from typing import Any
 
 from receipts.chain import Actor
 from receipts.tenant.acts import CommandRefused
+from runtime.definitions.sources.catalog import Catalog
+from runtime.desk.callers import CallerDesk
 from runtime.desk.desk import EngineDesk
-from runtime.desk.front.model import Runs, RunView, StepLine
+from runtime.desk.front.model import Filled, Form, Runs, RunView, Started, StepLine
+from runtime.desk.front.starting import Starting
 from runtime.desk.model import ApprovalView
 from runtime.engine import Engine
 from runtime.model.actor import Person, SlackAccount
@@ -23,6 +26,7 @@ class FrontCounter:
 
     engine: Engine
     tenant: str
+    catalog: Catalog
 
     async def approval(self, person: Person, approval_id: str) -> ApprovalView | None:
         """Return a request that the person may see."""
@@ -53,6 +57,18 @@ class FrontCounter:
         actor = Actor(id=f"slack:{account.team}:{account.user}", kind="person")
         async with self.engine.pool.connection() as conn, conn.transaction():
             await put_act(conn, self.tenant, act, actor, self.engine.clock())
+
+    async def forms(self, person: Person) -> list[Form]:
+        """Return the runbooks that the person may start."""
+        return await self._starting.forms(person)
+
+    async def start(self, person: Person, filled: Filled) -> Started:
+        """Start a run for the person, or return the one that this form started before; raise FormError."""
+        return await self._starting.start(person, filled)
+
+    @property
+    def _starting(self) -> Starting:
+        return Starting(CallerDesk(self.engine, self.tenant, self.catalog))
 
     def _is_operator(self, person: Person) -> bool:
         return not set(person.groups).isdisjoint(self.engine.routing.doubt_groups)

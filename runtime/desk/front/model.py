@@ -1,9 +1,9 @@
 """What the bot sees of the front door: runs and requests that a person may see, and the counter that shows them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from runtime.desk.model import ApprovalView
 from runtime.model.actor import Person, SlackAccount
@@ -43,6 +43,44 @@ class Runs:
     has_more: bool
 
 
+@dataclass(frozen=True)
+class Form:
+    """A runbook that a person may start, in the version that starts now; `schema` is its trigger's."""
+
+    name: str
+    version: int
+    title: str
+    description: str
+    trigger_type: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A form as it was submitted. `form_id` is equal for deliveries of the same submission."""
+
+    form_id: str
+    runbook: str
+    version: int
+    payload: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Started:
+    """The run that a form started, or to which it was sent as a signal of this name ("" for none)."""
+
+    run_id: str
+    signal: str
+
+
+class FormError(Exception):
+    """A form started nothing; `faults` says why, by the name of the property, "" for what is of no single one."""
+
+    def __init__(self, faults: Mapping[str, str]) -> None:
+        super().__init__("; ".join(faults.values()))
+        self.faults = faults
+
+
 class FrontDesk(Protocol):
     """The counter of the front door. What a person may not see is as if it were not there.
 
@@ -67,4 +105,12 @@ class FrontDesk(Protocol):
 
     async def refused(self, account: SlackAccount, command: str, code: RefusalCode) -> None:
         """Put on record that a command was refused: once for each account, command and code."""
+        ...
+
+    async def forms(self, person: Person) -> Sequence[Form]:
+        """Return the runbooks that the person may start."""
+        ...
+
+    async def start(self, person: Person, filled: Filled) -> Started:
+        """Start a run for the person, or return the one that this form started before; raise FormError."""
         ...

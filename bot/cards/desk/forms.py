@@ -1,0 +1,108 @@
+"""The modals in which people ask for something: which runbook, and what its trigger says."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.cards.blocks import Block, plain_text, section
+from bot.cards.desk.fields import FieldKind, FormField
+from bot.cards.text import Shown, chunks, render, short
+from runtime.desk.front.model import Form
+
+CHOOSE_MODAL = "countersign_choose_runbook"
+FORM_MODAL = "countersign_request_form"
+MODALS = (CHOOSE_MODAL, FORM_MODAL)
+RUNBOOK = "runbook"
+MOST_RUNBOOKS = 100
+
+_LABEL, _HINT, _OPTION, _LONGEST = 150, 300, 75, 3000
+
+
+class FormRef(BaseModel):
+    """A form's private metadata: the runbook and its version as the person saw them, and where to answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    runbook: Annotated[str, Field(min_length=1, max_length=200)]
+    version: Annotated[int, Field(ge=1)]
+    channel: str | None
+
+
+class ChooseRef(BaseModel):
+    """The chooser's private metadata: where to answer."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    channel: str | None
+
+
+def chooser_modal(forms: Sequence[Form], channel: str | None) -> dict[str, Any]:
+    """Return the modal in which a person says what they ask for; an option's value is the runbook's name."""
+    options = [_option(f"{form.title} ({form.name})", form.name) for form in forms[:MOST_RUNBOOKS]]
+    element = {"type": "static_select", "action_id": RUNBOOK, "options": options}
+    asks = {
+        "type": "input",
+        "block_id": RUNBOOK,
+        "label": plain_text(Shown("What do you ask for?")),
+        "element": element,
+    }
+    return _modal(CHOOSE_MODAL, "Next", ChooseRef(channel=channel), [asks])
+
+
+def form_modal(form: Form, fields: Sequence[FormField], channel: str | None) -> dict[str, Any]:
+    """Return the form of a runbook."""
+    about = short(f"{form.title}. {form.description}" if form.description else form.title, 2000, lines=20)
+    ref = FormRef(runbook=form.name, version=form.version, channel=channel)
+    return _modal(FORM_MODAL, "Request", ref, [section(about), *map(_input, fields)])
+
+
+def _modal(callback: str, submit: str, ref: BaseModel, blocks: list[Block]) -> dict[str, Any]:
+    return {
+        "type": "modal",
+        "callback_id": callback,
+        "title": plain_text(Shown("New request")),
+        "submit": plain_text(Shown(submit)),
+        "close": plain_text(Shown("Cancel")),
+        "private_metadata": ref.model_dump_json(),
+        "blocks": blocks,
+    }
+
+
+def _input(one: FormField) -> Block:
+    return {
+        "type": "input",
+        "block_id": one.name,
+        "label": plain_text(short(one.label, _LABEL, lines=1)),
+        "optional": not one.is_required,
+        "element": {"action_id": one.name, **_element(one)},
+        **({"hint": plain_text(hint)} if (hint := _hint(one)) else {}),
+    }
+
+
+def _hint(one: FormField) -> Shown | None:
+    words = {FieldKind.LIST: "One per line.", FieldKind.INTEGER: "A whole number.", FieldKind.NUMBER: "A number."}
+    hint = " ".join(filter(None, (one.hint, words.get(one.kind, ""))))
+    return short(hint, _HINT, lines=5) if hint else None
+
+
+def _element(one: FormField) -> Block:
+    match one.kind:
+        case FieldKind.CHOICE:
+            options = [_option(_word(value), str(index)) for index, value in enumerate(one.options)]
+            return {"type": "static_select", "options": options}
+        case FieldKind.DATE:
+            return {"type": "datepicker"}
+        case FieldKind.MOMENT:
+            return {"type": "datetimepicker"}
+    long = one.kind in (FieldKind.LONG_TEXT, FieldKind.LIST)
+    return {"type": "plain_text_input", "multiline": long, "max_length": _LONGEST}
+
+
+def _word(value: Any) -> str:
+    return ("Yes" if value else "No") if isinstance(value, bool) else render(value)
+
+
+def _option(words: str, value: str) -> Block:
+    parts = chunks(words, _OPTION - 1)
+    return {"text": plain_text(Shown(f"{parts[0]}…") if len(parts) > 1 else parts[0]), "value": value}

@@ -1,0 +1,69 @@
+"""What a person may start by form: the triggers that the directory grants them, by the door that callers use, too."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from receipts.chain import Actor
+from runtime.definitions.checks.schemas import violations
+from runtime.definitions.model import Definition
+from runtime.desk.callers import CallerDesk, NoRunbookError, Wish
+from runtime.desk.front.model import Filled, Form, FormError, Started
+from runtime.model.actor import Person
+from runtime.model.life import NotActiveError
+from runtime.planning.triggers import TriggerError
+from runtime.store import directory
+
+_GONE = "This runbook cannot be started by you any more. Nothing was done."
+_CHANGED = "This runbook has changed since you opened the form. Nothing was done. Please ask again."
+
+
+@dataclass(frozen=True)
+class Starting:
+    """The forms of one tenant. What the directory grants is read for each question anew."""
+
+    callers: CallerDesk
+
+    async def forms(self, person: Person) -> list[Form]:
+        """Return the runbooks that the person may start, by title."""
+        found = [await self._runbook(trigger) for trigger in await self._granted(person)]
+        return sorted((_form(one) for one in found if one is not None), key=lambda form: (form.title, form.name))
+
+    async def start(self, person: Person, filled: Filled) -> Started:
+        """Start a run for the person, or return the one that this form started before; raise FormError."""
+        form = next((one for one in await self.forms(person) if one.name == filled.runbook), None)
+        if form is None:
+            raise FormError({"": _GONE})
+        if form.version != filled.version:
+            raise FormError({"": _CHANGED})
+        faults = violations(form.schema, dict(filled.payload))
+        if faults:
+            raise FormError({str(path[0]) if path else "": message for path, _, message in reversed(faults)})
+        wish = Wish(form.trigger_type, filled.version, f"form:{filled.form_id}", filled.payload)
+        try:
+            claim = await self.callers.trigger(wish, Actor(id=person.id, kind="person"), person.id)
+        except (TriggerError, NotActiveError, NoRunbookError) as error:
+            raise FormError({"": str(error)}) from error
+        return Started(claim.run_id, claim.signal.name if claim.signal else "")
+
+    async def _granted(self, person: Person) -> Sequence[str]:
+        async with self.callers.engine.pool.connection() as conn:
+            row = await directory.actor(conn, self.callers.tenant, person.id)
+        return row["grants"].get("triggers", ()) if row is not None and row["kind"] == "person" else ()
+
+    async def _runbook(self, trigger_type: str) -> Definition | None:
+        """Return the version that starts now, None where none does."""
+        try:
+            return await self.callers.runbook_for(Wish(trigger_type, None, "", {}))
+        except (NotActiveError, NoRunbookError):
+            return None
+
+
+def _form(definition: Definition) -> Form:
+    return Form(
+        name=definition.name,
+        version=definition.version,
+        title=definition.title,
+        description=definition.description,
+        trigger_type=definition.trigger_type,
+        schema=definition.trigger_schema,
+    )
