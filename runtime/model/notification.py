@@ -275,7 +275,7 @@ class DelegatePayload(_Payload):
     groups: tuple[str, ...]
     starts_at: AwareDatetime
     ends_at: AwareDatetime
-    reason: str
+    reason: str = Field(min_length=1)
 
 
 class UndelegatePayload(_Payload):
@@ -283,7 +283,7 @@ class UndelegatePayload(_Payload):
 
     kind: Literal["undelegate"] = "undelegate"
     delegation_id: str
-    reason: str
+    reason: str = Field(min_length=1)
 
 
 Answer = CompletionPayload | ProgressPayload
