@@ -289,7 +289,7 @@ class DelegatePayload(_Payload):
     groups: tuple[str, ...]
     starts_at: AwareDatetime
     ends_at: AwareDatetime
-    reason: str
+    reason: str = Field(min_length=1)
 
 
 class UndelegatePayload(_Payload):
@@ -297,7 +297,7 @@ class UndelegatePayload(_Payload):
 
     kind: Literal["undelegate"] = "undelegate"
     delegation_id: str
-    reason: str
+    reason: str = Field(min_length=1)
 
 
 Answer = CompletionPayload | ProgressPayload

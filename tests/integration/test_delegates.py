@@ -8,7 +8,7 @@ import pytest
 from receipts.chain import Leaf, in_place
 from receipts.tenant.acts import DelegationEnded, DelegationRecorded, act_of, chain_of
 from runtime.model.approval import RefusalCode
-from tests.bench import TENANT, Bench
+from tests.bench import PEOPLE, TENANT, Bench
 from tests.integration.delegates_stage import delegate, undelegate
 
 FILE = {"company": "ACME", "text": "report"}
@@ -102,6 +102,40 @@ async def test_requesters_gain_no_vote_by_a_delegation_from_or_to_or_recorded_by
         assert await _sees(bench, person) == 0, person
 
 
+async def test_nor_do_they_where_a_review_excludes_nobody(bench: Bench) -> None:
+    await bench.meddle("""UPDATE actors SET groups = '["compliance", "operators"]' WHERE actor_id = 'rita'""")
+    for delegator, to, by in (("rita", "sam", "omar"), ("ann", "pam", "rita"), ("ben", "rita", "omar")):
+        assert (await delegate(bench, delegator, to, "compliance", by=by))["status"] == "applied"
+    task = await bench.review()
+    for person in ("sam", "pam", "rita"):
+        assert await _refused(bench, person, task) == (RefusalCode.REQUESTER, RefusalCode.REQUESTER), person
+        assert await _sees(bench, person) == 0, person
+
+
+async def test_two_people_with_one_account_stand_in_for_nobody_who_shares_it_with_the_requester(bench: Bench) -> None:
+    await delegate(bench, "ann", "sam")
+    await bench.meddle(
+        "INSERT INTO slack_accounts SELECT tenant, team, account, 'ann' FROM slack_accounts WHERE actor_id = 'rita'"
+    )
+    approval = await _asked(bench)
+    assert await _refused(bench, "sam", approval) == (RefusalCode.REQUESTER, RefusalCode.REQUESTER)
+    assert await _sees(bench, "sam") == 0
+
+
+async def test_home_and_card_agree_on_everybody(bench: Bench) -> None:
+    for delegator, to in (("ann", "sam"), ("ben", "pam"), ("sue", "olga"), ("omar", "ivy"), ("rita", "omar")):
+        await delegate(bench, delegator, to)
+    approvals = [await _asked(bench), await _asked_again(bench)]
+    assert (await bench.click("pam", approvals[0])).counted
+    await bench.later(hours=6)
+    for person in PEOPLE:
+        may = [one for one in approvals if await bench.desk.may_decide(one, person) is None]
+        seen = [view.approval_id for view in (await bench.desk.pending(person, 10)).views]
+        assert sorted(seen) == sorted(may), person
+    now = {one for one in PEOPLE if await bench.desk.may_decide(approvals[0], one) is None}
+    assert now == {"ann", "cat", "sam", "sue", "olga"}
+
+
 async def test_a_delegation_is_not_handed_on(bench: Bench) -> None:
     await delegate(bench, "ann", "sam")
     refused = await delegate(bench, "sam", "olga", "compliance")
@@ -110,6 +144,16 @@ async def test_a_delegation_is_not_handed_on(bench: Bench) -> None:
     approval = await _asked(bench)
     assert await _refused(bench, "olga", approval) == (RefusalCode.NOT_IN_GROUP, RefusalCode.NOT_IN_GROUP)
     assert await _sees(bench, "olga") == 0
+
+
+async def test_a_delegation_gives_the_groups_that_it_names_alone(bench: Bench) -> None:
+    await bench.meddle("""UPDATE actors SET groups = '["compliance", "legal"]' WHERE actor_id = 'ann'""")
+    assert (await delegate(bench, "ann", "sam", "legal"))["groups"] == ["legal"]
+    approval = await _asked(bench)
+    assert await _refused(bench, "sam", approval) == (RefusalCode.NOT_IN_GROUP, RefusalCode.NOT_IN_GROUP)
+    view = await bench.desk.approval(approval)
+    assert view
+    assert (await _sees(bench, "sam"), "USAM" in view.asked) == (0, False)
 
 
 async def test_a_delegation_holds_from_its_beginning_until_before_its_end(bench: Bench) -> None:

@@ -1,8 +1,13 @@
-"""What votes add up to is told by three: the runtime, the policy, and the verifier of evidence. They agree."""
+"""What votes add up to is told by three: the runtime, the policy, and the verifier of evidence. They agree.
+
+So they do where people vote for others.
+"""
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +20,13 @@ from evidence.verify.material.contents import BrokenError
 from evidence.verify.people.quorum import check_quorum
 from policy.bundle import build_bundle
 from policy.vet import run_opa
-from runtime.approvals.rules import Cast, tally
-from runtime.model.approval import ApprovalStatus, Requirement, VoteVerdict
+from runtime.approvals.rules import Ballot, Cast, tally
+from runtime.approvals.standing_in import way_to_vote
+from runtime.model.actor import Person
+from runtime.model.approval import ApprovalStatus, Refusal, Requirement, Vote, VoteVerdict
+from runtime.model.delegation import Delegation, StandIn
 from tests.opa_server import SHIPPED, opa_program, question, vote
+from tests.unit.test_approvals import BALLOT, NOW
 
 GROUPS = ["a", "b", "c", "d"]
 SOME = st.lists(st.sampled_from([*GROUPS, "next", "else"]), max_size=3, unique=True)
@@ -51,6 +60,31 @@ _EACH = """[granted |
     granted := count(fulfilled) == 1
 ]"""
 
+REQUESTERS = {"ann", "hook"}
+"""Who asked, as `question` tells policy."""
+EVERYBODY = [*PEOPLE, *sorted(REQUESTERS)]
+TWO = st.lists(st.sampled_from(EVERYBODY), min_size=2, max_size=2, unique=True)
+World = tuple[dict[str, Any], dict[str, list[str]], list[tuple[list[str], list[str], str, bool]], list[str]]
+WORLDS = st.tuples(
+    REQUIREMENTS,
+    st.fixed_dictionaries(dict.fromkeys(EVERYBODY, SOME)),
+    st.lists(st.tuples(TWO, SOME, st.sampled_from([*EVERYBODY, "omar"]), st.booleans()), max_size=6),
+    st.lists(st.sampled_from(EVERYBODY), max_size=10),
+)
+"""What is required, the groups of each person, delegations (of whom to whom, the groups, by whom recorded, whether they
+are over), and who clicks, in that order."""
+
+
+def _ballot(requirement: dict[str, Any]) -> Ballot:
+    """Return an open approval that those two requesters asked for, whom policy is told of."""
+    return replace(
+        BALLOT,
+        requirement=Requirement.of({**requirement, "exclude": sorted(REQUESTERS)}),
+        requested_by="ann",
+        submitted_by="hook",
+        joined=("next",),
+    )
+
 
 @pytest.fixture(scope="module")
 def bundle() -> Iterator[Path]:
@@ -60,9 +94,9 @@ def bundle() -> Iterator[Path]:
         yield file
 
 
-def leave(delegator: str = "") -> dict[str, Any]:
+def leave(delegator: str = "", recorded_by: str = "omar") -> dict[str, Any]:
     """Return what a vote for somebody else has besides."""
-    return {"delegation": {"delegator": delegator, "recorded_by": "omar"}} if delegator else {}
+    return {"delegation": {"delegator": delegator, "recorded_by": recorded_by}} if delegator else {}
 
 
 def runtime_says(case: Case) -> bool:
@@ -76,6 +110,12 @@ def verifier_says(case: Case) -> bool:
     counted = [
         VoteRecord(person=who, groups=groups, verdict="approve", **leave(*whom)) for (who, *whom), groups in votes
     ]
+    return enough(requirement, [one.model_dump() for one in counted])
+
+
+def enough(requirement: dict[str, Any], votes: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the verifier takes these votes for enough."""
+    counted = [VoteRecord(**vote) for vote in votes]
     required = RequirementRecord(**requirement)
     asked = {*required.groups, *required.leads}
     try:
@@ -88,12 +128,21 @@ def verifier_says(case: Case) -> bool:
 def asked_of_policy(case: Case) -> list[Any]:
     requirement, votes = case
     cast = [{**vote(who), "groups": groups, **leave(*whom)} for (who, *whom), groups in votes]
-    kept = ("quorum", "groups", "all_groups", "expires_in", "escalate_to")
-    return [question(cast or None).model_dump(mode="json"), {name: requirement[name] for name in kept}]
+    return [question(cast or None).model_dump(mode="json"), _kept(requirement)]
+
+
+def _kept(requirement: dict[str, Any]) -> dict[str, Any]:
+    """Return what a tenant's configuration has of a requirement."""
+    return {name: requirement[name] for name in ("quorum", "groups", "all_groups", "expires_in", "escalate_to")}
 
 
 async def policy_says(bundle: Path, cases: list[Case]) -> list[bool]:
-    asked = json.dumps([asked_of_policy(case) for case in cases])
+    return await fulfilled(bundle, [asked_of_policy(case) for case in cases])
+
+
+async def fulfilled(bundle: Path, questions: list[list[Any]]) -> list[bool]:
+    """Return what policy says of each question, where its requirement is the tenant's."""
+    asked = json.dumps(questions)
     arguments = ("eval", "--bundle", str(bundle), "--stdin-input", "--strict-builtin-errors", "--format", "raw")
     return list(json.loads(await run_opa(opa_program(), *arguments, _EACH, stdin=asked)))
 
@@ -103,3 +152,65 @@ async def policy_says(bundle: Path, cases: list[Case]) -> list[bool]:
 async def test_runtime_policy_and_verifier_agree_on_what_is_enough(bundle: Path, cases: list[Case]) -> None:
     for case, said in zip(cases, await policy_says(bundle, cases), strict=True):
         assert (case, runtime_says(case), verifier_says(case)) == (case, said, said)
+
+
+def _delegation(number: int, said: tuple[list[str], list[str], str, bool]) -> StandIn:
+    """Return a delegation of those two people, for groups that the delegator is in, by whom, and whether it is over."""
+    (delegator, delegate), groups, recorded_by, is_over = said
+    ends = NOW if is_over else NOW + timedelta(days=1)
+    delegation = Delegation(f"dlg_{number}", delegator, delegate, tuple(groups), NOW, ends, recorded_by, "on leave")
+    return StandIn(delegation, Person(delegator, delegator, tuple(groups)), [("T1", delegator)])
+
+
+def clicked(ballot: Ballot, world: World) -> list[Vote]:
+    """Return the votes that the runtime counts when everybody clicks, one after the other, some of them twice."""
+    _, groups, said, clicks = world
+    stand_ins = [_delegation(number, one) for number, one in enumerate(said)]
+    votes = list[Vote]()
+    for place, who in enumerate(clicks):
+        person = Person(who, who, tuple(groups[who]))
+        seen = replace(
+            ballot,
+            voted=frozenset(one for vote in votes for one in vote.people),
+            voted_accounts=frozenset((vote.team, vote.account) for vote in votes),
+        )
+        way = way_to_vote(seen, person, [("T1", who)], stand_ins, VoteVerdict.APPROVE, "seen", NOW)
+        if not isinstance(way, Refusal):
+            counts = way.delegator.groups if way else person.groups
+            said_for = way.document() if way else None
+            at = NOW + timedelta(seconds=place)
+            votes.append(
+                Vote(who, who, counts, VoteVerdict.APPROVE, "seen", "T1", who, at, delegation=said_for),
+            )
+    return votes
+
+
+def told(votes: Sequence[Vote]) -> list[dict[str, Any]]:
+    """Return votes as policy is told of them."""
+    return [
+        {**vote(one.person), "groups": list(one.groups), **leave(one.delegator or "", _recorded_by(one))}
+        for one in votes
+    ]
+
+
+def _recorded_by(one: Vote) -> str:
+    return str(one.delegation["recorded_by"]) if one.delegation else ""
+
+
+@given(worlds=st.lists(WORLDS, min_size=20, max_size=60))
+@settings(max_examples=8, phases=[Phase.generate])
+async def test_what_is_counted_is_enough_for_all_three_or_for_none_and_nobody_counts_wrongly(
+    bundle: Path, worlds: list[World]
+) -> None:
+    counted = [clicked(_ballot(world[0]), world) for world in worlds]
+    asked = [
+        [question(told(votes) or None).model_dump(mode="json"), _kept(world[0])]
+        for world, votes in zip(worlds, counted, strict=True)
+    ]
+    for world, votes, said in zip(worlds, counted, await fulfilled(bundle, asked), strict=True):
+        cast = [Cast(one.verdict, one.person, one.groups, one.delegator) for one in votes]
+        by_runtime = tally(Requirement.of(world[0]), cast) is ApprovalStatus.APPROVED
+        assert (world, by_runtime, enough(world[0], told(votes))) == (world, said, said)
+        people = [person for one in votes for person in one.people]
+        assert len(set(people)) == len(people), "nobody stands in two votes"
+        assert not REQUESTERS & {*people, *map(_recorded_by, votes)}
