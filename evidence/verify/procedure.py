@@ -8,7 +8,20 @@ from dataclasses import dataclass
 
 from evidence import names
 from evidence.verify.acts import attempts, decisions, effects, order, policies, reads, record
-from evidence.verify.course import blocks, branches, chain, held, leaves, logged, outcome, runs, stamped, steps, texts
+from evidence.verify.course import (
+    blocks,
+    branches,
+    chain,
+    errors,
+    held,
+    leaves,
+    logged,
+    outcome,
+    runs,
+    stamped,
+    steps,
+    texts,
+)
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people import (
@@ -115,6 +128,7 @@ STEPS = (
             *runs.MOVES,
             *steps.RULES,
             *blocks.RULES,
+            *errors.RULES,
             *branches.RULES,
             *held.RULES,
             *runs.OUTCOME,

@@ -17,14 +17,14 @@ from runtime.store.transactions.run_tx import RunTx
 async def apply_deadline(matter: Matter, signal: DeadlinePayload) -> Applied:
     """A deadline has come: a timer fires, an approval expires, a wait for others times out.
 
-    What would have prolonged it, and has come meanwhile, comes first.
+    What had to come before comes first: no entry of an escalation is lost because nobody was there at its time.
     """
     owned = await _own_wait(matter, signal)
     if isinstance(owned, Applied):
         return owned
     engine, (tx, wait) = matter.engine, owned
     tx.now = max(tx.now, wait.deadline)  # it has come, if by another machine's clock
-    if any(moment.extend for moment in wait.due(tx.now)):
+    if any(moment.entry is not None for moment in wait.due(wait.deadline)):
         wait = await pass_moments(engine, tx, wait)
     if wait.deadline <= tx.now:
         await _end(matter, tx, wait)

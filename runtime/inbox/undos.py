@@ -6,7 +6,7 @@ from typing import Any
 from runtime.inbox.matter import Matter
 from runtime.model.notification import Applied, UndoPayload
 from runtime.model.states import NotificationStatus
-from runtime.model.undo import Item
+from runtime.model.undo import Item, Standing
 from runtime.planning.undo.asking import ask_for_undo, possible, read_done
 from runtime.planning.undo.items import items_of
 
@@ -28,7 +28,7 @@ async def apply_undo(matter: Matter, payload: UndoPayload) -> Applied:
         return Applied(NotificationStatus.STALE, {"reason": f"nothing of it can be undone{_because(items)}"})
     by, request_id = matter.notification.actor, matter.notification.request_id
     claimed = await ask_for_undo(matter.engine, tx.conn, done, wanted, by, request_id, payload.submitted_by)
-    left = [item for item in items if item not in wanted]
+    left = [item for item in items if item.standing is not Standing.POSSIBLE]
     facts = {"run_id": tx.run_id, "undone_in": claimed.run_id, "undone": named(wanted), "left": named(left)}
     return Applied(NotificationStatus.APPLIED, facts)
 

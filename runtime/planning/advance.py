@@ -113,7 +113,7 @@ def _tell_run(tx: RunTx, transition: Transition) -> None:
         tx.tell(reference=transition.reference)
     if transition.ended is not None:
         tx.tell(outcome=transition.ended.outcome)
-    if transition.output is not None:
+    if transition.has_output:
         tx.tell(output=transition.output)
 
 
@@ -220,7 +220,7 @@ async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transitio
 def _result_facts(tx: RunTx, transition: Transition) -> dict[str, Any]:
     """Return what the run came to beside its status, where anything was said of that."""
     facts: dict[str, Any] = {"outcome": transition.ended.outcome} if transition.ended else {}
-    if transition.output is not None:
+    if transition.has_output:
         facts["output"] = commitment(transition.output, tx.row["salt"])
     return facts
 

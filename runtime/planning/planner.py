@@ -276,7 +276,7 @@ def _give_output(planning: Planning) -> None:
     """Say what the run gives: what its `end` says, or what its definition does; an error there fails nothing."""
     transition, output = planning.transition, planning.definition.output
     if transition.ended is not None:
-        transition.output = transition.ended.result
+        transition.output, transition.has_output = transition.ended.result, transition.ended.has_result
     elif output is not None:
         states = planning.look_all(tuple(sorted(steps_of(references_in(output)))))
         steps = {path: {"status": str(state.status), "result": state.result} for path, state in states.items()}
@@ -285,6 +285,6 @@ def _give_output(planning: Planning) -> None:
             context = {"trigger": trigger, "steps": steps, "run": facts, "state": planning.state}
             given = render(output, {**context, PINNED: planning.definition.functions})
             expect_kept(given, "output")
-            transition.output = given
+            transition.output, transition.has_output = given, True
         except (ExpressionError, ParamsError, ReceiptsError) as error:
             transition.output_error = f"output: {str(error).removeprefix('output: ')}"

@@ -217,7 +217,7 @@ def _expected(transition: Transition, recorded: Recorded) -> Iterator[Said]:
         yield "effect.proposed", proposal.path, {"digest": _digest(proposal, recorded)}
     if f"run.{transition.run}" in _ENDS:
         facts = {"outcome": transition.ended.outcome} if transition.ended else {}
-        if transition.output is not None:
+        if transition.has_output:
             facts["output"] = commitment(transition.output, recorded.salt)
         yield f"run.{transition.run}", "", facts
 

@@ -117,10 +117,11 @@ class SignalWait:
 
 @dataclass(frozen=True)
 class Ended:
-    """What an `end` said: the run's outcome and result."""
+    """What an `end` said: the run's outcome and result. `has_result` says that it gives one, which may be null."""
 
     outcome: str
     result: Json
+    has_result: bool = False
 
 
 @dataclass
@@ -129,7 +130,7 @@ class Transition:
 
     `entered` are those of the steps that had no row, `held` what a step keeps that did not move. `state` and
     `reference` are the run's where they changed; `ended` is what an `end` said, and `output` what a run that
-    succeeds gives.
+    succeeds gives, which may be null where it `has_output`.
     """
 
     run: RunStatus
@@ -144,6 +145,7 @@ class Transition:
     reference: str | None = None
     ended: Ended | None = None
     output: Json = None
+    has_output: bool = False
     output_error: str = ""
 
     def want_nothing(self) -> None:

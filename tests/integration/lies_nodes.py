@@ -229,6 +229,13 @@ BRANCHES: dict[str, Lie] = {
     "the branch of a success, where people said no": ("blocks.branch", "asked", _as_if_accepted),
 }
 
+ERRORS: dict[str, Lie] = {
+    "an error that there is not": ("steps.errors", "nodes", _said("hear", -1, code="bored")),
+    "an error that is no text": ("steps.errors", "nodes", _said("hear", -1, code=["no_answer"])),
+    "a failure without its error": ("steps.errors", "nodes", lambda f: _step(f, "hear", -1)["data"].pop("code")),
+    "an error of what went well": ("steps.errors", "nodes", _said("quick", -1, code="no_answer")),
+}
+
 OUTCOMES: dict[str, Lie] = {
     "another word than the end's": ("run.outcome", "nodes", change_leaf("run.succeeded", "data.outcome", "approved")),
     "no word": ("run.outcome", "nodes", lambda f: f.leaf("run.succeeded")["data"].pop("outcome")),
@@ -237,6 +244,15 @@ OUTCOMES: dict[str, Lie] = {
     "ended twice over": ("run.outcome", "nodes", _ended_twice),
     "ended with its word, though a step failed": ("run.outcome", "nodes", _ended_over_a_failure),
     "failed by a step, though its end was reached": ("run.outcome", "nodes", _failed_beside_the_end),
+    "no output, though the definition gives one": (
+        *("run.outcome", "asked"),
+        lambda f: f.leaf("run.succeeded")["data"].pop("output"),
+    ),
+    "no output, though the end gives one": (
+        *("run.outcome", "nodes"),
+        lambda f: f.leaf("run.succeeded")["data"].pop("output"),
+    ),
+    "an output of an end that gives none": ("run.outcome", "nodes", _node("stop", "end", result=None)),
     "an output that nothing gives": ("run.outcome", "asked", lambda f: f.definition.update(output=None)),
     "an error beside an output": (
         *("run.outcome", "asked"),
@@ -262,6 +278,7 @@ GROUPS = {
     "rounds": ROUNDS,
     "cases": CASES,
     "branches": BRANCHES,
+    "errors": ERRORS,
     "outcomes": OUTCOMES,
     "node waits": WAITS,
 }

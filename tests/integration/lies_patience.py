@@ -58,6 +58,9 @@ PATIENCE: dict[str, Lie] = {
     ),
     "others than the entry names": ("waits.escalated", "prolonged", _entry(0, "data.to", ["board"])),
     "the second before the first": ("waits.escalated", "prolonged", _drop(0)),
+    "nobody was asked before it expired": ("waits.escalated", "expired", lambda f: f.drop(f.leaf(EVENT))),
+    "not all were asked before a review expired": ("waits.escalated", "unreviewed", _drop(-1)),
+    "not all were asked before an answer was given up": ("waits.escalated", "asked_longer", _drop(-1)),
     "an entry twice": (
         *("waits.escalated", "prolonged"),
         lambda f: f.leaves.insert(f.leaves.index(f.leaf(EVENT)) + 1, copy.deepcopy(f.leaf(EVENT))),

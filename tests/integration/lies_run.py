@@ -44,7 +44,7 @@ WAITS: dict[str, Lie] = {
         *("waits.ended", "timer"),
         lambda f: f.delay(f.leaf("wait.completed"), minutes=-30),
     ),
-    "given up too soon": ("waits.ended", "late", lambda f: f.delay(f.leaf("wait.timed_out"), days=-14)),
+    "given up too soon": ("waits.ended", "late", lambda f: f.delay(f.leaf("wait.escalated"), days=-2)),
     "escalated too soon": (
         *("waits.escalated", "expired"),
         lambda f: f.leaf("wait.escalated").update(at=later(f.leaf("wait.escalated")["at"], hours=-1)),

@@ -1,6 +1,9 @@
 """What a run comes to can be put on record, whatever it is made of; else its step fails, or it ends without output."""
 
+import pytest
+
 from tests.integration.nodes_stage import Opener, status
+from tests.integration.test_replay import replayed
 
 DEEP = 27
 
@@ -31,3 +34,22 @@ async def test_a_run_whose_output_is_too_deep_for_any_record_ends_without_one(op
         run = await bench.run(run_id)
         assert (run["status"], run["output"]) == ("succeeded", None)
         assert run["error"] == "output: nested deeper than 80 levels"
+
+
+@pytest.mark.parametrize("ends", ["", "  - {id: stop, needs: [a], end: {outcome: done, result: '${state.x}'}}\n"])
+async def test_what_a_run_gives_is_on_record_though_it_is_null(opened: Opener, ends: str) -> None:
+    runbook = f"\nsteps:\n  - {{id: a, set: {{x: null}}}}\n{ends}output: '${{state.x}}'\n"
+    async with opened(runbook) as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        (end,) = [leaf for leaf in await bench.chain(run_id) if leaf.event == "run.succeeded"]
+        assert "output" in end.data
+        assert (await replayed(bench, run_id)).difference is None
+
+
+async def test_an_end_that_gives_nothing_has_no_output(opened: Opener) -> None:
+    async with opened("\nsteps: [{id: stop, end: {outcome: done}}]\noutput: 1\n") as bench:
+        run_id = (await bench.start("bench.tree", {})).run_id
+        await bench.settle()
+        (end,) = [leaf for leaf in await bench.chain(run_id) if leaf.event == "run.succeeded"]
+        assert "output" not in end.data

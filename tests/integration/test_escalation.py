@@ -50,6 +50,15 @@ async def test_policy_says_who_is_asked_one_after_the_other_and_when(asking: Ben
     assert (await asking.run(run_id))["status"] == "succeeded", "policy counts their votes"
 
 
+async def test_who_had_to_be_asked_before_the_deadline_is_though_nobody_swept_in_time(asking: Bench) -> None:
+    run_id = (await asking.start("bench.file", {"company": "ACME", "text": "r"})).run_id
+    await asking.settle()
+    await asking.later(days=9)
+    told = [leaf for leaf in await asking.chain(run_id) if leaf.event in ("wait.escalated", "approval.expired")]
+    assert [leaf.event for leaf in told] == ["wait.escalated", "wait.escalated", "approval.expired"]
+    assert [leaf.data["to"] for leaf in told[:2]] == [entry["to"] for entry in LINE]
+
+
 async def _seniors(bench: Bench, count: int) -> None:
     """Let the group of those next in line have `count` people more."""
     async with bench.engine.pool.connection() as conn, conn.cursor() as cursor:

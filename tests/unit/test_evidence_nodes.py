@@ -1,6 +1,8 @@
 """What the planner does, the verifier takes: runs of random runbooks, played in any order, keep its rules for steps."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from evidence import names
 from evidence.statement import Statement
-from evidence.verify.course import blocks, branches, held, leaves, runs, steps
+from evidence.verify.course import blocks, branches, errors, held, leaves, runs, steps
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people.approvals import OVER
@@ -19,6 +21,7 @@ from receipts.chain import GENESIS, HELD_SETTLED, PROGRAM, Actor, Correlation, H
 from runtime.definitions.canonical import definition_document
 from runtime.definitions.model import Definition
 from runtime.model.action import commitment
+from runtime.model.errors import ErrorCode
 from runtime.model.run import HeldAct
 from runtime.model.states import RUN, is_final
 from runtime.planning.ending import ending_of
@@ -26,7 +29,17 @@ from runtime.planning.planner import Canceled, Event, Mended, Snapshot, StepMove
 from runtime.planning.replay import SAID, step_facts
 from tests.unit.test_planner_trees import after, play, trees
 
-RULES = (*leaves.RULES, *steps.RULES, *blocks.RULES, *branches.RULES, *held.RULES, *runs.MOVES[1:], *runs.OUTCOME[:1])
+RULES = (
+    *leaves.RULES,
+    *steps.RULES,
+    *blocks.RULES,
+    *errors.RULES,
+    *branches.RULES,
+    *held.RULES,
+    *runs.MOVES[1:],
+    *runs.OUTCOME[:1],
+)
+ROOT = Path(__file__).parents[2]
 Played = tuple[Snapshot, Event, Transition]
 
 
@@ -77,7 +90,8 @@ class Record:
             return said
         failed = ending_of(self.tree, transition.run, after(self.tree, snapshot, transition).steps).failed
         error = f"{failed[0].step}: {failed[0].why}" if failed else transition.output_error
-        return {**said, "error": error, **({"outcome": transition.ended.outcome} if transition.ended else {})}
+        given = {"output": commitment(transition.output, "salt")} if transition.has_output else {}
+        return {**said, "error": error, **({"outcome": transition.ended.outcome} if transition.ended else {}), **given}
 
     def facts(self) -> Facts:
         definition = canonical.dumps(definition_document(self.tree))
@@ -118,3 +132,10 @@ def test_the_end_of_no_step_can_be_left_out(tree: Definition, data: st.DataObjec
     del record.lines[data.draw(st.sampled_from(ends)) - 1]
     with pytest.raises(BrokenError):
         demand_all(record.facts())
+
+
+def test_the_verifier_knows_the_errors_that_the_engine_has() -> None:
+    assert frozenset(ErrorCode) == errors.CODES
+    page = (ROOT / "evidence/browser/verify.html").read_text(encoding="utf-8")
+    said = page.partition("const ERROR_CODES = new Set([")[2].partition("])")[0]
+    assert frozenset(re.findall(r'"(\w+)"', said)) == errors.CODES

@@ -135,3 +135,9 @@ def test_an_undo_with_other_receipts_has_another_digest_and_takes_no_other_paylo
     assert made.digest != else_.digest
     named = payload_of("run_1", items)
     assert {name: one["const"] for name, one in made.trigger_schema["properties"].items()} == named
+
+
+def test_each_call_of_an_undo_waits_for_one_alone_however_many_there_are() -> None:
+    items = items_of(_done(*(replace(ACTED, receipt_id=f"rcp_{number}") for number in range(40))))
+    made = undo_definition(_asking(), "run_1", 1, items, ["operators"])
+    assert [len(made.needs(path)) for path in made.block("")] == [0, *[1] * 40]

@@ -70,8 +70,8 @@ _FIRST = 2
     " at most, and none where a step failed; else it was canceled if a step was canceled, else succeeded. Its `outcome`"
     " is the word of that `end`; without one there is none. Its `error` names the first step that failed, in the"
     " definition's order, and what it says; it is empty where none did, or says of a run that succeeded why the"
-    " definition's `output` could not be given. There is an `output` only of a run that succeeded, and only if its"
-    " definition or its `end` may give one.",
+    " definition's `output` could not be given. There is an `output` of a run that succeeded where the `end` that ended"
+    " it has a `result`, or none ended it, its definition has an `output`, and its `error` is empty; and of no other.",
 )
 def _outcome(facts: Facts) -> str:
     ends = {path: facts.of_steps[path][-1] for path in facts.plan.in_order(facts.of_steps)}
@@ -88,8 +88,7 @@ def _outcome(facts: Facts) -> str:
         outcome=(facts.end.data.get("outcome"), _word(facts)),
         error=(facts.end.data.get("error"), error),
     )
-    if "output" in facts.end.data and (came_to != "succeeded" or not (facts.stopped or _gives(facts))):
-        raise BrokenError(names.RUN, "has an output, and nothing gave one")
+    _check_output(facts, is_well=came_to == "succeeded" and not error)
     return str(facts.end.data.get("outcome", came_to))
 
 
@@ -101,8 +100,18 @@ def _word(facts: Facts) -> str | None:
     return ends[0].outcome if ends and ends[0] else None
 
 
+def _check_output(facts: Facts, *, is_well: bool) -> None:
+    has_one = "output" in facts.end.data
+    if has_one != (is_well and _gives(facts)):
+        raise BrokenError(
+            names.RUN, f"has {'an' if has_one else 'no'} output, and {'none' if has_one else 'one'} was given"
+        )
+
+
 def _gives(facts: Facts) -> bool:
-    return facts.definition.output is not None
+    """Return whether the `end` that ended the run says what it gives, or without one its definition."""
+    ends = [facts.plan.node(path).end for path in facts.stopped]
+    return any(end and end.result is not None for end in ends) if ends else facts.definition.output is not None
 
 
 def _no_output(facts: Facts, came_to: str) -> str:

@@ -83,9 +83,10 @@ class WaitForm(Open):
 
 
 class EndForm(Open):
-    """The word with which the run ends."""
+    """The word with which the run ends, and what it gives; None where nothing is said of that."""
 
     outcome: NonEmpty
+    result: JsonValue = None
 
 
 KINDS = ("verb", "set", "reference", "switch", "repeat", "wait", "end", "branch")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from evidence import names
+from evidence.told import ends_wait
 from evidence.verify.material.comparing import agree, broken, data, lasts, moment
 from evidence.verify.material.facts import ESCALATED, Facts, Requested
 from evidence.verify.material.forms import Escalated, Opened
@@ -12,6 +13,7 @@ from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import Leaf
 from receipts.fields import timestamp
 
+_IN_VAIN = ("wait.timed_out", "approval.expired")
 _PART = 0.75
 """The part of an approval's time after which the first release asked those next in line."""
 
@@ -33,11 +35,16 @@ class _Entry:
     " what the first release asked, one entry asks them after three quarters of its time. Of any other wait they"
     " are those of the step's `escalation`, or else of its verb's. It asks whom its entry asks (`to`), `after` that"
     " time at the earliest. Where the entry has `extend`, the new `deadline` is later by that than the one before, or"
-    " than the leaf; where it has `start`, `started` names that runbook with the run or why there is none.",
+    " than the leaf; where it has `start`, `started` names that runbook with the run or why there is none. A wait that"
+    " nobody ended in time (`wait.timed_out`, `approval.expired`) had every entry whose time was not behind its"
+    " deadline.",
 )
 def _escalated(facts: Facts) -> str:
     done: dict[str, int] = {}
     for leaf, active in with_open(facts):
+        for opened_by, wait in active.values():
+            if leaf.event in _IN_VAIN and ends_wait(opened_by, leaf) == "timed_out":
+                _check_all(facts, leaf, done.get(wait.wait_id, 0), opened_by, wait)
         if leaf.event == ESCALATED:
             told, opened = data(Escalated, leaf), active.get(place_of(leaf, None))
             if opened is None or opened[1].wait_id != told.wait_id:
@@ -47,6 +54,14 @@ def _escalated(facts: Facts) -> str:
             done[told.wait_id] = told.entry + 1
             _check(facts, leaf, told, *opened)
     return counted(sum(done.values()), "escalation")
+
+
+def _check_all(facts: Facts, leaf: Leaf, done: int, opened: Leaf, wait: Opened) -> None:
+    """Look for the entries that had to come before a wait ended in vain."""
+    until = moment(facts.until(wait.wait_id, wait.deadline, leaf))
+    missing = [entry for entry in _entries(facts, opened, wait)[done:] if moment(opened.at) + entry.after <= until]
+    if missing:
+        raise broken(leaf, f"{wait.wait_id} ended, and entry {done}, whose time had come, is not told")
 
 
 def _check(facts: Facts, leaf: Leaf, told: Escalated, opened: Leaf, wait: Opened) -> None:
@@ -79,7 +94,7 @@ def _deadline(facts: Facts, leaf: Leaf, wait: Opened, entry: _Entry) -> str:
 def _entries(facts: Facts, opened: Leaf, wait: Opened) -> list[_Entry]:
     if wait.kind == "approval":
         return _of_approval(facts.approvals[str(opened.correlation.approval_id)], opened, wait)
-    execution = facts.verb(opened, str(opened.correlation.step)).execution
+    verb = facts.plan.verb(str(opened.correlation.step))
     return [
         _Entry(
             after=lasts(entry.after, names.DEFINITION),
@@ -87,7 +102,7 @@ def _entries(facts: Facts, opened: Leaf, wait: Opened) -> list[_Entry]:
             extend=lasts(entry.extend, names.DEFINITION) if entry.extend else None,
             start=entry.start,
         )
-        for entry in execution.entries
+        for entry in (verb.execution.entries if verb else [])  # a step that waits by itself has none
     ]
 
 

@@ -14,13 +14,16 @@ from runtime.store.transactions.run_tx import RunTx
 
 
 async def pass_moments(engine: Engine, tx: RunTx, wait: Wait) -> Wait:
-    """Do what has come by now, in its order, and return the wait as it is then. Of several reminders one is enough."""
+    """Do what has come by now, in its order, and return the wait as it is then.
+
+    Of several reminders one is enough, and none comes where the time is over.
+    """
     due = wait.due(tx.now)
     passed = replace(wait, moments=wait.moments[len(due) :], turn=wait.turn + 1)
     for moment in due:
         if moment.entry is not None:
             passed = await _escalate(engine, tx, passed, moment)
-    if any(moment.entry is None for moment in due):
+    if passed.deadline > tx.now and any(moment.entry is None for moment in due):
         await _remind(engine, tx, passed)
     await waits.turn(tx.conn, passed)
     return passed

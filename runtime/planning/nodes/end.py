@@ -18,4 +18,4 @@ def start(planning: Planning, path: str, context: Context) -> None:
     result = render(spec.result, context)
     expect_kept(result, "result")
     planning.move(path, StepState(StepStatus.SUCCEEDED, {"outcome": spec.outcome}))
-    planning.transition.ended = planning.transition.ended or Ended(spec.outcome, result)
+    planning.transition.ended = planning.transition.ended or Ended(spec.outcome, result, spec.result is not None)

@@ -4,15 +4,21 @@ An iteration is a step: over a list all have their rows from the start, so that 
 list. Nothing reads all of them but `collect`, once, at the end.
 """
 
+from receipts.canonical import dumps
 from runtime.definitions.cel.expressions import ExpressionError, evaluate_condition, render
 from runtime.definitions.checks.scope import references_in, references_in_condition, steps_of
 from runtime.definitions.nodes import MAX_ITERATIONS, RepeatSpec
+from runtime.model.errors import ParamsError
 from runtime.model.paths import inside, iterated, iteration
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.planning.context import Context, context_of
-from runtime.planning.making import Planning
+from runtime.planning.making import STATE_BYTES, Planning
+from runtime.planning.params import expect_kept
 from runtime.planning.values import Json
+
+COLLECTED_BYTES = STATE_BYTES
+"""Of what the iterations of a repeat give, as JSON: like the state it is read and written whole."""
 
 
 def start(planning: Planning, path: str, context: Context) -> None:
@@ -32,7 +38,7 @@ def close(planning: Planning, path: str) -> None:
     holder, index = iterated(path) or ("", 0)
     spec = _spec(planning, holder)
     context = _context_inside(planning, path, spec)
-    collected = render(spec.collect, context)
+    collected = None if spec.collect is None else _collect(planning, holder, spec, context)
     met = _is_met(planning, holder, spec, context, index + 1)
     planning.move(path, StepState(StepStatus.SUCCEEDED, collected))
     if spec.for_each is not None:
@@ -41,6 +47,21 @@ def close(planning: Planning, path: str) -> None:
         _finish(planning, holder, index + 1, met=met)
     else:
         _start_next(planning, holder, index + 1, fresh=True)
+
+
+def _collect(planning: Planning, path: str, spec: RepeatSpec, context: Context) -> Json:
+    """Return what an iteration gives; raise ParamsError where all have given more by now than can be kept.
+
+    It is counted as it grows: at the end the iterations are loaded together.
+    """
+    value = render(spec.collect, context)
+    expect_kept(value, "collect")
+    held = planning.look(path).held
+    collected = held.get("collected", 0) + len(dumps(value))
+    if collected > COLLECTED_BYTES:
+        raise ParamsError(f"collect: {collected} bytes as JSON by now, and at most {COLLECTED_BYTES} are kept")
+    planning.hold(path, {**held, "collected": collected})
+    return value
 
 
 def _is_met(planning: Planning, path: str, spec: RepeatSpec, context: Context, index: int) -> bool:
@@ -98,7 +119,7 @@ def _after_item(planning: Planning, path: str, index: int, spec: RepeatSpec) -> 
     if ended == count:
         _finish(planning, path, count)
     elif at_once > 1:
-        planning.hold(path, {"count": count, "started": started, "ended": ended})
+        planning.hold(path, {**held, "started": started, "ended": ended})
 
 
 def _context_inside(planning: Planning, path: str, spec: RepeatSpec) -> Context:

@@ -84,5 +84,5 @@ def asking(verb: str, run_id: str, groups: Sequence[str]) -> list[StepDefinition
 
 
 def behind(path: str) -> Edge:
-    """Return that the question to people comes after a step."""
+    """Return that the question to people comes after a step, the last one: they come one after the other."""
     return Edge(path, REST, EdgeKind.SEQUENCE)

@@ -7,7 +7,7 @@ record with the run's first leaf, says what was to be undone.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -54,12 +54,12 @@ def undo_definition(
     """
     verbs, calls, nodes = _verbs_after(of, items), list[str](), list[StepDefinition]()
     for item in items:
-        path = _free(_UNFIT.sub("_", f"undo_{item.step}").strip("_"), {*verbs, *calls})
+        path = _free(_UNFIT.sub("_", f"undo_{item.step}").strip("_"), verbs)
         verbs[path] = replace(of.verbs[item.by], idempotency_key=key_of(str(item.receipt_id)))
         calls.append(path)
         nodes.append(StepDefinition(path, path, _literal(item.params), None))
         nodes += by_hand.noting(path, f"{item.what} on {item.target}, by {item.by}".replace("${", "$${"))
-    asking = _free(by_hand.VERB.name, set(verbs))
+    asking = _free(by_hand.VERB.name, verbs)
     verbs[asking] = by_hand.VERB
     nodes += by_hand.asking(asking, run_id, groups)
     one_by_one = (Edge(first, then, EdgeKind.SEQUENCE) for first, then in pairwise(calls))
@@ -71,7 +71,7 @@ def undo_definition(
         trigger_type=UNDO,
         trigger_schema=_schema(payload_of(run_id, items)),
         steps={node.path: node for node in nodes},
-        edges=(*one_by_one, *map(by_hand.behind, calls)),
+        edges=(*one_by_one, by_hand.behind(calls[-1])),
         verbs=verbs,
         canonical=b"",
         digest="",
@@ -97,7 +97,7 @@ def _verbs_after(of: Definition, items: Sequence[Item]) -> dict[str, Verb]:
     return found
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _free(name: str, taken: Collection[str]) -> str:
     number, free = 1, name
     while free in taken:
         number, free = number + 1, f"{name}_{number + 1}"
