@@ -1,7 +1,9 @@
 """Requests by form: fields by the runbook's trigger, faults at their fields, one run for one submission."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ from countersign.compose.engine import keep_definitions
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.definitions.sources.catalog import load_catalog
+from runtime.desk.front.counter import FrontCounter
+from runtime.desk.front.model import Filled
+from runtime.model.actor import Person
 from runtime.model.life import Activation
 from sandbox.client import SandboxUser
 from tests.bench import TEAM, TENANT
@@ -150,15 +155,27 @@ async def test_a_fault_stands_at_its_field_and_starts_nothing(chat: Chat, field:
     assert len(await runs(chat)) == 1
 
 
-async def test_the_same_submission_starts_one_run(chat: Chat) -> None:
+async def test_a_submission_while_slack_is_slow_starts_nothing_and_can_be_made_again(chat: Chat) -> None:
     await grant(chat, "rita", "wide.asked")
     rita = await chat.person("rita")
     await opened(chat, rita)
     chat.faults.hold("users.info")
-    assert "may not have been taken" in str((await rita.submit(FULL))["errors"]) or await runs(chat) == []
+    assert "did not confirm who you are" in str((await rita.submit(FULL))["errors"])
+    assert await runs(chat) == []
     chat.faults.lift("users.info")
     assert (await rita.submit(FULL))["ok"]
     assert len(await runs(chat)) == 1
+
+
+async def test_deliveries_of_one_submission_start_one_run(chat: Chat) -> None:
+    await grant(chat, "rita", "wide.asked")
+    front = FrontCounter(chat.bench.engine, TENANT, chat.bench.catalog)
+    rita = Person("rita", "Rita", ("onboarding",))
+    filled = Filled("V1", "wide", 1, {"who": "Ann", "level": "low"})
+    started = await asyncio.gather(*(front.start(rita, filled) for _ in range(4)))
+    assert len({one.run_id for one in started}) == 1
+    assert len(await runs(chat)) == 1
+    assert (await front.start(rita, replace(filled, form_id="V2"))).run_id != started[0].run_id
 
 
 async def test_the_shortcut_offers_what_the_person_may_start_and_then_its_form(chat: Chat) -> None:
