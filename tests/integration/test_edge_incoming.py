@@ -65,7 +65,13 @@ async def test_a_signal_is_kept_for_its_run_and_sent_again_gets_the_same_answer(
 
 async def test_an_answers_id_is_no_signals_ref_however_it_is_spelt(stage: Stage) -> None:
     run_id = await stage.run("spelt")
-    answer = {"id": "signal:spelt", "type": "completed", "correlation_key": "acme:none", "token": "t", "result": {}}
+    answer: dict[str, Any] = {
+        "id": "signal:spelt",
+        "type": "completed",
+        "correlation_key": "acme:none",
+        "token": "t",
+        "result": {},
+    }
     assert (await stage.edge.notify(**answer)).status == 202
     sent = await stage.signal(f"/v1/runs/{run_id}/signals", ref="spelt", name="client_called")
     assert (sent.status, sent.body["status"]) == (202, "early")
