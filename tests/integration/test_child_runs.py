@@ -1,5 +1,7 @@
 """Runs that start runs: the step waits for the end of the one, and goes on at once after the other."""
 
+import asyncio
+
 import pytest
 
 from receipts.chain import Actor
@@ -8,10 +10,12 @@ from runtime.desk.definitions.moves import Mover
 from runtime.handlers import RefusedError
 from runtime.inbox import inbox
 from runtime.model.notification import CancelPayload, Notification
+from runtime.store.database.pool import Conn
 from runtime.store.tenant.lives import find_life
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.nodes_stage import Opener, status
+from tests.patience import until
 
 WAITING = """
 steps:
@@ -156,10 +160,30 @@ OMAR = Actor(id="omar", kind="person")
 async def test_a_retired_runbook_is_started_by_no_other_run(opened: Opener, targets: Targets) -> None:
     async with opened(WAITING) as bench:
         async with bench.engine.pool.connection() as conn, conn.transaction():
-            life = await find_life(conn, TENANT, "bench-note", 1)
-            assert life is not None
-            await Mover(conn, TENANT, Actor(id="omar", kind="person"), None, bench.clock()).retire(life)
+            await _retire(bench, conn)
         run_id = (await bench.start("bench.tree", {})).run_id
         await bench.settle()
         assert "bench-note version 1 is not active but retired" in (await bench.run(run_id))["error"]
         assert targets.note.calls == []
+
+
+async def _retire(bench: Bench, conn: Conn) -> None:
+    life = await find_life(conn, TENANT, "bench-note", 1)
+    assert life is not None
+    await Mover(conn, TENANT, OMAR, None, bench.clock()).retire(life)
+
+
+@pytest.mark.parametrize("asks", ["run: {{ {}, timeout: P1D }}", "continue_with: {{ {} }}"])
+async def test_a_runbook_that_is_retired_while_a_step_starts_it_starts_no_more(opened: Opener, asks: str) -> None:
+    asked = asks.format("runbook: bench-note, trigger: { incident: I1, text: t, api_token: t }")
+    async with opened(f"\nsteps: [{{ id: sub, {asked} }}]\n") as bench:
+        await bench.start("bench.tree", {}, ref="1")
+        await bench.settle()  # policy's text is on record by then: nothing but the start waits for the retirement
+        run_id = (await bench.start("bench.tree", {}, ref="2")).run_id
+        async with bench.engine.pool.connection() as conn, conn.transaction():
+            await _retire(bench, conn)
+            settling = asyncio.create_task(bench.settle())
+            await until(lambda: bench.rows("SELECT 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted"))
+        await settling
+        assert (await bench.run(run_id))["error"] == "sub: bench-note version 1 has retired just now"
+        assert len(await bench.rows("SELECT 1 FROM runs WHERE parent IS NOT NULL")) == 1

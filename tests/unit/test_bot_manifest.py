@@ -22,7 +22,9 @@ NEEDS = {
     "conversations_open": {"im:write"},
     "users_info": {"users:read"},
 }
-NEED_NONE = {"auth_test", "apps_connections_open", "chat_getPermalink", "views_open", "views_update", "views_publish"}
+NEED_NONE = {"auth_test", "apps_connections_open", "chat_getPermalink"} | {
+    f"views_{act}" for act in ("open", "push", "update", "publish")
+}
 
 OF_FEATURES = {"commands"}
 """Scopes that no method needs: for what people bring to us."""

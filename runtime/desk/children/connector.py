@@ -7,10 +7,10 @@ from runtime.failpoints import Point, at
 from runtime.handlers import Call, Handler, JsonObject, RefusedError
 from runtime.model.life import NotActiveError, starting
 from runtime.model.wait import wait_of_token
-from runtime.planning.triggers import Claim, Trigger, TriggerError, check_payload, claim, claim_in
+from runtime.planning.triggers import Claim, Trigger, TriggerError, check_payload, claim_in
 from runtime.store import runs, waits
 from runtime.store.database.pool import Conn
-from runtime.store.tenant.lives import lives_of_name
+from runtime.store.tenant.lives import keep_active, lives_of_name
 
 START, CONTINUE = "run::start", "run::continue_with"
 DEEPEST = 10
@@ -48,28 +48,36 @@ async def _start(engine: Engine, call: Call, ref: str, awaited: dict[str, str]) 
         parent={"run_id": call.run_id, "step": call.step, "depth": depth, **awaited},
     )
     try:
-        claimed = await (_claim_awaited if awaited else claim)(engine, definition, trigger)
+        claimed = await _claim(engine, definition, trigger)
     except TriggerError as error:
         raise RefusedError(f"{definition.name} version {definition.version}: {error}") from error
     return claimed.run_id
 
 
-async def _claim_awaited(engine: Engine, definition: Definition, trigger: Trigger) -> Claim:
-    """Claim a trigger for whose run a step waits; raise RefusedError where that step has ended meanwhile.
+async def _claim(engine: Engine, definition: Definition, trigger: Trigger) -> Claim:
+    """Claim a trigger for a step; raise RefusedError where its version has retired meanwhile, or the step has ended.
 
-    The run of the step is held until this is committed: what ends it afterwards finds what was started for it.
+    The run of a step that waits is held until this is committed: what ends it afterwards finds what was started for it.
     """
     check_payload(definition, trigger)
-    awaited = trigger.parent or {}
     async with engine.pool.connection() as conn, conn.transaction():
-        await runs.keep_from_moving(conn, awaited["run_id"])
+        token = (trigger.parent or {}).get("token")
+        if token and trigger.parent:
+            await runs.keep_from_moving(conn, trigger.parent["run_id"])
         claimed = await claim_in(engine, conn, definition, trigger)
-        if claimed.is_new and not await waits.is_awaited(conn, awaited["token"]):
+        if claimed.is_new and token and not await waits.is_awaited(conn, token):
             raise RefusedError("the step that asked for it has ended")
+        if claimed.is_new and not claimed.signal:
+            await _expect_active(conn, trigger.tenant, definition)
     if claimed.is_new:
         at(Point.TRIGGER_CLAIMED)
         engine.wakeup.poke()
     return claimed
+
+
+async def _expect_active(conn: Conn, tenant: str, definition: Definition) -> None:
+    if not await keep_active(conn, tenant, definition.name, definition.version):
+        raise RefusedError(f"{definition.name} version {definition.version} has retired just now")
 
 
 async def _definition(engine: Engine, conn: Conn, call: Call) -> Definition:

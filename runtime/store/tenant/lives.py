@@ -57,6 +57,18 @@ async def find_life(conn: Conn, tenant: str, name: str, version: int) -> Life | 
     return found[0] if found else None
 
 
+async def keep_active(conn: Conn, tenant: str, name: str, version: int) -> bool:
+    """Return whether a version is active, and have it stay so until the caller's transaction ends.
+
+    It waits for a move that is under way.
+    """
+    query = """
+        SELECT 1 FROM definition_lives
+         WHERE tenant = %s AND name = %s AND version = %s AND status = 'active' FOR SHARE
+    """
+    return await (await conn.execute(query, (tenant, name, version))).fetchone() is not None
+
+
 async def move(
     conn: Conn, tenant: str, life: Life, to: DefinitionStatus, by: Actor, run_id: str | None, now: datetime
 ) -> None:
