@@ -146,7 +146,7 @@ async def try_later(passage: Passage, reason: str, retry_after: float | None) ->
         await fail(passage, f"{reason} (attempt {attempt.tries} of {of})", ErrorCode.UNAVAILABLE)
     else:
         pause = _pause(passage, counted=True, retry_after=retry_after)
-        await _nothing_done(passage, EffectStatus.PENDING, reason, pause, counted=True)
+        await _nothing_done(passage, ErrorCode.UNAVAILABLE, reason, pause)
 
 
 async def wait_until_taken(passage: Passage, reason: str, retry_after: float | None) -> None:
@@ -157,7 +157,7 @@ async def wait_until_taken(passage: Passage, reason: str, retry_after: float | N
         await fail(passage, reason, ErrorCode.NOT_TAKEN)
     else:
         pause = _pause(passage, counted=False, retry_after=retry_after)
-        await _nothing_done(passage, EffectStatus.PENDING, reason, pause, counted=False)
+        await _nothing_done(passage, ErrorCode.NOT_TAKEN, reason, pause)
 
 
 async def hold(passage: Passage, reason: str) -> None:
@@ -176,7 +176,7 @@ async def hold(passage: Passage, reason: str) -> None:
     if passage.attempt.is_doubtful:
         await _still_in_doubt(passage, reason, None, counted=False, held=True)
     else:
-        await _nothing_done(passage, EffectStatus.HELD, reason, pause, counted=False)
+        await _nothing_done(passage, ErrorCode.HELD, reason, pause)
 
 
 async def tell_held(engine: Engine, tx: RunTx, step: str, reason: str, name: str) -> None:
@@ -185,30 +185,29 @@ async def tell_held(engine: Engine, tx: RunTx, step: str, reason: str, name: str
     await messages.tell_groups(engine, tx, list(engine.routing.doubt_groups), f"held:{name}", said, None)
 
 
-async def _nothing_done(
-    passage: Passage, status: EffectStatus, reason: str, pause: timedelta, *, counted: bool
-) -> None:
+async def _nothing_done(passage: Passage, code: ErrorCode, reason: str, pause: timedelta) -> None:
     """Let the effect be tried again. The attempt is known to have done nothing, so its approval may serve another.
 
-    What the step waits for stays open: the answer may come between two tries.
+    What the step waits for stays open: the answer may come between two tries. Only the `unavailable` use up a try.
     """
     effect, attempt, tx = passage.effect, passage.attempt, passage.tx
+    is_held, counted = code is ErrorCode.HELD, code is ErrorCode.UNAVAILABLE
     if _comes_too_late(passage, pause):
         await fail(passage, _why_not_again(passage, reason, pause), ErrorCode.SLA)
         return
     await passage.settle(
-        status,
+        EffectStatus.HELD if is_held else EffectStatus.PENDING,
         error=reason,
         next_try_at=min(tx.now + pause, effect.give_up_at),
         postponed=not counted,
         uncounted=attempt.began and not counted,
-        held=status is EffectStatus.HELD,
+        held=is_held,
     )
     if attempt.began:
         await passage.write_receipt(AttemptOutcome.FAILURE, error=reason)
         if attempt.approval_id is not None:
             await approvals.give_back(tx.conn, attempt.approval_id)
-    await passage.move_step(StepStatus.FAILED_RETRYABLE, error=reason)
+    await passage.move_step(StepStatus.FAILED_RETRYABLE, error=reason, error_code=code)
 
 
 def _comes_too_late(passage: Passage, pause: timedelta) -> bool:

@@ -66,6 +66,21 @@ async def test_a_refused_login_holds_and_does_not_end_a_run(bench: Bench, target
 
 
 @both
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(TransientError("busy"), "unavailable"), (NotTakenError("away"), "not_taken"), (HeldError("401"), "held")],
+)
+async def test_what_is_tried_again_says_by_which_error(
+    bench: Bench, targets: Targets, work: Work, error: Exception, code: str
+) -> None:
+    work.target(targets).answers = [error]
+    run_id = (await bench.start(work.trigger, work.payload)).run_id
+    await bench.settle()
+    query = "SELECT leaf->'data'->>'code' AS code FROM audit_leaves WHERE run_id = %s AND leaf->>'event' = %s"
+    assert [row["code"] for row in await bench.rows(query, run_id, "step.failed_retryable")] == [code]
+
+
+@both
 async def test_what_stays_refused_until_its_deadline_fails_with_the_reason(
     bench: Bench, targets: Targets, work: Work
 ) -> None:
