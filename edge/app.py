@@ -46,7 +46,7 @@ from runtime.desk.held.callers import MendDesk
 from runtime.desk.inbound.signals import SignalDesk
 from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.undo.callers import TakeBackDesk
-from runtime.model.notification import AnswerCode
+from runtime.model.notification.answers import AnswerCode
 from runtime.model.states import NotificationStatus
 
 Ready = Callable[[], Awaitable[list[str]]]

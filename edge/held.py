@@ -13,7 +13,7 @@ from edge.problems import Problem
 from receipts.chain import Actor
 from runtime.desk.callers import AnswerConflictError
 from runtime.desk.held.callers import MendDesk
-from runtime.model.notification import MendPayload
+from runtime.model.notification.runs import MendPayload
 from runtime.model.run import HeldAct
 from runtime.model.states import NotificationStatus
 

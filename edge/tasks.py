@@ -14,7 +14,8 @@ from runtime.desk.callers import AnswerConflictError
 from runtime.desk.inbound.said import Said, outcome_of
 from runtime.desk.inbound.tasks import SoughtTasks, TaskDesk
 from runtime.desk.model import ApprovalView
-from runtime.model.approval import ApprovalStatus, ClaimAct, Refusal, RefusalCode, VoteVerdict
+from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
+from runtime.model.states import ApprovalStatus
 
 Q = TypeVar("Q", bound=Message)
 

@@ -15,7 +15,7 @@ from receipts.chain import Actor
 from runtime.desk.callers import AnswerConflictError
 from runtime.desk.undo.callers import TakeBackDesk, Wish, Wisher
 from runtime.desk.undo.preview import Chosen, TooManyError
-from runtime.model.notification import CancelPayload, UndoPayload
+from runtime.model.notification.runs import CancelPayload, UndoPayload
 from runtime.model.states import NotificationStatus, RunStatus
 from runtime.model.undo import Item
 

@@ -13,8 +13,9 @@ from policy.model import PolicyEngine, Question, Verdict
 from receipts.privacy import Privacy
 from runtime.clock import Clock
 from runtime.handlers import Handler
-from runtime.model.effect import Effect, Vacancy
-from runtime.model.notification import Addressed, Notification, PayloadError
+from runtime.model.effects.effect import Effect, Vacancy
+from runtime.model.notification.notification import Addressed, Notification
+from runtime.model.notification.payload import PayloadError
 from runtime.model.passage import PassageFacts
 from runtime.store import directory, notifications
 from runtime.store.database.pool import Conn, Pool

@@ -27,17 +27,19 @@ from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Answer, Call, Done, Handler, JsonObject, Reconciled, Untouched
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
-from runtime.model.approval import ClaimAct, VoteVerdict
-from runtime.model.effect import Effect, Purpose
+from runtime.model.approvals.votes import ClaimAct, VoteVerdict
+from runtime.model.effects.effect import Effect, Purpose
 from runtime.model.life import Activation
 from runtime.model.messages import Said
-from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
+from runtime.model.notification.answers import CompletionPayload, ProgressPayload
+from runtime.model.notification.notification import Notification
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger
-from runtime.store import directory, runs
+from runtime.store import directory
 from runtime.store.database.pool import make_pool
 from runtime.store.leasing import leases
 from runtime.store.leasing.leases import Lessee
+from runtime.store.running import runs
 from runtime.worker import sweeps
 from runtime.worker.lanes import Lane, room_for, slots_of
 from runtime.worker.worker import Worker

@@ -8,7 +8,7 @@ from evidence.bundle.sealer import Sealer
 from evidence.notary import Notary
 from receipts.log.keys import NoteSigner
 from receipts.signing import load_or_create
-from runtime.desk.evidence import EvidenceDesk
+from runtime.desk.bundles.sealing import EvidenceDesk
 from runtime.desk.log import LogDesk
 from runtime.engine import Engine
 from tests.bench import TENANT

@@ -27,8 +27,10 @@ from countersign.embedded.setup.work import to_stderr
 from runtime.clock import utc_now
 from runtime.desk.declared.model import Declared, DeclaredField
 from runtime.desk.model import ApprovalView, FieldView, VoteView
-from runtime.model.approval import ApprovalStatus, AskKind, Result, ResultCode, VoteVerdict
+from runtime.model.approvals.approval import AskKind, Result, ResultCode
+from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import RunName, StepHeld
+from runtime.model.states import ApprovalStatus
 from sandbox.harness import served
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace

@@ -15,7 +15,7 @@ from bot.cards.request.folded import folded_blocks, folded_buttons
 from bot.cards.text import Shown, inline, inline_mrkdwn, one_line, short, short_mrkdwn, units
 from bot.cards.wording import approvals, headline, headline_parts, is_open, title
 from runtime.desk.model import ApprovalView
-from runtime.model.approval import AskKind
+from runtime.model.approvals.approval import AskKind
 
 # Slack refuses a message (msg_blocks_too_long) somewhere above this length, which it does not document.
 BUDGET = 12_000

@@ -10,7 +10,7 @@ from bot.cards.request.buttons import decide_buttons
 from bot.cards.request.everything import everything
 from bot.cards.text import Shown
 from runtime.desk.model import ApprovalView
-from runtime.model.approval import ApprovalStatus
+from runtime.model.states import ApprovalStatus
 
 _PAGE_BLOCKS = 90
 _PAGE_BYTES = 200_000

@@ -6,7 +6,8 @@ from datetime import datetime
 
 from bot.cards.blocks import utc
 from bot.cards.wording import result_words, verdict_word
-from runtime.model.approval import ApprovalStatus, Result, VoteVerdict
+from runtime.model.approvals.approval import Result
+from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import (
     ApprovalEnded,
     EffectEnded,
@@ -30,7 +31,7 @@ from runtime.model.messages import (
     VoteCounted,
 )
 from runtime.model.run import HeldAct
-from runtime.model.states import RunStatus
+from runtime.model.states import ApprovalStatus, RunStatus
 
 _DECIDED = {
     ApprovalStatus.APPROVED: "was approved",

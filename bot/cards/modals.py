@@ -7,7 +7,8 @@ from bot.cards.blocks import Block, bold, plain_text, rows, section
 from bot.cards.text import Shown, render, short, visible_length
 from bot.cards.wording import button_words, headline
 from runtime.desk.model import ApprovalView
-from runtime.model.approval import AskKind, VoteVerdict
+from runtime.model.approvals.approval import AskKind
+from runtime.model.approvals.votes import VoteVerdict
 
 REASON_MIN, REASON_MAX = 3, 2000
 

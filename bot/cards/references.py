@@ -5,7 +5,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from runtime.desk.model import ApprovalView
-from runtime.model.approval import ApprovalStatus, Refusal, RefusalCode, VoteVerdict
+from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
+from runtime.model.states import ApprovalStatus
 
 DIGEST_PREFIX = 16
 

@@ -1,6 +1,7 @@
 """Why a click does not count, in words for the person who made it. Nobody else sees them."""
 
-from runtime.model.approval import ApprovalStatus, Refusal, RefusalCode
+from runtime.model.approvals.votes import Refusal, RefusalCode
+from runtime.model.states import ApprovalStatus
 
 _WORDS = {
     RefusalCode.UNKNOWN: "Countersign does not know this request any more. Your click changes nothing.",

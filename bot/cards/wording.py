@@ -4,7 +4,9 @@ from datetime import datetime
 
 from bot.cards.text import one_line
 from runtime.desk.model import ApprovalView
-from runtime.model.approval import ApprovalStatus, AskKind, Result, ResultCode, VoteVerdict
+from runtime.model.approvals.approval import AskKind, Result, ResultCode
+from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.states import ApprovalStatus
 
 _DOUBT = (
     "This was attempted, and no answer came back. Please look at the target before you decide. “It happened” records "

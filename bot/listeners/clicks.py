@@ -6,7 +6,7 @@ from uuid import uuid4
 from bot.cards.references import CardRef
 from bot.listeners.identity import Identity
 from runtime.desk.model import Click
-from runtime.model.approval import ClaimAct, Refusal, VoteVerdict
+from runtime.model.approvals.votes import ClaimAct, Refusal, VoteVerdict
 
 
 def dedupe_key(ref: CardRef, identity: Identity, verdict: VoteVerdict | ClaimAct, occasion: str) -> str:

@@ -12,7 +12,7 @@ from bot.listeners.payloads import User
 from bot.slack.client import FAILURES
 from runtime.desk.model import Desk
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import Refusal, RefusalCode
+from runtime.model.approvals.votes import Refusal, RefusalCode
 
 # Leaves room to record the refusal before Slack's three seconds are over.
 _LOOKUP_SECONDS = 1.0

@@ -31,7 +31,7 @@ from bot.listeners.undoing import Undoing
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
 from runtime.desk.model import ApprovalView, Desk
-from runtime.model.approval import ClaimAct, Refusal, VoteVerdict
+from runtime.model.approvals.votes import ClaimAct, Refusal, VoteVerdict
 
 # Slack waits three seconds for the acknowledgement, and a trigger lives as long.
 DEADLINE = 2.0

@@ -18,7 +18,7 @@ from runtime.clock import Clock
 from runtime.desk.model import ApprovalView, CardLedger, Desk
 from runtime.failpoints import Point, at
 from runtime.handlers import JsonObject, RefusedError, TransientError
-from runtime.model.approval import ApprovalStatus
+from runtime.model.states import ApprovalStatus
 
 CARD_EVENT = "countersign_card"
 

@@ -8,7 +8,7 @@ from countersign.compose.connection import connected
 from countersign.config.settings import Settings
 from receipts.stamps.stamp import load_authority
 from runtime.clock import Clock
-from runtime.desk.stamps import unstamped_since
+from runtime.desk.bundles.stamps import unstamped_since
 
 
 async def time_stamps(settings: Settings, clock: Clock) -> list[Fact]:

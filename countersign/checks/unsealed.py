@@ -1,6 +1,6 @@
 """Why there is no bundle of a run, in one line. Needs no worker and no archive, so that a list is there at once."""
 
-from runtime.desk.finding import EvidenceState, FoundRun
+from runtime.desk.bundles.finding import EvidenceState, FoundRun
 from runtime.desk.inspection import OpenBundle
 
 

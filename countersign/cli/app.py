@@ -15,15 +15,15 @@ from countersign.cli.evidence import evidence
 from countersign.cli.held.commands import held
 from countersign.cli.inbound.signals import signal
 from countersign.cli.inbound.tasks import tasks
-from countersign.cli.keys import keys
 from countersign.cli.letters import letters
 from countersign.cli.listings import effects, runs, waits
-from countersign.cli.log import log
 from countersign.cli.people.commands import people
+from countersign.cli.proof.keys import keys
+from countersign.cli.proof.log import log
+from countersign.cli.proof.witness import witness
 from countersign.cli.replaying.replay import replay
 from countersign.cli.undo.canceling import cancel
 from countersign.cli.undo.undoing import undo
-from countersign.cli.witness import witness
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 for command in (up, demo, case, cancel, undo, retry, replay, signal, witness):

@@ -9,8 +9,8 @@ from countersign.cli.command import out
 from countersign.cli.finding.export import export, verify_export
 from countersign.cli.finding.runs import list_evidence
 from countersign.cli.finding.votes import approvals
-from countersign.cli.given import Checkpoint, Child, Given, Key, Keys, Log, LogKey, Stamp, Tsa, Witness, Witnesses
 from countersign.cli.kept.commands import get, hold, holds, release, repair
+from countersign.cli.proof.given import Checkpoint, Child, Given, Key, Keys, Log, LogKey, Stamp, Tsa, Witness, Witnesses
 
 AsJsonLines = Annotated[bool, typer.Option("--json", help="Print JSON, one line for each file.")]
 
@@ -44,7 +44,7 @@ def verify(
     Exits with 0 where all hold; with 1 where one does not; else with 4 where the key did not sign one, or with 3 where
     one, or the key, could not be read, OPA not be asked, or checkpoints not be compared.
     """
-    from countersign.cli.verify import find_opa, verify_all
+    from countersign.cli.proof.verify import find_opa, verify_all
 
     if child and len(files) > 1:
         raise typer.BadParameter("--child goes with one FILE: that of the run that waited")
@@ -84,7 +84,7 @@ def report(
     It is made from the bundle alone, loads nothing and runs nothing. What is there already is not overwritten. Exits
     as `verify` does; with 0 where no key is given, since then nothing is verified, as the page says at its top.
     """
-    from countersign.cli.verify import report_one
+    from countersign.cli.proof.verify import report_one
 
     beside: dict[str, Any] = {
         "register": keys, "log_keys": log_key or [], "witnesses": witness or [], "needed": witnesses,

@@ -68,7 +68,7 @@ async def perform(settings: Settings, record: Callable[[OperatorDesk], Awaitable
 def _why(facts: Mapping[str, Any]) -> str:
     """Return why something was not done: about a review in the words of Slack, but for what they say of clicks."""
     from bot.cards.refusals import refusal_words
-    from runtime.model.approval import Refusal, RefusalCode
+    from runtime.model.approvals.votes import Refusal, RefusalCode
 
     if "reason" in facts:
         return str(facts["reason"])

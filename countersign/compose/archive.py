@@ -20,10 +20,10 @@ from evidence.witnesses import Witnesses
 from receipts.log.keys import parse_verifier_key
 from receipts.stamps.stamp import load_authority
 from runtime.clock import Clock
-from runtime.desk.evidence import EvidenceDesk
-from runtime.desk.holds import HoldDesk
+from runtime.desk.bundles.holds import HoldDesk
+from runtime.desk.bundles.sealing import EvidenceDesk
+from runtime.desk.bundles.stamps import StampDesk
 from runtime.desk.log import LogDesk
-from runtime.desk.stamps import StampDesk
 from runtime.engine import Engine
 from runtime.worker.worker import Job
 

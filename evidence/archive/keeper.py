@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from evidence.archive.archive import Archive
 from evidence.errors import EvidenceError
-from runtime.desk.holds import Due, HoldDesk
+from runtime.desk.bundles.holds import Due, HoldDesk
 from runtime.failpoints import Point, at
 
 LEASE = timedelta(minutes=2)

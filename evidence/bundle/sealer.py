@@ -14,7 +14,7 @@ from evidence.errors import EvidenceError
 from evidence.notary import Notary
 from evidence.statement import sha256
 from receipts.signing import SigningKey
-from runtime.desk.evidence import BundleLease, EvidenceDesk, KeptBundle, Setback, is_away
+from runtime.desk.bundles.sealing import BundleLease, EvidenceDesk, KeptBundle, Setback, is_away
 from runtime.failpoints import Point, at
 
 LEASE = timedelta(minutes=2)

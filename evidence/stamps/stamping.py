@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from evidence.archive.archive import Archive, ArchiveError
 from evidence.stamps.stamper import Stamper
+from runtime.desk.bundles.stamps import StampDesk, Stamped
 from runtime.desk.log import LogDesk, Signed
-from runtime.desk.stamps import StampDesk, Stamped
 
 log = logging.getLogger(__name__)
 

@@ -13,15 +13,16 @@ from runtime.approvals.cards import declared_card
 from runtime.approvals.rules import shortfall
 from runtime.definitions.durations import format_duration
 from runtime.definitions.model import Verb
-from runtime.model.action import Tier
-from runtime.model.approval import AskKind, NewApproval, NextInLine, Requirement
+from runtime.model.approvals.approval import AskKind, NewApproval
+from runtime.model.approvals.requirement import NextInLine, Requirement
+from runtime.model.effects.action import Tier
 from runtime.model.messages import Unfulfillable
 from runtime.model.states import EffectStatus, WaitType
 from runtime.model.wait import Moment
 from runtime.outbox import messages
-from runtime.planning.moments import moments_of
 from runtime.planning.passage import Passage
-from runtime.planning.waits import open_wait
+from runtime.planning.waiting.moments import moments_of
+from runtime.planning.waiting.waits import open_wait
 from runtime.store import approvals, directory, records, waits
 from runtime.store.transactions.run_tx import RunTx
 

@@ -12,8 +12,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from runtime.model.actor import Person
-from runtime.model.approval import ApprovalStatus, Refusal, RefusalCode, Requirement, VoteVerdict
-from runtime.model.delegation import Account
+from runtime.model.approvals.delegation import Account
+from runtime.model.approvals.requirement import Requirement
+from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
+from runtime.model.states import ApprovalStatus
 
 REASON_MIN = 3
 

@@ -12,12 +12,13 @@ from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.finding import FoundRun, Sought
 from runtime.model.life import NotActiveError, starting
-from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
+from runtime.model.notification.answers import CompletionPayload, ProgressPayload
+from runtime.model.notification.notification import Notification
 from runtime.model.undo import UNDO, UNDO_NAME
 from runtime.planning import triggers
 from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
-from runtime.store import runs
 from runtime.store.evidence.found import find_runs
+from runtime.store.running import runs
 from runtime.store.tenant.lives import lives_of_trigger
 
 __all__ = [

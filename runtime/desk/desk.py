@@ -17,21 +17,13 @@ from runtime.failpoints import Point, at
 from runtime.inbox import inbox
 from runtime.inbox.people.voters import UNKNOWN_APPROVAL, ballot_of, holder_in
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import (
-    ApprovalStatus,
-    AskKind,
-    ClaimAct,
-    Refusal,
-    RefusalCode,
-    Requirement,
-    Result,
-    ResultCode,
-    Vote,
-    VoteVerdict,
-    stamp,
-)
+from runtime.model.approvals.approval import AskKind, Result, ResultCode, stamp
+from runtime.model.approvals.requirement import Requirement
+from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.json_limits import error_text
-from runtime.model.notification import ClaimPayload, Notification, VotePayload, VoteRefusal
+from runtime.model.notification.notification import Notification
+from runtime.model.notification.people import ClaimPayload, VotePayload, VoteRefusal
+from runtime.model.states import ApprovalStatus
 from runtime.model.wait import Progress
 from runtime.outbox import messages
 from runtime.store import approvals, directory

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime.desk.model import FieldView
-from runtime.model.action import Acting, Tier
-from runtime.model.approval import AskKind
+from runtime.model.approvals.approval import AskKind
+from runtime.model.effects.action import Acting, Tier
 
 _PLUMBING = ("approval_id", "channel", "groups", "title")
 """Params of a review that say how to ask, not what to look at."""

@@ -5,9 +5,9 @@ from typing import Any
 
 from runtime.approvals.rules import shortfall
 from runtime.log.audit import Audit, audit
-from runtime.model.approval import Requirement
+from runtime.model.approvals.requirement import Requirement
 from runtime.model.run import FoundStep
-from runtime.store import directory, effects, runs
+from runtime.store import directory, effects
 from runtime.store.database import health
 from runtime.store.database.pool import Conn
 from runtime.store.effects import Held
@@ -17,6 +17,7 @@ from runtime.store.evidence.bundles import OpenBundle
 from runtime.store.held.steps import list_held as held_steps
 from runtime.store.log import checkpoints
 from runtime.store.log.checkpoints import LogStanding, Signed
+from runtime.store.running import runs
 
 __all__ = [
     "Audit",

@@ -10,7 +10,9 @@ from runtime.desk.held.model import HeldDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import ApprovalStatus, AskKind, ClaimAct, Refusal, Result, VoteVerdict
+from runtime.model.approvals.approval import AskKind, Result
+from runtime.model.approvals.votes import ClaimAct, Refusal, VoteVerdict
+from runtime.model.states import ApprovalStatus
 
 
 @dataclass(frozen=True)

@@ -10,24 +10,19 @@ from receipts.chain import Actor
 from runtime.clock import Clock
 from runtime.desk.inbound.said import Said, payload_of
 from runtime.engine import new_id
-from runtime.model.approval import Via
-from runtime.model.notification import (
+from runtime.model.approvals.votes import Via
+from runtime.model.notification.answers import SignalPayload
+from runtime.model.notification.notification import Command, Notification
+from runtime.model.notification.people import ClaimPayload, VotePayload
+from runtime.model.notification.runs import CancelPayload, MendPayload, RetryPayload, UndoPayload
+from runtime.model.notification.tenants import (
     ActivatePayload,
-    CancelPayload,
-    ClaimPayload,
-    Command,
     DelegatePayload,
     DropPayload,
-    MendPayload,
-    Notification,
     RepairPayload,
     RequeuePayload,
     RetirePayload,
-    RetryPayload,
-    SignalPayload,
     UndelegatePayload,
-    UndoPayload,
-    VotePayload,
 )
 from runtime.model.run import HeldAct
 from runtime.model.wait import signal_key

@@ -6,7 +6,7 @@ import psycopg
 
 from runtime.engine import Engine
 from runtime.handlers import JsonObject, OutcomeUnknownError, TransientError
-from runtime.model.breaker import BreakerState
+from runtime.model.effects.breaker import BreakerState
 from runtime.store.leasing import breakers
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from runtime.handlers import (
     RefusedError,
     TransientError,
 )
-from runtime.model.effect import Effect, NewEffect, Slot
+from runtime.model.effects.effect import Effect, NewEffect, Slot
 from runtime.model.json_limits import error_text, fault
 from runtime.outbox.attempt import Attempt
 from runtime.planning.errors import describe, step_error

@@ -31,8 +31,8 @@ from runtime.gate import breakers, settlement
 from runtime.gate.crossing import Crossing, Void, recordable
 from runtime.gate.doubts import clear_doubt
 from runtime.handlers import Answer, HandlerError, HeldError, JsonObject, NotTakenError, RefusedError
-from runtime.model.action import Tier
-from runtime.model.effect import Effect, KeyInUseError, LeaseLostError
+from runtime.model.effects.action import Tier
+from runtime.model.effects.effect import Effect, KeyInUseError, LeaseLostError
 from runtime.model.errors import ErrorCode
 from runtime.model.json_limits import fault
 from runtime.model.states import EffectStatus, StepStatus, has_stopped

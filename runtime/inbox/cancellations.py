@@ -8,14 +8,15 @@ from receipts.chain import PROGRAM
 from runtime.engine import Engine
 from runtime.inbox.matter import Matter
 from runtime.inbox.people.wishes import DENIED, denial, policy_of, refuse_wish
-from runtime.model.notification import Applied, CancelPayload, Notification
+from runtime.model.notification.notification import Applied, Notification
+from runtime.model.notification.runs import CancelPayload
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.planning.advance import advance
 from runtime.planning.planner import Canceled
 from runtime.planning.undo.acted import Acted, Done
 from runtime.planning.undo.asking import ask_for_undo, possible, read_done
 from runtime.planning.undo.items import items_of
-from runtime.store.steps import Wanted
+from runtime.store.running.steps import Wanted
 from runtime.store.transactions.run_tx import RunTx
 
 

@@ -10,7 +10,8 @@ from runtime.inbox.word.fan_out import hand_out
 from runtime.inbox.word.progress import note_progress
 from runtime.model.errors import ErrorCode
 from runtime.model.json_limits import error_text
-from runtime.model.notification import Answer, AnswerCode, Applied, CompletionPayload
+from runtime.model.notification.answers import Answer, AnswerCode, CompletionPayload
+from runtime.model.notification.notification import Applied
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.model.wait import NamedWait, Wait
 from runtime.planning.planner import StepMoved

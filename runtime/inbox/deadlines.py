@@ -3,10 +3,10 @@
 from runtime.inbox.endings import end_approval
 from runtime.inbox.matter import Matter
 from runtime.inbox.patience.escalations import pass_moments
-from runtime.model.approval import ApprovalStatus
 from runtime.model.errors import ErrorCode
-from runtime.model.notification import Applied, DeadlinePayload, EscalationPayload
-from runtime.model.states import NotificationStatus, StepStatus, WaitStatus, WaitType
+from runtime.model.notification.moments import DeadlinePayload, EscalationPayload
+from runtime.model.notification.notification import Applied
+from runtime.model.states import ApprovalStatus, NotificationStatus, StepStatus, WaitStatus, WaitType
 from runtime.model.wait import Wait
 from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved

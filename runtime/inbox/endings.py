@@ -2,18 +2,20 @@
 
 from runtime.engine import Engine
 from runtime.gate import settlement
-from runtime.model.approval import Approval, ApprovalStatus, AskKind, Result, ResultCode, Vote, VoteVerdict
-from runtime.model.effect import AttemptOutcome
+from runtime.model.approvals.approval import Approval, AskKind, Result, ResultCode
+from runtime.model.approvals.votes import Vote, VoteVerdict
+from runtime.model.effects.effect import AttemptOutcome
 from runtime.model.errors import ErrorCode
 from runtime.model.messages import ApprovalEnded, Note
-from runtime.model.states import EffectStatus, StepStatus, WaitStatus, has_stopped
+from runtime.model.states import ApprovalStatus, EffectStatus, StepStatus, WaitStatus, has_stopped
 from runtime.outbox import messages
 from runtime.outbox.attempt import make_attempt
 from runtime.planning.advance import advance
 from runtime.planning.passage import Passage
 from runtime.planning.planner import StepMoved
-from runtime.store import approvals, effects, steps, waits
+from runtime.store import approvals, effects, waits
 from runtime.store.leasing.passages import read_facts
+from runtime.store.running import steps
 from runtime.store.transactions.run_tx import RunTx
 
 

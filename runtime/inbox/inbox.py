@@ -31,35 +31,23 @@ from runtime.inbox.retries import apply_repair, apply_retry
 from runtime.inbox.undos import apply_undo
 from runtime.inbox.word.fan_out import HANDED, outcome_of_one, sum_up
 from runtime.inbox.word.signals import apply_signal
-from runtime.model.approval import RefusalCode
+from runtime.model.approvals.votes import RefusalCode
 from runtime.model.json_limits import error_text, first_line
-from runtime.model.notification import (
+from runtime.model.notification.answers import CompletionPayload, ProgressPayload, SignalPayload
+from runtime.model.notification.moments import ChildEndedPayload, DeadlinePayload, EscalationPayload
+from runtime.model.notification.notification import Addressed, Applied, Command, Notification
+from runtime.model.notification.payload import PayloadError
+from runtime.model.notification.people import ClaimPayload, VotePayload
+from runtime.model.notification.runs import CancelPayload, MendPayload, RetryPayload, StrangerPayload, UndoPayload
+from runtime.model.notification.tenants import (
     ActivatePayload,
-    Addressed,
-    Applied,
-    CancelPayload,
-    ChildEndedPayload,
-    ClaimPayload,
-    Command,
-    CompletionPayload,
-    DeadlinePayload,
     DelegatePayload,
     DropPayload,
-    EscalationPayload,
-    MendPayload,
-    Notification,
-    PayloadError,
-    ProgressPayload,
     RepairPayload,
     RequeuePayload,
     RetirePayload,
-    RetryPayload,
-    SignalPayload,
-    StrangerPayload,
     TenantCommand,
     UndelegatePayload,
-    UndoPayload,
-    VotePayload,
 )
 from runtime.model.states import NotificationStatus
 from runtime.outbox.retry import delay

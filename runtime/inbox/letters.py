@@ -1,7 +1,8 @@
 """The desk of dead letters: somebody has one looked at again, or puts it away. The act is a notification of its own."""
 
 from runtime.inbox.matter import Matter
-from runtime.model.notification import Applied, DropPayload, RequeuePayload
+from runtime.model.notification.notification import Applied
+from runtime.model.notification.tenants import DropPayload, RequeuePayload
 from runtime.model.states import NotificationStatus
 from runtime.store import notifications
 

@@ -7,7 +7,8 @@ from runtime.definitions.diff import changes, summary
 from runtime.definitions.model import Definition
 from runtime.inbox.matter import Matter
 from runtime.model.life import Life
-from runtime.model.notification import ActivatePayload, Applied, RetirePayload
+from runtime.model.notification.notification import Applied
+from runtime.model.notification.tenants import ActivatePayload, RetirePayload
 from runtime.model.states import DEFINITION, DefinitionStatus, NotificationStatus
 from runtime.planning.triggers import Trigger, claim_in
 from runtime.store.tenant.lives import lives_of_name

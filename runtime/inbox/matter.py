@@ -5,17 +5,9 @@ from dataclasses import dataclass
 
 from runtime.engine import Engine
 from runtime.inbox.answer_rules import meant_by
-from runtime.model.notification import (
-    Addressed,
-    Applied,
-    ChildEndedPayload,
-    CompletionPayload,
-    DeadlinePayload,
-    EscalationPayload,
-    Judged,
-    Notification,
-    ProgressPayload,
-)
+from runtime.model.notification.answers import CompletionPayload, ProgressPayload
+from runtime.model.notification.moments import ChildEndedPayload, DeadlinePayload, EscalationPayload
+from runtime.model.notification.notification import Addressed, Applied, Judged, Notification
 from runtime.model.states import NotificationStatus
 from runtime.model.wait import NamedWait
 from runtime.store.database.pool import Conn

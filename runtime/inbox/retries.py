@@ -1,10 +1,13 @@
 """Has what a run has put off, or its stuck bundle, tried now, on somebody's word."""
 
 from runtime.inbox.matter import Matter
-from runtime.model.notification import Applied, RepairPayload, RetryPayload
+from runtime.model.notification.notification import Applied
+from runtime.model.notification.runs import RetryPayload
+from runtime.model.notification.tenants import RepairPayload
 from runtime.model.states import NotificationStatus
-from runtime.store import effects, steps
+from runtime.store import effects
 from runtime.store.evidence import bundles
+from runtime.store.running import steps
 
 
 async def apply_retry(matter: Matter, payload: RetryPayload) -> Applied:

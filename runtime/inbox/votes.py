@@ -22,11 +22,13 @@ from runtime.inbox.people.voters import (
     unknown,
 )
 from runtime.model.actor import Person
-from runtime.model.approval import Approval, ApprovalStatus, Refusal, RefusalCode, Vote
-from runtime.model.delegation import StandIn
+from runtime.model.approvals.approval import Approval
+from runtime.model.approvals.delegation import StandIn
+from runtime.model.approvals.votes import Refusal, RefusalCode, Vote
 from runtime.model.messages import VoteCounted
-from runtime.model.notification import Applied, Notification, VotePayload
-from runtime.model.states import NotificationStatus
+from runtime.model.notification.notification import Applied, Notification
+from runtime.model.notification.people import VotePayload
+from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.outbox import messages
 from runtime.store import approvals
 from runtime.store.people.delegations import stand_ins_of

@@ -21,7 +21,8 @@ from runtime.handlers import (
 )
 from runtime.inbox import inbox
 from runtime.mocks.overlay import KEPT, Mock, Overlay
-from runtime.model.notification import CompletionPayload, Notification
+from runtime.model.notification.answers import CompletionPayload
+from runtime.model.notification.notification import Notification
 
 MOCK = Actor(id="mock", kind="system")
 """Who answers for the other side of a durable step."""

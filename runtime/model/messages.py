@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from runtime.model.approval import ApprovalStatus, AskKind, ResultCode, VoteVerdict
+from runtime.model.approvals.approval import AskKind, ResultCode
+from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.run import HeldAct
-from runtime.model.states import RunStatus
+from runtime.model.states import ApprovalStatus, RunStatus
 
 Text = Annotated[str, Field(min_length=1)]
 Status = Annotated[RunStatus, Field(strict=False)]

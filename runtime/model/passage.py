@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from runtime.model.approval import ApprovalStatus, VoteVerdict
-from runtime.model.states import StepStatus
+from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.states import ApprovalStatus, StepStatus
 
 
 @dataclass(frozen=True)

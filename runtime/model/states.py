@@ -6,8 +6,6 @@ A test compares them with the diagrams in docs/architecture.md and with the CHEC
 from collections.abc import Mapping
 from enum import StrEnum
 
-from runtime.model.approval import ApprovalStatus
-
 
 class RunStatus(StrEnum):
     """Where a run stands."""
@@ -20,6 +18,16 @@ class RunStatus(StrEnum):
     HELD = "held"
     SUCCEEDED = "succeeded"
     FAILED_TERMINAL = "failed_terminal"
+    CANCELED = "canceled"
+
+
+class ApprovalStatus(StrEnum):
+    """Where a request to people stands."""
+
+    REQUESTED = "requested"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
     CANCELED = "canceled"
 
 

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
-from runtime.model.action import Tier, dedupe_key
-from runtime.model.approval import Approval
-from runtime.model.effect import NewEffect, OnDoubt, Purpose
+from runtime.model.approvals.approval import Approval
+from runtime.model.effects.action import Tier, dedupe_key
+from runtime.model.effects.effect import NewEffect, OnDoubt, Purpose
 from runtime.model.messages import (
     DirectMessage,
     HeldOver,

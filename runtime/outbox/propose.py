@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from runtime.engine import Engine
-from runtime.model.effect import NewEffect, Purpose, Slot
+from runtime.model.effects.effect import NewEffect, Purpose, Slot
 from runtime.store.effects import Times, insert_step_effect, message_row
 from runtime.store.transactions.run_tx import RunTx
 

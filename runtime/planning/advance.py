@@ -12,25 +12,25 @@ from runtime.definitions.durations import parse_duration
 from runtime.definitions.model import Definition, Kind, Verb
 from runtime.definitions.nodes import NodeKind
 from runtime.engine import Engine
-from runtime.model.action import commitment, dedupe_key
-from runtime.model.effect import NewEffect, Purpose
+from runtime.model.effects.action import commitment, dedupe_key
+from runtime.model.effects.effect import NewEffect, Purpose
 from runtime.model.messages import Note, RunEnded
 from runtime.model.run import StepState
 from runtime.model.states import RUN, StepStatus, WaitStatus, WaitType, has_stopped, is_final
 from runtime.model.wait import signal_key
 from runtime.outbox import messages, retry
 from runtime.outbox.propose import propose
-from runtime.planning.children import cancel_child, cancel_children, is_waited_for, tell_parent
 from runtime.planning.ending import Ending, StepNote, ending_of
 from runtime.planning.mending.again import anew
 from runtime.planning.mending.telling import tell_held, tell_over
 from runtime.planning.planner import Event, NotLoadedError, Proposal, Snapshot, Timer, Transition, plan
 from runtime.planning.reach import reach, reach_on
 from runtime.planning.replay import POST_TASK, SAID, step_facts
-from runtime.planning.waits import open_wait
+from runtime.planning.waiting.children import cancel_child, cancel_children, is_waited_for, tell_parent
+from runtime.planning.waiting.waits import open_wait
 from runtime.store import approvals, effects, waits
-from runtime.store import steps as step_rows
-from runtime.store.leftovers import StepOf
+from runtime.store.running import steps as step_rows
+from runtime.store.running.leftovers import StepOf
 from runtime.store.transactions.run_tx import RunTx
 
 

@@ -8,8 +8,8 @@ from receipts.canonical import digest_of
 from receipts.model import make_receipt
 from runtime.definitions.model import Verb
 from runtime.engine import Engine
-from runtime.model.approval import Result
-from runtime.model.effect import AttemptOutcome, Effect
+from runtime.model.approvals.approval import Result
+from runtime.model.effects.effect import AttemptOutcome, Effect
 from runtime.model.messages import EffectEnded
 from runtime.model.run import StepState
 from runtime.model.states import EffectStatus, RunStatus, StepStatus
@@ -18,7 +18,8 @@ from runtime.outbox.attempt import Attempt
 from runtime.outbox.told import told_in
 from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved
-from runtime.store import approvals, effects, records, steps
+from runtime.store import approvals, effects, records
+from runtime.store.running import steps
 from runtime.store.transactions.run_tx import RunTx
 
 

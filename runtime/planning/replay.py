@@ -13,7 +13,7 @@ from typing import Any
 from receipts.chain import HELD_SETTLED, Leaf
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import NodeKind
-from runtime.model.action import Acting, commitment
+from runtime.model.effects.action import Acting, commitment
 from runtime.model.run import HeldAct, StepState, Tried
 from runtime.model.states import STEP, IllegalTransitionError, RunStatus, StepStatus, is_final
 from runtime.planning.mending.names import renamed

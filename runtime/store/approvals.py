@@ -5,17 +5,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from runtime.model.action import Tier
-from runtime.model.approval import (
-    Approval,
-    ApprovalStatus,
-    AskKind,
-    NewApproval,
-    Requirement,
-    Result,
-    Vote,
-    VoteVerdict,
-)
+from runtime.model.approvals.approval import Approval, AskKind, NewApproval, Result
+from runtime.model.approvals.requirement import Requirement
+from runtime.model.approvals.votes import Vote, VoteVerdict
+from runtime.model.effects.action import Tier
+from runtime.model.states import ApprovalStatus
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 from runtime.store.people.delegations import GROUPS_NOW, STANDS_IN

@@ -11,7 +11,7 @@ from receipts.costs import rollup, usages_of
 from receipts.model import Receipt
 from receipts.read import ReadRecord
 from receipts.tenant.acts import PolicySeen
-from runtime.model.effect import LeaseLostError
+from runtime.model.effects.effect import LeaseLostError
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 from runtime.store.tenant.acts import put_act

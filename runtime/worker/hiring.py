@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from runtime.engine import Engine
-from runtime.model.effect import Effect, NewEffect, Vacancy
+from runtime.model.effects.effect import Effect, NewEffect, Vacancy
 
 
 class Hiring:

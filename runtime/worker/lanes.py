@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from runtime.model.effect import Effect
+from runtime.model.effects.effect import Effect
 from runtime.store.leasing.leases import Room
 
 

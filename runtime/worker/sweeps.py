@@ -16,7 +16,8 @@ from runtime.failpoints import Point, at
 from runtime.gate import settlement
 from runtime.inbox import inbox
 from runtime.inbox.early import look_after_early
-from runtime.model.notification import DeadlinePayload, EscalationPayload, Notification
+from runtime.model.notification.moments import DeadlinePayload, EscalationPayload
+from runtime.model.notification.notification import Notification
 from runtime.model.wait import DueWait
 from runtime.outbox.attempt import make_attempt
 from runtime.planning.passage import Passage

@@ -16,7 +16,7 @@ from runtime.failpoints import Point, at
 from runtime.gate import breakers, gate
 from runtime.gate.reads import do_read
 from runtime.inbox import inbox
-from runtime.model.effect import Effect, NewEffect, Purpose
+from runtime.model.effects.effect import Effect, NewEffect, Purpose
 from runtime.model.run import ReadLease
 from runtime.planning.triggers import start_next
 from runtime.store import notifications

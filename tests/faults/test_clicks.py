@@ -8,7 +8,7 @@ import pytest
 from runtime.desk.model import Click
 from runtime.handlers import OutcomeUnknownError
 from runtime.model.actor import SlackAccount
-from runtime.model.approval import Refusal, RefusalCode, VoteVerdict
+from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
 from tests.bench import TEAM, Bench
 from tests.integration.conftest import Targets
 

@@ -13,7 +13,8 @@ from countersign.embedded.opa import OpaChild
 from receipts.chain import Actor
 from runtime.failpoints import Point
 from runtime.inbox import inbox
-from runtime.model.notification import CompletionPayload, Notification
+from runtime.model.notification.answers import CompletionPayload
+from runtime.model.notification.notification import Notification
 from tests.bench import TENANT, Bench
 from tests.patience import MINUTE
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from runtime.desk.front.model import Filled, Form, Runs, RunView, Started
 from runtime.desk.model import ApprovalView
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import RefusalCode
+from runtime.model.approvals.votes import RefusalCode
 
 
 @dataclass

@@ -20,16 +20,9 @@ from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import (
-    ApprovalStatus,
-    AskKind,
-    ClaimAct,
-    Refusal,
-    RefusalCode,
-    Result,
-    ResultCode,
-    VoteVerdict,
-)
+from runtime.model.approvals.approval import AskKind, Result, ResultCode
+from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
+from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser
 from sandbox.harness import Faults, HandClock, served
 from sandbox.rules.limits import Limits

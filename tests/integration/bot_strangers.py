@@ -1,7 +1,7 @@
 """What fails on the stage of the bot's tests: a store that is down, and a counter to which no stranger comes."""
 
 from runtime.desk.strangers.model import Stranger
-from runtime.model.notification import StrangerAct
+from runtime.model.notification.runs import StrangerAct
 
 
 class DatabaseDownError(Exception):

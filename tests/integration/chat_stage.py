@@ -16,7 +16,7 @@ from bot.slack.connector import slack_handlers
 from policy.model import PolicyEngine
 from runtime.desk.desk import StoredCards
 from runtime.desk.front.counter import FrontCounter
-from runtime.model.approval import ApprovalStatus
+from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser
 from sandbox.harness import Faults, served
 from sandbox.rules.limits import Limits

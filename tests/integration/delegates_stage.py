@@ -5,7 +5,7 @@ from typing import Any
 
 from runtime.desk.operator import OperatorDesk
 from runtime.inbox import inbox
-from runtime.model.notification import DelegatePayload
+from runtime.model.notification.tenants import DelegatePayload
 from tests.bench import TENANT, Bench
 
 WEEK = timedelta(days=7)

@@ -12,7 +12,7 @@ from receipts import canonical
 from receipts.chain import GENESIS, Actor, Correlation, Head, next_leaf
 from receipts.fields import timestamp
 from receipts.signing import SigningKey
-from runtime.desk.evidence import Story
+from runtime.desk.bundles.sealing import Story
 
 Json = dict[str, Any]
 _SAID = ("status", "votes", "cards")

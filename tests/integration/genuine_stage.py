@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from countersign.embedded.opa import OpaChild
-from runtime.desk.evidence import Story
+from runtime.desk.bundles.sealing import Story
 from tests.integration.played import play
 from tests.unit.evidence_sample import Office
 

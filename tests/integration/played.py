@@ -11,8 +11,8 @@ from countersign_incident_triage.standin_records import VPN_INCIDENT
 
 from policy.client import OpaEngine
 from receipts.signing import SigningKey
+from runtime.desk.bundles.sealing import EvidenceDesk, Story
 from runtime.desk.desk import StoredCards
-from runtime.desk.evidence import EvidenceDesk, Story
 from runtime.desk.inbound.said import Said
 from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.operator import Mending, OperatorDesk
@@ -21,7 +21,7 @@ from runtime.desk.strangers.model import Stranger
 from runtime.handlers import OutcomeUnknownError, RefusedError
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
-from runtime.model.approval import RefusalCode, VoteVerdict
+from runtime.model.approvals.votes import RefusalCode, VoteVerdict
 from runtime.model.run import HeldAct
 from tests.bench import TENANT, Bench, open_bench
 from tests.conftest import fresh_database

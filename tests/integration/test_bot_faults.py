@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from bot.cards.references import APPROVE, REJECT
-from runtime.model.approval import ApprovalStatus
+from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser, messages
 from sandbox.harness import Faults
 from sandbox.socket_mode import LIFETIME_SECONDS

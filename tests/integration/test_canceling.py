@@ -9,7 +9,8 @@ from policy.model import OperatorQuestion, PolicyUnavailableError, Question, Rul
 from receipts.chain import Actor
 from runtime.desk.operator import OperatorDesk
 from runtime.inbox import inbox
-from runtime.model.notification import CancelPayload, Notification
+from runtime.model.notification.notification import Notification
+from runtime.model.notification.runs import CancelPayload
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.policies import Between

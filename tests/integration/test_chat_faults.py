@@ -17,7 +17,7 @@ from countersign.checks.held import held
 from countersign.embedded.opa import OpaChild
 from edge.messages import RunOut
 from policy.client import OpaEngine
-from runtime.model.approval import ApprovalStatus
+from runtime.model.states import ApprovalStatus
 from runtime.store import approvals
 from runtime.store.database.pool import Conn
 from sandbox.client import SandboxUser, messages

@@ -6,7 +6,8 @@ from receipts.chain import Actor
 from runtime.desk.children.connector import START
 from runtime.handlers import Call, Handler, JsonObject, RefusedError
 from runtime.inbox import inbox
-from runtime.model.notification import CancelPayload, Notification
+from runtime.model.notification.notification import Notification
+from runtime.model.notification.runs import CancelPayload
 from tests.bench import TENANT, Bench, with_handlers
 from tests.integration.conftest import Targets
 from tests.integration.nodes_stage import Opener, status

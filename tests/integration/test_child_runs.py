@@ -9,7 +9,8 @@ from runtime.desk import listings
 from runtime.desk.definitions.moves import Mover
 from runtime.handlers import RefusedError
 from runtime.inbox import inbox
-from runtime.model.notification import CancelPayload, Notification
+from runtime.model.notification.notification import Notification
+from runtime.model.notification.runs import CancelPayload
 from runtime.store.database.pool import Conn
 from runtime.store.tenant.lives import find_life
 from tests.bench import TENANT, Bench

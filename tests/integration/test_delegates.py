@@ -7,7 +7,7 @@ import pytest
 
 from receipts.chain import Leaf, in_place
 from receipts.tenant.acts import DelegationEnded, DelegationRecorded, act_of, chain_of
-from runtime.model.approval import RefusalCode
+from runtime.model.approvals.votes import RefusalCode
 from tests.bench import PEOPLE, TENANT, Bench
 from tests.integration.delegates_stage import delegate, undelegate
 

@@ -20,7 +20,7 @@ from runtime.desk.inbound.said import Said
 from runtime.desk.inbound.signals import SignalDesk
 from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.undo.callers import TakeBackDesk
-from runtime.model.approval import RefusalCode, VoteVerdict
+from runtime.model.approvals.votes import RefusalCode, VoteVerdict
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import Answer, is_problem
 from tests.integration.undo_stage import Shelves, bench, ran, shelves

@@ -15,7 +15,7 @@ from evidence.verify.below import ends_below
 from evidence.verify.trust import trust_of
 from evidence.verify.verify import VerificationError, verify
 from policy.client import OpaEngine
-from runtime.desk.evidence import Story
+from runtime.desk.bundles.sealing import Story
 from runtime.handlers import RefusedError
 from tests.bench import open_bench
 from tests.browser import report_of, verify_page

@@ -12,10 +12,10 @@ from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from receipts.fields import timestamp
 from receipts.signing import SigningKey, load_or_create, public_path
+from runtime.desk.bundles.sealing import EvidenceDesk
 from runtime.desk.desk import StoredCards
-from runtime.desk.evidence import EvidenceDesk
 from runtime.inbox import inbox
-from runtime.model.notification import DeadlinePayload, EscalationPayload
+from runtime.model.notification.moments import DeadlinePayload, EscalationPayload
 from runtime.store import waits
 from runtime.worker import sweeps
 from runtime.worker.sweeps import Due

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from evidence.verify.verify import VerificationError, verify
-from runtime.desk.evidence import Story
+from runtime.desk.bundles.sealing import Story
 from tests.integration import lies_held, lies_nodes, lies_run, lies_told
 from tests.integration.forger import Forged
 from tests.integration.genuine_stage import genuine, office, stories

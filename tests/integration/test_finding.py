@@ -14,7 +14,7 @@ from countersign.checks.unsealed import why
 from countersign.config.settings import Settings
 from evidence.archive.local import LocalArchive
 from receipts.signing import load_or_create
-from runtime.desk.finding import EvidenceState, FoundRun, Sought, find_runs
+from runtime.desk.bundles.finding import EvidenceState, FoundRun, Sought, find_runs
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import Finished, command, environment
 from tests.once import Once

@@ -15,7 +15,8 @@ from receipts.chain import Actor
 from runtime.desk.held.model import HeldWish
 from runtime.handlers import RefusedError
 from runtime.inbox import inbox
-from runtime.model.notification import CancelPayload, Notification
+from runtime.model.notification.notification import Notification
+from runtime.model.notification.runs import CancelPayload
 from runtime.model.run import HeldAct
 from sandbox.client import SandboxUser, messages
 from tests.bench import TENANT

@@ -18,7 +18,7 @@ from evidence.archive.local import LocalArchive
 from evidence.archive.s3 import S3Archive
 from evidence.bundle.sealer import Sealer
 from runtime.clock import utc_now
-from runtime.desk.holds import HoldDesk, HoldError, Subject
+from runtime.desk.bundles.holds import HoldDesk, HoldError, Subject
 from runtime.desk.operator import UnknownPersonError
 from tests.bench import BENCH_SECRET, TENANT, Bench
 from tests.integration.minio_server import MinioServer, s3_server

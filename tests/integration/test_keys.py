@@ -14,7 +14,7 @@ from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
 from receipts.register import RegisterError
 from receipts.signing import KeyFileError, load_or_create, load_public, public_path
-from runtime.desk.evidence import BundleLease, EvidenceDesk
+from runtime.desk.bundles.sealing import BundleLease, EvidenceDesk
 from tests.bench import TENANT, Bench
 from tests.sealing import sealer_of
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.audit import audited, newest_checkpoint
+from countersign.cli.proof.audit import audited, newest_checkpoint
 from countersign.compose.archive import make_notary, make_sealer
 from countersign.compose.log_key import log_keys, rotate_log_key
 from countersign.config.settings import Settings

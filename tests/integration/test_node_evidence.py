@@ -13,7 +13,7 @@ from evidence.report.report import report_on
 from evidence.verify.trust import trust_of
 from policy.client import OpaEngine
 from runtime.desk import listings
-from runtime.desk.finding import FoundRun, Sought, find_runs
+from runtime.desk.bundles.finding import FoundRun, Sought, find_runs
 from runtime.desk.inspection import run as run_summary
 from tests.bench import TENANT, Bench, open_bench
 from tests.integration.conftest import PACK, Targets

@@ -39,7 +39,8 @@ from runtime.handlers import (
     Usage,
 )
 from runtime.inbox import inbox
-from runtime.model.notification import CompletionPayload, Notification, ProgressPayload
+from runtime.model.notification.answers import CompletionPayload, ProgressPayload
+from runtime.model.notification.notification import Notification
 from runtime.planning.triggers import TriggerConflictError
 from tests.bench import BENCH_SECRET, TENANT, Bench, open_bench
 from tests.forms import FORMS, cores, inside

@@ -23,8 +23,10 @@ from policy.vet import run_opa
 from runtime.approvals.rules import Ballot, Cast, tally
 from runtime.approvals.standing_in import way_to_vote
 from runtime.model.actor import Person
-from runtime.model.approval import ApprovalStatus, Refusal, Requirement, Vote, VoteVerdict
-from runtime.model.delegation import Delegation, StandIn
+from runtime.model.approvals.delegation import Delegation, StandIn
+from runtime.model.approvals.requirement import Requirement
+from runtime.model.approvals.votes import Refusal, Vote, VoteVerdict
+from runtime.model.states import ApprovalStatus
 from tests.opa_server import SHIPPED, opa_program, question, vote
 from tests.unit.test_approvals import BALLOT, NOW
 

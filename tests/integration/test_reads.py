@@ -19,7 +19,7 @@ from policy.client import OpaEngine
 from receipts import canonical
 from receipts.signing import load_or_create, public_path
 from runtime.desk import listings
-from runtime.desk.evidence import EvidenceDesk
+from runtime.desk.bundles.sealing import EvidenceDesk
 from runtime.handlers import (
     Answer,
     Call,
@@ -31,7 +31,7 @@ from runtime.handlers import (
     TransientError,
     Usage,
 )
-from runtime.model.action import commitment
+from runtime.model.effects.action import commitment
 from tests.bench import BENCH_SECRET, TENANT, Bench, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
 from tests.patience import MINUTE

@@ -14,7 +14,7 @@ from evidence.verify.verify import verify
 from receipts.register import write_register
 from receipts.signing import public_path
 from runtime.desk import keys
-from runtime.desk.evidence import EvidenceDesk
+from runtime.desk.bundles.sealing import EvidenceDesk
 from tests.bench import TENANT, Bench
 from tests.integration.sealing_stage import NOTE, Office, open_office
 

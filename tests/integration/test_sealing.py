@@ -17,7 +17,7 @@ from evidence.bundle.build import build
 from evidence.verify.verify import verify
 from receipts.signing import public_path
 from runtime.clock import utc_now
-from runtime.desk.evidence import PAUSES, BundleLease, EvidenceDesk
+from runtime.desk.bundles.sealing import PAUSES, BundleLease, EvidenceDesk
 from runtime.desk.operator import OperatorDesk
 from runtime.handlers import Call, JsonObject, OutcomeUnknownError, RefusedError, TransientError
 from runtime.inbox import inbox

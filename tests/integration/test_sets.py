@@ -14,7 +14,7 @@ from psycopg.rows import DictRow
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from receipts.chain import verify_chain
-from runtime.model.effect import LeaseLostError
+from runtime.model.effects.effect import LeaseLostError
 from runtime.planning.triggers import AT_ONCE, start_next
 from runtime.store.transactions.run_tx import RunTx
 from runtime.worker.worker import Worker

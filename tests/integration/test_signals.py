@@ -12,10 +12,11 @@ from runtime.desk.operator import OperatorDesk
 from runtime.desk.replays.replaying import replay_run
 from runtime.inbox import inbox
 from runtime.inbox.word.signals import data_fault
-from runtime.model.notification import CompletionPayload, Notification
+from runtime.model.notification.answers import CompletionPayload
+from runtime.model.notification.notification import Notification
 from runtime.model.states import WaitStatus, WaitType
 from runtime.model.wait import signal_key
-from runtime.planning.waits import open_wait
+from runtime.planning.waiting.waits import open_wait
 from runtime.store import waits
 from tests.bench import TENANT, VERBS, Bench
 from tests.integration.conftest import Targets

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from bot.slack.doctor import Fact
 from countersign.checks.evidence import audit_log
 from countersign.checks.stamps import time_stamps
-from countersign.cli.audit import later_stamp
 from countersign.cli.operate import OperateError
+from countersign.cli.proof.audit import later_stamp
 from countersign.compose.archive import make_jobs
 from countersign.config.settings import Settings
 from evidence.archive.keeper import Keeper
@@ -25,8 +25,8 @@ from evidence.verify.trust import Trust
 from evidence.verify.verify import verify
 from receipts.signing import load_public, public_path
 from receipts.stamps.stamp import STAMP_LIMIT, make_request
+from runtime.desk.bundles.stamps import StampDesk
 from runtime.desk.log import LogDesk
-from runtime.desk.stamps import StampDesk
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
 from tests.sealing import notary_of, sealer_of

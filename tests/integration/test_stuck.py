@@ -12,7 +12,7 @@ from countersign.checks.evidence import evidence
 from evidence.verify.verify import verify
 from receipts.signing import public_path
 from runtime.clock import utc_now
-from runtime.desk.evidence import MOST_FAULTS
+from runtime.desk.bundles.sealing import MOST_FAULTS
 from runtime.desk.operator import OperatorDesk, UnknownPersonError
 from runtime.inbox import inbox
 from tests.bench import TENANT, Bench

@@ -8,7 +8,7 @@ from runtime.desk.callers import AnswerConflictError
 from runtime.desk.inbound.said import Said, outcome_of
 from runtime.desk.inbound.tasks import NOBODY, SoughtTasks, TaskDesk
 from runtime.desk.operator import OperatorDesk, UnknownPersonError
-from runtime.model.approval import ClaimAct, RefusalCode, VoteVerdict
+from runtime.model.approvals.votes import ClaimAct, RefusalCode, VoteVerdict
 from runtime.store import directory
 from tests.bench import EDITION, PEOPLE, TEAM, TENANT, Bench
 

@@ -8,8 +8,9 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from runtime.model.approval import RefusalCode
-from runtime.model.notification import VotePayload, VoteRefusal, parse_payload
+from runtime.model.approvals.votes import RefusalCode
+from runtime.model.notification.notification import parse_payload
+from runtime.model.notification.people import VotePayload, VoteRefusal
 from runtime.store import migrations
 from runtime.store.database.migrate import migrate
 from tests.integration.program_stage import database

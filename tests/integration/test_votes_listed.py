@@ -17,7 +17,8 @@ from evidence.reading.words import MEANINGS
 from runtime.desk.inbound.said import Said
 from runtime.desk.inbound.tasks import TaskDesk
 from runtime.desk.operator import OperatorDesk
-from runtime.model.approval import AskKind, VoteVerdict
+from runtime.model.approvals.approval import AskKind
+from runtime.model.approvals.votes import VoteVerdict
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import command, environment
 from tests.once import Once

@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from runtime.desk.model import ApprovalView, FieldView, VoteView
-from runtime.model.approval import ApprovalStatus, AskKind, Result, ResultCode, VoteVerdict
+from runtime.model.approvals.approval import AskKind, Result, ResultCode
+from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.states import ApprovalStatus
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 

@@ -19,7 +19,9 @@ from bot.cards.request.buttons import confirmation
 from bot.cards.wording import result_words
 from runtime.desk.held.model import HeldView, HeldWaiting
 from runtime.desk.model import ApprovalView, FieldView
-from runtime.model.approval import ApprovalStatus, AskKind, Result, ResultCode, VoteVerdict
+from runtime.model.approvals.approval import AskKind, Result, ResultCode
+from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.states import ApprovalStatus
 from sandbox.rules.blocks import check_message_blocks, check_view
 from sandbox.rules.mrkdwn import parse, walk
 from tests.unit.bot_samples import (

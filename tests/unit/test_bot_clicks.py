@@ -13,7 +13,9 @@ from bot.listeners.clicks import click
 from bot.listeners.identity import Identity
 from bot.listeners.payloads import parse_payload
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import ApprovalStatus, AskKind, Refusal, RefusalCode, VoteVerdict
+from runtime.model.approvals.approval import AskKind
+from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
+from runtime.model.states import ApprovalStatus
 from tests.unit.bot_samples import ANNA as ANNAS_VOTE
 from tests.unit.bot_samples import KYC
 

@@ -16,7 +16,8 @@ from bot.cards.modals import reason_modal
 from runtime.desk.declared.model import Declared, DeclaredField, DeclaredTable
 from runtime.desk.held.model import HeldWaiting
 from runtime.desk.model import ApprovalView, FieldView
-from runtime.model.approval import AskKind, VoteVerdict
+from runtime.model.approvals.approval import AskKind
+from runtime.model.approvals.votes import VoteVerdict
 from sandbox.rules.blocks import check_message_blocks, check_view
 from sandbox.rules.mrkdwn import parse, walk
 from tests.unit.bot_samples import HOSTILE, KYC, NOW, read, text_objects

@@ -8,7 +8,7 @@ from bot.listeners.identity import is_elsewhere, profile_refusal, team_refusal, 
 from bot.listeners.installation import Installation
 from bot.listeners.payloads import Actions, User
 from runtime.model.actor import Person
-from runtime.model.approval import Refusal
+from runtime.model.approvals.votes import Refusal
 
 HOST = Installation("T0HOST", None)
 GRID = Installation("T0HOST", "E0GRID")

@@ -6,7 +6,8 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from bot.cards.messages import words
-from runtime.model.approval import ApprovalStatus, AskKind, ResultCode, VoteVerdict
+from runtime.model.approvals.approval import AskKind, ResultCode
+from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import (
     ApprovalEnded,
     DirectMessage,
@@ -31,7 +32,7 @@ from runtime.model.messages import (
     VoteCounted,
 )
 from runtime.model.run import HeldAct
-from runtime.model.states import RunStatus
+from runtime.model.states import ApprovalStatus, RunStatus
 
 RUN = RunName(title="Corporate onboarding", reference="case-7")
 REVIEW = Note(name="review", why="wrong owner")

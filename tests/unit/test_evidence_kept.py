@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from countersign.cli.given import Given
-from countersign.cli.verify import report_one, verify_all
+from countersign.cli.proof.given import Given
+from countersign.cli.proof.verify import report_one, verify_all
 from evidence.errors import UndecidedError
 from evidence.verify.course.kept import one_log_with
 from evidence.verify.judgement import Standing

@@ -20,7 +20,7 @@ from receipts import canonical
 from receipts.chain import GENESIS, HELD_SETTLED, PROGRAM, Actor, Correlation, Head, Leaf, next_leaf
 from runtime.definitions.canonical import definition_document
 from runtime.definitions.model import Definition
-from runtime.model.action import commitment
+from runtime.model.effects.action import commitment
 from runtime.model.errors import ErrorCode
 from runtime.model.run import HeldAct
 from runtime.model.states import RUN, is_final

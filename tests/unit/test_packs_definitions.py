@@ -14,8 +14,8 @@ from runtime.definitions.model import Definition, EffectClass
 from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
-from runtime.model.action import Tier
-from runtime.model.effect import OnDoubt
+from runtime.model.effects.action import Tier
+from runtime.model.effects.effect import OnDoubt
 
 FOLDERS = [Path("packs/kyc"), Path("packs/incident-triage"), Path("packs/access-request")]
 

@@ -11,7 +11,7 @@ from bot.cards.request.facts import changing, fact_blocks
 from bot.cards.text import Shown, inline
 from bot.cards.wording import approvals, explanation, requirement, verdict_word
 from runtime.desk.model import ApprovalView
-from runtime.model.approval import AskKind
+from runtime.model.approvals.approval import AskKind
 
 Pair = tuple[Block, Block]
 

@@ -5,7 +5,7 @@ from bot.cards.blocks import Block, button, plain_text
 from bot.cards.text import Shown, inline
 from bot.cards.wording import button_words, headline
 from runtime.desk.model import ApprovalView
-from runtime.model.approval import AskKind
+from runtime.model.approvals.approval import AskKind
 
 
 def confirmation(view: ApprovalView) -> Block:

@@ -9,7 +9,8 @@ from bot.cards.layout.values import Grid, Row, laid_out
 from bot.cards.request.facts import diff_of
 from bot.cards.wording import explanation, headline, result_words, undone_by, verdict_word
 from runtime.desk.model import ApprovalView
-from runtime.model.approval import ApprovalStatus, AskKind
+from runtime.model.approvals.approval import AskKind
+from runtime.model.states import ApprovalStatus
 
 Section = tuple[str, Iterator[Unit]]
 

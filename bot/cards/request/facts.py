@@ -8,7 +8,7 @@ from bot.cards.layout.shown import Level, change_blocks, fact_rows, grid_blocks,
 from bot.cards.layout.values import Grid, Piece, is_for_machines, label, laid_out
 from bot.cards.request.declared import field_blocks, table_blocks
 from runtime.desk.model import ApprovalView
-from runtime.model.approval import AskKind
+from runtime.model.approvals.approval import AskKind
 
 
 def pieces_of(view: ApprovalView) -> list[Piece]:

@@ -7,7 +7,7 @@ import typer
 
 from countersign.cli.command import out, run, shared_settings
 from countersign.cli.finding.options import From, To, days
-from countersign.cli.given import Given, Key, Keys, LogKey, Witness, Witnesses
+from countersign.cli.proof.given import Given, Key, Keys, LogKey, Witness, Witnesses
 
 
 def export(

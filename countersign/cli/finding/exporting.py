@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from countersign.checks.unsealed import why
-from countersign.cli.audit import audited
 from countersign.cli.finding.votes import vote_rows
 from countersign.cli.finding.words import VOTE_COLUMNS
 from countersign.cli.operate import OperateError
+from countersign.cli.proof.audit import audited
 from countersign.compose.archive import make_archive
 from countersign.compose.connection import connected
 from countersign.config.settings import Settings
@@ -22,9 +22,10 @@ from evidence.statement import sha256
 from receipts.fields import timestamp
 from receipts.signing import SigningKey
 from runtime.clock import utc_now
-from runtime.desk import exports, inspection, keys
-from runtime.desk.exports import EvidenceExported, UnknownPersonError
-from runtime.desk.finding import FoundRun, Sought, find_runs
+from runtime.desk import inspection, keys
+from runtime.desk.bundles import exports
+from runtime.desk.bundles.exports import EvidenceExported, UnknownPersonError
+from runtime.desk.bundles.finding import FoundRun, Sought, find_runs
 
 
 async def export_period(settings: Settings, period: Period, by: str, folder: Path, *, with_bundles: bool) -> Export:

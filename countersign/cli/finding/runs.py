@@ -75,7 +75,7 @@ def list_evidence(
 async def _rows(settings: "Settings", sought: Sought) -> Sequence[dict[str, Any]]:
     from countersign.checks.unsealed import why
     from countersign.cli.operate import OperateError, looked_up
-    from runtime.desk.finding import find_runs
+    from runtime.desk.bundles.finding import find_runs
 
     try:
         found = await looked_up(settings, find_runs, sought)

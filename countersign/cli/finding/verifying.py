@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from countersign.cli.command import out
-from countersign.cli.given import Given
+from countersign.cli.proof.given import Given
 from evidence.export.index import Index
 from evidence.export.verify import ExportFault, ExportReport, verify_export
 from evidence.verify.judgement import Standing

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from evidence.reading.words import MEANINGS, verdict
-from runtime.desk.finding import CountedVote
+from runtime.desk.bundles.finding import CountedVote
 from runtime.desk.model import FieldView
 
 VOTE_COLUMNS = (

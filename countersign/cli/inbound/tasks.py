@@ -10,7 +10,7 @@ from countersign.cli.command import run, shared_settings
 from countersign.cli.listings import Limit
 from countersign.cli.tables import AsJson, show_one, show_rows
 from runtime.desk.inbound.said import Said
-from runtime.model.approval import ClaimAct, VoteVerdict
+from runtime.model.approvals.votes import ClaimAct, VoteVerdict
 
 if TYPE_CHECKING:
     from runtime.desk.model import ApprovalView

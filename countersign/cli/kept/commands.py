@@ -10,7 +10,7 @@ from countersign.cli.command import out, run, shared_settings
 from countersign.cli.tables import AsJson, show_rows
 
 if TYPE_CHECKING:
-    from runtime.desk.holds import Subject
+    from runtime.desk.bundles.holds import Subject
 
 OneRun = Annotated[str | None, typer.Argument(metavar="RUN", help="The run; else name a reference.")]
 Reference = Annotated[str | None, typer.Option(help="All runs, those to come too, that are triggered under it.")]
@@ -86,7 +86,7 @@ def repair(
 
 
 def _subject(run_id: str | None, reference: str | None) -> "Subject":
-    from runtime.desk.holds import Subject
+    from runtime.desk.bundles.holds import Subject
 
     if run_id is not None and reference is None:
         return Subject("run", run_id)

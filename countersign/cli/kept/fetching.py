@@ -13,7 +13,7 @@ from evidence.archive.archive import Archive
 from evidence.archive.files import TakenError, write_once
 from evidence.bundle.attestation import attestation_of, attested
 from runtime.clock import utc_now
-from runtime.desk import handing
+from runtime.desk.bundles import handing
 from runtime.desk.operator import UnknownPersonError
 
 _OWN = 0o600

@@ -11,7 +11,7 @@ from countersign.compose.privacy import make_privacy
 from countersign.compose.storage import open_storage
 from countersign.config.settings import Settings
 from evidence.archive.keeper import Keeper
-from runtime.desk.holds import HoldDesk, HoldError, Subject
+from runtime.desk.bundles.holds import HoldDesk, HoldError, Subject
 from runtime.desk.operator import UnknownPersonError
 
 

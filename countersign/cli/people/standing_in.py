@@ -36,7 +36,7 @@ def delegate(
 ) -> None:
     """Let somebody vote for a person who is away, in that one's groups and for some time."""
     from runtime.clock import utc_now
-    from runtime.model.notification import DelegatePayload
+    from runtime.model.notification.tenants import DelegatePayload
 
     wish = DelegatePayload(
         delegator=delegator,

@@ -6,7 +6,7 @@ from typing import Any
 from countersign.cli.command import out
 from countersign.cli.showing.steps import in_few_lines
 from countersign.cli.tables import show_one, show_rows
-from runtime.model.effect import Purpose
+from runtime.model.effects.effect import Purpose
 from runtime.model.states import EffectStatus
 
 Row = Mapping[str, Any]

@@ -4,7 +4,8 @@ import uuid
 
 from countersign_connector.standin import ask
 
-from countersign_kyc import seed_data, standins
+from countersign_kyc import standins
+from countersign_kyc.world import seed_data
 from runtime.handlers import Caller, Demo, Example, JsonObject, Reply, Signature, Story
 
 PORTAL = "onboarding-portal"

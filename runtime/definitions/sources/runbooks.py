@@ -15,10 +15,9 @@ from runtime.definitions.checks.schemas import Schema, bundle, normalise
 from runtime.definitions.durations import parse_days, parse_duration
 from runtime.definitions.model import About, Definition, Edge, Verb
 from runtime.definitions.problems import Finding, Path, Problem
-from runtime.definitions.sources.node_checks import Verbs
 from runtime.definitions.sources.node_shapes import EscalationShape
-from runtime.definitions.sources.shapes import RunbookFile, shape
-from runtime.definitions.sources.steps import (
+from runtime.definitions.sources.nodes.checks import Verbs
+from runtime.definitions.sources.nodes.steps import (
     Scopes,
     cycle_findings,
     duplicates,
@@ -27,7 +26,8 @@ from runtime.definitions.sources.steps import (
     step_findings,
     verbs_of,
 )
-from runtime.definitions.sources.tree import Placed, Tree, placed
+from runtime.definitions.sources.nodes.tree import Placed, Tree, placed
+from runtime.definitions.sources.shapes import RunbookFile, shape
 from runtime.definitions.sources.verb_rules import RUN
 from runtime.definitions.sources.waiting import duration_fault
 from runtime.definitions.sources.yaml_source import Source

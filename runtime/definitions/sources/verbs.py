@@ -22,8 +22,8 @@ from runtime.definitions.sources.verb_rules import DEFAULT_TIMEOUT, input_rules,
 from runtime.definitions.sources.waiting import declared_escalation, declared_reminders, declared_retry
 from runtime.definitions.sources.yaml_source import Source
 from runtime.handlers import Handler
-from runtime.model.action import Tier
-from runtime.model.effect import OnDoubt
+from runtime.model.effects.action import Tier
+from runtime.model.effects.effect import OnDoubt
 from runtime.model.wait import Correlate, OnInvalid
 
 _ONE_ATTEMPT = Retry(1, "fixed", timedelta(seconds=1), timedelta(seconds=1))

@@ -8,8 +8,9 @@ from runtime.handlers import Call, Handler, JsonObject, RefusedError
 from runtime.model.life import NotActiveError, starting
 from runtime.model.wait import wait_of_token
 from runtime.planning.triggers import Claim, Trigger, TriggerError, check_payload, claim_in
-from runtime.store import runs, waits
+from runtime.store import waits
 from runtime.store.database.pool import Conn
+from runtime.store.running import runs
 from runtime.store.tenant.lives import keep_active, lives_of_name
 
 START, CONTINUE = "run::start", "run::continue_with"

@@ -13,10 +13,10 @@ from runtime.desk.front.starting import Starting
 from runtime.desk.model import ApprovalView
 from runtime.engine import Engine
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import RefusalCode
+from runtime.model.approvals.votes import RefusalCode
 from runtime.model.finding import Sought
-from runtime.store import runs
 from runtime.store.evidence.found import find_runs
+from runtime.store.running import runs
 from runtime.store.tenant.acts import put_act
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from runtime.desk.model import ApprovalView
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approval import RefusalCode
+from runtime.model.approvals.votes import RefusalCode
 from runtime.model.finding import FoundRun
 
 

@@ -8,7 +8,8 @@ from receipts.chain import Actor
 from runtime.desk.callers import AnswerConflictError
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.notification import MendPayload, Notification, word_key
+from runtime.model.notification.notification import Notification, word_key
+from runtime.model.notification.runs import MendPayload
 from runtime.model.run import FoundStep
 from runtime.store.held.steps import find_step
 

@@ -8,7 +8,8 @@ from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.actor import Person
 from runtime.model.json_limits import error_text
-from runtime.model.notification import MendPayload, Notification
+from runtime.model.notification.notification import Notification
+from runtime.model.notification.runs import MendPayload
 from runtime.model.run import FoundStep
 from runtime.model.states import EFFECT, StepStatus, is_final
 from runtime.store.held.messages import find_posted

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.model.approval import ApprovalStatus, ClaimAct, Refusal, RefusalCode, Via, VoteVerdict
+from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, Via, VoteVerdict
 from runtime.model.json_limits import error_text
-from runtime.model.notification import ClaimPayload, VotePayload
+from runtime.model.notification.people import ClaimPayload, VotePayload
+from runtime.model.states import ApprovalStatus
 
 
 @dataclass(frozen=True)

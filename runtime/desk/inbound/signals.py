@@ -8,10 +8,11 @@ from receipts.chain import Actor
 from runtime.desk.callers import AnswerConflictError
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.notification import Notification, SignalPayload, word_key
+from runtime.model.notification.answers import SignalPayload
+from runtime.model.notification.notification import Notification, word_key
 from runtime.model.wait import signal_key
 from runtime.store import notifications
-from runtime.store.runs import RunOf, runs_of_reference, trigger_type_of
+from runtime.store.running.runs import RunOf, runs_of_reference, trigger_type_of
 
 
 class NoSuchRunError(Exception):

@@ -12,8 +12,9 @@ from runtime.desk.inbound.said import Said, payload_of
 from runtime.desk.model import ApprovalView
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.approval import AskKind, Via
-from runtime.model.notification import Notification, word_key
+from runtime.model.approvals.approval import AskKind
+from runtime.model.approvals.votes import Via
+from runtime.model.notification.notification import Notification, word_key
 from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
 from runtime.store.tasks import NOBODY, SoughtTasks, find_tasks

@@ -4,7 +4,7 @@ from receipts.fields import timestamp
 from runtime.planning.replay import Difference, Recorded, Replayed, replay
 from runtime.store.database.pool import Conn
 from runtime.store.definitions import Definitions
-from runtime.store.recorded import recorded_run
+from runtime.store.running.recorded import recorded_run
 
 __all__ = ["Difference", "Recorded", "Replayed", "as_recorded", "replay", "replay_run"]
 

@@ -6,7 +6,8 @@ from receipts.chain import Actor
 from runtime.desk.strangers.model import Stranger
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.notification import Notification, StrangerAct, StrangerPayload
+from runtime.model.notification.notification import Notification
+from runtime.model.notification.runs import StrangerAct, StrangerPayload
 from runtime.store import approvals
 from runtime.store.held.steps import find_step
 

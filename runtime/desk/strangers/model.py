@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from runtime.model.actor import SlackAccount
-from runtime.model.approval import RefusalCode
-from runtime.model.notification import StrangerAct
+from runtime.model.approvals.votes import RefusalCode
+from runtime.model.notification.runs import StrangerAct
 
 
 @dataclass(frozen=True)

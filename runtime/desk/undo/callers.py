@@ -9,7 +9,8 @@ from runtime.desk.callers import AnswerConflictError
 from runtime.desk.undo.preview import Chosen, preview_cancel, preview_undo
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.notification import CancelPayload, Notification, UndoPayload, word_key
+from runtime.model.notification.notification import Notification, word_key
+from runtime.model.notification.runs import CancelPayload, UndoPayload
 from runtime.model.undo import Item
 from runtime.store.database.pool import Conn
 from runtime.store.listings import find_run

@@ -6,7 +6,8 @@ from runtime.desk.undo.preview import preview_undo
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.json_limits import error_text
-from runtime.model.notification import Notification, UndoPayload
+from runtime.model.notification.notification import Notification
+from runtime.model.notification.runs import UndoPayload
 from runtime.store import approvals
 
 

@@ -9,10 +9,11 @@ from runtime.definitions.model import Definition
 from runtime.definitions.nodes import WaitSpec
 from runtime.inbox.matter import Matter
 from runtime.inbox.people.wishes import DENIED, denial, policy_of, refuse_wish
-from runtime.model.action import commitment
+from runtime.model.effects.action import commitment
 from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
-from runtime.model.notification import Applied, MendPayload
+from runtime.model.notification.notification import Applied
+from runtime.model.notification.runs import MendPayload
 from runtime.model.run import FoundStep, HeldAct
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.planning.advance import advance

@@ -7,9 +7,10 @@ from receipts.fields import timestamp
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.inbox.people.wishes import actor_of
-from runtime.model.action import Tier
+from runtime.model.effects.action import Tier
 from runtime.model.errors import CLASS_OF, ErrorCode
-from runtime.model.notification import Addressed, Judged, MendPayload
+from runtime.model.notification.notification import Addressed, Judged
+from runtime.model.notification.runs import MendPayload
 from runtime.model.run import FoundStep
 from runtime.store.held.steps import find_step
 

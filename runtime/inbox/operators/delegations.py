@@ -11,8 +11,9 @@ from receipts.tenant.acts import Allowed, DelegationEnded, DelegationRecorded
 from runtime.engine import Engine
 from runtime.inbox.matter import Matter
 from runtime.inbox.people.wishes import actor_of, denial, policy_of
-from runtime.model.delegation import Delegation
-from runtime.model.notification import Addressed, Applied, DelegatePayload, Judged, UndelegatePayload
+from runtime.model.approvals.delegation import Delegation
+from runtime.model.notification.notification import Addressed, Applied, Judged
+from runtime.model.notification.tenants import DelegatePayload, UndelegatePayload
 from runtime.model.states import NotificationStatus
 from runtime.store import directory
 from runtime.store.people import delegations

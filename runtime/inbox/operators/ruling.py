@@ -9,14 +9,9 @@ from runtime.engine import Engine
 from runtime.inbox.held.asking import ruled_on_mend
 from runtime.inbox.operators.delegations import ruled_on_delegation
 from runtime.inbox.people.wishes import actor_of
-from runtime.model.notification import (
-    Addressed,
-    CancelPayload,
-    DelegatePayload,
-    Judged,
-    MendPayload,
-    UndelegatePayload,
-)
+from runtime.model.notification.notification import Addressed, Judged
+from runtime.model.notification.runs import CancelPayload, MendPayload
+from runtime.model.notification.tenants import DelegatePayload, UndelegatePayload
 from runtime.store.listings import find_run
 
 

@@ -17,9 +17,11 @@ from runtime.inbox.people.voters import (
     unknown,
 )
 from runtime.model.actor import Person
-from runtime.model.approval import Approval, AskKind, ClaimAct, Refusal, RefusalCode
+from runtime.model.approvals.approval import Approval, AskKind
+from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode
 from runtime.model.messages import TaskClaimed, TaskReleased
-from runtime.model.notification import Applied, ClaimPayload
+from runtime.model.notification.notification import Applied
+from runtime.model.notification.people import ClaimPayload
 from runtime.model.states import NotificationStatus
 from runtime.outbox import messages
 from runtime.store import approvals

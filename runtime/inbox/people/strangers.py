@@ -1,7 +1,8 @@
 """Who is no one person of the directory may ask for nothing; that they tried is on record."""
 
 from runtime.inbox.matter import Matter
-from runtime.model.notification import Applied, StrangerPayload
+from runtime.model.notification.notification import Applied
+from runtime.model.notification.runs import StrangerPayload
 from runtime.model.states import NotificationStatus
 
 

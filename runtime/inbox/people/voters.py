@@ -7,20 +7,12 @@ from typing import Any
 from receipts.chain import Actor
 from runtime.approvals.rules import Ballot, may_still_answer
 from runtime.model.actor import Person
-from runtime.model.approval import (
-    Approval,
-    ApprovalStatus,
-    AskKind,
-    ClaimAct,
-    Refusal,
-    RefusalCode,
-    Via,
-    Vote,
-    VoteVerdict,
-)
-from runtime.model.delegation import Account
-from runtime.model.notification import Applied, PersonPayload
-from runtime.model.states import NotificationStatus
+from runtime.model.approvals.approval import Approval, AskKind
+from runtime.model.approvals.delegation import Account
+from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, Via, Vote, VoteVerdict
+from runtime.model.notification.notification import Applied
+from runtime.model.notification.people import PersonPayload
+from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.store import approvals, directory
 from runtime.store.transactions.run_tx import RunTx
 

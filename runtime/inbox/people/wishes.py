@@ -3,7 +3,7 @@
 from policy.model import ActorInput, Ruling
 from runtime.engine import Engine
 from runtime.inbox.matter import Matter
-from runtime.model.notification import Applied, Notification
+from runtime.model.notification.notification import Applied, Notification
 from runtime.model.states import NotificationStatus
 from runtime.store.log.refusals import is_refused
 from runtime.store.transactions.run_tx import RunTx

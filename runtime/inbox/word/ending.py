@@ -2,7 +2,7 @@
 
 from runtime.inbox.matter import Matter
 from runtime.model.json_limits import error_text
-from runtime.model.notification import AnswerCode
+from runtime.model.notification.answers import AnswerCode
 from runtime.model.states import WaitStatus
 from runtime.model.wait import Wait
 from runtime.planning.advance import advance

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from runtime.engine import HEAD_START, Engine
-from runtime.model.notification import Answer, Notification
+from runtime.model.notification.answers import Answer
+from runtime.model.notification.notification import Notification
 from runtime.model.states import NotificationStatus
 from runtime.model.wait import NamedWait
 from runtime.store import notifications

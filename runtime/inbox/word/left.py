@@ -2,7 +2,8 @@
 
 from runtime.inbox.matter import Matter
 from runtime.model.life import NotActiveError, starting
-from runtime.model.notification import Applied, SignalPayload, TriggerSaid
+from runtime.model.notification.answers import SignalPayload, TriggerSaid
+from runtime.model.notification.notification import Applied
 from runtime.model.states import NotificationStatus
 from runtime.planning.triggers import Claim, Trigger, TriggerError, check_payload, claim_in
 from runtime.store.tenant.lives import lives_of_trigger

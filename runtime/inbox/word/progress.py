@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from runtime.inbox.matter import Matter
-from runtime.model.action import commitment
+from runtime.model.effects.action import commitment
 from runtime.model.json_limits import error_text
-from runtime.model.notification import ProgressPayload
+from runtime.model.notification.answers import ProgressPayload
 from runtime.model.wait import Progress, Wait
 from runtime.outbox import messages
 from runtime.store import approvals, waits

@@ -10,7 +10,8 @@ from runtime.inbox.word.ending import complete, refuse
 from runtime.inbox.word.left import claim_anew
 from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
-from runtime.model.notification import AnswerCode, Applied, SignalPayload
+from runtime.model.notification.answers import AnswerCode, SignalPayload
+from runtime.model.notification.notification import Applied
 from runtime.model.states import NotificationStatus, StepStatus
 from runtime.model.wait import NamedWait, Wait
 from runtime.planning.planner import StepMoved, fits

@@ -10,7 +10,8 @@ from typing import Any
 from runtime.definitions.cel.expressions import ExpressionError, render_text
 from runtime.definitions.model import About
 from runtime.engine import HEAD_START, Engine
-from runtime.model.notification import Notification, SignalPayload, TriggerSaid, word_key
+from runtime.model.notification.answers import SignalPayload, TriggerSaid
+from runtime.model.notification.notification import Notification, word_key
 from runtime.model.wait import signal_key
 from runtime.planning.claiming.values import Claim, SignalSent, Trigger, TriggerConflictError, TriggerError
 from runtime.planning.nodes.state import REFERENCE_LIMIT

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from runtime.definitions.model import Edge, EdgeKind, EffectClass, Kind, Retry, StepDefinition, Verb
 from runtime.definitions.nodes import BODY, BranchName, BranchSpec, NodeKind, SetSpec, SwitchSpec, case
-from runtime.model.action import Tier
-from runtime.model.effect import OnDoubt
+from runtime.model.effects.action import Tier
+from runtime.model.effects.effect import OnDoubt
 from runtime.model.paths import inside
 from runtime.model.wait import Correlate, OnInvalid
 

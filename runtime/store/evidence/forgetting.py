@@ -9,7 +9,7 @@ from typing import Any
 
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values, redact
-from runtime.model.action import commitment
+from runtime.model.effects.action import commitment
 from runtime.store.database.pool import Conn
 from runtime.store.effects import forget_fields, list_hiding
 from runtime.store.transactions.run_tx import RunTx

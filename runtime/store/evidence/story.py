@@ -13,7 +13,7 @@ from psycopg.rows import DictRow, dict_row
 
 from receipts.chain import EVIDENCE_FORMAT, in_place
 from receipts.fields import timestamp
-from runtime.model.approval import Via, Vote
+from runtime.model.approvals.votes import Via, Vote
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from runtime.model.breaker import Breaker, after_failure
+from runtime.model.effects.breaker import Breaker, after_failure
 from runtime.store.database.pool import Conn
 
 Scope = tuple[str, str]

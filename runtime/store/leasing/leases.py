@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from runtime.model.effect import Effect, Purpose
+from runtime.model.effects.effect import Effect, Purpose
 from runtime.model.run import ReadLease
 from runtime.store.database.pool import Conn
 from runtime.store.effects import COLUMNS, effect_of

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from runtime.model.effect import Effect
+from runtime.model.effects.effect import Effect
 from runtime.model.passage import PassageFacts, passage_facts
 from runtime.store.database.pool import Conn
 from runtime.store.people.delegations import GROUPS_NOW

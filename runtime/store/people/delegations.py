@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from runtime.model.actor import Person
-from runtime.model.delegation import Delegation, StandIn, given_by
+from runtime.model.approvals.delegation import Delegation, StandIn, given_by
 from runtime.store.database.pool import Conn
 
 _HOLDS = "d.ended_at IS NULL AND d.starts_at <= %(now)s AND d.ends_at > %(now)s"

@@ -11,7 +11,9 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from runtime.model.approval import ApprovalStatus, AskKind, Via, VoteVerdict
+from runtime.model.approvals.approval import AskKind
+from runtime.model.approvals.votes import Via, VoteVerdict
+from runtime.model.states import ApprovalStatus
 from runtime.store.tables.base import document, metadata, moment, number, one_of, partial, run_id, words
 
 approvals = Table(

@@ -9,8 +9,8 @@ from sqlalchemy import (
     text,
 )
 
-from runtime.model.action import Tier
-from runtime.model.effect import OnDoubt, Purpose
+from runtime.model.effects.action import Tier
+from runtime.model.effects.effect import OnDoubt, Purpose
 from runtime.model.states import EffectStatus
 from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, run_id, words
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from runtime.model.approval import Approval, Vote
-from runtime.model.notification import Standing
+from runtime.model.approvals.approval import Approval
+from runtime.model.approvals.votes import Vote
+from runtime.model.notification.notification import Standing
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.model.wait import NamedWait, Wait
@@ -13,10 +14,10 @@ from runtime.store.approvals import counted_votes, get_approvals
 from runtime.store.database.pool import Conn
 from runtime.store.directory import actors
 from runtime.store.effects import insert_messages
-from runtime.store.leftovers import Leftovers, StepOf, is_open, leftovers
 from runtime.store.notifications import standings
 from runtime.store.privacy import PrivateDocument, private_documents
-from runtime.store.steps import Wanted, load_steps
+from runtime.store.running.leftovers import Leftovers, StepOf, is_open, leftovers
+from runtime.store.running.steps import Wanted, load_steps
 from runtime.store.transactions.batches import Batches
 from runtime.store.waits import open_waits
 

@@ -16,7 +16,7 @@ from receipts.chain import PROGRAM, Actor, Correlation, Head, Leaf, Written, nex
 from receipts.privacy import Privacy
 from receipts.redaction import hidden_values
 from runtime.definitions.model import Definition
-from runtime.model.effect import Slot
+from runtime.model.effects.effect import Slot
 from runtime.model.states import RUN, RunStatus, is_final
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn

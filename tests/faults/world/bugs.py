@@ -10,7 +10,8 @@ import runtime.gate.gate as gate_module
 import runtime.inbox.votes as votes_module
 from policy.model import Question
 from runtime.approvals.rules import tally
-from runtime.model.approval import ApprovalStatus, Requirement
+from runtime.model.approvals.requirement import Requirement
+from runtime.model.states import ApprovalStatus
 from runtime.outbox.attempt import Attempt, make_question
 from runtime.planning import triggers
 from runtime.store import effects

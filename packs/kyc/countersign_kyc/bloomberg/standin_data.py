@@ -1,6 +1,6 @@
 """What the stand-in for Bloomberg knows of the invented group of `seed_data`."""
 
-from countersign_kyc import seed_data as seed
+from countersign_kyc.world import seed_data as seed
 from runtime.handlers import Json, JsonObject
 
 _HELD = {

@@ -13,9 +13,7 @@ from runtime.definitions.model import Definition
 from runtime.model.run import NewRun
 from runtime.store.database.pool import Conn
 from runtime.store.records import costs_of_run
-from runtime.store.steps import (
-    _insert_steps,
-)
+from runtime.store.running.steps import _insert_steps
 from runtime.store.waits import progress_by_step
 
 

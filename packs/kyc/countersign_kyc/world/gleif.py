@@ -11,7 +11,7 @@ from countersign_connector.standin import problem
 from pydantic import ValidationError
 
 from countersign_kyc.lei import Lei
-from countersign_kyc.seed_data import COMPANIES, Company
+from countersign_kyc.world.seed_data import COMPANIES, Company
 from runtime.handlers import Json, JsonObject
 
 PREFIX = "/gleif/api/v1"

@@ -7,7 +7,9 @@ from typing import Any
 
 from runtime.desk.fields import shown_fields
 from runtime.desk.model import FieldView
-from runtime.model.approval import AskKind, Requirement, Via, VoteVerdict
+from runtime.model.approvals.approval import AskKind
+from runtime.model.approvals.requirement import Requirement
+from runtime.model.approvals.votes import Via, VoteVerdict
 from runtime.model.finding import EvidenceState, FoundRun, Sought
 from runtime.store.database.pool import Conn
 from runtime.store.evidence import voted

@@ -13,8 +13,8 @@ from receipts.log.checkpoint import open_checkpoint
 from receipts.log.hashes import TreeHead
 from receipts.log.note import parse_note
 from runtime.desk import inspection
+from runtime.desk.bundles.stamps import NoStampError, first_after
 from runtime.desk.log import LogChangedError
-from runtime.desk.stamps import NoStampError, first_after
 
 if TYPE_CHECKING:
     from runtime.desk.inspection import Audit

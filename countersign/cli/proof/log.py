@@ -38,7 +38,7 @@ def rotate() -> None:
 @log.command()
 def checkpoint() -> None:
     """Print the newest checkpoint: keep it elsewhere, and what it was signed over can never be changed unseen."""
-    from countersign.cli.audit import newest_checkpoint
+    from countersign.cli.proof.audit import newest_checkpoint
 
     typer.echo(run(newest_checkpoint(shared_settings("database_url"))), nl=False)
 
@@ -49,7 +49,7 @@ def stamp(
     to: Annotated[Path | None, typer.Option(help="The file to write, which must not be there yet: RUN.stamp.")] = None,
 ) -> None:
     """Write the first time stamp that is over a run's bundle, for `evidence verify --stamp`."""
-    from countersign.cli.audit import later_stamp
+    from countersign.cli.proof.audit import later_stamp
 
     file = to or Path(f"{run_id}.stamp")
     run(later_stamp(shared_settings("database_url"), run_id)).write(file)
@@ -66,7 +66,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Look through the database: is everything in the log, is all of it still there, and up to when."""
-    from countersign.cli.audit import audited
+    from countersign.cli.proof.audit import audited
 
     found = audited(shared_settings("database_url"), kept or [])
     if as_json:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from aiohttp import web
 from countersign_connector.standin import LEDGER, demand_token, problem
 
-from countersign_kyc.seed_data import COMPANIES, Company
+from countersign_kyc.world.seed_data import COMPANIES, Company
 from runtime.clock import utc_now
 from runtime.handlers import JsonObject
 

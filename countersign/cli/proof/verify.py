@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from countersign.cli.command import out
-from countersign.cli.given import Given
+from countersign.cli.proof.given import Given
 from countersign.config.errors import CountersignError
 from evidence.errors import EvidenceError, UndecidedError
 from evidence.replay.asking import Opa

@@ -3,10 +3,13 @@
 from receipts.chain import PROGRAM
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
-from runtime.model.notification import CancelPayload, ChildEndedPayload, Notification
+from runtime.model.notification.moments import ChildEndedPayload
+from runtime.model.notification.notification import Notification
+from runtime.model.notification.runs import CancelPayload
 from runtime.model.states import WaitType
 from runtime.model.wait import wait_of_token
-from runtime.store import notifications, runs
+from runtime.store import notifications
+from runtime.store.running import runs
 from runtime.store.transactions.run_tx import RunTx
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from runtime.model.action import Acting
+from runtime.model.effects.action import Acting
 from runtime.model.states import EffectStatus
 
 

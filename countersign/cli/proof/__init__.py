@@ -1,0 +1,1 @@
+"""The commands about what proves things: evidence, keys, the audit log."""

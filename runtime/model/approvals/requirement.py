@@ -1,0 +1,92 @@
+"""Who has to sign, how many, and until when: what policy asks for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import isodate
+
+
+@dataclass(frozen=True)
+class NextInLine:
+    """Groups that are asked, too, once `after` (ISO 8601) has passed; "" where the first release asked policy."""
+
+    after: str
+    to: tuple[str, ...]
+
+    @property
+    def waits(self) -> timedelta:
+        """Return how long they are not asked."""
+        duration: timedelta = isodate.parse_duration(self.after)
+        return duration
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What an authorization must fulfil; `groups` are any-of, or all-of with `all_groups`."""
+
+    quorum: int
+    groups: tuple[str, ...]
+    all_groups: bool
+    exclude: tuple[str, ...]
+    reason_required: bool
+    escalate_to: tuple[NextInLine, ...]  # in the order of their time
+    expires_in: str  # ISO 8601 duration
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Requirement":
+        """Read a stored requirement."""
+        return cls(
+            quorum=document["quorum"],
+            groups=tuple(document["groups"]),
+            all_groups=document["all_groups"],
+            exclude=tuple(document["exclude"]),
+            reason_required=document["reason_required"],
+            escalate_to=_next_in_line(document["escalate_to"]),
+            expires_in=document["expires_in"],
+        )
+
+    @classmethod
+    def of_one(cls, groups: Sequence[str], lasts: timedelta, *, reason_required: bool = False) -> "Requirement":
+        """Return the requirement of one person out of the groups."""
+        return cls(1, tuple(groups), False, (), reason_required, (), isodate.duration_isoformat(lasts))  # noqa: FBT003
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it is stored and put on record."""
+        return {
+            "quorum": self.quorum,
+            "groups": list(self.groups),
+            "all_groups": self.all_groups,
+            "exclude": list(self.exclude),
+            "expires_in": self.expires_in,
+            "reason_required": self.reason_required,
+            "escalate_to": self._escalate_to(),
+        }
+
+    def _escalate_to(self) -> list[Any]:
+        if self.escalate_to and not self.escalate_to[0].after:
+            return list(self.leads)
+        return [{"after": entry.after, "to": list(entry.to)} for entry in self.escalate_to]
+
+    @property
+    def leads(self) -> tuple[str, ...]:
+        """Return the groups that may decide once time has run short, each once."""
+        return tuple(dict.fromkeys(group for entry in self.escalate_to for group in entry.to))
+
+    @property
+    def lasts(self) -> timedelta:
+        """Return how long people have."""
+        duration: timedelta = isodate.parse_duration(self.expires_in)
+        return duration
+
+    def electorate(self, joined: Sequence[str]) -> tuple[str, ...]:
+        """Return the groups whose members may vote; of those next in line, the ones that have `joined` by now."""
+        return (*self.groups, *joined)
+
+
+def _next_in_line(stored: Sequence[Any]) -> tuple[NextInLine, ...]:
+    """Read who is next in line: groups with their times, or the mere groups of what the first release asked."""
+    if stored and isinstance(stored[0], str):
+        return (NextInLine("", tuple(stored)),)
+    return tuple(NextInLine(entry["after"], tuple(entry["to"])) for entry in stored)

@@ -1,0 +1,126 @@
+"""What people say to what they are asked, and why it may not count."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from receipts.fields import timestamp
+from runtime.model.approvals.delegation import delegator_of
+
+
+class VoteVerdict(StrEnum):
+    """What one person says."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+
+
+class ClaimAct(StrEnum):
+    """What one person does with a review beside answering it: says that they work on it, or gives it back."""
+
+    CLAIM = "claim"
+    RELEASE = "release"
+
+
+class Via(StrEnum):
+    """How a person's word came in."""
+
+    SLACK = "slack"
+    COMMAND = "command"
+    EDGE = "edge"  # brought by a caller that may answer for the person
+
+
+class RefusalCode(StrEnum):
+    """Why a click does not count; stable, since it goes into the audit. The bot words each of them."""
+
+    UNKNOWN = "vote.unknown"
+    OTHER_ACTION = "vote.other_action"
+    CLOSED = "vote.closed"
+    EXPIRED = "vote.expired"
+    STALE = "vote.stale"
+    REQUESTER = "vote.requester"
+    EXCLUDED = "vote.excluded"
+    NOT_IN_GROUP = "vote.not_in_group"
+    REPEATED = "vote.repeated"
+    REASON_MISSING = "vote.reason_missing"
+    BROUGHT = "vote.brought"
+    NO_TASK = "task.none"
+    CLAIMED = "task.claimed"
+    CLAIMED_BEFORE = "task.claimed_before"
+    NOT_CLAIMED = "task.not_claimed"
+    OTHER_TEAM = "identity.other_team"
+    DEACTIVATED = "identity.deactivated"
+    BOT = "identity.bot"
+    GUEST = "identity.guest"
+    UNCLEAR = "identity.unclear"
+    NOT_IN_DIRECTORY = "identity.unknown"
+    AMBIGUOUS = "identity.ambiguous"
+    LOOKUP_FAILED = "identity.lookup_failed"
+    UNUSABLE = "inbox.unusable"
+    FAILING = "inbox.failing"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a click does not count.
+
+    `about` are the status that a closed request has, the groups that are asked, or the name of who works on it.
+    """
+
+    code: RefusalCode
+    about: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Vote:
+    """One person's verdict; `team` and `account` are the Slack account that clicked.
+
+    One that was given for somebody else has the groups of theirs that the delegation gives.
+    Where the word did not come from Slack, they are the account by which the directory knows the person, and
+    `brought_by` is the caller of the edge that brought it. Who has no account has "" and their own id.
+    """
+
+    person: str
+    person_name: str
+    groups: Sequence[str]
+    verdict: VoteVerdict
+    reason: str
+    team: str
+    account: str
+    at: datetime
+    via: Via = Via.SLACK
+    brought_by: str = ""
+    delegation: Mapping[str, Any] | None = None  # by which it was given for somebody else, as `StandIn.document`
+
+    @property
+    def delegator(self) -> str | None:
+        """Return the person for whom it was given, or None where that is the voter."""
+        return delegator_of(self.delegation)
+
+    @property
+    def people(self) -> frozenset[str]:
+        """Return who has voted with it: the voter, and for whom."""
+        return frozenset({self.person, self.delegator or self.person})
+
+    @property
+    def given_by(self) -> str:
+        """Return by whom it was given, and for whom, as people are told."""
+        return f"{self.person_name} for {self.delegation['delegator_name']}" if self.delegation else self.person_name
+
+    def document(self) -> dict[str, Any]:
+        """Return the vote as evidence has it."""
+        otherwise = {} if self.via is Via.SLACK else {"via": str(self.via), "brought_by": self.brought_by}
+        delegated = {} if self.delegation is None else {"delegation": dict(self.delegation)}
+        return {
+            **otherwise,
+            **delegated,
+            "person": self.person,
+            "person_name": self.person_name,
+            "groups": list(self.groups),
+            "verdict": str(self.verdict),
+            "reason": self.reason,
+            "slack": {"team": self.team, "user": self.account},
+            "at": timestamp(self.at),
+        }

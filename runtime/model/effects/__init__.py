@@ -1,0 +1,1 @@
+"""Effects: the actions that they propose, where they stand, and what holds them back."""

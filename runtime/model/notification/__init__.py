@@ -1,0 +1,1 @@
+"""What comes in: notifications, and what each kind of them says."""

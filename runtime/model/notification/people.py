@@ -1,0 +1,44 @@
+"""What people say about an approval."""
+
+from typing import Literal
+
+from runtime.model.approvals.votes import ClaimAct, RefusalCode, Via, VoteVerdict
+from runtime.model.notification.payload import PayloadModel
+
+
+class VoteRefusal(PayloadModel):
+    """Why the bot knows already that a click cannot count."""
+
+    code: RefusalCode
+    about: tuple[str, ...]
+
+
+class PersonPayload(PayloadModel):
+    """What a person says about an approval. `person_id` is None where the account belongs to nobody, or to several.
+
+    `team` and `user` are the Slack account, "" where it came otherwise; `brought_by` is then the caller of the edge.
+    """
+
+    approval_id: str
+    team: str
+    user: str
+    person_id: str | None
+    refusal: VoteRefusal | None
+    via: Via = Via.SLACK
+    brought_by: str = ""
+
+
+class VotePayload(PersonPayload):
+    """A verdict. `stamp` is that of the approval as the person saw it, "" where an old button did not carry one."""
+
+    kind: Literal["vote"] = "vote"
+    stamp: str
+    verdict: VoteVerdict
+    reason: str
+
+
+class ClaimPayload(PersonPayload):
+    """Somebody takes a review on, or gives it back."""
+
+    kind: Literal["claim"] = "claim"
+    act: ClaimAct

@@ -1,0 +1,1 @@
+"""What a run waits for: a deadline, a notification, the end of another run."""

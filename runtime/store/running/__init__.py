@@ -1,0 +1,1 @@
+"""Runs and their steps, as the database holds them."""
