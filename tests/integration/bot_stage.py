@@ -20,7 +20,7 @@ from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approvals.approval import AskKind, Result, ResultCode
+from runtime.model.approvals.approval import Result, ResultCode
 from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
 from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser
@@ -33,6 +33,7 @@ from tests.integration.bot_no_front import NoFront
 from tests.integration.bot_nothing_held import NothingHeld
 from tests.integration.bot_strangers import DatabaseDownError, NoStrangers
 from tests.patience import MINUTE
+from tests.unit.bot_samples import KYC
 
 CHANNEL = "C0APPROVALS"
 SECRET = "sandbox-signing-secret"
@@ -80,40 +81,13 @@ PEOPLE = {
 
 def ask(approval_id: str = "apr-1", **changes: Any) -> ApprovalView:
     """Return a request of Carla's that wants two people of compliance."""
-    view = ApprovalView(
+    view = replace(
+        KYC,
         approval_id=approval_id,
-        kind=AskKind.EFFECT,
-        status=ApprovalStatus.REQUESTED,
-        revision=1,
-        stamp="5" * 16,
-        tenant="meridian",
-        run_id="run-1",
-        run_title="Onboarding of Halden Shipping",
-        step="file",
-        connector="register",
-        operation="register::file_ubo_report",
-        target="LEI 5493001KJTIIGC8Y1R12",
         fields=(FieldView("share", 25, 51),),
-        tier="high",
-        reversible_by=None,
-        digest="ab" * 32,
-        requester="Carla Mota",
-        submitted_by="kyc-agent",
-        purpose="The client asked for an account",
-        reasons=(("writes.high_tier", "High-tier writes need two signatures"),),
-        quorum=2,
-        groups=("compliance",),
-        all_groups=False,
-        reason_required=False,
-        asked=(),
-        votes=(),
         requested_at=START,
         expires_at=START + timedelta(hours=8),
-        escalated=False,
-        result=None,
-        shortfall="",
         links=(),
-        mocked=False,
     )
     return replace(view, **changes)
 
