@@ -8,6 +8,7 @@ from receipts.chain import CARD_SHOWN, Actor
 from runtime.approvals.standing_in import way_to_vote
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.fields import shown_fields
+from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
 from runtime.desk.strangers.counter import StrangerCounter
@@ -43,6 +44,7 @@ class EngineDesk(UndoCounter):
     def __init__(self, engine: Engine, tenant: str) -> None:
         super().__init__(engine, tenant)
         self.held = HeldCounter(engine, tenant)
+        self.figures = FigureCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
 
     async def people(self, account: SlackAccount) -> list[Person]:

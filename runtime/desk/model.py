@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from runtime.desk.declared.model import NOTHING, Declared
+from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
@@ -141,6 +142,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def held(self) -> HeldDesk:
         """Return the counter of held steps."""
+        ...
+
+    @property
+    def figures(self) -> FigureDesk:
+        """Return the counter of figures."""
         ...
 
     @property

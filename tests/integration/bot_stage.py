@@ -31,7 +31,7 @@ from sandbox.workspace import parse_workspace
 from tests.handled import result_of
 from tests.integration.bot_no_front import NoFront
 from tests.integration.bot_nothing_held import NothingHeld
-from tests.integration.bot_strangers import DatabaseDownError, NoStrangers
+from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers
 from tests.patience import MINUTE
 from tests.unit.bot_samples import KYC
 
@@ -113,6 +113,7 @@ class MemoryDesk:
     applications: int = 0
     missing: list[tuple[str, str, str]] = field(default_factory=list)
     held: HeldDesk = field(default_factory=NothingHeld)
+    figures: LooksAlone = field(default_factory=LooksAlone)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
     down: set[str] = field(default_factory=set)
     applied: asyncio.Condition = field(default_factory=asyncio.Condition)

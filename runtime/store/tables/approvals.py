@@ -51,6 +51,7 @@ approvals = Table(
     CheckConstraint("assignee IS NULL OR kind = 'task'", name="assignee"),
     Index("ix_approvals_run", "run_id"),
     Index("ix_approvals_effect", "effect_id"),
+    Index("ix_approvals_tenant_requested_at", "tenant", "requested_at"),
     # what waits for a tenant's people
     partial("ix_approvals_open", "tenant", "expires_at", where="status = 'requested'"),
     # an effect asks one question of a kind at a time
