@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from policy.model import Answer, Question, Verdict
@@ -18,12 +18,12 @@ from runtime.model.approvals.requirement import NextInLine, Requirement
 from runtime.model.effects.action import Tier
 from runtime.model.messages import Unfulfillable
 from runtime.model.states import EffectStatus, WaitType
-from runtime.model.wait import Moment
 from runtime.outbox import messages
 from runtime.planning.passage import Passage
-from runtime.planning.waiting.moments import moments_of
+from runtime.planning.waiting.moments import moments_of, moments_of_request
 from runtime.planning.waiting.waits import open_wait
 from runtime.store import approvals, directory, records, waits
+from runtime.store.notices.settings import remind_of
 from runtime.store.transactions.run_tx import RunTx
 
 _DOUBT_LASTS = timedelta(days=365)
@@ -100,16 +100,15 @@ async def open_approval(passage: Passage, answer: Answer, before: Mapping[str, A
         kind=WaitType.APPROVAL,
         correlation_key=f"approval:{approval_id}",
         lasts=requirement.lasts,
-        moments=_moments_of(requirement, passage.tx.now),
+        moments=moments_of_request(requirement, passage.tx.now, await _remind(passage.tx)),
         approval_id=approval_id,
     )
     until = passage.tx.now + requirement.lasts
     await messages.post_card(passage.engine, passage.tx, approval_id, requirement.groups, until)
 
 
-def _moments_of(requirement: Requirement, now: datetime) -> list[Moment]:
-    entries = enumerate(requirement.escalate_to)
-    return [Moment(now + entry.waits, place, entry.to) for place, entry in entries]
+async def _remind(tx: RunTx) -> Mapping[str, Any]:
+    return await remind_of(tx.conn, tx.tenant)
 
 
 async def open_verb_wait(passage: Passage) -> None:
@@ -131,7 +130,7 @@ async def open_verb_wait(passage: Passage) -> None:
         correlation_key=passage.effect.correlation_key,
         correlate=verb.correlate,
         lasts=verb.timeout,
-        moments=moments_of(verb, tx.now),
+        moments=moments_of(verb, tx.now, await _remind(tx) if attempt.task_id and not verb.remind else {}),
         approval_id=attempt.task_id,
     )
 

@@ -86,7 +86,7 @@ async def tell_accounts(
     engine: Engine, tx: RunTx, accounts: Sequence[tuple[str, str]], name: str, said: Said, card_of: str | None
 ) -> None:
     """Tell one person, by their Slack accounts (team, user)."""
-    await _tell(engine, tx, [user for _, user in accounts], name, said, card_of)
+    await tell_people(engine, tx, [user for _, user in accounts], name, said, card_of)
 
 
 async def tell_groups(engine: Engine, tx: RunTx, groups: list[str], name: str, said: Said, card_of: str | None) -> None:
@@ -99,7 +99,7 @@ async def tell_groups(engine: Engine, tx: RunTx, groups: list[str], name: str, s
         key = f"say:{tx.run_id}:{name}:{channel}"
         await _send(engine, tx, "post_message", channel, message, key, OnDoubt.RECONCILE)
     accounts = await directory.accounts_in_groups(tx.conn, tx.tenant, groups, tx.now)
-    await _tell(engine, tx, accounts if len(accounts) <= MOST_DIRECT else [], name, said, card_of)
+    await tell_people(engine, tx, accounts if len(accounts) <= MOST_DIRECT else [], name, said, card_of)
 
 
 async def close_question(engine: Engine, tx: RunTx, asked: Asking, then: HeldSettled | HeldOver) -> None:
@@ -109,10 +109,26 @@ async def close_question(engine: Engine, tx: RunTx, asked: Asking, then: HeldSet
     await _send(engine, tx, "update_message", asked.target, message, f"after:{asked.effect_id}", OnDoubt.RETRY)
 
 
-async def _tell(engine: Engine, tx: RunTx, users: list[str], name: str, said: Said, card_of: str | None) -> None:
+async def tell_people(
+    engine: Engine, tx: RunTx, users: Sequence[str], name: str, said: Said, card_of: str | None
+) -> None:
+    """Write to people by their Slack accounts, to each when their quiet hours are over; tried for a day from then."""
     for user in users:
         message = DirectMessage(user=user, said=said, card_of=card_of)
-        await _send(engine, tx, "direct_message", user, message, f"dm:{tx.run_id}:{name}:{user}", OnDoubt.RECONCILE)
+        first = await _when_told(tx, user, card_of)
+        last = None if first is None else first + engine.timing.effect_deadline
+        key = f"dm:{tx.run_id}:{name}:{user}"
+        await _send(engine, tx, "direct_message", user, message, key, OnDoubt.RECONCILE, last, first)
+
+
+async def _when_told(tx: RunTx, user: str, card_of: str | None) -> datetime | None:
+    """Return when somebody's quiet hours end, or None where they may be told now."""
+    notices = await tx.loads.notices((tx.tenant, user))
+    if not notices.is_ever_quiet:
+        return None
+    approval = await tx.loads.approval(card_of) if card_of else None
+    first = notices.from_when(tx.now, approval.tier if approval else None)
+    return first if first > tx.now else None
 
 
 async def _send(
@@ -124,6 +140,7 @@ async def _send(
     key: str,
     on_doubt: OnDoubt,
     give_up_at: datetime | None = None,
+    not_before: datetime | None = None,
 ) -> None:
     effect = NewEffect(
         effect_id=engine.new_id("eff"),
@@ -145,4 +162,4 @@ async def _send(
         settles_s=30,
         retry=_RETRY,
     )
-    await propose(engine, tx, [effect], give_up_at)
+    await propose(engine, tx, [effect], give_up_at, not_before)
