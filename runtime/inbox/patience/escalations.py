@@ -6,8 +6,8 @@ from typing import Any
 from receipts.fields import timestamp
 from runtime.engine import Engine
 from runtime.inbox.patience.starts import start_run_for
-from runtime.model.approvals.figures import Mark
 from runtime.inbox.patience.undecided import undecided
+from runtime.model.approvals.figures import Mark
 from runtime.model.messages import Reminder, TimeRunsShort
 from runtime.model.wait import Moment, Wait
 from runtime.outbox import messages
