@@ -20,6 +20,7 @@ from runtime.model.messages import (
     NotStarted,
     Plain,
     Reminder,
+    RequestHanded,
     RunEnded,
     RunName,
     Said,
@@ -29,6 +30,7 @@ from runtime.model.messages import (
     TimeRunsShort,
     Unfulfillable,
     VoteCounted,
+    VoteWithdrawn,
 )
 from runtime.model.run import HeldAct
 from runtime.model.states import ApprovalStatus, RunStatus
@@ -39,6 +41,7 @@ _DECIDED = {
     ApprovalStatus.EXPIRED: "was not decided in time, so it is not done",
     ApprovalStatus.CANCELED: "was canceled",
 }
+_CHANGES = "is not done as it is: changes were requested"
 _ENDED = {
     RunStatus.SUCCEEDED: "has finished",
     RunStatus.FAILED_TERMINAL: "has ended without success",
@@ -51,6 +54,10 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
     match said:
         case VoteCounted():
             return _vote(said)
+        case VoteWithdrawn():
+            return f"{said.person} withdrew their vote ({said.count} of {said.quorum}){_quoted(said.reason)}"
+        case RequestHanded():
+            return f"{said.person} has handed this to {said.to}{_quoted(said.reason)}"
         case TaskClaimed() | TaskReleased():
             return _claim(said)
         case ApprovalEnded():
@@ -155,7 +162,8 @@ def _claim(said: TaskClaimed | TaskReleased) -> str:
 
 def _approval(said: ApprovalEnded) -> str:
     why = "".join(f" {vote.name}{_quoted(vote.why)}" for vote in said.votes)
-    return f"Your request in {_run(said.run)}, {said.step}, {_DECIDED.get(said.status, 'has ended')}.{why}"
+    how = _CHANGES if said.changes else _DECIDED.get(said.status, "has ended")
+    return f"Your request in {_run(said.run)}, {said.step}, {how}.{why}"
 
 
 def _run_ended(said: RunEnded) -> str:

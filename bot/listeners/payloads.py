@@ -89,6 +89,7 @@ class Input(_Loose):
 
     value: str | None = None
     selected_option: Option | None = None
+    selected_user: Short | None = None
     selected_date: Short | None = None
     selected_date_time: Annotated[int, Field(ge=0, le=253_402_300_799)] | None = None
 
@@ -120,6 +121,11 @@ class Submission(_Loose):
     def reason(self) -> str:
         """Return what was typed as the reason."""
         return self.typed("reason")
+
+    def chosen(self, name: str) -> str:
+        """Return the user who was chosen in an input, "" for none."""
+        chosen = self.view.state.values.get(name, {}).get(name)
+        return (chosen.selected_user if chosen else None) or ""
 
     def typed(self, name: str) -> str:
         """Return what was typed into an input."""

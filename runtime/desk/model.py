@@ -12,7 +12,7 @@ from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result
-from runtime.model.approvals.votes import ClaimAct, Refusal, VoteVerdict
+from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
 
@@ -95,6 +95,7 @@ class ApprovalView:
     reference: str = ""  # of the business, by what people know the run
     decided_at: datetime | None = None
     declared: Declared = NOTHING  # by its author, for its card
+    withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
 
 
@@ -108,7 +109,7 @@ class Pending:
 
 @dataclass(frozen=True)
 class Click:
-    """A person's verdict as it came from Slack, or that they take a review on or give it back; verified.
+    """A person's verdict as it came from Slack, or what they do beside that; verified.
 
     `dedupe_key` is equal for deliveries of the same click.
 
@@ -119,12 +120,13 @@ class Click:
     dedupe_key: str
     approval_id: str
     stamp: str
-    verdict: VoteVerdict | ClaimAct
+    verdict: VoteVerdict | ClaimAct | CardAct
     reason: str
     account: SlackAccount
     person_id: str | None
     refusal: Refusal | None
     request_id: str
+    about: str = ""  # of a request that is handed on: to whom
 
 
 @dataclass(frozen=True)
