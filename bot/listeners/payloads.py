@@ -24,12 +24,24 @@ class User(_Loose):
     team_id: Id | None = None
 
 
+class Option(_Loose):
+    """What was chosen."""
+
+    value: Annotated[str, Field(max_length=255)]
+
+
 class Action(_Loose):
-    """The button."""
+    """The button, or the menu and what was chosen in it."""
 
     action_id: Short
     action_ts: Short
     value: Annotated[str, Field(max_length=2000)] = ""
+    selected_option: Option | None = None
+
+    @property
+    def chosen(self) -> str:
+        """Return the value of what was chosen in a menu, "" where nothing was."""
+        return self.selected_option.value if self.selected_option else ""
 
 
 class Channel(_Loose):
@@ -72,17 +84,12 @@ class Actions(_Loose):
         return self.view if self.view and self.view.type == "modal" else None
 
 
-class Option(_Loose):
-    """What was chosen."""
-
-    value: Annotated[str, Field(max_length=255)]
-
-
 class Input(_Loose):
     """What was typed or chosen; a moment is in seconds since 1970."""
 
     value: str | None = None
     selected_option: Option | None = None
+    selected_user: Short | None = None
     selected_date: Short | None = None
     selected_date_time: Annotated[int, Field(ge=0, le=253_402_300_799)] | None = None
 
@@ -114,6 +121,11 @@ class Submission(_Loose):
     def reason(self) -> str:
         """Return what was typed as the reason."""
         return self.typed("reason")
+
+    def chosen(self, name: str) -> str:
+        """Return the user who was chosen in an input, "" for none."""
+        chosen = self.view.state.values.get(name, {}).get(name)
+        return (chosen.selected_user if chosen else None) or ""
 
     def typed(self, name: str) -> str:
         """Return what was typed into an input."""

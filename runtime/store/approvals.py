@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.model.approvals.approval import Approval, AskKind, NewApproval, Result
 from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import Vote, VoteVerdict
+from runtime.model.approvals.votes import Via, Vote, VoteVerdict
 from runtime.model.effects.action import Tier
 from runtime.model.routing.route import Route
 from runtime.model.states import ApprovalStatus
@@ -60,12 +60,18 @@ _VOTES = f"""
            v.delegation
       FROM votes v JOIN approvals USING (approval_id) JOIN runs r USING (run_id)
       LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
+     WHERE v.withdrawn_at IS NULL
 """  # noqa: S608 - our own clauses
 
 
+def vote_of(row: Mapping[str, Any]) -> Vote:
+    """Return the vote in a row that has no other columns than a vote."""
+    via = {"via": Via(row["via"])} if "via" in row else {}
+    return Vote(**{**row, "verdict": VoteVerdict(row["verdict"]), **via})
+
+
 def _vote(row: Mapping[str, Any]) -> Vote:
-    said = {name: value for name, value in row.items() if name != "approval_id"}
-    return Vote(**{**said, "verdict": VoteVerdict(row["verdict"])})
+    return vote_of({name: value for name, value in row.items() if name != "approval_id"})
 
 
 def _approval(row: Mapping[str, Any]) -> Approval:
@@ -206,6 +212,34 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
     await conn.gather(_COUNTED, (approval_id, *who, notification_id, vote.at, vote.via, vote.brought_by, *delegated))
 
 
+async def withdraw_vote(conn: Conn, approval_id: str, person: str, now: datetime) -> Vote:
+    """Have a person's vote count no more; return it as it was given. The caller has looked that there is one."""
+    names = ", ".join(name for name in Vote.__dataclass_fields__)
+    row = await (
+        await conn.execute(
+            f"UPDATE votes SET withdrawn_at = %s WHERE approval_id = %s AND person = %s"  # noqa: S608 - our own columns
+            f" AND withdrawn_at IS NULL RETURNING {names}",
+            (now, approval_id, person),
+        )
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"no vote of {person} on {approval_id}")
+    return vote_of(row)
+
+
+async def withdrawn_votes(conn: Conn, approval_id: str) -> list[Vote]:
+    """Return the votes that were withdrawn, the one given first before the others."""
+    names = ", ".join(name for name in Vote.__dataclass_fields__)
+    rows = await (
+        await conn.execute(
+            f"SELECT {names} FROM votes WHERE approval_id = %s AND withdrawn_at IS NOT NULL"  # noqa: S608 - ours
+            " ORDER BY at, person",
+            (approval_id,),
+        )
+    ).fetchall()
+    return [vote_of(row) for row in rows]
+
+
 async def assign(conn: Conn, approval_id: str, person: str | None) -> None:
     """Note who works on a review, or that nobody does; the caller holds its run's row, and has looked who did."""
     await conn.execute(
@@ -215,7 +249,7 @@ async def assign(conn: Conn, approval_id: str, person: str | None) -> None:
 
 async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
     """Return the counted votes, oldest first, with the groups for which each counts now."""
-    query = f"{_VOTES} WHERE v.approval_id = %s ORDER BY v.at, v.person"
+    query = f"{_VOTES} AND v.approval_id = %s ORDER BY v.at, v.person"
     rows = await (await conn.execute(query.encode(), (approval_id,))).fetchall()
     return [_vote(row) for row in rows]
 
@@ -224,7 +258,7 @@ async def counted_votes(conn: Conn, approval_ids: Sequence[str]) -> list[list[Vo
     """Return, of each approval, the counted votes as `votes_of` does."""
     rows = await (
         await conn.look(
-            f"{_VOTES} WHERE v.approval_id = ANY(%(ids)s) ORDER BY v.at, v.person",
+            f"{_VOTES} AND v.approval_id = ANY(%(ids)s) ORDER BY v.at, v.person",
             {"ids": list(approval_ids)},
             table="votes",
             keys=set(approval_ids),
@@ -266,14 +300,14 @@ MAY_ANSWER = f"""
                   WHERE (a.requirement::jsonb -> 'groups') ? g.name
                      OR a.joined::jsonb ? g.name)
          OR {STANDS_IN})
-    AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id
+    AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL
                        AND p.actor_id IN (v.person, v.delegator))
     AND NOT EXISTS (SELECT 1 FROM slack_accounts s
                      WHERE s.tenant = p.tenant AND s.actor_id = p.actor_id
                        AND (EXISTS (SELECT 1 FROM jsonb_array_elements(r.requester_accounts::jsonb) AS own (account)
                                      WHERE own.account = jsonb_build_array(s.team, s.account))
                             OR EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id
-                                          AND v.team = s.team AND v.account = s.account)))
+                                          AND v.withdrawn_at IS NULL AND v.team = s.team AND v.account = s.account)))
 """  # noqa: S608 - our own clauses
 # Nobody else has claimed it who may still answer.
 _IS_FREE = """
@@ -309,7 +343,7 @@ async def votes_of_all(conn: Conn, approval_ids: Sequence[str]) -> dict[str, lis
     rows = await (
         await conn.execute(
             "SELECT approval_id, person, person_name, groups, verdict, reason, team, account, at, delegation FROM votes"
-            " WHERE approval_id = ANY(%s) ORDER BY at, person",
+            " WHERE approval_id = ANY(%s) AND withdrawn_at IS NULL ORDER BY at, person",
             (list(approval_ids),),
         )
     ).fetchall()

@@ -17,6 +17,7 @@ from countersign.checks.held import held
 from countersign.embedded.opa import OpaChild
 from edge.messages import RunOut
 from policy.client import OpaEngine
+from runtime.desk.answers.looking import refusal_to_decide
 from runtime.model.states import ApprovalStatus
 from runtime.store import approvals
 from runtime.store.database.pool import Conn
@@ -199,7 +200,7 @@ GROUPS = st.lists(st.sampled_from(["compliance", "senior-compliance", "operators
 )
 async def test_what_waits_for_a_person_is_what_the_rules_let_them_decide(chat: Chat, **case: Any) -> None:
     """One query says of all approvals what the rules say of one."""
-    desk, engine = chat.bench.desk, chat.bench.engine
+    engine = chat.bench.engine
     if not await chat.bench.rows("SELECT FROM approvals"):
         await chat.file()
     async with (
@@ -211,7 +212,7 @@ async def test_what_waits_for_a_person_is_what_the_rules_let_them_decide(chat: C
         [row] = await (await conn.execute("SELECT approval_id FROM approvals")).fetchall()
         for person in ("rita", "ann", "ben", "sue", "nobody", "portal-bot"):
             rows = await _pending(conn, person, engine.clock())
-            refusal = await desk._refusal(conn, row["approval_id"], person)
+            refusal = await refusal_to_decide(conn, TENANT, row["approval_id"], person, engine.clock())
             is_person = person not in ("nobody", "portal-bot")
             assert bool(rows) == (refusal is None and is_person), (person, refusal)
 
@@ -240,8 +241,8 @@ async def _make_so(conn: Any, now: Any, case: dict[str, Any]) -> None:
     )
     for person, account in case["votes"]:
         await conn.execute(
-            "INSERT INTO votes SELECT approval_id, %s, '', '[]', 'approve', '', 'T0ACME', %s, '', %s FROM approvals",
-            (person, f"U{account.upper()}", now),
+            "INSERT INTO votes SELECT approval_id, %s, '', '[]', 'approve', '', 'T0ACME', %s, %s, %s FROM approvals",
+            (person, f"U{account.upper()}", f"ntf_{person}", now),
         )
 
 

@@ -15,6 +15,12 @@ class VoteVerdict(StrEnum):
 
     APPROVE = "approve"
     REJECT = "reject"
+    CHANGES = "changes"  # ends the request as a rejection does, and says what should be otherwise
+
+    @property
+    def is_no(self) -> bool:
+        """Return whether one such vote ends the request, and nothing is done."""
+        return self is not VoteVerdict.APPROVE
 
 
 class ClaimAct(StrEnum):
@@ -22,6 +28,13 @@ class ClaimAct(StrEnum):
 
     CLAIM = "claim"
     RELEASE = "release"
+
+
+class CardAct(StrEnum):
+    """What one person does with a request beside deciding it or taking it on."""
+
+    WITHDRAW = "withdraw"
+    HAND = "hand"
 
 
 class Via(StrEnum):
@@ -46,6 +59,9 @@ class RefusalCode(StrEnum):
     REPEATED = "vote.repeated"
     REASON_MISSING = "vote.reason_missing"
     BROUGHT = "vote.brought"
+    NO_VOTE = "vote.none"
+    IN_DOUBT = "vote.in_doubt"
+    NOT_ENTITLED = "hand.not_entitled"
     NO_TASK = "task.none"
     CLAIMED = "task.claimed"
     CLAIMED_BEFORE = "task.claimed_before"
