@@ -24,12 +24,24 @@ class User(_Loose):
     team_id: Id | None = None
 
 
+class Option(_Loose):
+    """What was chosen."""
+
+    value: Annotated[str, Field(max_length=255)]
+
+
 class Action(_Loose):
-    """The button."""
+    """The button that was pressed, what was chosen in a menu, or what was typed before Enter, None for nothing."""
 
     action_id: Short
     action_ts: Short
-    value: Annotated[str, Field(max_length=2000)] = ""
+    value: Annotated[str, Field(max_length=3000)] | None = ""
+    selected_option: Option | None = None
+
+    @property
+    def carried(self) -> str:
+        """Return what a button of ours carries."""
+        return self.value or ""
 
 
 class Channel(_Loose):
@@ -44,6 +56,7 @@ class OpenView(_Loose):
     id: Short
     hash: Short
     type: Short = ""
+    private_metadata: Annotated[str, Field(max_length=3000)] = ""
 
 
 class Actions(_Loose):
@@ -70,12 +83,6 @@ class Actions(_Loose):
     def modal(self) -> OpenView | None:
         """Return the modal in which the button stood, or None for a click on a card or in the Home tab."""
         return self.view if self.view and self.view.type == "modal" else None
-
-
-class Option(_Loose):
-    """What was chosen."""
-
-    value: Annotated[str, Field(max_length=255)]
 
 
 class Input(_Loose):
@@ -121,12 +128,19 @@ class Submission(_Loose):
         return (typed.value if typed else None) or ""
 
 
+class LastHome(_Loose):
+    """A Home tab as it was drawn last."""
+
+    private_metadata: Annotated[str, Field(max_length=3000)] = ""
+
+
 class Event(_Loose):
-    """The inner event; only those of the Home tab name user and tab."""
+    """The inner event; only those of the Home tab name user and tab, and what the tab showed before, if it did."""
 
     type: Short
     user: Id | None = None
     tab: Short | None = None
+    view: LastHome | None = None
 
 
 class EventCallback(_Loose):

@@ -10,7 +10,7 @@ from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.fields import shown_fields
 from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
-from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
+from runtime.desk.model import ApprovalView, Click, ClickOutcome, ProgressView, VoteView
 from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.undo.counter import UndoCounter
 from runtime.engine import Engine
@@ -74,14 +74,6 @@ class EngineDesk(UndoCounter):
             return False
         definition = await self.engine.definitions.get(conn, row["definition_name"], row["definition_version"])
         return definition.verb_of(view.step).compensate is not None
-
-    async def pending(self, person_id: str, limit: int) -> Pending:
-        """Return how many open approvals the person may decide, and the most urgent of them."""
-        async with self.engine.pool.connection() as conn:
-            rows = await approvals.pending_rows(conn, self.tenant, person_id, self.engine.clock(), limit)
-            votes = await approvals.votes_of_all(conn, [row["approval_id"] for row in rows])
-        views = tuple(view_of(row, votes[row["approval_id"]], mocked=self.engine.mocked) for row in rows)
-        return Pending(rows[0]["total"] if rows else 0, views)
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         """Return why the person may not decide this now, or None. Reads only."""

@@ -99,14 +99,6 @@ class ApprovalView:
 
 
 @dataclass(frozen=True)
-class Pending:
-    """What waits for a person: how many requests, and the most urgent of them."""
-
-    total: int
-    views: tuple[ApprovalView, ...]
-
-
-@dataclass(frozen=True)
 class Click:
     """A person's verdict as it came from Slack, or that they take a review on or give it back; verified.
 
@@ -160,10 +152,6 @@ class Desk(UndoDesk, Protocol):
 
     async def approval(self, approval_id: str) -> ApprovalView | None:
         """Return the approval as it is now."""
-        ...
-
-    async def pending(self, person_id: str, limit: int) -> Pending:
-        """Return how many open approvals the person may decide, and the most urgent of them."""
         ...
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:

@@ -231,20 +231,24 @@ async def counted_votes(conn: Conn, approval_ids: Sequence[str]) -> list[list[Vo
     return [found[approval_id] for approval_id in approval_ids]
 
 
-VIEW = """
-    SELECT a.*, r.definition_name, r.definition_version, r.requested_by, r.submitted_by,
-           r.requester_accounts, r.salt, r.trigger_type, r.trigger_ref, r.reference, e.connector, e.operation, e.target,
-           e.fields, e.redact, e.forgotten, e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
-           who.name AS requester_name, holder.name AS assignee_name,
-           (SELECT w.progress FROM waits w WHERE a.kind = 'task' AND w.run_id = a.run_id AND w.step = a.step
-               AND w.status = 'active' AND w.type <> 'approval') AS progress,
-           convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title,
-           coalesce(a.prolonged_until, a.expires_at) AS open_until, count(*) OVER () AS total
+SHOWN = """
+    a.*, r.definition_name, r.definition_version, r.requested_by, r.submitted_by, r.requester_accounts, r.salt,
+    r.trigger_type, r.trigger_ref, r.reference, e.connector, e.operation, e.target, e.fields, e.redact, e.forgotten,
+    e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
+    who.name AS requester_name, holder.name AS assignee_name,
+    (SELECT w.progress FROM waits w WHERE a.kind = 'task' AND w.run_id = a.run_id AND w.step = a.step
+        AND w.status = 'active' AND w.type <> 'approval') AS progress,
+    convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title,
+    coalesce(a.prolonged_until, a.expires_at) AS open_until
+"""
+"""What a card shows of the approval `a`."""
+JOINED = """
       FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
       JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version
       LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
       LEFT JOIN actors holder ON holder.tenant = r.tenant AND holder.actor_id = a.assignee
 """
+VIEW = f"SELECT {SHOWN} {JOINED}"
 
 
 async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | None:
@@ -271,7 +275,7 @@ MAY_ANSWER = f"""
                                           AND v.team = s.team AND v.account = s.account)))
 """  # noqa: S608 - our own clauses
 # Nobody else has claimed it who may still answer.
-_IS_FREE = """
+IS_FREE = """
     (a.assignee IS NULL OR a.assignee = p.actor_id OR EXISTS (
         SELECT 1 FROM delegations d WHERE d.tenant = p.tenant AND d.delegate = p.actor_id
            AND d.delegator = a.assignee AND d.ended_at IS NULL
@@ -280,23 +284,6 @@ _IS_FREE = """
          WHERE (a.requirement::jsonb -> 'groups') ? g.name
             OR a.joined::jsonb ? g.name))
 """
-
-
-async def pending_rows(conn: Conn, tenant: str, person_id: str, now: datetime, limit: int) -> list[dict[str, Any]]:
-    """Return what cards show of the approvals that a person may decide, the first to expire first.
-
-    `total` in each row counts all of them, those beyond the limit too.
-    """
-    return await (
-        await conn.execute(
-            f"""
-            {VIEW} JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(person)s AND p.kind = 'person'
-             WHERE a.tenant = %(tenant)s AND {MAY_ANSWER} AND {_IS_FREE}
-             ORDER BY open_until, a.approval_id LIMIT %(limit)s
-            """,
-            {"tenant": tenant, "person": person_id, "now": now, "limit": limit},
-        )
-    ).fetchall()
 
 
 async def votes_of_all(conn: Conn, approval_ids: Sequence[str]) -> dict[str, list[Vote]]:

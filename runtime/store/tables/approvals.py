@@ -9,6 +9,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 from runtime.model.approvals.approval import AskKind
@@ -54,6 +55,14 @@ approvals = Table(
     Index("ix_approvals_tenant_requested_at", "tenant", "requested_at"),
     # what waits for a tenant's people
     partial("ix_approvals_open", "tenant", "expires_at", where="status = 'requested'"),
+    # the same, in the order in which it is looked through
+    partial(
+        "ix_approvals_waiting",
+        "tenant",
+        text("coalesce(prolonged_until, expires_at)"),
+        "approval_id",
+        where="status = 'requested'",
+    ),
     # an effect asks one question of a kind at a time
     partial("uq_approvals_open", "effect_id", "kind", where="status = 'requested'", unique=True),
 )
@@ -83,4 +92,5 @@ votes = Table(
     UniqueConstraint("approval_id", "team", "account"),  # and nobody counts twice by another name
     UniqueConstraint("approval_id", "delegator"),  # nor by what others vote for them
     one_of("verdict", VoteVerdict),
+    Index("ix_votes_person", "person", "at", "approval_id"),  # what somebody has decided
 )
