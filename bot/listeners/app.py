@@ -11,6 +11,8 @@ from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
 from bot.listeners.front import commands
 from bot.listeners.front.forms import NEW_REQUEST, Forms
+from bot.listeners.home.drawing import Drawing
+from bot.listeners.home.several import Several
 from bot.listeners.home.tab import HomeTab
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.interactions import Interactions
@@ -123,7 +125,8 @@ def build_bot(settings: BotSettings, desk: Desk, front: FrontDesk, ledger: CardL
         attaching_conversation_kwargs_enabled=False,
     )
     forms = Forms(client, desk, front, installation)
-    home = HomeTab(client, desk, front.home, ledger, installation, clock)
+    several = Several(client, desk, front.home, installation)
+    home = HomeTab(Drawing(client, desk, front.home, ledger, installation, clock), several)
     interactions = Interactions(client, desk, installation, forms, home)
     app.action(_ANY)(interactions.on_action)
     app.view(_ANY)(interactions.on_submission)

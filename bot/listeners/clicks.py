@@ -6,7 +6,7 @@ from uuid import uuid4
 from bot.cards.references import CardRef
 from bot.listeners.identity import Identity
 from runtime.desk.model import Click
-from runtime.model.approvals.votes import ClaimAct, Refusal, VoteVerdict
+from runtime.model.approvals.votes import ClaimAct, Refusal, Together, VoteVerdict
 
 
 def dedupe_key(ref: CardRef, identity: Identity, verdict: VoteVerdict | ClaimAct, occasion: str) -> str:
@@ -24,6 +24,7 @@ def click(
     occasion: str,
     reason: str,
     refusal: Refusal | None,
+    together: Together | None = None,
 ) -> Click:
     """Return the click to record, refused or not."""
     return Click(
@@ -36,4 +37,5 @@ def click(
         person_id=identity.person.id if identity.person else None,
         refusal=refusal,
         request_id=uuid4().hex,
+        together=together,
     )

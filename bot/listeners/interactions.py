@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.cards import held, references
 from bot.cards.desk.forms import MODALS
 from bot.cards.details import details_modal
+from bot.cards.home import several
 from bot.cards.home.state import PREFIX
 from bot.cards.modals import reason_fault, reason_modal
 from bot.cards.refusals import refusal_words
@@ -110,6 +111,9 @@ class Interactions:
         try:
             if payload.view.callback_id in MODALS:
                 await self._forms.on_submission(payload, ack)
+                return
+            if payload.view.callback_id in several.MODALS:
+                await self._home.on_submission(payload, ack)
                 return
             if payload.view.callback_id == held.MODAL:
                 await self._holding.on_submission(payload, ack)

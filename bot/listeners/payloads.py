@@ -90,6 +90,7 @@ class Input(_Loose):
 
     value: str | None = None
     selected_option: Option | None = None
+    selected_options: Annotated[list[Option], Field(max_length=100)] | None = None
     selected_date: Short | None = None
     selected_date_time: Annotated[int, Field(ge=0, le=253_402_300_799)] | None = None
 
@@ -121,6 +122,12 @@ class Submission(_Loose):
     def reason(self) -> str:
         """Return what was typed as the reason."""
         return self.typed("reason")
+
+    @property
+    def ticked(self) -> list[str]:
+        """Return the values of all that is ticked, in the order of the modal."""
+        inputs = (one for block in self.view.state.values.values() for one in block.values())
+        return [option.value for one in inputs for option in one.selected_options or ()]
 
     def typed(self, name: str) -> str:
         """Return what was typed into an input."""

@@ -23,7 +23,7 @@ from runtime.model.approvals.requirement import Requirement
 from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.json_limits import error_text
 from runtime.model.notification.notification import Notification
-from runtime.model.notification.people import ClaimPayload, VotePayload, VoteRefusal
+from runtime.model.notification.people import ClaimPayload, TogetherPayload, VotePayload, VoteRefusal
 from runtime.model.states import ApprovalStatus
 from runtime.model.wait import Progress
 from runtime.outbox import messages
@@ -128,7 +128,10 @@ def _payload_of(click: Click) -> VotePayload | ClaimPayload:
     }
     if isinstance(click.verdict, ClaimAct):
         return ClaimPayload(**who, act=click.verdict)
-    return VotePayload(**who, stamp=click.stamp, verdict=click.verdict, reason=error_text(click.reason))
+    together = TogetherPayload(**vars(click.together)) if click.together else None
+    return VotePayload(
+        **who, stamp=click.stamp, verdict=click.verdict, reason=error_text(click.reason), together=together
+    )
 
 
 def _refusal_of(click: Click) -> VoteRefusal | None:

@@ -12,7 +12,7 @@ from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result
-from runtime.model.approvals.votes import ClaimAct, Refusal, VoteVerdict
+from runtime.model.approvals.votes import ClaimAct, Refusal, Together, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
 
@@ -104,6 +104,8 @@ class Click:
 
     `dedupe_key` is equal for deliveries of the same click.
 
+    `together` says that it is one of several which the person decided by one act.
+
     `refusal` is set where the bot already knows that the click cannot count (guest, stranger, bot, other team);
     it is still recorded, and audited.
     """
@@ -117,6 +119,7 @@ class Click:
     person_id: str | None
     refusal: Refusal | None
     request_id: str
+    together: Together | None = None
 
 
 @dataclass(frozen=True)

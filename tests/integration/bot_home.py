@@ -37,5 +37,8 @@ class MemoryHomes:
     async def choices(self, person_id: str) -> Choices:
         return Choices([], [person_id])
 
+    async def requests(self, approval_ids: Any) -> list[Entry]:
+        raise AssertionError(f"nothing here is decided at once: {approval_ids}")
+
     async def may_decide_all(self, person_id: str, approval_ids: Any) -> list[Standing]:
         raise AssertionError(f"nothing here is decided at once: {person_id} {approval_ids}")

@@ -57,6 +57,11 @@ class HomeCounter:
             groups = await own.groups_of_looker(conn, self._looker(person_id))
         return Choices(runbooks, groups[:_MOST_GROUPS])
 
+    async def requests(self, approval_ids: Sequence[str]) -> list[Entry]:
+        """Return requests as they are now, open or not."""
+        async with self.engine.pool.connection() as conn:
+            return await self._entries(conn, await own.find_requests(conn, self.tenant, list(approval_ids)))
+
     async def may_decide_all(self, person_id: str, approval_ids: Sequence[str]) -> list[Standing]:
         """Return, in their order, how requests stand for the person now.
 

@@ -88,6 +88,10 @@ class HomeDesk(Protocol):
         """Return by what the person may narrow."""
         ...
 
+    async def requests(self, approval_ids: Sequence[str]) -> list[Entry]:
+        """Return requests as they are now, open or not."""
+        ...
+
     async def may_decide_all(self, person_id: str, approval_ids: Sequence[str]) -> list[Standing]:
         """Return, in their order, how requests stand for the person now."""
         ...

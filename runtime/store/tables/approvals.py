@@ -86,6 +86,7 @@ votes = Table(
     one_of("via", Via),
     words("delegator", nullable=True),  # for whom it was given
     document("delegation", nullable=True),  # by which it was, as it said then
+    document("together", nullable=True),  # the act that decided several at once: its id, and how many
     CheckConstraint("(via = 'edge') = (brought_by <> '')", name="brought_by"),
     CheckConstraint("(delegator IS NULL) = (delegation IS NULL) AND delegator <> person", name="delegator"),
     PrimaryKeyConstraint("approval_id", "person"),  # people count, not accounts
