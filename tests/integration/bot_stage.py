@@ -206,16 +206,19 @@ class MemoryDesk:
         )
         return status
 
-    async def location(self, approval_id: str) -> tuple[str, str] | None:
-        known = self.cards.get(approval_id)
+    async def location(self, approval_id: str, copy_at: str | None = None) -> tuple[str, str] | None:
+        known = self.cards.get(approval_id if copy_at is None else f"{approval_id} {copy_at}")
         return known[-1][:2] if known else None
 
     async def lost(self, approval_id: str, channel: str, ts: str) -> None:
         self.missing.append((approval_id, channel, ts))
 
-    async def remember(self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> None:
+    async def remember(
+        self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any], copy_at: str | None = None
+    ) -> None:
         self._reach("remember", approval_id)
-        self.cards.setdefault(approval_id, []).append((channel, ts, card))
+        known = approval_id if copy_at is None else f"{approval_id} {copy_at}"
+        self.cards.setdefault(known, []).append((channel, ts, card))
 
 
 @dataclass

@@ -6,6 +6,7 @@ from typing import Any
 from receipts.fields import timestamp
 from runtime.engine import Engine
 from runtime.inbox.patience.starts import start_run_for
+from runtime.inbox.patience.undecided import undecided
 from runtime.model.approvals.figures import Mark
 from runtime.model.messages import Reminder, TimeRunsShort
 from runtime.model.wait import Moment, Wait
@@ -63,7 +64,7 @@ async def _tell(engine: Engine, tx: RunTx, wait: Wait, moment: Moment) -> None:
 
 
 async def _remind(engine: Engine, tx: RunTx, wait: Wait) -> None:
-    """Tell those who are asked, in the thread of the card, that they are waited for."""
+    """Tell those who are asked that they are waited for: in the thread, and who has not decided, to themselves."""
     approval = await tx.loads.approval(wait.approval_id) if wait.approval_id else None
     if approval is None:
         return
@@ -71,4 +72,8 @@ async def _remind(engine: Engine, tx: RunTx, wait: Wait) -> None:
     groups = list(approval.requirement.electorate(approval.joined))
     name, until = await messages.run_name(tx), timestamp(wait.deadline)
     said = Reminder(run=name, step=wait.step, groups=groups, until=until)
-    await messages.tell_thread(engine, tx, wait.approval_id, f"reminded:{wait.wait_id}:{wait.turn}", said)
+    key = f"reminded:{wait.wait_id}:{wait.turn}"
+    await messages.tell_thread(engine, tx, wait.approval_id, key, said)
+    waited_for = await undecided(tx, approval)
+    if len(waited_for) <= messages.MOST_DIRECT:
+        await messages.tell_people(engine, tx, waited_for, key, said, approval.approval_id)

@@ -32,6 +32,7 @@ PARTS = (
     "entities",
     "delegations",
     "figures",
+    "notices",
     "home",
     "guards",  # stays the last: it guards what the others made
 )
