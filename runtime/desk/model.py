@@ -13,7 +13,7 @@ from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result
-from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, VoteVerdict
+from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, Together, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
 
@@ -103,18 +103,12 @@ class ApprovalView:
 
 
 @dataclass(frozen=True)
-class Pending:
-    """What waits for a person: how many requests, and the most urgent of them."""
-
-    total: int
-    views: tuple[ApprovalView, ...]
-
-
-@dataclass(frozen=True)
 class Click:
     """A person's verdict as it came from Slack, or what they do beside that; verified.
 
     `dedupe_key` is equal for deliveries of the same click.
+
+    `together` says that it is one of several which the person decided by one act.
 
     `refusal` is set where the bot already knows that the click cannot count (guest, stranger, bot, other team);
     it is still recorded, and audited.
@@ -130,6 +124,7 @@ class Click:
     refusal: Refusal | None
     request_id: str
     about: str = ""  # of a request that is handed on: to whom
+    together: Together | None = None
 
 
 @dataclass(frozen=True)
@@ -170,10 +165,6 @@ class Desk(UndoDesk, Protocol):
 
     async def approval(self, approval_id: str) -> ApprovalView | None:
         """Return the approval as it is now."""
-        ...
-
-    async def pending(self, person_id: str, limit: int) -> Pending:
-        """Return how many open approvals the person may decide, and the most urgent of them."""
         ...
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:

@@ -90,6 +90,7 @@ async def _count(
         via=payload.via,
         brought_by=payload.brought_by,
         delegation=stand_in.document() if stand_in else None,
+        together=payload.together.model_dump() if payload.together else None,
     )
     await end_lapsed_claim(tx, approval, *vote.people)
     await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)

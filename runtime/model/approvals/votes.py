@@ -90,6 +90,14 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Together:
+    """One act that decided several requests, a vote each: its id, and how many they were."""
+
+    id: str
+    count: int
+
+
+@dataclass(frozen=True)
 class Vote:
     """One person's verdict; `team` and `account` are the Slack account that clicked.
 
@@ -109,6 +117,7 @@ class Vote:
     via: Via = Via.SLACK
     brought_by: str = ""
     delegation: Mapping[str, Any] | None = None  # by which it was given for somebody else, as `StandIn.document`
+    together: Mapping[str, Any] | None = None  # `id` and `count` of the act that decided several at once
 
     @property
     def delegator(self) -> str | None:
@@ -129,9 +138,11 @@ class Vote:
         """Return the vote as evidence has it."""
         otherwise = {} if self.via is Via.SLACK else {"via": str(self.via), "brought_by": self.brought_by}
         delegated = {} if self.delegation is None else {"delegation": dict(self.delegation)}
+        together = {} if self.together is None else {"together": dict(self.together)}
         return {
             **otherwise,
             **delegated,
+            **together,
             "person": self.person,
             "person_name": self.person_name,
             "groups": list(self.groups),

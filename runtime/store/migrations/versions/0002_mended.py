@@ -34,6 +34,7 @@ PARTS = (
     "figures",
     "notices",
     "answers",
+    "home",
     "guards",  # stays the last: it guards what the others made
 )
 
