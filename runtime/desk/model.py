@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
@@ -149,6 +150,8 @@ class Desk(UndoDesk, Protocol):
     @property
     def figures(self) -> FigureDesk:
         """Return the counter of figures."""
+    def answers(self) -> AnswersDesk:
+        """Return the counter for what people do with a request beside deciding it."""
         ...
 
     @property
