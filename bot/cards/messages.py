@@ -14,6 +14,7 @@ from runtime.model.messages import (
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
+    GlassBroken,
     Held,
     HeldOver,
     HeldSettled,
@@ -64,6 +65,11 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
             return _run_ended(said)
         case EvidenceSealed() | EvidenceStuck():
             return _evidence(said)
+        case GlassBroken():
+            return (
+                f"{said.person} broke the glass for {said.step} of {_run(said.run)}: it is done without the signatures"
+                f" that policy wants. Ticket: {said.ticket}. Why: {said.why}"
+            )
         case Unfulfillable():
             return f"Nobody can fulfil the request for {said.step} of {_run(said.run)}: {said.why}."
         case Held() | StepHeld() | HeldSettled():

@@ -142,7 +142,13 @@ def _payload_of(click: Click) -> VotePayload | ClaimPayload:
     }
     if isinstance(click.verdict, ClaimAct):
         return ClaimPayload(**who, act=click.verdict)
-    return VotePayload(**who, stamp=click.stamp, verdict=click.verdict, reason=error_text(click.reason))
+    return VotePayload(
+        **who,
+        stamp=click.stamp,
+        verdict=click.verdict,
+        reason=error_text(click.reason),
+        ticket=error_text(click.ticket),
+    )
 
 
 def _refusal_of(click: Click) -> VoteRefusal | None:
@@ -183,7 +189,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         all_groups=requirement["all_groups"],
         reason_required=requirement["reason_required"],
         asked=(),
-        votes=tuple(VoteView(v.given_by, VoteVerdict(v.verdict), v.reason, v.at) for v in votes),
+        votes=tuple(_vote_view(vote) for vote in votes),
         requested_at=row["requested_at"],
         expires_at=row["open_until"],
         escalated=not set(row["joined"]) <= set(route.fallback),
@@ -194,6 +200,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         assignee=row["assignee"],
         joined=tuple(row["joined"]),
         assignee_name=row["assignee_name"] or row["assignee"] or "",
+        break_glass=tuple(requirement.get("break_glass", {}).get("groups", ())),
         leads=Requirement.of(requirement).leads if kind is AskKind.TASK else (),
         progress=_progress(row["progress"]),
         reference=row["reference"] or row["trigger_ref"],
@@ -206,6 +213,11 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
 
 def _route(row: dict[str, Any]) -> Route:
     return Route.of(row["route"]) if row["route"] else NOWHERE
+
+
+def _vote_view(vote: Vote) -> VoteView:
+    ticket = str(vote.break_glass["ticket"]) if vote.break_glass else ""
+    return VoteView(vote.given_by, vote.verdict, vote.reason, vote.at, ticket)
 
 
 def _progress(document: dict[str, Any] | None) -> ProgressView | None:

@@ -34,6 +34,7 @@ class VoteView:
     verdict: VoteVerdict
     reason: str
     at: datetime
+    ticket: str = ""  # where it did without the others
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ class ApprovalView:
     can_undo: bool = False  # it was performed, and its verb says how it is undone
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
+    break_glass: tuple[str, ...] = ()  # groups of which one person may do without the others
 
 
 @dataclass(frozen=True)
@@ -128,6 +130,7 @@ class Click:
     person_id: str | None
     refusal: Refusal | None
     request_id: str
+    ticket: str = ""  # of an emergency, in which the person does without the others
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,9 @@ class Desk(UndoDesk, Protocol):
     @property
     def figures(self) -> FigureDesk:
         """Return the counter of figures."""
+        ...
+
+    @property
     def answers(self) -> AnswersDesk:
         """Return the counter for what people do with a request beside deciding it."""
         ...

@@ -30,7 +30,14 @@ def _always(_: ApprovalView) -> bool:
     return True
 
 
-ENTRIES = (Entry("cancel", "Cancel this request…", _always),)
+def _has_glass(view: ApprovalView) -> bool:
+    return bool(view.break_glass)
+
+
+ENTRIES = (
+    Entry("break_glass", "Break the glass…", _has_glass),
+    Entry("cancel", "Cancel this request…", _always),
+)
 
 
 def known_act(act: str) -> str:

@@ -46,6 +46,8 @@ class RefusalCode(StrEnum):
     REPEATED = "vote.repeated"
     REASON_MISSING = "vote.reason_missing"
     BROUGHT = "vote.brought"
+    NO_GLASS = "glass.none"
+    GLASS_SPENT = "glass.spent"
     NO_TASK = "task.none"
     CLAIMED = "task.claimed"
     CLAIMED_BEFORE = "task.claimed_before"
@@ -93,6 +95,7 @@ class Vote:
     via: Via = Via.SLACK
     brought_by: str = ""
     delegation: Mapping[str, Any] | None = None  # by which it was given for somebody else, as `StandIn.document`
+    break_glass: Mapping[str, Any] | None = None  # ticket, and the how manieth time (nth), where it does without others
 
     @property
     def delegator(self) -> str | None:
@@ -113,9 +116,11 @@ class Vote:
         """Return the vote as evidence has it."""
         otherwise = {} if self.via is Via.SLACK else {"via": str(self.via), "brought_by": self.brought_by}
         delegated = {} if self.delegation is None else {"delegation": dict(self.delegation)}
+        glass = {} if self.break_glass is None else {"break_glass": dict(self.break_glass)}
         return {
             **otherwise,
             **delegated,
+            **glass,
             "person": self.person,
             "person_name": self.person_name,
             "groups": list(self.groups),

@@ -90,8 +90,11 @@ votes = Table(
     one_of("via", Via),
     words("delegator", nullable=True),  # for whom it was given
     document("delegation", nullable=True),  # by which it was, as it said then
+    document("break_glass", nullable=True),  # what was said where it does without the others
     CheckConstraint("(via = 'edge') = (brought_by <> '')", name="brought_by"),
     CheckConstraint("(delegator IS NULL) = (delegation IS NULL) AND delegator <> person", name="delegator"),
+    CheckConstraint("break_glass IS NULL OR verdict = 'approve' AND delegation IS NULL", name="break_glass"),
+    partial("ix_votes_glass", "person", "at", where="break_glass IS NOT NULL"),
     PrimaryKeyConstraint("approval_id", "person"),  # people count, not accounts
     UniqueConstraint("approval_id", "team", "account"),  # and nobody counts twice by another name
     UniqueConstraint("approval_id", "delegator"),  # nor by what others vote for them

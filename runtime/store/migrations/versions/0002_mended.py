@@ -33,6 +33,7 @@ PARTS = (
     "delegations",
     "figures",
     "notices",
+    "glass",
     "guards",  # stays the last: it guards what the others made
 )
 
