@@ -1,5 +1,6 @@
 """Votes and what they lead to: the approval's end, the effect's next status, the task's result."""
 
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from receipts.canonical import digest
@@ -46,17 +47,23 @@ class Voter(NamedTuple):
 
 async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
     """Count a click, or refuse it; either way the run's chain says so."""
-    engine, tx = matter.engine, matter.run()
+    tx = matter.run()
     approval = None if tx is None else await tx.loads.approval(payload.approval_id)
     if tx is None or approval is None:
         return unknown()
+    # runs share transactions: how often somebody has broken the glass must not be counted by two before either writes
+    async with tx.loads.alone if payload.ticket else nullcontext():
+        return await _apply(matter, tx, approval, payload)
+
+
+async def _apply(matter: Matter, tx: RunTx, approval: Approval, payload: VotePayload) -> Applied:
     person = await person_of(tx, payload)
     voter = person if isinstance(person, Refusal) else await _voter(tx, approval, person, payload)
     if isinstance(voter, Voter):
-        return await _count(engine, tx, approval, voter, matter.notification, payload)
+        return await _count(matter.engine, tx, approval, voter, matter.notification, payload)
     applied = refuse(tx, approval, payload, payload.verdict, voter)
     if payload.stamp not in ("", approval.stamp):
-        await messages.card_outdated(engine, tx, approval, f"seen:{payload.team}:{payload.user}")
+        await messages.card_outdated(matter.engine, tx, approval, f"seen:{payload.team}:{payload.user}")
     return applied
 
 

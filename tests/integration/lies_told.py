@@ -239,6 +239,85 @@ DELEGATED: dict[str, Lie] = {
 }
 
 
+def _glass(said: dict[str, Any] | None = None, **vote: Any) -> Bend:
+    """Return what changes the vote that broke the glass, wherever it is told of; `said` is of its `break_glass`."""
+
+    def bend(forged: Forged) -> None:
+        told = [one for decision in forged.decisions.values() for one in decision["input"]["votes"]]
+        for one in (*forged.approval()["votes"], *told):
+            one["break_glass"] |= said or {}
+            one |= {name: value for name, value in vote.items() if name in one}
+        if said:
+            forged.leaf("vote.counted")["data"]["break_glass"] |= said
+
+    return bend
+
+
+def _unbroken(forged: Forged) -> None:
+    """Let one vote have been enough by itself."""
+    told = [one for decision in forged.decisions.values() for one in decision["input"]["votes"]]
+    for one in (*forged.approval()["votes"], *told):
+        one.pop("break_glass", None)
+    forged.leaf("vote.counted")["data"].pop("break_glass")
+
+
+def _bounded(**glass: Any) -> Bend:
+    """Return what changes the glass of the requirement, wherever it is told of."""
+
+    def bend(forged: Forged) -> None:
+        asked = [one["answer"]["requirement"] for one in forged.decisions.values()]
+        for one in (forged.approval()["requirement"], forged.leaf("approval.requested")["data"]["requirement"], *asked):
+            if one:
+                one["break_glass"] |= glass
+
+    return bend
+
+
+def _reviewed_otherwise(forged: Forged) -> None:
+    """Let the review have been of another action."""
+    review = forged.approval("afterwards")
+    review["digest"] = forged.leaf("approval.requested", approval_id=review["id"])["data"]["digest"] = "cd" * 32
+
+
+def _without_reason(forged: Forged) -> None:
+    """Let nobody have had to say why, and nobody have said it."""
+    asked = [one["answer"]["requirement"] for one in forged.decisions.values()]
+    for one in (forged.approval()["requirement"], forged.leaf("approval.requested")["data"]["requirement"], *asked):
+        if one:
+            one["reason_required"] = False
+    forged.approval()["votes"][0]["reason"] = "  "
+
+
+GLASS: dict[str, Lie] = {
+    "one vote that was enough, and broke no glass": ("approvals.consent", "glass", _unbroken),
+    "glass broken by somebody who is not named": ("approvals.consent", "glass", _glass(groups=["legal"])),
+    "glass broken more often than one may": ("approvals.consent", "glass", _glass({"nth": 3})),
+    "glass broken by another ticket than the chain tells": (
+        *("votes.as-told", "glass"),
+        lambda f: f.approval()["votes"][0]["break_glass"].update(ticket="INC-8"),
+    ),
+    "glass broken without saying why": ("votes.break-glass", "glass", _without_reason),
+    "glass that nobody reviews": ("votes.break-glass", "glass", _reviewed_otherwise),
+    "glass reviewed by others than policy named": (
+        *("approvals.of-hindsight", "glass"),
+        _bounded(review_by=["legal"]),
+    ),
+    "glass reviewed by who broke it": (
+        *("approvals.of-hindsight", "glass"),
+        lambda f: f.approval("afterwards")["requirement"].update(exclude=["portal-bot", "rita"]),
+    ),
+    "glass whose review does not end": ("approvals.ended", "glass", lambda f: _never_closed(f, "afterwards")),
+}
+
+
+def _never_closed(forged: Forged, kind: str) -> None:
+    """Let nobody have answered."""
+    review = forged.approval(kind)
+    for event in (f"approval.{review['status']}", "vote.counted"):
+        forged.drop(forged.all(event, approval_id=review["id"])[-1])
+    review |= {"status": "requested", "votes": []}
+
+
 def _as_edge(forged: Forged, kind: str, **more: str) -> None:
     """Let a vote have come by the edge."""
     forged.approval(kind)["votes"][0] |= {"via": "edge", "brought_by": "officer-portal", **more}
@@ -338,6 +417,7 @@ GROUPS = {
     "receipts": RECEIPTS,
     "votes": VOTES,
     "delegated": DELEGATED,
+    "glass": GLASS,
     "tasks": TASKS,
     "approvals": APPROVALS,
 }

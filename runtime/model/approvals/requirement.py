@@ -24,7 +24,7 @@ class NextInLine:
 
 @dataclass(frozen=True)
 class BreakGlass:
-    """Who may do without the others (`groups`), how often each `within` a time (ISO 8601); who hears and who reviews."""
+    """Who may do without the others, how often each `within` a time (ISO 8601); who hears of it, and who reviews it."""
 
     groups: tuple[str, ...]
     at_most: int
