@@ -113,7 +113,7 @@ class VoteInput(Strict):
 
     person: str
     groups: list[str]
-    verdict: Literal["approve", "reject"]
+    verdict: Literal["approve", "reject", "changes"]
     at: str
     delegation: VoteDelegation | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
     break_glass: BrokenGlass | None = Field(default=None, exclude_if=lambda glass: glass is None)

@@ -35,7 +35,11 @@ _DOUBT_ENDS = {
 }
 _AFTER_ENDS = {ApprovalStatus.APPROVED: "Reviewed: justified", ApprovalStatus.REJECTED: "Reviewed: not justified"}
 _OWN_ENDS = {AskKind.IN_DOUBT: _DOUBT_ENDS, AskKind.AFTERWARDS: _AFTER_ENDS}
-_VERDICTS = {VoteVerdict.APPROVE: "approved", VoteVerdict.REJECT: "rejected"}
+_VERDICTS = {
+    VoteVerdict.APPROVE: "approved",
+    VoteVerdict.REJECT: "rejected",
+    VoteVerdict.CHANGES: "asked for changes",
+}
 _DOUBT_VERDICTS = {VoteVerdict.APPROVE: "says it happened", VoteVerdict.REJECT: "says it did not happen"}
 
 _AFTER_VERDICTS = {VoteVerdict.APPROVE: "says it was justified", VoteVerdict.REJECT: "says it was not justified"}
@@ -50,6 +54,7 @@ _RESULTS = {
     ResultCode.PERFORMED_BEFORE: "performed before, under the same idempotency key",
     ResultCode.CONFIRMED: "performed, as a person confirmed",
     ResultCode.REJECTED: "not performed: rejected by {}",
+    ResultCode.CHANGES_REQUESTED: "not performed: changes requested by {}",
     ResultCode.NOT_IN_TIME: "not performed: nobody decided in time; expiry is never consent",
     ResultCode.NOT_PERFORMED: "not performed: {}",
     ResultCode.WORDED: "{}",
@@ -65,6 +70,8 @@ def title(view: ApprovalView, now: datetime) -> str:
     """Return the state of the request in a few fixed words."""
     if view.status is ApprovalStatus.REQUESTED:
         return _ASKS[view.kind][0] if now < view.expires_at else "Time has run out"
+    if any(vote.verdict is VoteVerdict.CHANGES for vote in view.votes):
+        return "Changes requested"
     if view.status is ApprovalStatus.APPROVED and any(vote.ticket for vote in view.votes):
         return "Glass broken"
     ends = _OWN_ENDS.get(view.kind, {})

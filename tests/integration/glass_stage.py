@@ -15,9 +15,10 @@ from tests.opa_server import copy_policies, start_opa
 from tests.patience import MINUTE
 
 FILE = {"company": "ACME", "text": "report"}
+AT_MOST = 2
 GLASS = {
     "groups": ["incident-managers", "onboarding"],
-    "at_most": 2,
+    "at_most": AT_MOST,
     "within": "P1D",
     "tell": ["security"],
     "review_by": ["senior-compliance", "incident-managers"],

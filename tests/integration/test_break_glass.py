@@ -10,7 +10,7 @@ from evidence.verify.verify import verify
 from receipts.signing import public_path
 from tests.bench import Bench
 from tests.integration.conftest import Targets
-from tests.integration.glass_stage import GLASS, break_glass, filing, glass_bench, record_break
+from tests.integration.glass_stage import AT_MOST, break_glass, filing, glass_bench, record_break
 from tests.integration.sealing_stage import open_office
 
 
@@ -62,7 +62,7 @@ async def test_a_card_that_has_changed_is_looked_at_first(bench: Bench) -> None:
 
 
 async def test_nobody_does_so_more_often_than_policy_lets_them_and_may_again_later(bench: Bench) -> None:
-    for number in range(GLASS["at_most"]):
+    for number in range(AT_MOST):
         assert await code_of(bench, "ivy", (await filing(bench, str(number)))[1]) is None
     _, third = await filing(bench, "third")
     assert await code_of(bench, "ivy", third) == "glass.spent"

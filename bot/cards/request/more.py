@@ -12,6 +12,7 @@ from pydantic import AfterValidator
 from bot.cards import references
 from bot.cards.blocks import Block, overflow
 from runtime.desk.model import ApprovalView
+from runtime.model.approvals.approval import AskKind
 
 MOST = 5
 """Entries that Slack takes in one menu."""
@@ -26,8 +27,16 @@ class Entry:
     is_there: Callable[[ApprovalView], bool]
 
 
-def _always(_: ApprovalView) -> bool:
-    return True
+def _has_consequence(view: ApprovalView) -> bool:
+    return view.kind is not AskKind.AFTERWARDS
+
+
+def _is_decision(view: ApprovalView) -> bool:
+    return not view.kind.outlives_run
+
+
+def _has_votes(view: ApprovalView) -> bool:
+    return bool(view.votes)
 
 
 def _has_glass(view: ApprovalView) -> bool:
@@ -35,8 +44,11 @@ def _has_glass(view: ApprovalView) -> bool:
 
 
 ENTRIES = (
+    Entry("changes", "Request changes…", _is_decision),
+    Entry("withdraw", "Withdraw my vote…", _has_votes),
+    Entry("hand", "Hand to…", _is_decision),
     Entry("break_glass", "Break the glass…", _has_glass),
-    Entry("cancel", "Cancel this request…", _always),
+    Entry("cancel", "Cancel this request…", _has_consequence),
 )
 
 
