@@ -35,6 +35,7 @@ PARTS = (
     "notices",
     "answers",
     "home",
+    "glass",
     "guards",  # stays the last: it guards what the others made
 )
 
