@@ -60,11 +60,15 @@ class Timing:
 
 @dataclass(frozen=True)
 class Routing:
-    """Where cards go: a channel for each group, and one for all others; `doubt_groups` settle what is in doubt."""
+    """Where cards go: a channel for each group, and one for all others; `doubt_groups` settle what is in doubt.
+
+    `public_url` is where people's browsers reach the edge (scheme, host and port), "" where they do not.
+    """
 
     default_channel: str
     channels: Mapping[str, str] = field(default_factory=dict)
     doubt_groups: tuple[str, ...] = ("operators",)
+    public_url: str = ""
 
     def channel(self, groups: tuple[str, ...]) -> str:
         """Return the channel of the first group that has one."""

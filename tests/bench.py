@@ -48,6 +48,7 @@ from tests.logins import as_program
 
 TENANT = "acme"
 TEAM = "T0ACME"
+PUBLIC_URL = "https://countersign.example"
 EDITION = directory.Edition(0, "be" * 32)
 BENCH_SECRET = "xapp-1-benchSettingsHoldThisToken-0987654321"
 """A secret of the bench's settings."""
@@ -367,7 +368,7 @@ async def open_bench(
             handlers=every,
             policy=policy,
             clock=clock,
-            routing=Routing("C0APPROVALS", {"compliance": "C0COMPLIANCE"}),
+            routing=Routing("C0APPROVALS", {"compliance": "C0COMPLIANCE"}, public_url=PUBLIC_URL),
             worker="bench",
             privacy=Privacy.of([Secret(BENCH_SECRET, 8)]),
             jitter=lambda: 0.0,

@@ -29,6 +29,7 @@ from evidence.verify.people import (
     authority,
     children,
     escalations,
+    passkeys,
     requests,
     standing_in,
     tasks,
@@ -111,7 +112,7 @@ STEPS = (
     Step(
         8,
         (authority.allowed, authority.as_decided, authority.consent, authority.approved, authority.of_votes),
-        (*votes.RULES, *standing_in.RULES, *tasks.RULES, *requests.RULES, *approvals.RULES),
+        (*votes.RULES, *standing_in.RULES, *passkeys.RULES, *tasks.RULES, *requests.RULES, *approvals.RULES),
         _authority,
     ),
     Step(9, (policies.digest_of_each, policies.there, policies.used), (), _policies),

@@ -10,6 +10,7 @@ from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.fields import shown_fields
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
+from runtime.desk.signing.counter import SigningCounter
 from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.undo.counter import UndoCounter
 from runtime.engine import Engine
@@ -44,6 +45,7 @@ class EngineDesk(UndoCounter):
         super().__init__(engine, tenant)
         self.held = HeldCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
+        self.signing = SigningCounter(engine, tenant)
 
     async def people(self, account: SlackAccount) -> list[Person]:
         """Return every person the directory maps the account to: exactly one may act."""
@@ -173,6 +175,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         groups=tuple(requirement["groups"]),
         all_groups=requirement["all_groups"],
         reason_required=requirement["reason_required"],
+        sign_with=requirement.get("sign_with", ""),
         asked=(),
         votes=tuple(VoteView(v.given_by, VoteVerdict(v.verdict), v.reason, v.at) for v in votes),
         requested_at=row["requested_at"],

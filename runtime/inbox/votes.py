@@ -4,11 +4,13 @@ from typing import NamedTuple
 
 from receipts.canonical import digest
 from receipts.chain import Actor
+from receipts.passkeys import PASSKEY
 from runtime.approvals.rules import Cast, tally
 from runtime.approvals.standing_in import way_to_vote
 from runtime.engine import Engine
 from runtime.inbox.endings import end_approval
 from runtime.inbox.matter import Matter
+from runtime.inbox.people.signing import signature_on
 from runtime.inbox.people.voters import (
     UNKNOWN_APPROVAL,
     account_of,
@@ -24,6 +26,7 @@ from runtime.inbox.people.voters import (
 from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.delegation import StandIn
+from runtime.model.approvals.passkeys import Signature
 from runtime.model.approvals.votes import Refusal, RefusalCode, Vote
 from runtime.model.messages import VoteCounted
 from runtime.model.notification.notification import Applied, Notification
@@ -36,10 +39,11 @@ from runtime.store.transactions.run_tx import RunTx
 
 
 class Voter(NamedTuple):
-    """Who votes, and by which delegation for whom; None for themselves."""
+    """Who votes, and by which delegation for whom; None for themselves. And with what they signed; None for a click."""
 
     person: Person
     stand_in: StandIn | None
+    signature: Signature | None
 
 
 async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
@@ -51,7 +55,10 @@ async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
     person = await person_of(tx, payload)
     way = person if isinstance(person, Refusal) else await _way(tx, approval, person, payload)
     if not isinstance(person, Refusal) and not isinstance(way, Refusal):
-        return await _count(engine, tx, approval, Voter(person, way), matter.notification, payload)
+        signature = await signature_on(tx, approval, person, payload)
+        if not isinstance(signature, Refusal):
+            return await _count(engine, tx, approval, Voter(person, way, signature), matter.notification, payload)
+        way = signature
     applied = refuse(tx, approval, payload, payload.verdict, way if isinstance(way, Refusal) else UNKNOWN_APPROVAL)
     if payload.stamp not in ("", approval.stamp):
         await messages.card_outdated(engine, tx, approval, f"seen:{payload.team}:{payload.user}")
@@ -74,7 +81,7 @@ async def _way(tx: RunTx, approval: Approval, person: Person, payload: VotePaylo
 async def _count(
     engine: Engine, tx: RunTx, approval: Approval, voter: Voter, notification: Notification, payload: VotePayload
 ) -> Applied:
-    person, stand_in = voter
+    person, stand_in, signature = voter
     team, account = await account_of(tx, person, payload)
     vote = Vote(
         person=person.id,
@@ -88,6 +95,7 @@ async def _count(
         via=payload.via,
         brought_by=payload.brought_by,
         delegation=stand_in.document() if stand_in else None,
+        passkey=signature.document() if signature else None,
     )
     await end_lapsed_claim(tx, approval, *vote.people)
     await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
@@ -107,7 +115,7 @@ async def _count(
     )
     votes = await tx.loads.votes(approval.approval_id)
     requirement = approval.requirement
-    status = tally(requirement, [Cast(v.verdict, v.person, v.groups, v.delegator) for v in votes])
+    status = tally(requirement, [cast_of(one) for one in votes])
     await _tell_vote(engine, tx, approval, vote, len(votes), requirement.quorum)
     if status is ApprovalStatus.REQUESTED:
         await approvals.touch(tx.conn, approval.approval_id)
@@ -115,6 +123,11 @@ async def _count(
     else:
         await end_approval(engine, tx, approval, status, votes)
     return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": str(status)})
+
+
+def cast_of(vote: Vote) -> Cast:
+    """Return a counted vote as the rules see it."""
+    return Cast(vote.verdict, vote.person, vote.groups, vote.delegator, PASSKEY if vote.passkey else "")
 
 
 async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, vote: Vote, count: int, quorum: int) -> None:

@@ -17,6 +17,7 @@ from policy.model import (
     VoteInput,
 )
 from receipts.fields import timestamp
+from receipts.passkeys import PASSKEY
 from runtime.handlers import Answer, HandlerError
 from runtime.model.effects.action import Action
 from runtime.model.effects.effect import Effect
@@ -167,6 +168,7 @@ def _vote(vote: VoteFacts) -> VoteInput:
         verdict=vote.verdict.value,
         at=timestamp(vote.at),
         delegation=_delegation(vote.delegation) if vote.delegation else None,
+        signed_with=PASSKEY if vote.is_signed else None,
     )
 
 

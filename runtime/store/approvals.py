@@ -21,7 +21,7 @@ _COUNTED = Kind(
     "votes",
     """
     INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at,
-                       via, brought_by, delegator, delegation)
+                       via, brought_by, delegator, delegation, passkey)
     SELECT * FROM {r}
     """,
     (
@@ -39,6 +39,7 @@ _COUNTED = Kind(
         ("brought_by", "text"),
         ("delegator", "text"),
         ("delegation", "json"),
+        ("passkey", "json"),
     ),
     key=2,
 )
@@ -56,7 +57,7 @@ _TOUCHED = Kind(
 
 _VOTES = f"""
     SELECT v.approval_id, v.person, v.person_name, {GROUPS_NOW} AS groups, v.verdict, v.reason, v.team, v.account, v.at,
-           v.delegation
+           v.delegation, v.passkey
       FROM votes v JOIN approvals USING (approval_id) JOIN runs r USING (run_id)
       LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
 """  # noqa: S608 - our own clauses
@@ -198,7 +199,9 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
     groups = json.dumps(list(vote.groups))
     who = (vote.person, vote.person_name, groups, vote.verdict, vote.reason, vote.team, vote.account)
     delegated = (vote.delegator, json.dumps(dict(vote.delegation)) if vote.delegation else None)
-    await conn.gather(_COUNTED, (approval_id, *who, notification_id, vote.at, vote.via, vote.brought_by, *delegated))
+    signed = json.dumps(dict(vote.passkey)) if vote.passkey else None
+    how = (vote.at, vote.via, vote.brought_by, *delegated, signed)
+    await conn.gather(_COUNTED, (approval_id, *who, notification_id, *how))
 
 
 async def assign(conn: Conn, approval_id: str, person: str | None) -> None:

@@ -91,9 +91,15 @@ def _is_told(decision: DecisionForm, approval: Requested, seq: int) -> bool:
 
 
 def _told_votes(votes: Sequence[VoteForm | ToldVote]) -> list[tuple[str, ...]]:
-    """Return votes in one order, each with its moment, and where it was given for somebody else by which leave."""
+    """Return votes in one order, each with its moment, whether it is signed, and by which leave it is for another."""
     return sorted(
-        (vote.person, vote.verdict, vote.at, *((leave.delegator, leave.recorded_by) if leave else ()))
+        (
+            vote.person,
+            vote.verdict,
+            vote.at,
+            str(vote.is_signed),
+            *((leave.delegator, leave.recorded_by) if leave else ()),
+        )
         for vote in votes
         for leave in [vote.delegation]
     )

@@ -12,7 +12,8 @@ def check_quorum(
 ) -> None:
     """Raise unless enough people approved who are in a group that was asked; with `all_groups`, of each of them.
 
-    A vote for somebody else counts where neither of the two has another one.
+    A vote for somebody else counts where neither of the two has another one; where the requirement says with what it
+    is signed, one that is signed so.
     """
     votes_with = Counter(person for vote in votes for person in set(vote.people))
     approving = [
@@ -20,6 +21,7 @@ def check_quorum(
         for vote in votes
         if vote.verdict == "approve"
         and electorate[vote.person] & set(vote.groups)
+        and (requirement.sign_with is None or vote.is_signed)
         and (vote.delegation is None or (len(set(vote.people)) > 1 and all(votes_with[p] == 1 for p in vote.people)))
     ]
     if len(approving) < requirement.quorum:

@@ -33,6 +33,7 @@ class Requirement:
     reason_required: bool
     escalate_to: tuple[NextInLine, ...]  # in the order of their time
     expires_in: str  # ISO 8601 duration
+    sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Requirement":
@@ -45,6 +46,7 @@ class Requirement:
             reason_required=document["reason_required"],
             escalate_to=_next_in_line(document["escalate_to"]),
             expires_in=document["expires_in"],
+            sign_with=document.get("sign_with", ""),
         )
 
     @classmethod
@@ -62,6 +64,7 @@ class Requirement:
             "expires_in": self.expires_in,
             "reason_required": self.reason_required,
             "escalate_to": self._escalate_to(),
+            **({"sign_with": self.sign_with} if self.sign_with else {}),
         }
 
     def _escalate_to(self) -> list[Any]:

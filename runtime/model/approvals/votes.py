@@ -50,6 +50,10 @@ class RefusalCode(StrEnum):
     CLAIMED = "task.claimed"
     CLAIMED_BEFORE = "task.claimed_before"
     NOT_CLAIMED = "task.not_claimed"
+    PASSKEY_NEEDED = "passkey.needed"
+    PASSKEY_UNKNOWN = "passkey.unknown"
+    PASSKEY_REVOKED = "passkey.revoked"
+    PASSKEY_WRONG = "passkey.wrong"
     OTHER_TEAM = "identity.other_team"
     DEACTIVATED = "identity.deactivated"
     BOT = "identity.bot"
@@ -93,6 +97,7 @@ class Vote:
     via: Via = Via.SLACK
     brought_by: str = ""
     delegation: Mapping[str, Any] | None = None  # by which it was given for somebody else, as `StandIn.document`
+    passkey: Mapping[str, Any] | None = None  # with which it was signed, as `Signature.document`
 
     @property
     def delegator(self) -> str | None:
@@ -113,9 +118,11 @@ class Vote:
         """Return the vote as evidence has it."""
         otherwise = {} if self.via is Via.SLACK else {"via": str(self.via), "brought_by": self.brought_by}
         delegated = {} if self.delegation is None else {"delegation": dict(self.delegation)}
+        signed = {} if self.passkey is None else {"passkey": dict(self.passkey)}
         return {
             **otherwise,
             **delegated,
+            **signed,
             "person": self.person,
             "person_name": self.person_name,
             "groups": list(self.groups),

@@ -2,6 +2,9 @@
 
 from typing import Literal
 
+from pydantic import Field
+
+from runtime.model.approvals.passkeys import Assertion
 from runtime.model.approvals.votes import ClaimAct, RefusalCode, Via, VoteVerdict
 from runtime.model.notification.payload import PayloadModel
 
@@ -29,12 +32,16 @@ class PersonPayload(PayloadModel):
 
 
 class VotePayload(PersonPayload):
-    """A verdict. `stamp` is that of the approval as the person saw it, "" where an old button did not carry one."""
+    """A verdict. `stamp` is that of the approval as the person saw it, "" where an old button did not carry one.
+
+    `assertion` is there where they have signed it with a passkey.
+    """
 
     kind: Literal["vote"] = "vote"
     stamp: str
     verdict: VoteVerdict
     reason: str
+    assertion: Assertion | None = Field(default=None, exclude_if=lambda assertion: assertion is None)
 
 
 class ClaimPayload(PersonPayload):

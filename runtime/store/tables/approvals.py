@@ -76,6 +76,7 @@ votes = Table(
     one_of("via", Via),
     words("delegator", nullable=True),  # for whom it was given
     document("delegation", nullable=True),  # by which it was, as it said then
+    document("passkey", nullable=True),  # with which it was signed, as it stands in evidence
     CheckConstraint("(via = 'edge') = (brought_by <> '')", name="brought_by"),
     CheckConstraint("(delegator IS NULL) = (delegation IS NULL) AND delegator <> person", name="delegator"),
     PrimaryKeyConstraint("approval_id", "person"),  # people count, not accounts
