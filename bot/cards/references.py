@@ -19,6 +19,7 @@ UNDO = "countersign_undo"
 PAGE_ACTIONS = ("countersign_page_back", "countersign_page_next")
 REASON_MODAL = "countersign_reason"
 UNDO_MODAL = "countersign_undo_modal"
+SIGNING_MODAL = "countersign_signing"
 DETAILS_MODAL = "countersign_details"
 REASON = "reason"
 

@@ -46,7 +46,8 @@ def make_policy(settings: Settings) -> OpaEngine:
 def make_routing(settings: Settings) -> Routing:
     """Return where cards go."""
     channel = required(settings, "slack_channel")
-    return Routing(channel, settings.slack_channels, tuple(settings.doubt_groups))
+    groups = tuple(settings.doubt_groups)
+    return Routing(channel, settings.slack_channels, groups, public_url=settings.public_url or "")
 
 
 def make_engine(

@@ -15,6 +15,7 @@ from runtime.model.approvals.approval import AskKind
 
 Pair = tuple[Block, Block]
 
+_SIGNED = {"passkey": "with a passkey: Approve leads to a page where you sign"}
 _USER = re.compile(r"[UW][A-Z0-9]{1,20}")
 
 
@@ -87,7 +88,11 @@ def _joined(*parts: str) -> Shown:
 
 def _rule(view: ApprovalView, level: Level) -> list[Pair]:
     rules = [(bold("Rule"), plain_text(level.value(message))) for _, message in view.reasons[: level.others]]
-    needed = [("Needed", requirement(view)), ("Worked on by", view.assignee_name)]
+    needed = [
+        ("Needed", requirement(view)),
+        ("Signed", _SIGNED.get(view.sign_with, "")),
+        ("Worked on by", view.assignee_name),
+    ]
     pairs = [(bold(name), plain_text(level.value(value))) for name, value in needed if value]
     return [*rules, *pairs, *([(bold("So far"), plain_text(so_far(view, level.others)))] if view.votes else [])]
 
