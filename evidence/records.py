@@ -77,7 +77,7 @@ class VoteRecord(Open):
 
     person: NonEmpty
     groups: list[str]
-    verdict: Literal["approve", "reject"]
+    verdict: Literal["approve", "reject", "changes"]
     delegation: DelegationRecord | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
     signed_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
     passkey: Open | None = Field(default=None, exclude_if=lambda passkey: passkey is None)

@@ -106,7 +106,7 @@ class VoteInput(Strict):
 
     person: str
     groups: list[str]
-    verdict: Literal["approve", "reject"]
+    verdict: Literal["approve", "reject", "changes"]
     at: str
     delegation: VoteDelegation | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
     signed_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)

@@ -21,6 +21,8 @@ from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.desk.children.connector import child_handlers
 from runtime.desk.desk import EngineDesk
+from runtime.desk.home.counter import HomeCounter
+from runtime.desk.home.model import Look, Waiting
 from runtime.desk.model import Click, ClickOutcome
 from runtime.engine import Engine, Routing
 from runtime.entities.handlers import entity_handlers
@@ -134,6 +136,7 @@ def _in_words(params: JsonObject) -> JsonObject:
 _SAID: TypeAdapter[Said] = TypeAdapter(Said)
 
 
+ROUTING = Routing("C0APPROVALS", {"compliance": "C0COMPLIANCE"}, public_url=PUBLIC_URL)
 CHAT_OPERATIONS = ("post_card", "update_card", "post_message", "update_message", "direct_message", "post_task")
 
 
@@ -207,6 +210,10 @@ class Bench:
         """Have all leaves of these tables await a place."""
         for table in tables:
             await self.meddle(_AWAIT[table])
+
+    async def pending(self, person: str, limit: int) -> Waiting:
+        """Return what waits for a person."""
+        return await HomeCounter(self.engine, TENANT).waiting(person, Look(limit))
 
     async def approval_id(self, kind: str = "effect", status: str = "requested") -> str:
         found = await self.rows(
@@ -346,6 +353,7 @@ async def open_bench(
     handlers: Mapping[str, Handler],
     *,
     clock: HandClock | None = None,
+    routing: Routing = ROUTING,
     **connection: Any,
 ) -> AsyncIterator[Bench]:
     """Open a runtime over `dsn` with the given packs and handlers; chat operations are counted by hand."""
@@ -368,7 +376,7 @@ async def open_bench(
             handlers=every,
             policy=policy,
             clock=clock,
-            routing=Routing("C0APPROVALS", {"compliance": "C0COMPLIANCE"}, public_url=PUBLIC_URL),
+            routing=routing,
             worker="bench",
             privacy=Privacy.of([Secret(BENCH_SECRET, 8)]),
             jitter=lambda: 0.0,

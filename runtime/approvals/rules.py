@@ -48,6 +48,10 @@ class Ballot:
     expires_at: datetime
     holder: Person | None = None  # who has claimed it, as long as they may answer
 
+    def is_open(self, now: datetime) -> bool:
+        """Return whether anything that is said to it can still count."""
+        return self.status is ApprovalStatus.REQUESTED and now < self.expires_at
+
 
 def refuse_vote(
     ballot: Ballot, person: Person, accounts: Iterable[Account], verdict: VoteVerdict, reason: str | None, now: datetime
@@ -104,14 +108,17 @@ def may_still_answer(requirement: Requirement, groups: Iterable[str], joined: Se
 def _refuse_reason(ballot: Ballot, verdict: VoteVerdict, reason: str | None) -> Refusal | None:
     if reason is None or len(reason.strip()) >= REASON_MIN:
         return None
-    if verdict is VoteVerdict.REJECT or ballot.requirement.reason_required:
+    if verdict.is_no or ballot.requirement.reason_required:
         return Refusal(RefusalCode.REASON_MISSING)
     return None
 
 
 def tally(requirement: Requirement, votes: Sequence[Cast]) -> ApprovalStatus:
-    """Return what votes add up to: one rejection rejects; the quorum counts people, nobody in two votes."""
-    if any(vote.verdict is VoteVerdict.REJECT for vote in votes):
+    """Return what votes add up to: one that says no rejects; the quorum counts people, nobody in two votes.
+
+    `votes` are those that were not withdrawn.
+    """
+    if any(vote.verdict.is_no for vote in votes):
         return ApprovalStatus.REJECTED
     asked = {*requirement.groups, *requirement.leads}
     votes_with = Counter(person for vote in votes for person in {vote.person, vote.delegator or vote.person})
@@ -152,12 +159,20 @@ def shortfall(requirement: Requirement, people: Iterable[Person], barred: Abstra
 
 
 def without_signer(groups: Sequence[str], signers: Mapping[str, AbstractSet[str]]) -> list[str]:
-    """Return the groups for which nobody is left once each of the others has a person of its own, as few as can be.
+    """Return the groups for which nobody is left once each of the others has a person of its own, as few as can be."""
+    taken = set(seats(groups, signers).values())
+    return [group for group in dict.fromkeys(groups) if group not in taken]
+
+
+def seats(groups: Sequence[str], signers: Mapping[str, AbstractSet[str]]) -> dict[str, str]:
+    """Return who signs for which group, each for one, so that as many groups as can be have somebody.
 
     A matching is grown along augmenting paths: a group takes a person from another group that can take a third one.
     """
     signs_for: dict[str, str] = {}
-    return [group for group in dict.fromkeys(groups) if not _find_signer(group, signers, signs_for, set())]
+    for group in dict.fromkeys(groups):
+        _find_signer(group, signers, signs_for, set())
+    return signs_for
 
 
 def _find_signer(

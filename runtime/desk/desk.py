@@ -5,31 +5,34 @@ from typing import Any
 
 from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN, Actor
-from runtime.approvals.standing_in import way_to_vote
+from runtime.desk.answers.counter import AnswersCounter
+from runtime.desk.answers.looking import refusal_to_decide
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.fields import shown_fields
+from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
-from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
+from runtime.desk.model import ApprovalView, Click, ClickOutcome, ProgressView, VoteView
 from runtime.desk.signing.counter import SigningCounter
 from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.undo.counter import UndoCounter
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.inbox import inbox
-from runtime.inbox.people.voters import UNKNOWN_APPROVAL, ballot_of, holder_in
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result, ResultCode, stamp
 from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
+from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.json_limits import error_text
+from runtime.model.notification.answering import Answering, HandPayload, WithdrawPayload
 from runtime.model.notification.notification import Notification
-from runtime.model.notification.people import ClaimPayload, VotePayload, VoteRefusal
+from runtime.model.notification.people import ClaimPayload, TogetherPayload, VotePayload, VoteRefusal
+from runtime.model.routing.route import NOWHERE, Route
 from runtime.model.states import ApprovalStatus
 from runtime.model.wait import Progress
 from runtime.outbox import messages
 from runtime.store import approvals, directory
+from runtime.store.cards.posted import Location, location_of, remember_card
 from runtime.store.database.pool import Conn
-from runtime.store.people.delegations import stand_ins_of
 from runtime.store.transactions.run_tx import RunTx
 
 _DONE = (ResultCode.PERFORMED, ResultCode.CONFIRMED)
@@ -43,7 +46,9 @@ class EngineDesk(UndoCounter):
 
     def __init__(self, engine: Engine, tenant: str) -> None:
         super().__init__(engine, tenant)
+        self.answers = AnswersCounter(engine, tenant)
         self.held = HeldCounter(engine, tenant)
+        self.figures = FigureCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
         self.signing = SigningCounter(engine, tenant)
 
@@ -66,8 +71,12 @@ class EngineDesk(UndoCounter):
         view = view_of(row, await approvals.votes_of(conn, approval_id), mocked=self.engine.mocked)
         own = {user for _, user in row["requester_accounts"]}
         asked = tuple(user for user in accounts if user not in own)
+        called = _route(row).mention
+        if called is None:
+            called = asked if len(asked) <= MOST_CALLED else ()
         can_undo = await self._can_undo(conn, row, view)
-        return replace(view, asked=asked if len(asked) <= MOST_CALLED else (), can_undo=can_undo)
+        withdrawn = tuple(map(_vote_view, await approvals.withdrawn_votes(conn, approval_id)))
+        return replace(view, asked=called, can_undo=can_undo, withdrawn=withdrawn)
 
     async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
         if view.kind is AskKind.TASK or view.result is None or view.result.code not in _DONE:
@@ -75,34 +84,10 @@ class EngineDesk(UndoCounter):
         definition = await self.engine.definitions.get(conn, row["definition_name"], row["definition_version"])
         return definition.verb_of(view.step).compensate is not None
 
-    async def pending(self, person_id: str, limit: int) -> Pending:
-        """Return how many open approvals the person may decide, and the most urgent of them."""
-        async with self.engine.pool.connection() as conn:
-            rows = await approvals.pending_rows(conn, self.tenant, person_id, self.engine.clock(), limit)
-            votes = await approvals.votes_of_all(conn, [row["approval_id"] for row in rows])
-        views = tuple(view_of(row, votes[row["approval_id"]], mocked=self.engine.mocked) for row in rows)
-        return Pending(rows[0]["total"] if rows else 0, views)
-
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         """Return why the person may not decide this now, or None. Reads only."""
         async with self.engine.pool.connection() as conn:
-            return await self._refusal(conn, approval_id, person_id)
-
-    async def _refusal(self, conn: Conn, approval_id: str, person_id: str) -> Refusal | None:
-        approval = await approvals.get_approval(conn, approval_id)
-        who = await directory.actor(conn, self.tenant, person_id)
-        row = await approvals.approval_view_row(conn, approval_id)
-        if approval is None or who is None or row is None or row["tenant"] != self.tenant:
-            return UNKNOWN_APPROVAL
-        claimed_by = await directory.actor(conn, self.tenant, approval.assignee) if approval.assignee else None
-        holder = holder_in(approval, claimed_by)
-        ballot = ballot_of(approval, await approvals.votes_of(conn, approval_id), row, holder)
-        person = Person(who["actor_id"], who["name"], tuple(who["groups"]))
-        accounts = await directory.accounts_of(conn, self.tenant, person_id)
-        now = self.engine.clock()
-        stand_ins = await stand_ins_of(conn, self.tenant, person_id, now)
-        way = way_to_vote(ballot, person, accounts, stand_ins, VoteVerdict.APPROVE, None, now)
-        return way if isinstance(way, Refusal) else None
+            return await refusal_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
 
     async def record(self, click: Click) -> str:
         """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
@@ -126,7 +111,7 @@ class EngineDesk(UndoCounter):
         return ClickOutcome(facts["counted"], refusal, status)
 
 
-def _payload_of(click: Click) -> VotePayload | ClaimPayload:
+def _payload_of(click: Click) -> VotePayload | ClaimPayload | Answering:
     who = {
         "approval_id": click.approval_id,
         "team": click.account.team,
@@ -136,7 +121,21 @@ def _payload_of(click: Click) -> VotePayload | ClaimPayload:
     }
     if isinstance(click.verdict, ClaimAct):
         return ClaimPayload(**who, act=click.verdict)
-    return VotePayload(**who, stamp=click.stamp, verdict=click.verdict, reason=error_text(click.reason))
+    if isinstance(click.verdict, CardAct):
+        return _act_payload(click, who)
+    together = TogetherPayload(**vars(click.together)) if click.together else None
+    return VotePayload(
+        **who, stamp=click.stamp, verdict=click.verdict, reason=error_text(click.reason), together=together
+    )
+
+
+def _act_payload(click: Click, who: dict[str, Any]) -> Answering:
+    said = {**who, "stamp": click.stamp, "reason": error_text(click.reason)}
+    match click.verdict:
+        case CardAct.HAND:
+            return HandPayload(**said, to=click.about)
+        case _:
+            return WithdrawPayload(**said)
 
 
 def _refusal_of(click: Click) -> VoteRefusal | None:
@@ -151,6 +150,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
     """Return what a card shows, from the rows: the effect's public form, never its secrets."""
     requirement = row["requirement"]
     kind = AskKind(row["kind"])
+    route = _route(row)
     what = _review(row) if kind is AskKind.TASK else {name: row[name] for name in ("connector", "operation", "target")}
     return ApprovalView(
         approval_id=row["approval_id"],
@@ -177,10 +177,10 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         reason_required=requirement["reason_required"],
         sign_with=requirement.get("sign_with", ""),
         asked=(),
-        votes=tuple(VoteView(v.given_by, VoteVerdict(v.verdict), v.reason, v.at) for v in votes),
+        votes=tuple(map(_vote_view, votes)),
         requested_at=row["requested_at"],
         expires_at=row["open_until"],
-        escalated=bool(row["joined"]),
+        escalated=not set(row["joined"]) <= set(route.fallback),
         result=Result.of(row["result"]) if row["result"] else None,
         shortfall=row["shortfall"],
         links=(("Trigger", f"{row['trigger_type']} {row['trigger_ref']}"),),
@@ -193,7 +193,17 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         reference=row["reference"] or row["trigger_ref"],
         decided_at=row["decided_at"],
         declared=Declared.of(row["shown"]) if row["shown"] else NOTHING,
+        fell_back=route.why,
+        fallback=route.fallback,
     )
+
+
+def _route(row: dict[str, Any]) -> Route:
+    return Route.of(row["route"]) if row["route"] else NOWHERE
+
+
+def _vote_view(vote: Vote) -> VoteView:
+    return VoteView(vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at)
 
 
 def _progress(document: dict[str, Any] | None) -> ProgressView | None:
@@ -214,12 +224,12 @@ class StoredCards:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
-    async def location(self, approval_id: str) -> tuple[str, str] | None:
-        """Return (channel, ts) of the approval's card, or None."""
+    async def location(self, approval_id: str, copy_at: str | None = None) -> Location | None:
+        """Return (channel, ts) of the approval's card, or of a copy; None where there is none."""
         async with self.engine.pool.connection() as conn:
-            return await approvals.card_location(conn, approval_id)
+            return await location_of(conn, approval_id, copy_at)
 
-    async def remember(self, approval_id: str, channel: str, ts: str, card: Any) -> None:
+    async def remember(self, approval_id: str, channel: str, ts: str, card: Any, copy_at: str | None = None) -> None:
         """Keep where the card stands and the exact JSON that was shown, whose digest is on the run's chain."""
         async with self.engine.pool.connection() as conn:
             approval = await approvals.get_approval(conn, approval_id)
@@ -227,7 +237,7 @@ class StoredCards:
             raise LookupError(f"no approval {approval_id}")
 
         async def work(tx: RunTx) -> None:
-            if await approvals.remember_card(tx.conn, approval_id, channel, ts, card):
+            if await remember_card(tx.conn, approval_id, (channel, ts), copy_at, card):
                 tx.leaf(
                     CARD_SHOWN,
                     {"approval_id": approval_id, "digest": digest(card)},
@@ -235,6 +245,8 @@ class StoredCards:
                     approval_id=approval_id,
                     effect_id=approval.effect_id,
                 )
+            if copy_at is None and approval.card_ts is None:
+                await messages.tell_opened(self.engine, tx, approval)
             at(Point.CARD_REMEMBERING)
 
         await self.engine.on_run(approval.run_id, work)

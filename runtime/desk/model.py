@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.declared.model import NOTHING, Declared
+from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.signing.model import SigningDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result
-from runtime.model.approvals.votes import ClaimAct, Refusal, VoteVerdict
+from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, Together, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
 
@@ -78,7 +80,7 @@ class ApprovalView:
     groups: tuple[str, ...]
     all_groups: bool
     reason_required: bool
-    asked: tuple[str, ...]  # Slack ids of the people in the groups, where they are few enough to be called by name
+    asked: tuple[str, ...]  # Slack ids of those whom the card calls: of people, and of user groups (S…)
     votes: tuple[VoteView, ...]
     requested_at: datetime
     expires_at: datetime
@@ -96,22 +98,19 @@ class ApprovalView:
     decided_at: datetime | None = None
     sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
     declared: Declared = NOTHING  # by its author, for its card
+    withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
-
-
-@dataclass(frozen=True)
-class Pending:
-    """What waits for a person: how many requests, and the most urgent of them."""
-
-    total: int
-    views: tuple[ApprovalView, ...]
+    fell_back: str = ""  # why it went to others as well; "" where it did not
+    fallback: tuple[str, ...] = ()  # their groups
 
 
 @dataclass(frozen=True)
 class Click:
-    """A person's verdict as it came from Slack, or that they take a review on or give it back; verified.
+    """A person's verdict as it came from Slack, or what they do beside that; verified.
 
     `dedupe_key` is equal for deliveries of the same click.
+
+    `together` says that it is one of several which the person decided by one act.
 
     `refusal` is set where the bot already knows that the click cannot count (guest, stranger, bot, other team);
     it is still recorded, and audited.
@@ -120,12 +119,14 @@ class Click:
     dedupe_key: str
     approval_id: str
     stamp: str
-    verdict: VoteVerdict | ClaimAct
+    verdict: VoteVerdict | ClaimAct | CardAct
     reason: str
     account: SlackAccount
     person_id: str | None
     refusal: Refusal | None
     request_id: str
+    about: str = ""  # of a request that is handed on: to whom
+    together: Together | None = None
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,16 @@ class Desk(UndoDesk, Protocol):
         ...
 
     @property
+    def figures(self) -> FigureDesk:
+        """Return the counter of figures."""
+        ...
+
+    @property
+    def answers(self) -> AnswersDesk:
+        """Return the counter for what people do with a request beside deciding it."""
+        ...
+
+    @property
     def strangers(self) -> StrangerDesk:
         """Return the counter for clicks of those who may ask for nothing."""
         ...
@@ -163,10 +174,6 @@ class Desk(UndoDesk, Protocol):
         """Return the approval as it is now."""
         ...
 
-    async def pending(self, person_id: str, limit: int) -> Pending:
-        """Return how many open approvals the person may decide, and the most urgent of them."""
-        ...
-
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         """Return why the person may not decide this now, or None. Reads only."""
         ...
@@ -181,14 +188,19 @@ class Desk(UndoDesk, Protocol):
 
 
 class CardLedger(Protocol):
-    """Where cards are remembered, so that they can be edited after a restart, and shown in evidence."""
+    """Where cards are remembered, so that they can be edited after a restart, and shown in evidence.
 
-    async def location(self, approval_id: str) -> tuple[str, str] | None:
-        """Return (channel, ts) of the approval's card, or None."""
+    `copy_at` says which: the copy that went to that place; None for the card under which the thread is.
+    """
+
+    async def location(self, approval_id: str, copy_at: str | None = None) -> tuple[str, str] | None:
+        """Return (channel, ts) of the approval's card, or of a copy; None where there is none."""
         ...
 
-    async def remember(self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> None:
-        """Keep where the card stands and the exact JSON that was shown."""
+    async def remember(
+        self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any], copy_at: str | None = None
+    ) -> None:
+        """Keep where the card, or a copy, stands and the exact JSON that was shown."""
         ...
 
     async def lost(self, approval_id: str, channel: str, ts: str) -> None:

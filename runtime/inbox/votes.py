@@ -24,10 +24,10 @@ from runtime.inbox.people.voters import (
     unknown,
 )
 from runtime.model.actor import Person
-from runtime.model.approvals.approval import Approval
+from runtime.model.approvals.approval import Approval, AskKind
 from runtime.model.approvals.delegation import StandIn
 from runtime.model.approvals.passkeys import Signature
-from runtime.model.approvals.votes import Refusal, RefusalCode, Vote
+from runtime.model.approvals.votes import Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.messages import VoteCounted
 from runtime.model.notification.notification import Applied, Notification
 from runtime.model.notification.people import VotePayload
@@ -67,6 +67,8 @@ async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
 
 async def _way(tx: RunTx, approval: Approval, person: Person, payload: VotePayload) -> StandIn | Refusal | None:
     """Return why the vote does not count, or for whom it does: None for the person themselves."""
+    if payload.verdict is VoteVerdict.CHANGES and approval.kind is AskKind.IN_DOUBT:
+        return Refusal(RefusalCode.IN_DOUBT)
     ballot = ballot_of(approval, await tx.loads.votes(approval.approval_id), tx.row, await holder_of(tx, approval))
     accounts = await accounts_of(tx, person, payload)
     asks_for_others = set(person.groups).isdisjoint(approval.requirement.electorate(approval.joined))
@@ -96,6 +98,7 @@ async def _count(
         brought_by=payload.brought_by,
         delegation=stand_in.document() if stand_in else None,
         passkey=signature.document() if signature else None,
+        together=payload.together.model_dump() if payload.together else None,
     )
     await end_lapsed_claim(tx, approval, *vote.people)
     await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
@@ -116,7 +119,8 @@ async def _count(
     votes = await tx.loads.votes(approval.approval_id)
     requirement = approval.requirement
     status = tally(requirement, [cast_of(one) for one in votes])
-    await _tell_vote(engine, tx, approval, vote, len(votes), requirement.quorum)
+    name = f"vote:{notification.notification_id}"
+    await _tell_vote(engine, tx, approval, name, vote, len(votes))
     if status is ApprovalStatus.REQUESTED:
         await approvals.touch(tx.conn, approval.approval_id)
         await messages.card_changed(engine, tx, approval.approval_id)
@@ -130,13 +134,13 @@ def cast_of(vote: Vote) -> Cast:
     return Cast(vote.verdict, vote.person, vote.groups, vote.delegator, PASSKEY if vote.passkey else "")
 
 
-async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, vote: Vote, count: int, quorum: int) -> None:
+async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, name: str, vote: Vote, count: int) -> None:
     said = VoteCounted(
         ask=approval.kind,
         person=vote.given_by,
         verdict=vote.verdict,
         reason=vote.reason,
         count=count,
-        quorum=quorum,
+        quorum=approval.requirement.quorum,
     )
-    await messages.tell_thread(engine, tx, approval.approval_id, f"vote:{approval.approval_id}:{vote.person}", said)
+    await messages.tell_thread(engine, tx, approval.approval_id, name, said)

@@ -48,6 +48,26 @@ class VoteCounted(Message):
     quorum: int
 
 
+class VoteWithdrawn(Message):
+    """Somebody took their vote back; `count` of `quorum` are left."""
+
+    kind: Literal["vote_withdrawn"] = "vote_withdrawn"
+    person: str
+    reason: str
+    count: int
+    quorum: int
+
+
+class RequestHanded(Message):
+    """Somebody has handed a request to another person, who is called by their Slack accounts, `mention`."""
+
+    kind: Literal["request_handed"] = "request_handed"
+    person: str
+    to: str
+    reason: str
+    mention: list[str]
+
+
 class TaskClaimed(Message):
     """Somebody works on a review now; `before` is the name of whom they took it over from, "" where it was free."""
 
@@ -63,14 +83,29 @@ class TaskReleased(Message):
     person: str
 
 
+class ApprovalOpened(Message):
+    """What the requester asked for was put to people of these groups: so many of them, until then."""
+
+    kind: Literal["approval_opened"] = "approval_opened"
+    run: RunName
+    step: str
+    groups: list[str]
+    quorum: int
+    until: str
+
+
 class ApprovalEnded(Message):
-    """What the requester asked for was decided, or not in time; `votes` are those who gave a reason."""
+    """What the requester asked for was decided, or not in time; `votes` are those who gave a reason.
+
+    With `changes` it was rejected because something should be otherwise.
+    """
 
     kind: Literal["approval_ended"] = "approval_ended"
     run: RunName
     step: str
     status: Annotated[ApprovalStatus, Field(strict=False)]
     votes: list[Note]
+    changes: bool = False
 
 
 class TimeRunsShort(Message):
@@ -203,8 +238,11 @@ class Plain(Message):
 
 Said = Annotated[
     VoteCounted
+    | VoteWithdrawn
+    | RequestHanded
     | TaskClaimed
     | TaskReleased
+    | ApprovalOpened
     | ApprovalEnded
     | TimeRunsShort
     | NotStarted
@@ -223,10 +261,11 @@ Said = Annotated[
 
 
 class PostCard(Message):
-    """slack::post_card."""
+    """slack::post_card: into a conversation, or to a person; `is_copy` says that the thread is under another."""
 
     approval_id: Text
     channel: Text
+    is_copy: bool = False
 
 
 class PostTask(PostCard):
@@ -236,10 +275,14 @@ class PostTask(PostCard):
 
 
 class UpdateCard(Message):
-    """slack::update_card: `revision` is the least that must be shown; the newest is."""
+    """slack::update_card: `revision` is the least that must be shown; the newest is.
+
+    `copy_at` is where the copy was sent; None for the card under which the thread is.
+    """
 
     approval_id: Text
     revision: int
+    copy_at: Text | None = None
 
 
 class UpdateMessage(Message):

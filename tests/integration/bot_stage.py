@@ -14,14 +14,15 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.listeners.app import Bot, BotSettings, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
+from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.held.model import HeldDesk
-from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
+from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
 from runtime.desk.signing.model import SigningWish
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approvals.approval import AskKind, Result, ResultCode
+from runtime.model.approvals.approval import Result, ResultCode
 from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
 from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser
@@ -30,10 +31,13 @@ from sandbox.rules.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tests.handled import result_of
+from tests.integration.bot_home import MemoryHomes
 from tests.integration.bot_no_front import NoFront
+from tests.integration.bot_nothing_asked import NothingAsked
 from tests.integration.bot_nothing_held import NothingHeld
-from tests.integration.bot_strangers import DatabaseDownError, NoStrangers
+from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers
 from tests.patience import MINUTE
+from tests.unit.bot_samples import KYC
 
 CHANNEL = "C0APPROVALS"
 SECRET = "sandbox-signing-secret"
@@ -81,40 +85,13 @@ PEOPLE = {
 
 def ask(approval_id: str = "apr-1", **changes: Any) -> ApprovalView:
     """Return a request of Carla's that wants two people of compliance."""
-    view = ApprovalView(
+    view = replace(
+        KYC,
         approval_id=approval_id,
-        kind=AskKind.EFFECT,
-        status=ApprovalStatus.REQUESTED,
-        revision=1,
-        stamp="5" * 16,
-        tenant="meridian",
-        run_id="run-1",
-        run_title="Onboarding of Halden Shipping",
-        step="file",
-        connector="register",
-        operation="register::file_ubo_report",
-        target="LEI 5493001KJTIIGC8Y1R12",
         fields=(FieldView("share", 25, 51),),
-        tier="high",
-        reversible_by=None,
-        digest="ab" * 32,
-        requester="Carla Mota",
-        submitted_by="kyc-agent",
-        purpose="The client asked for an account",
-        reasons=(("writes.high_tier", "High-tier writes need two signatures"),),
-        quorum=2,
-        groups=("compliance",),
-        all_groups=False,
-        reason_required=False,
-        asked=(),
-        votes=(),
         requested_at=START,
         expires_at=START + timedelta(hours=8),
-        escalated=False,
-        result=None,
-        shortfall="",
         links=(),
-        mocked=False,
     )
     return replace(view, **changes)
 
@@ -151,7 +128,9 @@ class MemoryDesk:
     cards: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = field(default_factory=dict)
     applications: int = 0
     missing: list[tuple[str, str, str]] = field(default_factory=list)
+    answers: AnswersDesk = field(default_factory=NothingAsked)
     held: HeldDesk = field(default_factory=NothingHeld)
+    figures: LooksAlone = field(default_factory=LooksAlone)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
     signing: Links = field(default_factory=Links)
     down: set[str] = field(default_factory=set)
@@ -169,11 +148,6 @@ class MemoryDesk:
     async def approval(self, approval_id: str) -> ApprovalView | None:
         self._reach("approval", approval_id)
         return self.approvals.get(approval_id)
-
-    async def pending(self, person_id: str, limit: int) -> Pending:
-        open_ = [one for one in self.approvals.values() if one.status is ApprovalStatus.REQUESTED]
-        mine = [one for one in open_ if await self.may_decide(one.approval_id, person_id) is None]
-        return Pending(len(mine), tuple(mine[:limit]))
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         if person_id == self.requester:
@@ -249,16 +223,19 @@ class MemoryDesk:
         )
         return status
 
-    async def location(self, approval_id: str) -> tuple[str, str] | None:
-        known = self.cards.get(approval_id)
+    async def location(self, approval_id: str, copy_at: str | None = None) -> tuple[str, str] | None:
+        known = self.cards.get(approval_id if copy_at is None else f"{approval_id} {copy_at}")
         return known[-1][:2] if known else None
 
     async def lost(self, approval_id: str, channel: str, ts: str) -> None:
         self.missing.append((approval_id, channel, ts))
 
-    async def remember(self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> None:
+    async def remember(
+        self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any], copy_at: str | None = None
+    ) -> None:
         self._reach("remember", approval_id)
-        self.cards.setdefault(approval_id, []).append((channel, ts, card))
+        known = approval_id if copy_at is None else f"{approval_id} {copy_at}"
+        self.cards.setdefault(known, []).append((channel, ts, card))
 
 
 @dataclass
@@ -375,7 +352,8 @@ async def staged(
 
     Unless `is_heard` is False, the bot is connected when the block begins.
     """
-    clock, desk, front, faults = HandClock(START), MemoryDesk(), NoFront(), faults or Faults()
+    clock, desk, faults = HandClock(START), MemoryDesk(), faults or Faults()
+    front = NoFront(MemoryHomes(desk.approvals, desk.cards, desk.may_decide))
     async with AsyncExitStack() as stack:
         listener = socket.create_server(("127.0.0.1", 0))
         stack.callback(listener.close)

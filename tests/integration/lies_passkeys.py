@@ -134,6 +134,12 @@ def _asked_for_less(forged: Forged) -> None:
             requirement["quorum"] = 1
 
 
+def _by_one_link(forged: Forged) -> None:
+    """Let two people have signed by one link."""
+    made = PAM.sign(bytes_to_base64url(challenge_of(_document(forged)))).model_dump(exclude={"nonce"})
+    _vote(forged, "pam")["passkey"].update(made, nonce=_vote(forged)["passkey"]["nonce"])
+
+
 def _lies(rule: str, **bends: Bend) -> dict[str, Lie]:
     return {name.replace("_", " "): (rule, _RUN, bend) for name, bend in bends.items()}
 
@@ -148,6 +154,7 @@ SIGNED: dict[str, Lie] = {
         over_another_requirement=_asked_for_less,
         to_reject=_signed(verdict="reject"),
         by_another_link=_signed(nonce="00"),
+        by_one_link_for_two=_by_one_link,
         on_another_page=_signed(said={"origin": "https://elsewhere.example"}),
         for_another_party=_signed(_like_sam(rp_id="elsewhere.example")),
         by_nobody_verified=_signed(_like_sam(flags=USER_PRESENT)),

@@ -10,6 +10,7 @@ from runtime.model.approvals.approval import AskKind, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import (
     ApprovalEnded,
+    ApprovalOpened,
     DirectMessage,
     EffectEnded,
     EvidenceSealed,
@@ -21,6 +22,7 @@ from runtime.model.messages import (
     Plain,
     PostMessage,
     Reminder,
+    RequestHanded,
     RunEnded,
     RunName,
     Said,
@@ -30,6 +32,7 @@ from runtime.model.messages import (
     TimeRunsShort,
     Unfulfillable,
     VoteCounted,
+    VoteWithdrawn,
 )
 from runtime.model.run import HeldAct
 from runtime.model.states import ApprovalStatus, RunStatus
@@ -49,11 +52,32 @@ SAID: list[tuple[Said, str]] = [
         VoteCounted(ask=AskKind.EFFECT, person="Anna", verdict=APPROVE, reason='so "it" is', count=1, quorum=2),
         r'Anna approved (1 of 2): "so \"it\" is"',
     ),
+    (VoteCounted(ask=AskKind.EFFECT, person="Anna", verdict=VoteVerdict.CHANGES, reason="so", count=1, quorum=2),
+     'Anna asked for changes: "so"'),
+    (VoteWithdrawn(person="Anna", reason="read it again", count=1, quorum=2),
+     'Anna withdrew their vote (1 of 2): "read it again"'),
+    (RequestHanded(person="Anna", to="Ben", reason="away", mention=["U1"]), 'Anna has handed this to Ben: "away"'),
     (VoteCounted(ask=AskKind.IN_DOUBT, person="Anna", verdict=REJECT, reason="", count=1, quorum=1),
      "Anna says it did not happen."),
     (TaskClaimed(person="Anna", before=""), "Anna works on this now."),
     (TaskClaimed(person="Anna", before="Boris"), "Anna works on this now, in the place of Boris."),
     (TaskReleased(person="Anna"), "Anna has given this back. Anybody who is asked may take it on."),
+    (
+        ApprovalOpened(
+            run=RUN, step="filing", groups=["compliance"], quorum=2, until="2026-11-25T09:30:00.000000Z"
+        ),
+        (
+            "Your request in Corporate onboarding (case-7), filing, was put to compliance: 2 people must approve it,"
+            " until 2026-11-25 09:30 UTC."
+        ),
+    ),
+    (
+        ApprovalOpened(run=RUN, step="filing", groups=["a", "b"], quorum=1, until="2026-11-25T09:30:00.000000Z"),
+        (
+            "Your request in Corporate onboarding (case-7), filing, was put to a, b: one person must approve it,"
+            " until 2026-11-25 09:30 UTC."
+        ),
+    ),
     (
         ApprovalEnded(run=RUN, step="filing", status=ApprovalStatus.REJECTED, votes=[Note(name="Boris", why="no")]),
         'Your request in Corporate onboarding (case-7), filing, was rejected. Boris: "no"',

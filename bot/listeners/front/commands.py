@@ -11,6 +11,7 @@ from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.desk import words
+from bot.cards.desk.figures import figures_reply
 from bot.cards.desk.lists import (
     SHOWN,
     Reply,
@@ -30,6 +31,7 @@ from bot.listeners.payloads import Command, User
 from bot.slack.log import slack_logger
 from runtime.clock import Clock
 from runtime.desk.front.model import FrontDesk
+from runtime.desk.home.model import Look
 from runtime.desk.model import Desk
 from runtime.model.actor import Person
 
@@ -63,6 +65,7 @@ class Commands:
             "show": self._show,
             "search": self._search,
             "why": self._why,
+            "figures": self._figures,
         }
 
     async def on_command(self, body: dict[str, Any], ack: AsyncAck) -> None:
@@ -98,10 +101,11 @@ class Commands:
         return said(refusal_words(identity.refusal))
 
     async def _pending(self, person: Person, _: str) -> Reply:
-        return pending_reply(await self._desk.pending(person.id, SHOWN), self._clock())
+        return pending_reply(await self._front.home.waiting(person.id, Look(SHOWN)), self._clock())
 
     async def _mine(self, person: Person, _: str) -> Reply:
-        return runs_reply("What you asked for", await self._front.mine(person, SHOWN), words.NOTHING_ASKED)
+        found = await self._front.mine(person, SHOWN)
+        return runs_reply("What you asked for", found, words.NOTHING_ASKED, may_cancel=True)
 
     async def _show(self, person: Person, some_id: str) -> Reply:
         if not some_id:
@@ -121,3 +125,7 @@ class Commands:
             return said(words.WHICH.format("why"))
         view = await self._front.approval(person, approval_id)
         return why_reply(view) if view else said(words.NO_REQUEST)
+
+    async def _figures(self, person: Person, _: str) -> Reply:
+        found = await self._desk.figures.figures(person)
+        return figures_reply(found) if found else said(words.LEADS_NOBODY)

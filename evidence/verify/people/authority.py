@@ -8,7 +8,7 @@ from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.people.quorum import check_quorum
 from evidence.verify.rules import counted, rule
 from receipts import canonical
-from receipts.chain import VOTE_COUNTED, Leaf
+from receipts.chain import APPROVAL_REQUESTED, FELL_BACK, VOTE_COUNTED, Leaf
 from receipts.errors import ReceiptsError
 from receipts.model import Receipt
 from receipts.redaction import redact
@@ -54,12 +54,13 @@ def as_decided(contents: Contents) -> str:
 
 @rule(
     "approvals.consent",
-    "Every approval that is approved, whatever its kind and whether or not anything followed, has votes by distinct"
-    " people, among whom are those for whom one was given (`delegation`); none is by, for, or by leave of"
-    " (`recorded_by`) the requester or submitter of the run, an actor whom policy was told of for that effect, or an"
-    " excluded person; each is of a group that was asked: one of `groups`, or of those of `escalate_to` whom a"
-    " `wait.escalated` before the vote asks (`to`; all where it names none). At least `quorum` of such votes approved;"
-    " with `all_groups`, every group has a person of its own among those who did.",
+    "Every approval that is approved, whatever its kind and whether or not anything followed, has votes that were not"
+    " withdrawn (`vote.withdrawn`) by distinct people, among whom are those for whom one was given (`delegation`);"
+    " none is by, for, or by leave of (`recorded_by`) the requester or submitter of the run, an actor whom policy was"
+    " told of for that effect, or an excluded person; each is of a group that was asked: one of `groups`, or of those"
+    " of `escalate_to` whom a `wait.escalated` before the vote asks (`to`; all where it names none), or an"
+    " `approval.fell_back` that comes first after `approval.requested`. At least `quorum` of such votes approved; with"
+    " `all_groups`, every group has a person of its own among those who did.",
 )
 def consent(contents: Contents) -> str:
     """Look at who approved."""
@@ -71,12 +72,13 @@ def consent(contents: Contents) -> str:
 
 def _check_consent(contents: Contents, name: str, approval: ApprovalRecord) -> None:
     """Raise unless an approval that says so was granted: by people who might, and enough of them."""
-    people = [person for vote in approval.votes for person in vote.people]
+    votes = contents.standing(approval)
+    people = [person for vote in votes for person in vote.people]
     if len(set(people)) < len(people):
         raise BrokenError(name, "counts a person twice")
     requesters = _requesters(contents, approval)
     electorate = _electorate(contents, approval)
-    for vote in approval.votes:
+    for vote in votes:
         for person in (*vote.people, *([vote.delegation.recorded_by] if vote.delegation else ())):
             if person in requesters:
                 raise BrokenError(name, f"counts the vote of the requester, {person}")
@@ -84,7 +86,7 @@ def _check_consent(contents: Contents, name: str, approval: ApprovalRecord) -> N
                 raise BrokenError(name, f"counts the vote of {person}, who was excluded")
         if not electorate[vote.person] & set(vote.groups):
             raise BrokenError(name, f"counts the vote of {vote.person}, who is in none of the groups that were asked")
-    check_quorum(name, approval.requirement, approval.votes, electorate)
+    check_quorum(name, approval.requirement, votes, electorate)
 
 
 @rule(
@@ -129,7 +131,7 @@ def _check_votes(contents: Contents, name: str, decision: DecisionRecord) -> Non
             *("effect", "approved"),
             *bound,
         )
-        if is_of_it and _said(approval.votes) == _said(decision.input.votes):
+        if is_of_it and _said(contents.standing(approval)) == _said(decision.input.votes):
             return
     raise BrokenError(name, "allows on votes that no approval in the bundle has")
 
@@ -179,7 +181,7 @@ def _check_approval(
         raise BrokenError(name, f"is bound to another effect than that of receipt {receipt.receipt_id}")
     if approval.requirement not in requirements:
         raise BrokenError(name, "its requirement is not one that policy asked for")
-    if _said(approval.votes) != _said(decision.input.votes):
+    if _said(contents.standing(approval)) != _said(decision.input.votes):
         raise BrokenError(name, f"its votes are not those that policy was told in decision {decision.id}")
     check_quorum(name, approval.requirement, decision.input.votes, _electorate(contents, approval))
 
@@ -196,13 +198,15 @@ def _requesters(contents: Contents, approval: ApprovalRecord) -> set[str]:
 
 def _electorate(contents: Contents, approval: ApprovalRecord) -> dict[str, set[str]]:
     """Return for each voter the groups that were asked when the vote was counted: who is next in line, only then."""
-    asked = set(approval.requirement.groups)
+    asked, before = set(approval.requirement.groups), ""
     found: dict[str, set[str]] = {}
     for leaf in contents.leaves_about.get(approval.id, []):
-        if leaf.event == "wait.escalated":
+        falls_back = leaf.event == FELL_BACK and before == APPROVAL_REQUESTED
+        if leaf.event == "wait.escalated" or falls_back:
             asked = asked | _joined(leaf, approval)
         elif leaf.event == VOTE_COUNTED:
             found[str(leaf.data.get("person"))] = asked
+        before = leaf.event
     return found
 
 

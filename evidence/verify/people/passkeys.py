@@ -86,11 +86,16 @@ def _registration(name: str, leaf: Leaf) -> PasskeyRegistered:
     " `client_data`. That is of type `webauthn.get`, of the origin of the registration, and has as challenge the"
     " SHA-256 of the canonical form of `approval_id`, `digest`, `stamp` (the first 16 hex digits of the digest of the"
     " approval's digest, requirement and `requested`), `requirement` (its digest), `verdict` and `nonce`. The"
-    " authenticator data is of the origin's host, of a user who was present, and verified.",
+    " authenticator data is of the origin's host, of a user who was present, and verified. No two votes have one"
+    " nonce.",
 )
 def _signatures(facts: Facts) -> str:
+    nonces = set[str]()
     for approval, vote, passkey in _signed(facts):
         registered = _registration(approval.name, passkey.acts[0])
+        if passkey.nonce in nonces:
+            raise BrokenError(approval.name, f"the signature of {vote.person} was given before, for another vote")
+        nonces.add(passkey.nonce)
         try:
             _check(approval, vote, passkey, registered)
         except (ValueError, InvalidSignature, UnsupportedAlgorithm) as error:

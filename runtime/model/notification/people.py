@@ -1,6 +1,6 @@
 """What people say about an approval."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -31,6 +31,13 @@ class PersonPayload(PayloadModel):
     brought_by: str = ""
 
 
+class TogetherPayload(PayloadModel):
+    """One act that decided several requests: its id, and how many they were."""
+
+    id: Annotated[str, Field(min_length=1, max_length=255)]
+    count: Annotated[int, Field(ge=2)]
+
+
 class VotePayload(PersonPayload):
     """A verdict. `stamp` is that of the approval as the person saw it, "" where an old button did not carry one.
 
@@ -42,6 +49,7 @@ class VotePayload(PersonPayload):
     verdict: VoteVerdict
     reason: str
     assertion: Assertion | None = Field(default=None, exclude_if=lambda assertion: assertion is None)
+    together: TogetherPayload | None = None
 
 
 class ClaimPayload(PersonPayload):

@@ -17,6 +17,7 @@ from runtime.store.tables.directory import (
 )
 from runtime.store.tables.effects import effects
 from runtime.store.tables.entities import entities, entity_changes
+from runtime.store.tables.figures import marks
 from runtime.store.tables.holds import evidence_held, evidence_holds
 from runtime.store.tables.inbox import notifications, waits
 from runtime.store.tables.log import (
@@ -61,6 +62,7 @@ __all__ = [
     "log_pending",
     "log_stamps",
     "log_tiles",
+    "marks",
     "metadata",
     "notifications",
     "passkey_links",
@@ -80,7 +82,7 @@ __all__ = [
 ]
 
 INSERT_ONLY = (
-    *("audit_leaves", "log_entries", "policy_decisions", "policy_texts", "receipts", "reads", "votes", "definitions"),
+    *("audit_leaves", "log_entries", "policy_decisions", "policy_texts", "receipts", "reads", "definitions"),
     "tenant_leaves",
     "entity_changes",
 )

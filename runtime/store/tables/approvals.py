@@ -8,7 +8,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
-    UniqueConstraint,
+    text,
 )
 
 from runtime.model.approvals.approval import AskKind
@@ -46,15 +46,37 @@ approvals = Table(
     words("shortfall", server_default=""),  # why nobody could fulfil it, as seen when it was asked
     words("assignee", nullable=True),  # who has claimed a review
     document("shown", nullable=True),  # what its author declared for its card, as it was when people were asked
+    document("route", nullable=True),  # where its cards go, as it was decided when people were asked
     one_of("kind", AskKind),
     one_of("status", ApprovalStatus),
     CheckConstraint("assignee IS NULL OR kind = 'task'", name="assignee"),
     Index("ix_approvals_run", "run_id"),
     Index("ix_approvals_effect", "effect_id"),
+    Index("ix_approvals_tenant_requested_at", "tenant", "requested_at"),
     # what waits for a tenant's people
     partial("ix_approvals_open", "tenant", "expires_at", where="status = 'requested'"),
+    # the same, in the order in which it is looked through
+    partial(
+        "ix_approvals_waiting",
+        "tenant",
+        text("coalesce(prolonged_until, expires_at)"),
+        "approval_id",
+        where="status = 'requested'",
+    ),
     # an effect asks one question of a kind at a time
     partial("uq_approvals_open", "effect_id", "kind", where="status = 'requested'", unique=True),
+)
+
+
+# cards beside the one under which the thread is
+card_copies = Table(
+    "card_copies",
+    metadata,
+    Column("approval_id", Text, ForeignKey("approvals.approval_id"), nullable=False),
+    words("place"),  # of its route: a conversation, or a person
+    words("channel"),  # the conversation in which it stands
+    words("card_ts"),
+    PrimaryKeyConstraint("approval_id", "place"),
 )
 
 
@@ -77,10 +99,18 @@ votes = Table(
     words("delegator", nullable=True),  # for whom it was given
     document("delegation", nullable=True),  # by which it was, as it said then
     document("passkey", nullable=True),  # with which it was signed, as it stands in evidence
+    moment("withdrawn_at", nullable=True),  # counts no more since; its person may vote again
+    document("together", nullable=True),  # the act that decided several at once: its id, and how many
     CheckConstraint("(via = 'edge') = (brought_by <> '')", name="brought_by"),
     CheckConstraint("(delegator IS NULL) = (delegation IS NULL) AND delegator <> person", name="delegator"),
-    PrimaryKeyConstraint("approval_id", "person"),  # people count, not accounts
-    UniqueConstraint("approval_id", "team", "account"),  # and nobody counts twice by another name
-    UniqueConstraint("approval_id", "delegator"),  # nor by what others vote for them
+    PrimaryKeyConstraint("notification_id"),  # one word, one vote
     one_of("verdict", VoteVerdict),
+    Index("ix_votes_approval", "approval_id"),
+    # of the votes that count: people count, not accounts
+    partial("uq_votes_person", "approval_id", "person", where="withdrawn_at IS NULL", unique=True),
+    # and nobody counts twice by another name
+    partial("uq_votes_account", "approval_id", "team", "account", where="withdrawn_at IS NULL", unique=True),
+    # nor by what others vote for them
+    partial("uq_votes_delegator", "approval_id", "delegator", where="withdrawn_at IS NULL", unique=True),
+    Index("ix_votes_person", "person", "at", "approval_id"),  # what somebody has decided
 )

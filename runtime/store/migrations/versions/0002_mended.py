@@ -32,6 +32,10 @@ PARTS = (
     "entities",
     "delegations",
     "passkeys",
+    "figures",
+    "notices",
+    "answers",
+    "home",
     "guards",  # stays the last: it guards what the others made
 )
 
