@@ -14,6 +14,7 @@ from runtime.model.messages import (
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
+    GlassBroken,
     Held,
     HeldOver,
     HeldSettled,
@@ -21,6 +22,7 @@ from runtime.model.messages import (
     NotStarted,
     Plain,
     Reminder,
+    RequestHanded,
     RunEnded,
     RunName,
     Said,
@@ -30,6 +32,7 @@ from runtime.model.messages import (
     TimeRunsShort,
     Unfulfillable,
     VoteCounted,
+    VoteWithdrawn,
 )
 from runtime.model.run import HeldAct
 from runtime.model.states import ApprovalStatus, RunStatus
@@ -40,6 +43,7 @@ _DECIDED = {
     ApprovalStatus.EXPIRED: "was not decided in time, so it is not done",
     ApprovalStatus.CANCELED: "was canceled",
 }
+_CHANGES = "is not done as it is: changes were requested"
 _ENDED = {
     RunStatus.SUCCEEDED: "has finished",
     RunStatus.FAILED_TERMINAL: "has ended without success",
@@ -52,6 +56,10 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
     match said:
         case VoteCounted():
             return _vote(said)
+        case VoteWithdrawn():
+            return f"{said.person} withdrew their vote ({said.count} of {said.quorum}){_quoted(said.reason)}"
+        case RequestHanded():
+            return f"{said.person} has handed this to {said.to}{_quoted(said.reason)}"
         case TaskClaimed() | TaskReleased():
             return _claim(said)
         case ApprovalOpened() | ApprovalEnded():
@@ -64,12 +72,22 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
             return _run_ended(said)
         case EvidenceSealed() | EvidenceStuck():
             return _evidence(said)
-        case Unfulfillable():
-            return f"Nobody can fulfil the request for {said.step} of {_run(said.run)}: {said.why}."
+        case GlassBroken() | Unfulfillable():
+            return _alarm(said)
         case Held() | StepHeld() | HeldSettled():
             return _held(said)
         case Plain():
             return said.text
+
+
+def _alarm(said: GlassBroken | Unfulfillable) -> str:
+    of = f"{said.step} of {_run(said.run)}"
+    if isinstance(said, Unfulfillable):
+        return f"Nobody can fulfil the request for {of}: {said.why}."
+    return (
+        f"{said.person} broke the glass for {of}: it is done without the signatures that policy wants."
+        f" Ticket: {said.ticket}. Why: {said.why}"
+    )
 
 
 def _patience(said: TimeRunsShort | Reminder | NotStarted) -> str:
@@ -160,7 +178,8 @@ def _approval(said: ApprovalOpened | ApprovalEnded) -> str:
         asked = f"was put to {', '.join(said.groups)}: {people} must approve it, until {_day(said.until)}"
         return f"Your request in {_run(said.run)}, {said.step}, {asked}."
     why = "".join(f" {vote.name}{_quoted(vote.why)}" for vote in said.votes)
-    return f"Your request in {_run(said.run)}, {said.step}, {_DECIDED.get(said.status, 'has ended')}.{why}"
+    how = _CHANGES if said.changes else _DECIDED.get(said.status, "has ended")
+    return f"Your request in {_run(said.run)}, {said.step}, {how}.{why}"
 
 
 def _run_ended(said: RunEnded) -> str:

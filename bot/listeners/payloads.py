@@ -39,6 +39,11 @@ class Action(_Loose):
     selected_option: Option | None = None
 
     @property
+    def chosen(self) -> str:
+        """Return the value of what was chosen in a menu, "" where nothing was."""
+        return self.selected_option.value if self.selected_option else ""
+
+    @property
     def carried(self) -> str:
         """Return what a button of ours carries."""
         return self.value or ""
@@ -90,6 +95,7 @@ class Input(_Loose):
 
     value: str | None = None
     selected_option: Option | None = None
+    selected_user: Short | None = None
     selected_options: Annotated[list[Option], Field(max_length=100)] | None = None
     selected_date: Short | None = None
     selected_date_time: Annotated[int, Field(ge=0, le=253_402_300_799)] | None = None
@@ -122,6 +128,11 @@ class Submission(_Loose):
     def reason(self) -> str:
         """Return what was typed as the reason."""
         return self.typed("reason")
+
+    def chosen(self, name: str) -> str:
+        """Return the user who was chosen in an input, "" for none."""
+        chosen = self.view.state.values.get(name, {}).get(name)
+        return (chosen.selected_user if chosen else None) or ""
 
     @property
     def ticked(self) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
@@ -12,7 +13,7 @@ from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result
-from runtime.model.approvals.votes import ClaimAct, Refusal, Together, VoteVerdict
+from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, Together, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
 
@@ -33,6 +34,7 @@ class VoteView:
     verdict: VoteVerdict
     reason: str
     at: datetime
+    ticket: str = ""  # where it did without the others
 
 
 @dataclass(frozen=True)
@@ -95,14 +97,16 @@ class ApprovalView:
     reference: str = ""  # of the business, by what people know the run
     decided_at: datetime | None = None
     declared: Declared = NOTHING  # by its author, for its card
+    withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
+    break_glass: tuple[str, ...] = ()  # groups of which one person may do without the others
 
 
 @dataclass(frozen=True)
 class Click:
-    """A person's verdict as it came from Slack, or that they take a review on or give it back; verified.
+    """A person's verdict as it came from Slack, or what they do beside that; verified.
 
     `dedupe_key` is equal for deliveries of the same click.
 
@@ -115,12 +119,14 @@ class Click:
     dedupe_key: str
     approval_id: str
     stamp: str
-    verdict: VoteVerdict | ClaimAct
+    verdict: VoteVerdict | ClaimAct | CardAct
     reason: str
     account: SlackAccount
     person_id: str | None
     refusal: Refusal | None
     request_id: str
+    ticket: str = ""  # of an emergency, in which the person does without the others
+    about: str = ""  # of a request that is handed on: to whom
     together: Together | None = None
 
 
@@ -144,6 +150,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def figures(self) -> FigureDesk:
         """Return the counter of figures."""
+        ...
+
+    @property
+    def answers(self) -> AnswersDesk:
+        """Return the counter for what people do with a request beside deciding it."""
         ...
 
     @property

@@ -1,5 +1,6 @@
 """What the end of an approval means for the effect, the step and the card."""
 
+from runtime.approvals.passages import passage_of
 from runtime.engine import Engine
 from runtime.gate import settlement
 from runtime.model.approvals.approval import Approval, AskKind, Result, ResultCode
@@ -9,12 +10,10 @@ from runtime.model.errors import ErrorCode
 from runtime.model.messages import ApprovalEnded, Note
 from runtime.model.states import ApprovalStatus, EffectStatus, StepStatus, WaitStatus, has_stopped
 from runtime.outbox import messages
-from runtime.outbox.attempt import make_attempt
 from runtime.planning.advance import advance
-from runtime.planning.passage import Passage
+from runtime.planning.making import CHANGES_KEY
 from runtime.planning.planner import StepMoved
 from runtime.store import approvals, effects, waits
-from runtime.store.leasing.passages import read_facts
 from runtime.store.running import steps
 from runtime.store.transactions.run_tx import RunTx
 
@@ -34,14 +33,16 @@ async def end_approval(
         effect_id=approval.effect_id,
     )
     ending = {AskKind.EFFECT: _end_effect, AskKind.TASK: _end_task, AskKind.IN_DOUBT: _end_doubt}
-    await ending[approval.kind](engine, tx, approval, status, votes)
+    if end := ending.get(approval.kind):  # nothing follows from what is asked afterwards: what was done stays done
+        await end(engine, tx, approval, status, votes)
     await messages.card_changed(engine, tx, approval.approval_id)
-    if approval.kind is AskKind.EFFECT:
+    if approval.kind is AskKind.EFFECT or _wants_changes(votes):
         said = ApprovalEnded(
             run=await messages.run_name(tx),
             step=approval.step,
             status=status,
             votes=[Note(name=vote.given_by, why=vote.reason) for vote in votes if vote.reason],
+            changes=_wants_changes(votes),
         )
         name = f"approval:{approval.approval_id}"
         await messages.tell_requester(engine, tx, name, said, approval.approval_id)
@@ -63,7 +64,7 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
         await advance(engine, tx, StepMoved(approval.step, StepStatus.READY))
         return
     reason = _why_not(status, votes)
-    code = ErrorCode.EXPIRED if status is ApprovalStatus.EXPIRED else ErrorCode.REJECTED
+    code = _code(status, votes)
     await effects.release(
         tx.conn,
         approval.effect_id,
@@ -78,29 +79,34 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
     await advance(engine, tx, StepMoved(approval.step, StepStatus.FAILED_TERMINAL, error=reason, error_code=code))
 
 
+def _wants_changes(votes: list[Vote]) -> bool:
+    return any(vote.verdict is VoteVerdict.CHANGES for vote in votes)
+
+
+def _code(status: ApprovalStatus, votes: list[Vote]) -> ErrorCode:
+    if status is ApprovalStatus.EXPIRED:
+        return ErrorCode.EXPIRED
+    return ErrorCode.CHANGES_REQUESTED if _wants_changes(votes) else ErrorCode.REJECTED
+
+
 def _result(status: ApprovalStatus, votes: list[Vote]) -> Result:
     if status is ApprovalStatus.EXPIRED:
         return Result(ResultCode.NOT_IN_TIME)
-    rejecting = (vote.given_by for vote in votes if vote.verdict is VoteVerdict.REJECT)
-    return Result(ResultCode.REJECTED, tuple(rejecting))
+    code = ResultCode.CHANGES_REQUESTED if _wants_changes(votes) else ResultCode.REJECTED
+    return Result(code, tuple(vote.given_by for vote in votes if vote.verdict.is_no))
 
 
 def _why_not(status: ApprovalStatus, votes: list[Vote]) -> str:
     if status is ApprovalStatus.EXPIRED:
         return "nobody decided in time; expiry is never consent"
-    rejected = [f"{vote.given_by}: {vote.reason}" for vote in votes if vote.verdict is VoteVerdict.REJECT]
-    return f"rejected by {'; '.join(rejected)}"
+    said = [f"{vote.given_by}: {vote.reason}" for vote in votes if vote.verdict.is_no]
+    return f"{'changes requested' if _wants_changes(votes) else 'rejected'} by {'; '.join(said)}"
 
 
 async def _refusal_receipt(engine: Engine, tx: RunTx, approval: Approval, reason: str) -> None:
-    passage = await _passage(engine, tx, approval)
+    passage = await passage_of(engine, tx, approval)
     passage.attempt.approval_id = approval.approval_id
     await passage.write_receipt(AttemptOutcome.REFUSAL, error=reason)
-
-
-async def _passage(engine: Engine, tx: RunTx, approval: Approval) -> Passage:
-    effect = await effects.get_effect(tx.conn, approval.effect_id)
-    return Passage(engine, tx, make_attempt(effect, await read_facts(tx.conn, effect)))
 
 
 async def _end_task(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
@@ -113,14 +119,15 @@ async def _end_task(engine: Engine, tx: RunTx, approval: Approval, status: Appro
     else:
         await waits.close_approval_wait(tx.conn, approval.approval_id, WaitStatus.COMPLETED, tx.now)
         last = votes[-1]
-        result = {"decision": str(status), "reviewer": last.person, "reason": last.reason}
+        changes = {CHANGES_KEY: True} if last.verdict is VoteVerdict.CHANGES else {}
+        result = {"decision": str(status), "reviewer": last.person, "reason": last.reason, **changes}
         moved = StepMoved(approval.step, StepStatus.SUCCEEDED, result)
     await advance(engine, tx, moved)
 
 
 async def _end_doubt(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
     """A person said whether it happened. If not, the effect may be attempted again, as long as its step wants it."""
-    passage = await _passage(engine, tx, approval)
+    passage = await passage_of(engine, tx, approval)
     effect = passage.effect
     step_is_over = has_stopped(await steps.step_status(tx.conn, tx.run_id, effect.step))
     happened = status is ApprovalStatus.APPROVED

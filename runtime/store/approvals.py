@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.model.approvals.approval import Approval, AskKind, NewApproval, Result
 from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import Vote, VoteVerdict
+from runtime.model.approvals.votes import Via, Vote, VoteVerdict
 from runtime.model.effects.action import Tier
 from runtime.model.routing.route import Route
 from runtime.model.states import ApprovalStatus
@@ -22,7 +22,7 @@ _COUNTED = Kind(
     "votes",
     """
     INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at,
-                       via, brought_by, delegator, delegation, together)
+                       via, brought_by, delegator, delegation, together, break_glass)
     SELECT * FROM {r}
     """,
     (
@@ -41,6 +41,7 @@ _COUNTED = Kind(
         ("delegator", "text"),
         ("delegation", "json"),
         ("together", "json"),
+        ("break_glass", "json"),
     ),
     key=2,
 )
@@ -58,15 +59,21 @@ _TOUCHED = Kind(
 
 _VOTES = f"""
     SELECT v.approval_id, v.person, v.person_name, {GROUPS_NOW} AS groups, v.verdict, v.reason, v.team, v.account, v.at,
-           v.delegation, v.together
+           v.delegation, v.together, v.break_glass
       FROM votes v JOIN approvals USING (approval_id) JOIN runs r USING (run_id)
       LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
+     WHERE v.withdrawn_at IS NULL
 """  # noqa: S608 - our own clauses
 
 
+def vote_of(row: Mapping[str, Any]) -> Vote:
+    """Return the vote in a row that has no other columns than a vote."""
+    via = {"via": Via(row["via"])} if "via" in row else {}
+    return Vote(**{**row, "verdict": VoteVerdict(row["verdict"]), **via})
+
+
 def _vote(row: Mapping[str, Any]) -> Vote:
-    said = {name: value for name, value in row.items() if name != "approval_id"}
-    return Vote(**{**said, "verdict": VoteVerdict(row["verdict"])})
+    return vote_of({name: value for name, value in row.items() if name != "approval_id"})
 
 
 def _approval(row: Mapping[str, Any]) -> Approval:
@@ -192,7 +199,7 @@ async def cancel_open(conn: Conn, run_id: str, now: datetime, step: str | None =
         await conn.execute(
             "UPDATE approvals SET status = 'canceled', decided_at = %(now)s, revision = revision + 1"
             " WHERE run_id = %(run_id)s AND (%(step)s::text IS NULL OR step = %(step)s)"
-            " AND status = 'requested' AND kind <> 'in_doubt' RETURNING approval_id",
+            " AND status = 'requested' AND kind NOT IN ('in_doubt', 'afterwards') RETURNING approval_id",
             {"now": now, "run_id": run_id, "step": step},
         )
     ).fetchall()
@@ -205,8 +212,37 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
     who = (vote.person, vote.person_name, groups, vote.verdict, vote.reason, vote.team, vote.account)
     delegated = (vote.delegator, json.dumps(dict(vote.delegation)) if vote.delegation else None)
     together = json.dumps(dict(vote.together)) if vote.together else None
-    way = (notification_id, vote.at, vote.via, vote.brought_by, *delegated, together)
+    glass = json.dumps(dict(vote.break_glass)) if vote.break_glass else None
+    way = (notification_id, vote.at, vote.via, vote.brought_by, *delegated, together, glass)
     await conn.gather(_COUNTED, (approval_id, *who, *way))
+
+
+async def withdraw_vote(conn: Conn, approval_id: str, person: str, now: datetime) -> Vote:
+    """Have a person's vote count no more; return it as it was given. The caller has looked that there is one."""
+    names = ", ".join(name for name in Vote.__dataclass_fields__)
+    row = await (
+        await conn.execute(
+            f"UPDATE votes SET withdrawn_at = %s WHERE approval_id = %s AND person = %s"  # noqa: S608 - our own columns
+            f" AND withdrawn_at IS NULL RETURNING {names}",
+            (now, approval_id, person),
+        )
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"no vote of {person} on {approval_id}")
+    return vote_of(row)
+
+
+async def withdrawn_votes(conn: Conn, approval_id: str) -> list[Vote]:
+    """Return the votes that were withdrawn, the one given first before the others."""
+    names = ", ".join(name for name in Vote.__dataclass_fields__)
+    rows = await (
+        await conn.execute(
+            f"SELECT {names} FROM votes WHERE approval_id = %s AND withdrawn_at IS NOT NULL"  # noqa: S608 - ours
+            " ORDER BY at, person",
+            (approval_id,),
+        )
+    ).fetchall()
+    return [vote_of(row) for row in rows]
 
 
 async def assign(conn: Conn, approval_id: str, person: str | None) -> None:
@@ -218,7 +254,7 @@ async def assign(conn: Conn, approval_id: str, person: str | None) -> None:
 
 async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
     """Return the counted votes, oldest first, with the groups for which each counts now."""
-    query = f"{_VOTES} WHERE v.approval_id = %s ORDER BY v.at, v.person"
+    query = f"{_VOTES} AND v.approval_id = %s ORDER BY v.at, v.person"
     rows = await (await conn.execute(query.encode(), (approval_id,))).fetchall()
     return [_vote(row) for row in rows]
 
@@ -227,7 +263,7 @@ async def counted_votes(conn: Conn, approval_ids: Sequence[str]) -> list[list[Vo
     """Return, of each approval, the counted votes as `votes_of` does."""
     rows = await (
         await conn.look(
-            f"{_VOTES} WHERE v.approval_id = ANY(%(ids)s) ORDER BY v.at, v.person",
+            f"{_VOTES} AND v.approval_id = ANY(%(ids)s) ORDER BY v.at, v.person",
             {"ids": list(approval_ids)},
             table="votes",
             keys=set(approval_ids),
@@ -266,21 +302,22 @@ async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | No
 
 # What `approvals.standing_in.way_to_vote` says of one approval, for all of them at once; who has claimed it, apart.
 MAY_ANSWER = f"""
-    a.status = 'requested' AND (a.kind = 'in_doubt' OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)
+    a.status = 'requested'
+    AND (a.kind IN ('in_doubt', 'afterwards') OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)
     AND p.actor_id NOT IN (r.requested_by, r.submitted_by)
     AND NOT (a.requirement::jsonb -> 'exclude') ? p.actor_id
     AND (EXISTS (SELECT 1 FROM jsonb_array_elements_text(p.groups::jsonb) AS g (name)
                   WHERE (a.requirement::jsonb -> 'groups') ? g.name
                      OR a.joined::jsonb ? g.name)
          OR {STANDS_IN})
-    AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id
+    AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL
                        AND p.actor_id IN (v.person, v.delegator))
     AND NOT EXISTS (SELECT 1 FROM slack_accounts s
                      WHERE s.tenant = p.tenant AND s.actor_id = p.actor_id
                        AND (EXISTS (SELECT 1 FROM jsonb_array_elements(r.requester_accounts::jsonb) AS own (account)
                                      WHERE own.account = jsonb_build_array(s.team, s.account))
                             OR EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id
-                                          AND v.team = s.team AND v.account = s.account)))
+                                          AND v.withdrawn_at IS NULL AND v.team = s.team AND v.account = s.account)))
 """  # noqa: S608 - our own clauses
 # Nobody else has claimed it who may still answer.
 IS_FREE = """
@@ -298,8 +335,9 @@ async def votes_of_all(conn: Conn, approval_ids: Sequence[str]) -> dict[str, lis
     """Return the counted votes of several approvals, oldest first, with the groups that each person had."""
     rows = await (
         await conn.execute(
-            "SELECT approval_id, person, person_name, groups, verdict, reason, team, account, at, delegation FROM votes"
-            " WHERE approval_id = ANY(%s) ORDER BY at, person",
+            "SELECT approval_id, person, person_name, groups, verdict, reason, team, account, at, delegation,"
+            " break_glass FROM votes"
+            " WHERE approval_id = ANY(%s) AND withdrawn_at IS NULL ORDER BY at, person",
             (list(approval_ids),),
         )
     ).fetchall()

@@ -58,6 +58,7 @@ function keyOf(element, block) {
 }
 
 function control(element, block, act) {
+  if (element.type === "overflow") return overflow(element, block, act);
   return element.type === "button" ? button(element, block, act) : chooser(element, block, (value) => act(element, block, value));
 }
 
@@ -84,9 +85,22 @@ function button(element, block, act) {
   );
 }
 
+/** The menu behind three dots: what is chosen is done, and nothing stays chosen. */
+function overflow(element, block, act) {
+  const menu = select({ ...element, placeholder: { nodes: [{ v: "⋯" }] } }, keyOf(element, block), (value) => {
+    menu.value = "";
+    act(element, block, value);
+  });
+  menu.classList.add("overflow");
+  menu.setAttribute("aria-label", "More actions");
+  delete menu.dataset.field;
+  return menu;
+}
+
 function chooser(element, block, changed) {
   const key = keyOf(element, block);
   if (element.type === "static_select") return select(element, key, changed);
+  if (element.type === "users_select") return select({ ...element, options: everybody() }, key, changed);
   const kind = element.type === "checkboxes" ? "checkbox" : "radio";
   const start = new Set([element.initial_option, ...(element.initial_options ?? [])].filter(Boolean).map((one) => one.value));
   const group = h("div", { class: "choices", role: kind === "radio" ? "radiogroup" : "group", data: { field: key, kind } });
@@ -105,6 +119,18 @@ function chooser(element, block, changed) {
     ),
   );
   return group;
+}
+
+let people = () => [];
+
+/** Say who there is to be chosen: a function that returns the workspace's users. */
+export function knowPeople(find) {
+  people = find;
+}
+
+function everybody() {
+  const there = people().filter((user) => !user.bot && !user.deactivated);
+  return there.map((user) => ({ value: user.id, text: { nodes: [{ v: user.real_name || user.name }] } }));
 }
 
 function select(element, key, changed) {

@@ -14,6 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.listeners.app import Bot, BotSettings, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
+from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
 from runtime.desk.strangers.model import StrangerDesk
@@ -31,6 +32,7 @@ from sandbox.workspace import parse_workspace
 from tests.handled import result_of
 from tests.integration.bot_home import MemoryHomes
 from tests.integration.bot_no_front import NoFront
+from tests.integration.bot_nothing_asked import NothingAsked
 from tests.integration.bot_nothing_held import NothingHeld
 from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers
 from tests.patience import MINUTE
@@ -113,6 +115,7 @@ class MemoryDesk:
     cards: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = field(default_factory=dict)
     applications: int = 0
     missing: list[tuple[str, str, str]] = field(default_factory=list)
+    answers: AnswersDesk = field(default_factory=NothingAsked)
     held: HeldDesk = field(default_factory=NothingHeld)
     figures: LooksAlone = field(default_factory=LooksAlone)
     strangers: StrangerDesk = field(default_factory=NoStrangers)

@@ -4,6 +4,7 @@ import copy
 from typing import Any
 
 from tests.integration.forger import Bend, Forged, Lie, change, change_leaf, later
+from tests.integration.lies_of_votes import DELEGATED, GLASS
 
 
 def _vote(forged: Forged, person: str, verdict: str, kind: str = "effect") -> None:
@@ -194,48 +195,47 @@ VOTES: dict[str, Lie] = {
 }
 
 
-def _delegated(path: str, value: Any) -> Bend:
-    """Return what changes the delegation of the vote that has one, also where policy was told of it."""
+def _withdraw(person: str, left: int) -> Bend:
+    """Return what withdraws one more vote, before the approval ended; so many are left then."""
 
     def bend(forged: Forged) -> None:
-        told = [vote for decision in forged.decisions.values() for vote in decision["input"]["votes"]]
-        for vote in (*forged.approval()["votes"], *told):
-            if path in vote.get("delegation", {}):
-                vote["delegation"][path] = value
-        if path == "delegator":
-            next(leaf for leaf in forged.all("vote.counted") if path in leaf["data"])["data"][path] = value
+        first, last = forged.leaf("vote.withdrawn"), forged.all("vote.counted")[-1]
+        made = copy.deepcopy(first)
+        made["at"], made["data"]["person"] = last["at"], person
+        made["actor"] = {"id": person, "kind": "person"}
+        forged.leaves.insert(forged.leaves.index(last) + 1, made)
+        forged.leaf("approval.approved")["data"]["votes"] = left
 
     return bend
 
 
-def _undelegated(forged: Forged) -> None:
-    """Let the vote have been the delegate's own, on record and as policy was told, but not on the chain."""
-    told = [vote for decision in forged.decisions.values() for vote in decision["input"]["votes"]]
-    for vote in (*forged.approval()["votes"], *told):
-        vote.pop("delegation", None)
+def _unsaid(forged: Forged) -> None:
+    forged.drop(forged.leaf("vote.withdrawn"))
+    forged.leaf("approval.approved")["data"]["votes"] = 3
 
 
-DELEGATED: dict[str, Lie] = {
-    "for somebody, and the chain tells of nobody": ("votes.as-told", "delegated", _undelegated),
-    "for who has voted": ("approvals.consent", "delegated", _delegated("delegator", "ben")),
-    "for the requester": ("approvals.consent", "delegated", _delegated("delegator", "rita")),
-    "by leave of the requester": ("approvals.consent", "delegated", _delegated("recorded_by", "rita")),
-    "by their own leave": ("votes.for-others", "delegated", _delegated("recorded_by", "sam")),
-    "before the delegation began": (
-        *("votes.for-others", "delegated"),
-        _delegated("starts_at", "2030-01-05T09:00:00.000000Z"),
+ANSWERS: dict[str, Lie] = {
+    "withdrawn by somebody else": ("votes.withdrawn", "withdrawn", change_leaf("vote.withdrawn", "actor.id", "ben")),
+    "withdrawn by an agent": ("votes.withdrawn", "withdrawn", change_leaf("vote.withdrawn", "actor.kind", "agent")),
+    "withdrawn without a reason": ("votes.withdrawn", "withdrawn", change_leaf("vote.withdrawn", "data.reason", " ")),
+    "withdrawn twice": ("votes.withdrawn", "withdrawn", _withdraw("ann", 2)),
+    "withdrawn, and used even so": ("approvals.consent", "withdrawn", _withdraw("cat", 1)),
+    "withdrawn by nobody, and not used": ("acts.approved", "withdrawn", _unsaid),
+    "withdrawn when it was over": (
+        *("votes.withdrawn", "withdrawn"),
+        lambda f: f.move(f.leaf("vote.withdrawn"), after=f.leaf("approval.approved")),
     ),
-    "when the delegation was over": (
-        *("votes.for-others", "delegated"),
-        _delegated("ends_at", "2020-01-05T09:00:00.000000Z"),
+    "handed on by somebody else": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "actor.id", "ben")),
+    "handed on without a reason": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "data.reason", "")),
+    "handed to the requester": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "data.to", "rita")),
+    "handed to themselves": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "data.to", "ann")),
+    "handed on when it was over": (
+        *("approvals.handed", "withdrawn"),
+        lambda f: f.move(f.leaf("approval.handed"), after=f.leaf("approval.approved")),
     ),
-    "for groups that it does not give": ("votes.for-others", "delegated", _delegated("groups", ["legal"])),
-    "by another delegation than policy was told of": (
-        *("approvals.told", "delegated"),
-        lambda f: next(one for one in f.approval()["votes"] if "delegation" in one)["delegation"].update(
-            recorded_by="olga"
-        ),
-    ),
+    "changes without a word": ("votes.reasons", "changed", _told("effect", "votes.0.reason", "")),
+    "changes, and none were asked for": ("votes.rejections", "changed", _approve_nothing),
+    "approved, and changes were asked for": ("votes.rejections", "filed", lambda f: _vote(f, "cat", "changes")),
 }
 
 
@@ -337,7 +337,9 @@ GROUPS = {
     "decisions": DECISIONS,
     "receipts": RECEIPTS,
     "votes": VOTES,
+    "answers": ANSWERS,
     "delegated": DELEGATED,
+    "glass": GLASS,
     "tasks": TASKS,
     "approvals": APPROVALS,
 }

@@ -1,8 +1,10 @@
 """Genuine runs of every ending, on real parts, to be told as they are or bent."""
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from aiohttp.test_utils import TestServer
@@ -22,13 +24,15 @@ from runtime.desk.strangers.model import Stranger
 from runtime.handlers import OutcomeUnknownError, RefusedError
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
-from runtime.model.approvals.votes import RefusalCode, VoteVerdict
+from runtime.model.approvals.votes import CardAct, RefusalCode, VoteVerdict
 from runtime.model.routing.rules import Fallback
 from runtime.model.run import HeldAct
 from tests.bench import ROUTING, TENANT, Bench, open_bench
 from tests.conftest import fresh_database
+from tests.integration.answers_stage import say
 from tests.integration.conftest import PACK, PATIENCE, Targets
 from tests.integration.delegates_stage import delegate
+from tests.integration.glass_stage import break_glass, filing, glass_bench
 from tests.integration.incident_stage import PACK as INCIDENTS
 from tests.integration.incident_stage import Desk
 from tests.integration.kyc_stage import Case, open_case
@@ -48,6 +52,7 @@ async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Sto
             **await _play_incident(postgres, policy, key),
             **await _play_nodes(postgres, policy, key),
             **await _play_patience(postgres, policy, key),
+            **await _play_glass(postgres, key),
         }
 
 
@@ -55,7 +60,8 @@ async def _play_bench(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
     targets = Targets.fresh()
     with fresh_database(postgres) as dsn:
         async with open_bench(dsn, policy, [PACK], targets.handlers()) as bench:
-            return await stories_of(key, bench, {**await _filings(bench, targets), **await _others(bench)})
+            played = {**await _filings(bench, targets), **await _answered(bench), **await _others(bench)}
+            return await stories_of(key, bench, played)
 
 
 async def _play_fallback(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
@@ -70,6 +76,17 @@ async def _play_fallback(postgres: str, policy: OpaEngine, key: SigningKey) -> d
                 assert (await bench.click(person, await bench.approval_id())).counted
             await bench.settle()
             return await stories_of(key, bench, {"fell_back": run_id})
+
+
+async def _play_glass(postgres: str, key: SigningKey) -> dict[str, Story]:
+    """Play a filing for which one person did without the others, and another found that right."""
+    with fresh_database(postgres) as dsn, tempfile.TemporaryDirectory() as folder:
+        async with glass_bench(dsn, Targets.fresh(), Path(folder)) as bench:
+            run_id, approval = await filing(bench)
+            assert (await break_glass(bench, "ivy", approval)).counted
+            await bench.settle()
+            assert (await bench.click("sue", await bench.approval_id("afterwards"))).counted
+            return await stories_of(key, bench, {"glass": run_id})
 
 
 async def _play_onboarding(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
@@ -136,7 +153,7 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
             case "canceled":
                 operator = OperatorDesk(bench.engine.pool, bench.engine.clock, "acme")
                 stranger = Stranger(SlackAccount("T0OTHER", "U0EXT"), RefusalCode.OTHER_TEAM, "req-strange")
-                await StrangerCounter(bench.engine, TENANT).on_card(stranger, approval)
+                await StrangerCounter(bench.engine, TENANT).on_card(stranger, approval, "undo")
                 for person in ("ann", "omar"):  # ann may not
                     await inbox.apply(bench.engine, await operator.cancel(person, run_ids[name], "not needed", None))
             case "expired":
@@ -153,6 +170,29 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
             assert (await bench.click("omar", await bench.approval_id("in_doubt"))).counted
             await bench.settle()
     return run_ids
+
+
+async def _answered(bench: Bench) -> dict[str, str]:
+    """Play a filing of which changes were requested, and one of which a vote was withdrawn, and which was handed on."""
+    run_ids = {}
+    for name in ("changed", "withdrawn"):
+        run_ids[name] = (await bench.start("bench.file", FILE, ref=name)).run_id
+        await bench.settle()
+        approval = await bench.approval_id()
+        if name == "changed":
+            assert (await bench.click("ann", approval, "changes", "name the owners")).counted
+        else:
+            await _withdrawn(bench, approval)
+        await bench.settle()
+    return run_ids
+
+
+async def _withdrawn(bench: Bench, approval: str) -> None:
+    assert (await bench.click("ann", approval)).counted
+    assert (await say(bench, "ann", approval, CardAct.WITHDRAW, "read it once more")).counted
+    assert (await say(bench, "ann", approval, CardAct.HAND, "I am away", about="cat")).counted
+    for person in ("ben", "cat"):
+        assert (await bench.click(person, approval)).counted
 
 
 async def _others(bench: Bench) -> dict[str, str]:

@@ -17,6 +17,7 @@ from countersign.checks.held import held
 from countersign.embedded.opa import OpaChild
 from edge.messages import RunOut
 from policy.client import OpaEngine
+from runtime.desk.answers.looking import refusal_to_decide
 from runtime.model.home.pages import Narrowed
 from runtime.model.states import ApprovalStatus
 from runtime.store.database.pool import Conn
@@ -142,7 +143,8 @@ async def test_a_deleted_card_comes_back_when_somebody_looks_at_their_home(chat:
     await chat.file()
     [card] = await chat.cards()
     await chat.raw.chat_delete(channel=CHANNEL, ts=card["ts"])
-    ann, before = await chat.person("ann"), chat.faults.calls["chat.getPermalink"]
+    ann = await chat.person("ann")
+    before = chat.faults.calls["chat.getPermalink"]
     for looks in (1, 2):
         await chat.home(ann)
         await chat.faults.called("chat.getPermalink", before + looks)
@@ -153,8 +155,8 @@ async def test_a_deleted_card_comes_back_when_somebody_looks_at_their_home(chat:
 async def test_a_home_asks_slack_for_no_link_and_for_each_card_once_in_a_while(chat: Chat) -> None:
     for number in range(3):
         await chat.file(str(number))
-    await chat.bench.settle()
-    ann, before = await chat.person("ann"), chat.faults.calls["chat.getPermalink"]
+    ann = await chat.person("ann")
+    before = chat.faults.calls["chat.getPermalink"]  # for who asked, who is told with a link
     chat.faults.hold("chat.getPermalink")
     assert "Open the card" in str(await chat.home(ann))
     chat.faults.lift("chat.getPermalink")
@@ -219,7 +221,7 @@ GROUPS = st.lists(st.sampled_from(["compliance", "senior-compliance", "operators
 )
 async def test_what_waits_for_a_person_is_what_the_rules_let_them_decide(chat: Chat, **case: Any) -> None:
     """One query says of all approvals what the rules say of one."""
-    desk, engine = chat.bench.desk, chat.bench.engine
+    engine = chat.bench.engine
     if not await chat.bench.rows("SELECT FROM approvals"):
         await chat.file()
     async with (
@@ -231,7 +233,7 @@ async def test_what_waits_for_a_person_is_what_the_rules_let_them_decide(chat: C
         [row] = await (await conn.execute("SELECT approval_id FROM approvals")).fetchall()
         for person in ("rita", "ann", "ben", "sue", "nobody", "portal-bot"):
             rows = await _pending(conn, person, engine.clock())
-            refusal = await desk._refusal(conn, row["approval_id"], person)
+            refusal = await refusal_to_decide(conn, TENANT, row["approval_id"], person, engine.clock())
             is_person = person not in ("nobody", "portal-bot")
             assert bool(rows) == (refusal is None and is_person), (person, refusal)
 
@@ -260,8 +262,8 @@ async def _make_so(conn: Any, now: Any, case: dict[str, Any]) -> None:
     )
     for person, account in case["votes"]:
         await conn.execute(
-            "INSERT INTO votes SELECT approval_id, %s, '', '[]', 'approve', '', 'T0ACME', %s, '', %s FROM approvals",
-            (person, f"U{account.upper()}", now),
+            "INSERT INTO votes SELECT approval_id, %s, '', '[]', 'approve', '', 'T0ACME', %s, %s, %s FROM approvals",
+            (person, f"U{account.upper()}", f"ntf_{person}", now),
         )
 
 

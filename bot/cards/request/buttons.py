@@ -33,7 +33,7 @@ def decide_buttons(view: ApprovalView) -> list[Block]:
     # A modal that asks for the reason takes the place of the question.
     ask = {} if view.reason_required else {"confirm": confirmation(view)}
     # Neither answer about what happened is the safe one, so neither is coloured.
-    good, bad = ({}, {}) if view.kind is AskKind.IN_DOUBT else ({"style": "primary"}, {"style": "danger"})
+    good, bad = ({}, {}) if view.kind.outlives_run else ({"style": "primary"}, {"style": "danger"})
     return [button(references.APPROVE, yes, value, **good, **ask), button(references.REJECT, no, value, **bad)]
 
 
@@ -46,6 +46,11 @@ def claim_buttons(view: ApprovalView) -> list[Block]:
         return [button(references.CLAIM, "Claim", value)]
     over = [button(references.CLAIM, "Take over", value)] if view.leads else []
     return [button(references.RELEASE, "Release", value), *over]
+
+
+def cancel_button(run_id: str) -> Block:
+    """Return the button beside a run that asks for it to be canceled."""
+    return button(references.CANCEL, "Cancel…", references.RunRef(run_id=run_id).model_dump_json())
 
 
 def undo_buttons(view: ApprovalView) -> list[Block]:

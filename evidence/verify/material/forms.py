@@ -218,3 +218,21 @@ class Progressed(Open):
 
     wait_id: NonEmpty
     count: int = Field(ge=1)
+
+
+class Withdrawn(Open):
+    """The data of `vote.withdrawn`; `digest` is that of the vote."""
+
+    approval_id: NonEmpty
+    person: NonEmpty
+    digest: Sha256Hex
+    reason: str
+
+
+class Handed(Open):
+    """The data of `approval.handed`."""
+
+    approval_id: NonEmpty
+    person: NonEmpty
+    to: NonEmpty
+    reason: str

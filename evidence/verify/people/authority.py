@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from evidence import names
 from evidence.records import ApprovalRecord, AskedEffect, DecisionRecord, RequirementRecord, VoteRecord
 from evidence.verify.material.contents import BrokenError, Contents
-from evidence.verify.people.quorum import check_quorum
+from evidence.verify.people.quorum import breaks_glass, check_quorum
 from evidence.verify.rules import counted, rule
 from receipts import canonical
 from receipts.chain import APPROVAL_REQUESTED, FELL_BACK, VOTE_COUNTED, Leaf
@@ -54,13 +54,15 @@ def as_decided(contents: Contents) -> str:
 
 @rule(
     "approvals.consent",
-    "Every approval that is approved, whatever its kind and whether or not anything followed, has votes by distinct"
-    " people, among whom are those for whom one was given (`delegation`); none is by, for, or by leave of"
-    " (`recorded_by`) the requester or submitter of the run, an actor whom policy was told of for that effect, or an"
-    " excluded person; each is of a group that was asked: one of `groups`, or of those of `escalate_to` whom a"
-    " `wait.escalated` before the vote asks (`to`; all where it names none), or an `approval.fell_back` that comes"
-    " first after `approval.requested`. At least `quorum` of such votes approved;"
-    " with `all_groups`, every group has a person of its own among those who did.",
+    "Every approval that is approved, whatever its kind and whether or not anything followed, has votes that were not"
+    " withdrawn (`vote.withdrawn`) by distinct people, among whom are those for whom one was given (`delegation`);"
+    " none is by, for, or by leave of (`recorded_by`) the requester or submitter of the run, an actor whom policy was"
+    " told of for that effect, or an excluded person; each is of a group that was asked: one of `groups`, or of those"
+    " of `escalate_to` whom a `wait.escalated` before the vote asks (`to`; all where it names none), or an"
+    " `approval.fell_back` that comes first after `approval.requested`. At least `quorum` of such votes approved; with"
+    " `all_groups`, every group has a person of its own among those who did. Instead of all that, one vote with a"
+    " `break_glass` is enough, by somebody of the groups of the requirement's `break_glass`, for nobody else, whose"
+    " `nth` is no more than its `at_most`.",
 )
 def consent(contents: Contents) -> str:
     """Look at who approved."""
@@ -72,20 +74,21 @@ def consent(contents: Contents) -> str:
 
 def _check_consent(contents: Contents, name: str, approval: ApprovalRecord) -> None:
     """Raise unless an approval that says so was granted: by people who might, and enough of them."""
-    people = [person for vote in approval.votes for person in vote.people]
+    votes = contents.standing(approval)
+    people = [person for vote in votes for person in vote.people]
     if len(set(people)) < len(people):
         raise BrokenError(name, "counts a person twice")
     requesters = _requesters(contents, approval)
     electorate = _electorate(contents, approval)
-    for vote in approval.votes:
+    for vote in votes:
         for person in (*vote.people, *([vote.delegation.recorded_by] if vote.delegation else ())):
             if person in requesters:
                 raise BrokenError(name, f"counts the vote of the requester, {person}")
             if person in approval.requirement.exclude:
                 raise BrokenError(name, f"counts the vote of {person}, who was excluded")
-        if not electorate[vote.person] & set(vote.groups):
+        if not electorate[vote.person] & set(vote.groups) and not breaks_glass(approval.requirement, vote):
             raise BrokenError(name, f"counts the vote of {vote.person}, who is in none of the groups that were asked")
-    check_quorum(name, approval.requirement, approval.votes, electorate)
+    check_quorum(name, approval.requirement, votes, electorate)
 
 
 @rule(
@@ -130,7 +133,7 @@ def _check_votes(contents: Contents, name: str, decision: DecisionRecord) -> Non
             *("effect", "approved"),
             *bound,
         )
-        if is_of_it and _said(approval.votes) == _said(decision.input.votes):
+        if is_of_it and _said(contents.standing(approval)) == _said(decision.input.votes):
             return
     raise BrokenError(name, "allows on votes that no approval in the bundle has")
 
@@ -180,7 +183,7 @@ def _check_approval(
         raise BrokenError(name, f"is bound to another effect than that of receipt {receipt.receipt_id}")
     if approval.requirement not in requirements:
         raise BrokenError(name, "its requirement is not one that policy asked for")
-    if _said(approval.votes) != _said(decision.input.votes):
+    if _said(contents.standing(approval)) != _said(decision.input.votes):
         raise BrokenError(name, f"its votes are not those that policy was told in decision {decision.id}")
     check_quorum(name, approval.requirement, decision.input.votes, _electorate(contents, approval))
 

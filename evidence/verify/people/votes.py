@@ -4,6 +4,8 @@ from evidence import names
 from evidence.verify.material.comparing import agree, broken
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts, Requested
+from evidence.verify.material.forms import VoteForm
+from evidence.verify.people.approvals import UNTIL_KNOWN
 from evidence.verify.rules import Rule, counted, rule
 
 REASON_MIN = 3
@@ -17,7 +19,8 @@ def _count(facts: Facts) -> str:
 @rule(
     "votes.as-told",
     "A vote's leaf is by the person who voted, and says the `person`, `verdict`, effect and step of the vote and its"
-    " approval and, of one for somebody else, its `delegator`; the vote's `at` is the leaf's.",
+    " approval and, of one for somebody else, its `delegator`, of one that breaks the glass, its"
+    " `break_glass`; the vote's `at` is the leaf's.",
 )
 def _as_told(facts: Facts) -> str:
     for approval in facts.approvals.values():
@@ -29,6 +32,7 @@ def _as_told(facts: Facts) -> str:
                 person=(record.person, leaf.data.get("person")),
                 verdict=(record.verdict, leaf.data.get("verdict")),
                 delegator=(record.delegator, leaf.data.get("delegator")),
+                break_glass=(_glass(record), leaf.data.get("break_glass")),
                 voter=((record.person, "person"), (leaf.actor.id, leaf.actor.kind)),
                 at=(record.at, leaf.at),
                 effect_id=(approval.record.effect_id, leaf.correlation.effect_id),
@@ -37,16 +41,20 @@ def _as_told(facts: Facts) -> str:
     return _count(facts)
 
 
+def _glass(record: VoteForm) -> object:
+    return record.break_glass.model_dump() if record.break_glass else None
+
+
 @rule(
     "votes.in-time",
     "A vote was counted before its approval's `expires_at`, as it was prolonged, unless it says what became of an"
-    " attempt (`in_doubt`), which is asked until somebody knows.",
+    " attempt (`in_doubt`), or afterwards whether it was right (`afterwards`), which is asked until somebody answers.",
 )
 def _in_time(facts: Facts) -> str:
     for approval in facts.approvals.values():
         for vote in approval.votes:
             until = facts.until(approval.record.id, approval.record.expires_at, vote.leaf)
-            if approval.record.kind != "in_doubt" and vote.leaf.at >= until:
+            if approval.record.kind not in UNTIL_KNOWN and vote.leaf.at >= until:
                 raise broken(vote.leaf, f"{vote.record.person} voted after {until}, when"
                                         f" approval {approval.record.id} had expired")  # fmt: skip
     return _count(facts)
@@ -62,11 +70,11 @@ def _while_open(facts: Facts) -> str:
     return _count(facts)
 
 
-@rule("votes.accounts", "No two votes on an approval came from one Slack account (`team` and `user`).")
+@rule("votes.accounts", "No two votes on an approval that count came from one Slack account (`team` and `user`).")
 def _accounts(facts: Facts) -> str:
     for approval in facts.approvals.values():
         seen = dict[tuple[str, str], str]()
-        for vote in approval.votes:
+        for vote in approval.standing:
             account = (vote.record.slack.team, vote.record.slack.user)
             if account in seen:
                 raise BrokenError(
@@ -78,13 +86,13 @@ def _accounts(facts: Facts) -> str:
 
 @rule(
     "votes.reasons",
-    "A vote that rejects, or is on an approval that wants reasons (`reason_required`), has a reason of three"
-    " characters or more.",
+    "A vote that rejects or asks for changes, or is on an approval that wants reasons (`reason_required`), has a"
+    " reason of three characters or more.",
 )
 def _reasons(facts: Facts) -> str:
     for approval in facts.approvals.values():
         for vote in approval.votes:
-            needed = vote.record.verdict == "reject" or approval.record.requirement.reason_required
+            needed = vote.record.verdict != "approve" or approval.record.requirement.reason_required
             if needed and len(vote.record.reason.strip()) < REASON_MIN:
                 raise BrokenError(approval.name, f"the vote of {vote.record.person} has to have a reason, and has none")
     return _count(facts)
@@ -92,24 +100,27 @@ def _reasons(facts: Facts) -> str:
 
 @rule(
     "votes.rejections",
-    "One vote that rejects ends its approval: it is the last one, and the approval is `rejected`. None is rejected"
-    " without.",
+    "One vote that rejects or asks for changes (`changes`) ends its approval: it is the last one, and the approval is"
+    " `rejected`. None is rejected without, and nobody is asked for changes of what may have happened (`in_doubt`).",
 )
 def _rejections(facts: Facts) -> str:
     for approval in facts.approvals.values():
         verdicts = [vote.record.verdict for vote in approval.votes]
-        if "reject" in verdicts[:-1]:
+        if any(verdict != "approve" for verdict in verdicts[:-1]):
             raise BrokenError(approval.name, "counts votes after one that rejects")
-        if (verdicts[-1:] == ["reject"]) != (approval.record.status == "rejected"):
-            said = "a vote rejects" if verdicts[-1:] == ["reject"] else "no vote rejects"
+        is_no = verdicts[-1:] not in ([], ["approve"])
+        if is_no != (approval.record.status == "rejected"):
+            said = "a vote rejects" if is_no else "no vote rejects"
             raise BrokenError(approval.name, f"is {approval.record.status}, and {said}")
+        if approval.record.kind == "in_doubt" and "changes" in verdicts:
+            raise BrokenError(approval.name, "asks for changes of what may have happened")
     return _count(facts)
 
 
 @rule(
     "votes.counted",
-    "The leaf with which an approval ended as `approved`, `rejected` or `expired` says how many votes had been counted,"
-    " and is of the approval's effect and step.",
+    "The leaf with which an approval ended as `approved`, `rejected` or `expired` says how many votes counted"
+    " then, and is of the approval's effect and step.",
 )
 def _counted(facts: Facts) -> str:
     for approval in facts.approvals.values():
@@ -124,7 +135,7 @@ def _check_end(approval: Requested) -> None:
         agree(
             approval.name,
             f"{names.AUDIT} line {end.seq}",
-            votes=(len(approval.votes), end.data.get("votes")),
+            votes=(len(approval.standing), end.data.get("votes")),
             effect_id=(approval.record.effect_id, end.correlation.effect_id),
             step=(approval.record.step, end.correlation.step or ""),
         )

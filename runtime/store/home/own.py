@@ -32,10 +32,11 @@ async def find_decided(conn: Conn, looker: Looker, narrowed: Narrowed, edge: Edg
     query = f"""
         SELECT {SHOWN}, own.verdict AS own_verdict, own.at AS key_at, a.approval_id AS key_id
         {JOINED} JOIN votes own ON own.approval_id = a.approval_id AND own.person = %(person)s
+               AND own.withdrawn_at IS NULL
          WHERE a.approval_id = ANY(ARRAY(
                SELECT a.approval_id FROM votes v JOIN approvals a USING (approval_id)
                  JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
-                WHERE v.person = %(person)s AND a.tenant = %(tenant)s
+                WHERE v.person = %(person)s AND v.withdrawn_at IS NULL AND a.tenant = %(tenant)s
                       {of_requests(narrowed)} {page_of("v.at", "v.approval_id", edge, newest_first=True)}))
          ORDER BY own.at {way}, a.approval_id {way}
     """  # noqa: S608 - our own clauses

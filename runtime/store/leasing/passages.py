@@ -30,10 +30,11 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
                    a.status AS approval_status, a.digest AS approval_digest, a.requested_at AS approval_requested_at,
                    a.expires_at AS approval_expires_at, a.consumed_at AS approval_consumed_at,
                    coalesce((SELECT json_agg(json_build_object('person', v.person, 'verdict', v.verdict, 'at', v.at,
-                                                               'groups', {GROUPS_NOW}, 'delegation', v.delegation)
+                                                               'groups', {GROUPS_NOW}, 'delegation', v.delegation,
+                                                               'break_glass', v.break_glass)
                                              ORDER BY v.at, v.person)
                                FROM votes v LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
-                              WHERE v.approval_id = a.approval_id), '[]'::json) AS votes,
+                              WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL), '[]'::json) AS votes,
                    done.fingerprint AS done_fingerprint, done.response AS done_response
               FROM unnest(%(effects)b::text[], %(approvals)b::text[], %(keys)b::text[], %(runs)b::text[],
                           %(steps)b::text[])

@@ -8,7 +8,6 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
-    UniqueConstraint,
     text,
 )
 
@@ -99,12 +98,21 @@ votes = Table(
     one_of("via", Via),
     words("delegator", nullable=True),  # for whom it was given
     document("delegation", nullable=True),  # by which it was, as it said then
+    moment("withdrawn_at", nullable=True),  # counts no more since; its person may vote again
     document("together", nullable=True),  # the act that decided several at once: its id, and how many
+    document("break_glass", nullable=True),  # what was said where it does without the others
     CheckConstraint("(via = 'edge') = (brought_by <> '')", name="brought_by"),
     CheckConstraint("(delegator IS NULL) = (delegation IS NULL) AND delegator <> person", name="delegator"),
-    PrimaryKeyConstraint("approval_id", "person"),  # people count, not accounts
-    UniqueConstraint("approval_id", "team", "account"),  # and nobody counts twice by another name
-    UniqueConstraint("approval_id", "delegator"),  # nor by what others vote for them
+    CheckConstraint("break_glass IS NULL OR verdict = 'approve' AND delegation IS NULL", name="break_glass"),
+    partial("ix_votes_glass", "person", "at", where="break_glass IS NOT NULL"),
+    PrimaryKeyConstraint("notification_id"),  # one word, one vote
     one_of("verdict", VoteVerdict),
+    Index("ix_votes_approval", "approval_id"),
+    # of the votes that count: people count, not accounts
+    partial("uq_votes_person", "approval_id", "person", where="withdrawn_at IS NULL", unique=True),
+    # and nobody counts twice by another name
+    partial("uq_votes_account", "approval_id", "team", "account", where="withdrawn_at IS NULL", unique=True),
+    # nor by what others vote for them
+    partial("uq_votes_delegator", "approval_id", "delegator", where="withdrawn_at IS NULL", unique=True),
     Index("ix_votes_person", "person", "at", "approval_id"),  # what somebody has decided
 )

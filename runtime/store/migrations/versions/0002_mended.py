@@ -33,7 +33,9 @@ PARTS = (
     "delegations",
     "figures",
     "notices",
+    "answers",
     "home",
+    "glass",
     "guards",  # stays the last: it guards what the others made
 )
 
