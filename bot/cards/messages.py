@@ -23,6 +23,7 @@ from runtime.model.messages import (
     Plain,
     Reminder,
     RequestHanded,
+    ReviewLate,
     RunEnded,
     RunName,
     Said,
@@ -72,7 +73,7 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
             return _run_ended(said)
         case EvidenceSealed() | EvidenceStuck():
             return _evidence(said)
-        case GlassBroken() | Unfulfillable():
+        case GlassBroken() | ReviewLate() | Unfulfillable():
             return _alarm(said)
         case Held() | StepHeld() | HeldSettled():
             return _held(said)
@@ -80,8 +81,11 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
             return said.text
 
 
-def _alarm(said: GlassBroken | Unfulfillable) -> str:
+def _alarm(said: GlassBroken | ReviewLate | Unfulfillable) -> str:
     of = f"{said.step} of {_run(said.run)}"
+    if isinstance(said, ReviewLate):
+        asked = f"That was due {_day(said.until)}. Asked: {', '.join(said.groups)}."
+        return f"Nobody has said yet whether it was right to break the glass for {of}. {asked}"
     if isinstance(said, Unfulfillable):
         return f"Nobody can fulfil the request for {of}: {said.why}."
     return (

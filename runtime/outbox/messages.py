@@ -15,6 +15,7 @@ from runtime.model.effects.effect import NewEffect, OnDoubt, Purpose
 from runtime.model.messages import (
     ApprovalOpened,
     DirectMessage,
+    GlassBroken,
     HeldOver,
     HeldSettled,
     Message,
@@ -151,10 +152,13 @@ async def close_question(engine: Engine, tx: RunTx, asked: Asking, then: HeldSet
 async def tell_people(
     engine: Engine, tx: RunTx, users: Sequence[str], name: str, said: Said, card_of: str | None
 ) -> None:
-    """Write to people by their Slack accounts, to each when their quiet hours are over; tried for a day from then."""
+    """Write to people by their Slack accounts, to each when their quiet hours are over; tried for a day from then.
+
+    Of broken glass people hear at any hour.
+    """
     for user in users:
         message = DirectMessage(user=user, said=said, card_of=card_of)
-        first = await _when_told(tx, user, card_of)
+        first = None if isinstance(said, GlassBroken) else await _when_told(tx, user, card_of)
         last = None if first is None else first + engine.timing.effect_deadline
         key = f"dm:{tx.run_id}:{name}:{user}"
         await _send(engine, tx, "direct_message", user, message, key, OnDoubt.RECONCILE, last, first)

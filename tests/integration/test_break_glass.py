@@ -1,6 +1,7 @@
 """In an emergency one person does without the others: named by policy, bounded, told at once, and reviewed after."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from evidence.verify.verify import verify
 from receipts.signing import public_path
+from runtime.inbox.patience.reviews import press_for_reviews
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.integration.glass_stage import AT_MOST, break_glass, filing, glass_bench, record_break
@@ -117,6 +119,63 @@ async def test_a_second_delivery_breaks_it_once(bench: Bench, targets: Targets) 
     assert len(targets.file.calls) == 1
     assert len(await bench.rows("SELECT 1 FROM approvals WHERE kind = 'afterwards'")) == 1
     assert len([one for one in bench.chat.said("direct_message") if one["user"] == "USAM"]) == 1
+
+
+async def test_nobody_does_without_a_ticket(bench: Bench) -> None:
+    _, approval = await filing(bench)
+    for ticket in (" ", "\t"):
+        refusal = (await break_glass(bench, "ivy", approval, ticket=ticket)).refusal
+        assert refusal is not None
+        assert refusal.code == "glass.ticket"
+    assert await bench.rows("SELECT 1 FROM votes") == []
+
+
+async def test_who_watches_over_it_hears_of_it_in_quiet_hours_too(bench: Bench) -> None:
+    quiet = {"timezone": "UTC", "quiet_hours": [{"days": ["mon", "tue"], "from": "00:00", "until": "24:00"}]}
+    await bench.meddle("UPDATE actors SET notices = %s WHERE actor_id = 'sam'", json.dumps(quiet))
+    _, approval = await filing(bench)
+    await break_glass(bench, "ivy", approval)
+    await bench.settle()
+    assert [call["user"] for call in bench.chat.said("direct_message") if call["user"] == "USAM"] == ["USAM"]
+
+
+async def test_a_review_is_not_sent_back(bench: Bench) -> None:
+    _, approval = await filing(bench)
+    await break_glass(bench, "ivy", approval)
+    review = await bench.approval_id("afterwards")
+    refusal = (await bench.click("sue", review, "changes", "another report")).refusal
+    assert refusal is not None
+    assert refusal.code == "vote.in_doubt"
+
+
+def _late(bench: Bench) -> list[str]:
+    return sorted(call["user"] for call in bench.chat.said("direct_message") if "Nobody has said yet" in call["text"])
+
+
+async def test_a_review_that_is_late_is_told_of_once_each_time_and_can_still_be_given(bench: Bench) -> None:
+    _, approval = await filing(bench)
+    await break_glass(bench, "ivy", approval)
+    await bench.later(days=2)
+    assert _late(bench) == [], "there is time"
+    await bench.later(days=1)
+    once = ["UIVY", "UPAM", "USAM", "USUE"]
+    assert _late(bench) == once
+    await bench.later(hours=1)
+    assert _late(bench) == once, "the next time that it has passed"
+    await bench.later(days=3)
+    assert _late(bench) == sorted(once * 2)
+    assert (await bench.click("sue", await bench.approval_id("afterwards"), "reject", "no emergency")).counted
+    await bench.later(days=3)
+    assert _late(bench) == sorted(once * 2)
+
+
+async def test_two_sweeps_tell_of_a_late_review_once(bench: Bench) -> None:
+    _, approval = await filing(bench)
+    await break_glass(bench, "ivy", approval)
+    bench.clock.move(days=3)
+    await asyncio.gather(*(press_for_reviews(bench.engine) for _ in range(4)))
+    await bench.settle()
+    assert _late(bench) == ["UIVY", "UPAM", "USAM", "USUE"]
 
 
 async def test_evidence_waits_for_the_review_and_holds(bench: Bench, dsn: str, tmp_path: Path) -> None:

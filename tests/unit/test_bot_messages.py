@@ -15,6 +15,7 @@ from runtime.model.messages import (
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
+    GlassBroken,
     Held,
     HeldSettled,
     Note,
@@ -23,6 +24,7 @@ from runtime.model.messages import (
     PostMessage,
     Reminder,
     RequestHanded,
+    ReviewLate,
     RunEnded,
     RunName,
     Said,
@@ -155,6 +157,16 @@ SAID: list[tuple[Said, str]] = [
             "The evidence of Corporate onboarding (case-7) cannot be stored: its name is taken."
             " When that is mended: countersign evidence repair run_7"
         ),
+    ),
+    (
+        GlassBroken(run=RUN, step="filing", person="Ivy", why="the bank is down", ticket="INC-7"),
+        ("Ivy broke the glass for filing of Corporate onboarding (case-7): it is done without the signatures that policy"
+        " wants. Ticket: INC-7. Why: the bank is down"),
+    ),
+    (
+        ReviewLate(run=RUN, step="filing", groups=["seniors"], until="2026-01-05T17:00:00.000000Z"),
+        ("Nobody has said yet whether it was right to break the glass for filing of Corporate onboarding (case-7)."
+        " That was due 2026-01-05 17:00 UTC. Asked: seniors."),
     ),
     (
         Unfulfillable(run=RUN, step="filing", why="nobody is in seniors"),

@@ -78,7 +78,7 @@ def _about(view: ApprovalView) -> Shown:
 def sort(standings: Sequence[Standing]) -> Sorted:
     """Tell what can be decided by one act: what the person may decide at all, of the kind of the first, no doubts."""
     views = [one.entry.view for one in standings if one.entry and not one.refusal]
-    kind = next((view.kind for view in views if view.kind is not AskKind.IN_DOUBT), None)
+    kind = next((view.kind for view in views if not view.kind.outlives_run), None)
     refused = [
         (headline(one.entry.view) if one.entry else one.approval_id, refusal_words(one.refusal))
         for one in standings
@@ -89,6 +89,8 @@ def sort(standings: Sequence[Standing]) -> Sorted:
 
 
 def _why_apart(view: ApprovalView) -> str:
+    if view.kind is AskKind.AFTERWARDS:
+        return "What was done in an emergency has to be looked into for each by itself."
     if view.kind is AskKind.IN_DOUBT:
         return "What became of an attempt has to be looked up for each by itself."
     return "Reviews and approvals are not decided by one act: choose the one kind, and then the other."

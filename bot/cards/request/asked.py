@@ -8,7 +8,7 @@ from bot.cards.request.declared import summary_blocks
 from bot.cards.request.facts import changing, fact_blocks
 from bot.cards.request.more import more_menus
 from bot.cards.text import Shown, inline
-from bot.cards.wording import approvals, explanation, requirement, vote_word
+from bot.cards.wording import approvals, explanation, requirement, until_word, vote_word
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 
@@ -41,7 +41,7 @@ def asked_buttons(view: ApprovalView) -> list[Block]:
 
 def expiry(view: ApprovalView) -> Shown:
     """Return until when it is open, in the reader's own time."""
-    return Shown(f"Expires {date(view.expires_at)}")
+    return Shown(f"{until_word(view).capitalize()} {date(view.expires_at)}")
 
 
 def _call(view: ApprovalView) -> list[Block]:

@@ -163,7 +163,14 @@ test_what_cannot_be_undone_is_signed_with_a_reason if {
 	}
 }
 
-glass := {"groups": ["commanders"], "at_most": 2, "within": "P1D", "tell": [], "review_by": ["legal"]}
+glass := {
+	"groups": ["commanders"],
+	"at_most": 2,
+	"within": "P1D",
+	"tell": [],
+	"review_by": ["legal"],
+	"review_within": "P3D",
+}
 
 with_glass := json.patch(given.tenant, [{"op": "add", "path": "/requirements/high/break_glass", "value": glass}])
 
