@@ -19,12 +19,11 @@ from bot.slack.operations import params_of
 from bot.slack.pace import machine_pace
 from bot.slack.posts import Posts
 from bot.slack.questions import Questions
+from bot.slack.told import MESSAGE_EVENT, Told
 from runtime.clock import Clock
 from runtime.desk.model import CardLedger, Desk
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, Untouched
 from runtime.model.messages import DirectMessage, PostCard, PostMessage, PostTask, StepHeld, UpdateCard, UpdateMessage
-
-MESSAGE_EVENT = "countersign_message"
 
 _MESSAGE_UNITS, _MESSAGE_LINES, _FALLBACK_CHARS = BUDGET - 2000, 200, 2000
 # What Slack says of a thread whose first message is gone.
@@ -57,10 +56,11 @@ class SlackConnector:
     """The operations of the chat."""
 
     def __init__(
-        self, client: AsyncWebClient, posts: Posts, cards: CardPosts, questions: Questions, *, mocked: bool
+        self, client: AsyncWebClient, posts: Posts, cards: CardPosts, questions: Questions, told: Told, *, mocked: bool
     ) -> None:
         self._prefix = "On mocks: " if mocked else ""
         self._questions = questions
+        self._told = told
         self._client = client
         self._posts = posts
         self._cards = cards
@@ -113,9 +113,9 @@ class SlackConnector:
             return Untouched()
 
     async def direct_message(self, call: Call) -> JsonObject:
-        """Write to one person."""
+        """Write to one person, as much and at such times as they are told."""
         params = params_of(DirectMessage, call)
-        return await self._say(params, await self._direct(params), call.key, None)
+        return await self._told.tell(params, call.key, lambda channel: self._say(params, channel, call.key, None))
 
     async def update_message(self, call: Call) -> JsonObject:
         """Have a message that asked about a held step say what came of it."""
@@ -125,12 +125,8 @@ class SlackConnector:
 
     async def reconcile_direct(self, call: Call) -> Reconciled:
         """Find a direct message that was posted without an answer."""
-        channel = await self._direct(params_of(DirectMessage, call))
+        channel = await self._told.channel(params_of(DirectMessage, call).user)
         return _place(channel, await find_message(self._client, channel, call.key))
-
-    async def _direct(self, params: DirectMessage) -> str:
-        response = await self._client.conversations_open(users=params.user)
-        return str(response["channel"]["id"])
 
     async def _say(self, params: PostMessage | DirectMessage, channel: str, key: str, thread: str | None) -> JsonObject:
         """Put what happened into words and, where it is about a card that is elsewhere, add the way there."""
@@ -153,7 +149,8 @@ def slack_handlers(
     """Return the chat's handlers. `client` must not retry by itself (see client.py); `mocked` messages say so."""
     posts = Posts(client, machine_pace())
     cards = CardPosts(client, posts, desk, ledger, clock)
-    slack = SlackConnector(client, posts, cards, Questions(posts, desk), mocked=mocked)
+    told = Told(client, posts, desk, clock)
+    slack = SlackConnector(client, posts, cards, Questions(posts, desk), told, mocked=mocked)
     find_card = _answered(slack.reconcile_card)
     return {
         "slack::post_card": Handler(_answered(slack.post_card), find_card),

@@ -10,6 +10,7 @@ from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.fields import shown_fields
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
+from runtime.desk.notices.counter import NoticeCounter
 from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.undo.counter import UndoCounter
 from runtime.engine import Engine
@@ -44,6 +45,7 @@ class EngineDesk(UndoCounter):
         super().__init__(engine, tenant)
         self.held = HeldCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
+        self.notices = NoticeCounter(engine, tenant, self.may_decide)
 
     async def people(self, account: SlackAccount) -> list[Person]:
         """Return every person the directory maps the account to: exactly one may act."""

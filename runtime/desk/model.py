@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.held.model import HeldDesk
+from runtime.desk.notices.model import NoticeDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
@@ -141,6 +142,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def held(self) -> HeldDesk:
         """Return the counter of held steps."""
+        ...
+
+    @property
+    def notices(self) -> NoticeDesk:
+        """Return the counter that knows how people are told."""
         ...
 
     @property

@@ -16,6 +16,7 @@ from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
+from runtime.desk.notices.model import NoticeDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
@@ -31,6 +32,7 @@ from sandbox.workspace import parse_workspace
 from tests.handled import result_of
 from tests.integration.bot_no_front import NoFront
 from tests.integration.bot_nothing_held import NothingHeld
+from tests.integration.bot_nothing_told import NothingCounted
 from tests.integration.bot_strangers import DatabaseDownError, NoStrangers
 from tests.patience import MINUTE
 
@@ -139,6 +141,7 @@ class MemoryDesk:
     applications: int = 0
     missing: list[tuple[str, str, str]] = field(default_factory=list)
     held: HeldDesk = field(default_factory=NothingHeld)
+    notices: NoticeDesk = field(default_factory=NothingCounted)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
     down: set[str] = field(default_factory=set)
     applied: asyncio.Condition = field(default_factory=asyncio.Condition)

@@ -21,6 +21,7 @@ from runtime.store.tables.log import (
     log_stamps,
     log_tiles,
 )
+from runtime.store.tables.notices import gatherings, told
 from runtime.store.tables.records import (
     audit_leaves,
     evidence_bundles,
@@ -47,6 +48,7 @@ __all__ = [
     "evidence_bundles",
     "evidence_held",
     "evidence_holds",
+    "gatherings",
     "log_checkpoints",
     "log_entries",
     "log_heads",
@@ -66,6 +68,7 @@ __all__ = [
     "steps",
     "tenant_leaves",
     "tenants",
+    "told",
     "votes",
     "waits",
 ]
