@@ -181,19 +181,3 @@ async def accounts_in_groups(conn: Conn, tenant: str, groups: Sequence[str], now
         )
     ).fetchall()
     return [row["account"] for row in rows]
-
-
-async def people_in_groups(conn: Conn, tenant: str, groups: Sequence[str]) -> list[Person]:
-    """Return the people of the groups who have a Slack account, and so can be asked."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT a.actor_id, a.name, a.groups FROM actors a
-             WHERE a.tenant = %s AND a.kind = 'person' AND a.groups::jsonb ?| %s
-               AND EXISTS (SELECT FROM slack_accounts s WHERE s.tenant = a.tenant AND s.actor_id = a.actor_id)
-             ORDER BY a.actor_id
-            """,
-            (tenant, list(groups)),
-        )
-    ).fetchall()
-    return [Person(row["actor_id"], row["name"], tuple(row["groups"])) for row in rows]
