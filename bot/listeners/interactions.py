@@ -15,12 +15,14 @@ from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards import held, references
+from bot.cards.desk.delegation import DELEGATION_MODAL
 from bot.cards.desk.forms import MODALS
 from bot.cards.details import details_modal
 from bot.cards.modals import reason_fault, reason_modal
 from bot.cards.refusals import refusal_words
 from bot.listeners import private
 from bot.listeners.clicks import click
+from bot.listeners.front.delegating import Delegating
 from bot.listeners.front.forms import Forms
 from bot.listeners.holding import Holding
 from bot.listeners.identity import Identity, identify
@@ -71,10 +73,18 @@ def _wants_reason(view: ApprovalView | None, verdict: VoteVerdict | ClaimAct) ->
 class Interactions:
     """The listeners for buttons and modals."""
 
-    def __init__(self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, forms: Forms) -> None:
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        desk: Desk,
+        installation: InstallationWatch,
+        forms: Forms,
+        delegating: Delegating,
+    ) -> None:
         self._client = client
         self._desk = desk
         self._forms = forms
+        self._delegating = delegating
         self._installation = installation
         self._answers = PrivateAnswers(client)
         self._holding = Holding(client, desk, installation, self._answers)
@@ -103,6 +113,9 @@ class Interactions:
         try:
             if payload.view.callback_id in MODALS:
                 await self._forms.on_submission(payload, ack)
+                return
+            if payload.view.callback_id == DELEGATION_MODAL:
+                await self._delegating.on_submission(payload, ack)
                 return
             if payload.view.callback_id == held.MODAL:
                 await self._holding.on_submission(payload, ack)

@@ -83,6 +83,8 @@ class Input(_Loose):
 
     value: str | None = None
     selected_option: Option | None = None
+    selected_options: list[Option] = []
+    selected_user: Short | None = None
     selected_date: Short | None = None
     selected_date_time: Annotated[int, Field(ge=0, le=253_402_300_799)] | None = None
 

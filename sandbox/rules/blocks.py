@@ -15,6 +15,7 @@ VIEW_BYTES = 250_000
 INTERACTIVE = {
     "button",
     "static_select",
+    "users_select",
     "radio_buttons",
     "checkboxes",
     "plain_text_input",
@@ -56,6 +57,7 @@ _SELECT = obj(
     {**_TYPE, "options": array(_OPTION, 100)},
     {**_ACTION, "placeholder": _plain(150), "initial_option": _OPTION, "confirm": _CONFIRM},
 )
+_USERS = obj(_TYPE, {**_ACTION, "placeholder": _plain(150), "initial_user": string(25), "confirm": _CONFIRM})
 _RADIO = obj(
     {**_TYPE, "options": array(_OPTION, 10)},
     {**_ACTION, "initial_option": _OPTION, "confirm": _CONFIRM},
@@ -79,7 +81,7 @@ _INPUT = obj(
 _DATE = obj(_TYPE, {**_ACTION, "placeholder": _plain(150), "initial_date": string(10), "confirm": _CONFIRM})
 _MOMENT = obj(_TYPE, {**_ACTION, "initial_date_time": integer(0, 9_999_999_999), "confirm": _CONFIRM})
 _INPUTS = {"plain_text_input": _INPUT, "datepicker": _DATE, "datetimepicker": _MOMENT}
-_CHOOSERS = {"static_select": _SELECT, "radio_buttons": _RADIO, "checkboxes": _CHECKBOXES}
+_CHOOSERS = {"static_select": _SELECT, "users_select": _USERS, "radio_buttons": _RADIO, "checkboxes": _CHECKBOXES}
 
 
 def _distinct_actions(block: Any, path: str) -> Iterator[str]:

@@ -87,6 +87,7 @@ function button(element, block, act) {
 function chooser(element, block, changed) {
   const key = keyOf(element, block);
   if (element.type === "static_select") return select(element, key, changed);
+  if (element.type === "users_select") return select({ ...element, options: everybody() }, key, changed);
   const kind = element.type === "checkboxes" ? "checkbox" : "radio";
   const start = new Set([element.initial_option, ...(element.initial_options ?? [])].filter(Boolean).map((one) => one.value));
   const group = h("div", { class: "choices", role: kind === "radio" ? "radiogroup" : "group", data: { field: key, kind } });
@@ -105,6 +106,18 @@ function chooser(element, block, changed) {
     ),
   );
   return group;
+}
+
+let people = () => [];
+
+/** Say who there is to be chosen: a function that returns the workspace's users. */
+export function knowPeople(find) {
+  people = find;
+}
+
+function everybody() {
+  const there = people().filter((user) => !user.bot && !user.deactivated);
+  return there.map((user) => ({ value: user.id, text: { nodes: [{ v: user.real_name || user.name }] } }));
 }
 
 function select(element, key, changed) {
