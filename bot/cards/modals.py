@@ -28,6 +28,10 @@ def _consequence(view: ApprovalView, verdict: VoteVerdict) -> str:
     return f"{signed} Your words are kept as evidence, and whoever asked can read them."
 
 
+def _names(view: ApprovalView) -> list[Block]:
+    return rows([(bold("You vote for"), short(view.votes_for, 200, lines=1))]) if view.votes_for else []
+
+
 def _summary(view: ApprovalView) -> list[Block]:
     facts = (("What", headline(view)), ("Operation", view.operation), ("Target", view.target))
     return rows([(bold(name), short(render(value), 300)) for name, value in facts if value])
@@ -61,6 +65,7 @@ def reason_modal(
         "private_metadata": ref.model_dump_json(),
         "blocks": [
             *_summary(view),
+            *_names(view),
             section(Shown(_consequence(view, verdict))),
             reason_input(_question(view, verdict)),
         ],

@@ -34,6 +34,7 @@ from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
 from runtime.desk.model import ApprovalView, Desk
 from runtime.model.approvals.votes import ClaimAct, Refusal, VoteVerdict
+from runtime.model.states import ApprovalStatus
 
 # Slack waits three seconds for the acknowledgement, and a trigger lives as long.
 DEADLINE = 2.0
@@ -182,7 +183,7 @@ class Interactions:
         async with asyncio.timeout(DEADLINE):
             standing = await self._standing(payload.user, ref)
             if _wants_reason(standing.view, verdict):
-                standing = await self._may_decide(standing, ref)
+                standing = await self._in_whose_name(await self._may_decide(standing, ref))
             modal = _modal(standing, verdict, payload)
             if modal is None:
                 notification = await self._record(ref, standing, verdict, payload.action.action_ts, "")
@@ -206,6 +207,14 @@ class Interactions:
             return standing
         return replace(standing, refusal=await self._desk.may_decide(ref.id, person.id))
 
+    async def _in_whose_name(self, standing: _Standing) -> _Standing:
+        """Let what is shown to this one person say for whom they vote, where that is somebody else."""
+        person, view = standing.identity.person, standing.view
+        if standing.refusal or person is None or view is None or view.status is not ApprovalStatus.REQUESTED:
+            return standing
+        votes_for = await self._desk.votes_for(view.approval_id, person.id)
+        return replace(standing, view=replace(view, votes_for=votes_for, stand_ins=()))
+
     async def _settle(self, notification: str, user: User, channel: str | None) -> None:
         """Apply a recorded click and say in private why it did not count, if so. Never raises."""
         try:
@@ -225,6 +234,7 @@ class Interactions:
             view = None if identity.refusal else await self._desk.approval(ref.id)
             if view and identity.person:
                 await self._desk.figures.looked(view.approval_id, identity.person)
+            view = (await self._in_whose_name(_Standing(identity, view, identity.refusal))).view
         await ack()
         refusal = identity.refusal or (None if view else references.stale(ref, None))
         if view:

@@ -20,6 +20,7 @@ from runtime.inbox import inbox
 from runtime.inbox.people.voters import UNKNOWN_APPROVAL, ballot_of, holder_in
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result, ResultCode, stamp
+from runtime.model.approvals.delegation import StandIn
 from runtime.model.approvals.requirement import Requirement
 from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.json_limits import error_text
@@ -32,7 +33,7 @@ from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.cards.posted import Location, location_of, remember_card
 from runtime.store.database.pool import Conn
-from runtime.store.people.delegations import stand_ins_of
+from runtime.store.people.delegations import stand_ins_in, stand_ins_of
 from runtime.store.transactions.run_tx import RunTx
 
 _DONE = (ResultCode.PERFORMED, ResultCode.CONFIRMED)
@@ -73,7 +74,9 @@ class EngineDesk(UndoCounter):
         called = _route(row).mention
         if called is None:
             called = asked if len(asked) <= MOST_CALLED else ()
-        return replace(view, asked=called, can_undo=await self._can_undo(conn, row, view))
+        is_open = view.status is ApprovalStatus.REQUESTED
+        pairs = await stand_ins_in(conn, self.tenant, people, self.engine.clock()) if is_open else ()
+        return replace(view, asked=called, can_undo=await self._can_undo(conn, row, view), stand_ins=tuple(pairs))
 
     async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
         if view.kind is AskKind.TASK or view.result is None or view.result.code not in _DONE:
@@ -95,6 +98,16 @@ class EngineDesk(UndoCounter):
             return await self._refusal(conn, approval_id, person_id)
 
     async def _refusal(self, conn: Conn, approval_id: str, person_id: str) -> Refusal | None:
+        way = await self._way(conn, approval_id, person_id)
+        return way if isinstance(way, Refusal) else None
+
+    async def votes_for(self, approval_id: str, person_id: str) -> str:
+        """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
+        async with self.engine.pool.connection() as conn:
+            way = await self._way(conn, approval_id, person_id)
+        return way.delegator.name if isinstance(way, StandIn) else ""
+
+    async def _way(self, conn: Conn, approval_id: str, person_id: str) -> StandIn | Refusal | None:
         approval = await approvals.get_approval(conn, approval_id)
         who = await directory.actor(conn, self.tenant, person_id)
         row = await approvals.approval_view_row(conn, approval_id)
@@ -107,8 +120,7 @@ class EngineDesk(UndoCounter):
         accounts = await directory.accounts_of(conn, self.tenant, person_id)
         now = self.engine.clock()
         stand_ins = await stand_ins_of(conn, self.tenant, person_id, now)
-        way = way_to_vote(ballot, person, accounts, stand_ins, VoteVerdict.APPROVE, None, now)
-        return way if isinstance(way, Refusal) else None
+        return way_to_vote(ballot, person, accounts, stand_ins, VoteVerdict.APPROVE, None, now)
 
     async def record(self, click: Click) -> str:
         """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""

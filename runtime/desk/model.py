@@ -97,6 +97,8 @@ class ApprovalView:
     decided_at: datetime | None = None
     declared: Declared = NOTHING  # by its author, for its card
     can_undo: bool = False  # it was performed, and its verb says how it is undone
+    stand_ins: tuple[tuple[str, str], ...] = ()  # names of who votes now for whom, where it is shown to many
+    votes_for: str = ""  # name of the person for whom the one reader would vote, where it is shown to one
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
 
@@ -176,6 +178,10 @@ class Desk(UndoDesk, Protocol):
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         """Return why the person may not decide this now, or None. Reads only."""
+        ...
+
+    async def votes_for(self, approval_id: str, person_id: str) -> str:
+        """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
         ...
 
     async def record(self, click: Click) -> str:

@@ -139,6 +139,10 @@ class MemoryDesk:
         mine = [one for one in open_ if await self.may_decide(one.approval_id, person_id) is None]
         return Pending(len(mine), tuple(mine[:limit]))
 
+    async def votes_for(self, approval_id: str, person_id: str) -> str:
+        assert approval_id, person_id
+        return ""
+
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         if person_id == self.requester:
             return Refusal(RefusalCode.REQUESTER)

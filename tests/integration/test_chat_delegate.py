@@ -13,6 +13,7 @@ from policy.client import OpaEngine
 from sandbox.client import SandboxUser, messages
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
+from tests.integration.delegates_stage import delegate
 from tests.opa_server import copy_policies, start_opa
 from tests.patience import MINUTE
 
@@ -167,3 +168,41 @@ async def test_help_names_it(chat: Chat) -> None:
     ann = await chat.person("ann")
     await ann.command(CHANNEL, "/countersign help")
     assert "/countersign delegate" in await _said(ann, "What you can ask")
+
+
+async def _confirms(person: SandboxUser, where: str) -> list[str]:
+    """Return what the questions between a click and a vote say, on the card or in the modal."""
+    state = await person.see()
+    shown = state["modal"] if where == "modal" else [one for one in messages(state) if one.get("blocks")]
+    return [line for line in _texts(shown) if line.count("This counts as")]
+
+
+def _texts(shown: Any) -> list[str]:
+    if isinstance(shown, dict):
+        return [*_texts(list(shown.values())), *([shown["v"]] if isinstance(shown.get("v"), str) else [])]
+    return [text for one in shown for text in _texts(one)] if isinstance(shown, list) else []
+
+
+async def test_the_question_before_a_vote_says_in_whose_name_it_would_be(chat: Chat) -> None:
+    await delegate(chat.bench, "ann", "sam")
+    await chat.bench.review()
+    sam, ben = await chat.person("sam"), await chat.person("ben")
+    [on_card] = await _confirms(sam, "card")
+    assert on_card.endswith("This counts as your signature, or: Sam for Ann.")
+    card = await sam.find_card(lambda card: "countersign_show_all" in json.dumps(card))
+    await sam.click(card, "countersign_show_all")
+    await sam.find_modal()
+    assert (await _confirms(sam, "modal"))[0].endswith("This counts as the signature of Ann.")
+    await ben.click(card, "countersign_show_all")
+    await ben.find_modal()
+    assert (await _confirms(ben, "modal"))[0].endswith("This counts as your signature.")
+    await sam.close_modal()
+    await sam.click(card, "countersign_reject")
+    assert "You vote for" in json.dumps(await sam.find_modal())
+
+
+async def test_a_card_of_people_for_whom_nobody_stands_in_says_nothing_of_it(chat: Chat) -> None:
+    await delegate(chat.bench, "ann", "ben", starts=timedelta(hours=2))
+    await chat.bench.review()
+    [on_card] = await _confirms(await chat.person("ben"), "card")
+    assert on_card.endswith("This counts as your signature.")
