@@ -32,7 +32,8 @@ def _names(view: ApprovalView) -> list[Block]:
     return rows([(bold("You vote for"), short(view.votes_for, 200, lines=1))]) if view.votes_for else []
 
 
-def _summary(view: ApprovalView) -> list[Block]:
+def summary(view: ApprovalView) -> list[Block]:
+    """Return what a modal is about, in short."""
     facts = (("What", headline(view)), ("Operation", view.operation), ("Target", view.target))
     return rows([(bold(name), short(render(value), 300)) for name, value in facts if value])
 
@@ -64,7 +65,7 @@ def reason_modal(
         "close": plain_text(Shown("Cancel")),
         "private_metadata": ref.model_dump_json(),
         "blocks": [
-            *_summary(view),
+            *summary(view),
             *_names(view),
             section(Shown(_consequence(view, verdict))),
             reason_input(_question(view, verdict)),

@@ -12,7 +12,9 @@ from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from bot.listeners.front import commands
 from bot.listeners.front.delegating import Delegating
 from bot.listeners.front.forms import NEW_REQUEST, Forms
-from bot.listeners.home_tab import HomeTab
+from bot.listeners.home.drawing import Drawing
+from bot.listeners.home.several import Several
+from bot.listeners.home.tab import HomeTab
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.interactions import Interactions
 from bot.listeners.payloads import as_read, parse_request
@@ -125,13 +127,15 @@ def build_bot(settings: BotSettings, desk: Desk, front: FrontDesk, ledger: CardL
     )
     forms = Forms(client, desk, front, installation)
     delegating = Delegating(client, desk, front, installation, clock)
-    interactions = Interactions(client, desk, installation, forms, delegating)
+    several = Several(client, desk, front.home, installation)
+    home = HomeTab(Drawing(client, desk, front.home, ledger, installation, clock), several)
+    interactions = Interactions(client, desk, installation, forms, home, delegating)
     app.action(_ANY)(interactions.on_action)
     app.view(_ANY)(interactions.on_submission)
     asked = commands.Commands(client, desk, front, installation, clock, forms, delegating)
     app.command(commands.NAME)(asked.on_command)
     app.shortcut(NEW_REQUEST)(forms.on_shortcut)
-    app.event("app_home_opened")(HomeTab(client, desk, ledger, installation, clock).on_opened)
+    app.event("app_home_opened")(home.on_opened)
     app.event(_ANY)(_ignore_event)
     app.error(_on_error)
     return Bot(app, settings, clock, installation)

@@ -14,7 +14,7 @@ const DRAW = {
   actions: (block, act) =>
     h("div", { class: "block block-actions" }, block.elements.map((one) => control(one, block, act))),
   section: drawSection,
-  input: drawInput,
+  input: (block, act, errors) => drawInput(block, errors, block.dispatch_action ? act : null),
   rich_text: (block) => h("div", { class: "block block-rich" }, block.elements.map(richPart)),
 };
 
@@ -58,6 +58,7 @@ function keyOf(element, block) {
 }
 
 function control(element, block, act) {
+  if (element.type === "overflow") return overflow(element, block, act);
   return element.type === "button" ? button(element, block, act) : chooser(element, block, (value) => act(element, block, value));
 }
 
@@ -82,6 +83,18 @@ function button(element, block, act) {
     },
     textObject(element.text),
   );
+}
+
+/** The menu behind three dots: what is chosen is done, and nothing stays chosen. */
+function overflow(element, block, act) {
+  const menu = select({ ...element, placeholder: { nodes: [{ v: "⋯" }] } }, keyOf(element, block), (value) => {
+    menu.value = "";
+    act(element, block, value);
+  });
+  menu.classList.add("overflow");
+  menu.setAttribute("aria-label", "More actions");
+  delete menu.dataset.field;
+  return menu;
 }
 
 function chooser(element, block, changed) {
@@ -129,11 +142,12 @@ function select(element, key, changed) {
   return h("select", { class: "input", data: { field: key, kind: "select", key }, on: { change: report } }, placeholder, options);
 }
 
-function drawInput(block, act, errors) {
+function drawInput(block, errors, act) {
   const { element } = block;
   const id = `input-${block.block_id}`;
   const error = errors[block.block_id];
   const field = drawField(element, block);
+  if (act) dispatch(field, (value) => act(element, block, value));
   field.id = id;
   if (field.dataset.kind === "radio" || field.dataset.kind === "checkbox") field.setAttribute("aria-label", words(block.label));
   if (error) field.setAttribute("aria-invalid", "true");
@@ -150,6 +164,15 @@ function drawInput(block, act, errors) {
       block.hint ? textObject(block.hint, "p", "hint") : null,
     ),
   );
+}
+
+/** Tell the app at once, on Enter, what is typed. */
+function dispatch(field, tell) {
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing || field.dataset.kind !== "text") return;
+    event.preventDefault();
+    tell(field.value);
+  });
 }
 
 function drawField(element, block) {

@@ -140,5 +140,5 @@ def _moment(given: Input) -> datetime | None:
 def _groups(payload: Submission, person: Person) -> list[str]:
     """Return the groups that were chosen; a value is a group's place among those of the person."""
     blocks = [values for name, values in payload.view.state.values.items() if name.startswith(GROUPS)]
-    chosen = {option.value for values in blocks for given in values.values() for option in given.selected_options}
+    chosen = {option.value for values in blocks for given in values.values() for option in given.selected_options or ()}
     return [name for at, name in enumerate(person.groups) if str(at) in chosen]

@@ -11,6 +11,7 @@ from runtime.desk.desk import EngineDesk
 from runtime.desk.front.model import Filled, Form, Runs, RunView, StandInWish, Started, StepLine
 from runtime.desk.front.standing_in import record_stand_in, settle_stand_in
 from runtime.desk.front.starting import Starting
+from runtime.desk.home.counter import HomeCounter
 from runtime.desk.model import ApprovalView
 from runtime.engine import Engine
 from runtime.model.actor import Person, SlackAccount
@@ -28,6 +29,11 @@ class FrontCounter:
     engine: Engine
     tenant: str
     catalog: Catalog
+
+    @property
+    def home(self) -> HomeCounter:
+        """Return the counter of people's desks."""
+        return HomeCounter(self.engine, self.tenant)
 
     async def approval(self, person: Person, approval_id: str) -> ApprovalView | None:
         """Return a request that the person may see."""

@@ -33,6 +33,8 @@ PARTS = (
     "delegations",
     "figures",
     "notices",
+    "answers",
+    "home",
     "guards",  # stays the last: it guards what the others made
 )
 
