@@ -206,3 +206,11 @@ async def test_a_card_of_people_for_whom_nobody_stands_in_says_nothing_of_it(cha
     await chat.bench.review()
     [on_card] = await _confirms(await chat.person("ben"), "card")
     assert on_card.endswith("This counts as your signature.")
+
+
+async def test_the_home_of_who_stands_in_says_for_whom_they_would_vote(chat: Chat) -> None:
+    await delegate(chat.bench, "ann", "sam")
+    await chat.bench.review()
+    for name, signed in (("sam", "the signature of Ann."), ("ben", "your signature.")):
+        home = await chat.home(await chat.person(name))
+        assert [line.partition("This counts as ")[2] for line in _texts(home) if "This counts as" in line] == [signed]
