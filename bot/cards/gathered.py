@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 from bot.cards.blocks import Block, bold, context, header, mrkdwn_text, section
 from bot.cards.messages import words
 from bot.cards.text import Shown, mrkdwn, short
-from runtime.model.messages import Reminder, Said, TimeRunsShort
+from runtime.model.messages import Said
 from runtime.model.notices.told import Gathering
 
 MOST_LINES = 15
@@ -41,7 +41,7 @@ def _lines(gathering: Gathering) -> Iterator[tuple[str, bool]]:
     others: list[tuple[str, bool]] = []
     for item in gathering.items:
         said = _SAID.validate_python(item.said)
-        if item.card_of is None or not isinstance(said, Reminder | TimeRunsShort):
+        if item.card_of is None or not item.asks:
             others.append((words(said), False))
         elif item.is_open:
             asking[item.card_of] = (words(said), True)

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
@@ -12,7 +13,7 @@ from bot.cards.card import BUDGET
 from bot.cards.held import held_buttons
 from bot.cards.messages import closed_words, words
 from bot.cards.text import Shown, chunks, clip, mrkdwn, plain
-from bot.slack.card_posts import CardPosts
+from bot.slack.card_posts import PEOPLE, CardPosts
 from bot.slack.client import FAILURES, error_code, failure
 from bot.slack.history import find_message
 from bot.slack.operations import params_of
@@ -78,7 +79,12 @@ class SlackConnector:
     async def post_card(self, call: Call) -> JsonObject:
         """Post an approval's card, or a copy of it, once."""
         params = params_of(PostCard, call)
-        return await self._cards.post(params.approval_id, params.channel, call.key, _copy_at(params))
+        copy_at = _copy_at(params)
+        if copy_at is None or not copy_at.startswith(PEOPLE):
+            return await self._cards.post(params.approval_id, params.channel, call.key, copy_at)
+        view = await self._cards.approval(params.approval_id)
+        post = partial(self._cards.post, params.approval_id, key=call.key, copy_at=copy_at)
+        return await self._told.copy(view, copy_at, post)
 
     async def post_task(self, call: Call) -> JsonObject:
         """Post the card of a review."""
@@ -94,6 +100,10 @@ class SlackConnector:
     async def update_card(self, call: Call) -> JsonObject:
         """Show the present state on the card."""
         params = params_of(UpdateCard, call)
+        if params.copy_at and params.copy_at.startswith(PEOPLE) and not await self._cards.has_copy(params):
+            view = await self._cards.approval(params.approval_id)
+            if await self._told.is_no_card(view, params.copy_at):
+                return {"is_shown": False}
         return await self._cards.update(params.approval_id, params.copy_at)
 
     async def post_message(self, call: Call) -> JsonObject:

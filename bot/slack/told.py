@@ -6,15 +6,16 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.gathered import gathered_message
+from bot.cards.wording import headline
 from bot.slack.card_posts import FINAL
 from bot.slack.client import error_code
 from bot.slack.history import find_message
 from bot.slack.home_link import HomeLink
 from bot.slack.posts import Posts
 from runtime.clock import Clock
-from runtime.desk.model import Desk
+from runtime.desk.model import ApprovalView, Desk
 from runtime.handlers import JsonObject, NotTakenError, TransientError
-from runtime.model.messages import DirectMessage
+from runtime.model.messages import DirectMessage, Plain, Reminder, Said, TimeRunsShort
 from runtime.model.notices.told import Gathered, Gathering, Later, Needless, Notice, Together
 
 MESSAGE_EVENT = "countersign_message"
@@ -37,7 +38,18 @@ class Told:
 
     async def tell(self, params: DirectMessage, key: str, alone: Callable[[str], Awaitable[JsonObject]]) -> JsonObject:
         """Say something to one person, by itself or with much else; or say why it is not said, or not yet."""
-        notice = Notice(key, params.user, params.said.model_dump(mode="json"), params.card_of)
+        asks = isinstance(params.said, Reminder | TimeRunsShort)
+        return await self._in_turn(Notice(key, params.user, _document(params.said), params.card_of, asks), alone)
+
+    async def copy(self, view: ApprovalView, user: str, post: Callable[[str], Awaitable[JsonObject]]) -> JsonObject:
+        """Post somebody's own copy of a card, as one of what they are told; where it is too much it is a line."""
+        return await self._in_turn(_of_copy(view, user), post)
+
+    async def is_no_card(self, view: ApprovalView, user: str) -> bool:
+        """Return whether somebody has no copy of their own, and gets none: it is a line among others, or needless."""
+        return isinstance(await self._desk.notices.turn(_of_copy(view, user)), Together | Needless)
+
+    async def _in_turn(self, notice: Notice, alone: Callable[[str], Awaitable[JsonObject]]) -> JsonObject:
         turn = await self._desk.notices.turn(notice)
         match turn:
             case Needless():
@@ -46,7 +58,7 @@ class Told:
                 raise NotTakenError("it falls into quiet hours", (turn.at - self._clock()).total_seconds())
             case Together():
                 return await self._show(notice, turn.gathering_id)
-        return await alone(await self.channel(params.user))
+        return await alone(await self.channel(notice.account))
 
     async def channel(self, user: str) -> str:
         """Return the conversation with a person."""
@@ -96,3 +108,13 @@ class Told:
                 raise
             return False
         return True
+
+
+def _document(said: Said) -> JsonObject:
+    return said.model_dump(mode="json")
+
+
+def _of_copy(view: ApprovalView, user: str) -> Notice:
+    """Return a copy of a card as something that is told; its key is that of the effect which posts it."""
+    said = Plain(text=f"You are asked: {headline(view)}")
+    return Notice(f"slack:card:{view.approval_id}:{user}", user, _document(said), view.approval_id, asks=True)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.model.notices.told import Alone, Notice, Together
-from tests.bench import TENANT, Bench
-from tests.integration.chat_stage import Chat, chatting
+from runtime.model.routing.rules import Destination, Rule
+from tests.bench import ROUTING, TENANT, Bench
+from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
 from tests.patience import MINUTE
 
@@ -137,7 +139,7 @@ async def test_slack_falling_silent_while_it_is_posted_makes_no_second_message(c
 
 async def _turns(bench: Bench, count: int) -> list[Alone | Together]:
     """Ask for the turns of so many messages at once, as many workers would."""
-    notices = [Notice(f"m{number % count}", "UANN", TIMES_UP, None) for number in range(2 * count)]
+    notices = [Notice(f"m{number % count}", "UANN", TIMES_UP, None, asks=False) for number in range(2 * count)]
     return list(await asyncio.gather(*(bench.desk.notices.turn(notice) for notice in notices)))  # type: ignore[arg-type]
 
 
@@ -150,12 +152,48 @@ async def test_counting_is_exact_among_workers_and_each_message_counts_once(benc
     assert await bench.rows("SELECT count(*) AS n FROM told WHERE tenant = %s", TENANT) == [{"n": 40}]
 
 
-async def test_what_was_counted_is_forgotten_after_a_day_and_what_is_not_bounded_is_not_counted(bench: Bench) -> None:
+async def test_what_was_counted_is_forgotten_after_a_month_and_what_is_not_bounded_is_not_counted(bench: Bench) -> None:
     await _says(bench, {}, ann={"per_hour": 2})
     await _turns(bench, 5)
-    bench.clock.move(hours=25)
-    assert await bench.desk.notices.turn(Notice("new", "UANN", TIMES_UP, None)) == Alone()
+    bench.clock.move(days=31)
+    assert await bench.desk.notices.turn(Notice("new", "UANN", TIMES_UP, None, asks=False)) == Alone()
     assert await bench.rows("SELECT message FROM told") == [{"message": "new"}]
     assert await bench.rows("SELECT 1 FROM gatherings") == []
-    assert await bench.desk.notices.turn(Notice("other", "UBEN", TIMES_UP, None)) == Alone()
+    assert await bench.desk.notices.turn(Notice("other", "UBEN", TIMES_UP, None, asks=False)) == Alone()
     assert await bench.rows("SELECT message FROM told") == [{"message": "new"}]
+
+
+@pytest.fixture
+async def direct(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Chat]:
+    """Give a chat in which requests go to a channel, and to each person asked."""
+    routing = replace(ROUTING, rules=(Rule(Destination((CHANNEL,), direct=True)),))
+    async with OpaEngine(opa.url, timeout=MINUTE) as policy, chatting(dsn, policy, targets, routing=routing) as running:
+        yield running
+
+
+async def test_copies_of_cards_are_counted_too_and_what_is_more_is_a_line(direct: Chat) -> None:
+    await _says(direct.bench, {}, ann={"per_hour": 2})
+    approvals = await _filings(direct, "1", "2", "3", "4")
+    told = await _direct(direct, "ann")
+    assert [message["text"].partition(":")[0] for message in told] == [
+        *("Approval needed", "Approval needed"),
+        "2 more requests wait for you",
+    ]
+    assert "You are asked: " in json.dumps(told[-1]["blocks"])
+    assert len(await direct.cards()) == 4, "in their channel all of them stand"
+    await direct.bench.click("ben", approvals[3], verdict="reject")
+    await direct.bench.settle()
+    failed = "SELECT error FROM effects WHERE operation = 'update_card' AND status <> 'dispatched'"
+    assert await direct.bench.rows(failed) == [], "a copy that was never posted is not edited"
+    assert [message["text"].partition(":")[0] for message in await _direct(direct, "ben")][-1] == "Rejected"
+
+
+async def test_a_copy_waits_for_the_end_of_quiet_hours_and_comes_if_it_is_needed_then(direct: Chat) -> None:
+    everyday = {"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "from": "08:00", "until": "11:00"}
+    await _says(direct.bench, {}, ann={"timezone": "UTC", "quiet_hours": [everyday]})
+    first, _ = await _filings(direct, "1", "2")
+    assert await _titles(direct, "ann") == []
+    await direct.bench.click("ben", first, verdict="reject")
+    await direct.bench.settle()
+    await direct.bench.later(hours=2)
+    assert await _titles(direct, "ann") == ["Approval needed"]

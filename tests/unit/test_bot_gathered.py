@@ -15,7 +15,7 @@ RUN = RunName(title=HOSTILE, reference="R1")
 
 def _reminder(about: str, *, is_open: bool = True) -> Gathered:
     said = Reminder(run=RUN, step="file", groups=["compliance"], until="2026-01-05T09:00:00.000000Z")
-    return Gathered(said.model_dump(mode="json"), about, is_open)
+    return Gathered(said.model_dump(mode="json"), about, asks=True, is_open=is_open)
 
 
 def _shown(*items: Gathered, home: Shown | None = None) -> tuple[str, str]:
@@ -23,7 +23,7 @@ def _shown(*items: Gathered, home: Shown | None = None) -> tuple[str, str]:
     return text, json.dumps(blocks, ensure_ascii=False)
 
 
-PLAIN = Gathered(Plain(text="It has ended").model_dump(mode="json"), None, is_open=True)
+PLAIN = Gathered(Plain(text="It has ended").model_dump(mode="json"), None, asks=False, is_open=True)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_it_says_how_much_there_is_each_request_once_and_none_that_is_decided(
 
 def test_of_what_is_said_again_of_a_request_the_last_stands() -> None:
     later = TimeRunsShort(run=RUN, step="file", groups=["leads"])
-    item = Gathered(later.model_dump(mode="json"), "a1", is_open=True)
+    item = Gathered(later.model_dump(mode="json"), "a1", asks=True, is_open=True)
     _, blocks = _shown(_reminder("a1"), item)
     assert "Time runs short" in blocks
     assert "Still open" not in blocks

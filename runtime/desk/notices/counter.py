@@ -11,9 +11,6 @@ from runtime.store.approvals import get_approval
 from runtime.store.notices import telling
 from runtime.store.notices.settings import notices_of
 
-_ASKS = ("reminder", "time_runs_short")
-"""Kinds of what is said that ask for a decision."""
-
 
 @dataclass(frozen=True)
 class NoticeCounter:
@@ -42,7 +39,7 @@ class NoticeCounter:
 
     async def _is_needless(self, notice: Notice) -> bool:
         """Return whether it asks the person to decide what they may not, or not any more."""
-        if notice.card_of is None or notice.said["kind"] not in _ASKS:
+        if notice.card_of is None or not notice.asks:
             return False
         async with self.engine.pool.connection() as conn:
             behind = await directory.people_behind(conn, self.tenant, [notice.account])

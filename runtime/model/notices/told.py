@@ -14,6 +14,7 @@ class Notice:
     account: str  # id of the Slack account that is told
     said: Mapping[str, Any]
     card_of: str | None  # the approval that it is about
+    asks: bool  # the person to decide that
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Gathered:
 
     said: Mapping[str, Any]
     card_of: str | None
+    asks: bool
     is_open: bool
 
 

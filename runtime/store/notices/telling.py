@@ -9,7 +9,7 @@ import orjson
 from runtime.model.notices.told import Alone, Gathered, Gathering, Notice, Together
 from runtime.store.database.pool import Conn
 
-_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
+_HOUR, _KEPT = timedelta(hours=1), timedelta(days=30)
 
 
 async def take_turn(conn: Conn, tenant: str, notice: Notice, most: int, new_id: str, now: datetime) -> Alone | Together:
@@ -62,18 +62,19 @@ async def _count(conn: Conn, tenant: str, notice: Notice, gathering_id: str | No
         ), gathered AS (
             DELETE FROM gatherings WHERE tenant = %(tenant)s AND account = %(account)s AND begun_at < %(old)s
         )
-        INSERT INTO told (tenant, message, account, at, gathering_id, said, card_of)
-        VALUES (%(tenant)s, %(message)s, %(account)s, %(now)s, %(gathering_id)s, %(said)s, %(card_of)s)
+        INSERT INTO told (tenant, message, account, at, gathering_id, said, card_of, asks)
+        VALUES (%(tenant)s, %(message)s, %(account)s, %(now)s, %(gathering_id)s, %(said)s, %(card_of)s, %(asks)s)
         """,
         {
             "tenant": tenant,
             "message": notice.key,
             "account": notice.account,
             "now": now,
-            "old": now - _DAY,
+            "old": now - _KEPT,
             "gathering_id": gathering_id,
             "said": orjson.dumps(dict(notice.said)).decode(),
             "card_of": notice.card_of,
+            "asks": notice.asks,
         },
     )
 
@@ -83,7 +84,7 @@ async def find_gathering(conn: Conn, tenant: str, gathering_id: str) -> Gatherin
     rows = await (
         await conn.execute(
             """
-            SELECT g.account, g.poster, g.channel, g.ts, t.said, t.card_of,
+            SELECT g.account, g.poster, g.channel, g.ts, t.said, t.card_of, t.asks,
                    coalesce(a.status = 'requested', true) AS is_open
               FROM gatherings g JOIN told t USING (gathering_id)
               LEFT JOIN approvals a ON a.approval_id = t.card_of
@@ -98,7 +99,7 @@ async def find_gathering(conn: Conn, tenant: str, gathering_id: str) -> Gatherin
 def _gathering(gathering_id: str, rows: list[dict[str, Any]]) -> Gathering:
     first: Mapping[str, Any] = rows[0]
     place = None if first["channel"] is None else (first["channel"], first["ts"])
-    items = [Gathered(row["said"], row["card_of"], row["is_open"]) for row in rows]
+    items = [Gathered(row["said"], row["card_of"], row["asks"], row["is_open"]) for row in rows]
     return Gathering(gathering_id, first["account"], first["poster"], place, items)
 
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, PrimaryKeyConstraint, Table, Text
 
-from runtime.store.tables.base import document, metadata, moment, words
+from runtime.store.tables.base import document, flag, metadata, moment, words
 
 # one message for much that was said to somebody within an hour
 gatherings = Table(
@@ -20,7 +20,7 @@ gatherings = Table(
 )
 
 
-# each message to somebody who is not told more than so often; rows are kept for a day
+# each message to somebody who is not told more than so often; rows are kept for a month
 told = Table(
     "told",
     metadata,
@@ -31,6 +31,7 @@ told = Table(
     Column("gathering_id", Text, ForeignKey("gatherings.gathering_id", ondelete="CASCADE")),  # NULL: said by itself
     document("said"),
     words("card_of", nullable=True),  # the approval that it is about
+    flag("asks"),  # the person to decide that
     PrimaryKeyConstraint("tenant", "message"),
     Index("ix_told_at", "tenant", "account", "at"),
     Index("ix_told_gathering", "gathering_id"),

@@ -24,6 +24,7 @@ CREATE TABLE told (
     gathering_id TEXT,
     said JSON NOT NULL,
     card_of TEXT,
+    asks BOOLEAN DEFAULT false NOT NULL,
     CONSTRAINT pk_told PRIMARY KEY (tenant, message),
     CONSTRAINT fk_told_gathering_id FOREIGN KEY (gathering_id) REFERENCES gatherings (gathering_id) ON DELETE CASCADE
 );
