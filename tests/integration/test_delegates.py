@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from receipts.chain import Leaf, in_place
-from receipts.tenant.acts import Act, DelegationEnded, DelegationRecorded, DelegationRefused, act_of, chain_of
+from receipts.tenant.act import Act
+from receipts.tenant.acts import DelegationEnded, DelegationRecorded, DelegationRefused, act_of, chain_of
 from runtime.model.approvals.votes import RefusalCode
 from tests.bench import PEOPLE, TENANT, Bench
 from tests.integration.delegates_stage import delegate, undelegate

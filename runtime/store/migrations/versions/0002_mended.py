@@ -31,10 +31,12 @@ PARTS = (
     "lives",
     "entities",
     "delegations",
+    "passkeys",
     "figures",
     "notices",
     "answers",
     "home",
+    "glass",
     "guards",  # stays the last: it guards what the others made
 )
 
