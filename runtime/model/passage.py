@@ -21,6 +21,7 @@ class VoteFacts:
     verdict: VoteVerdict
     at: datetime
     delegation: Mapping[str, Any] | None
+    break_glass: Mapping[str, Any] | None
     is_signed: bool
 
 
@@ -98,6 +99,7 @@ def _approval(row: Mapping[str, Any]) -> ApprovalFacts:
                 verdict=VoteVerdict(vote["verdict"]),
                 at=datetime.fromisoformat(vote["at"]),
                 delegation=vote["delegation"],
+                break_glass=vote["break_glass"],
                 is_signed=vote["is_signed"],
             )
             for vote in row["votes"]

@@ -104,7 +104,7 @@ def leave(delegator: str = "", recorded_by: str = "omar") -> dict[str, Any]:
 
 def runtime_says(case: Case) -> bool:
     requirement, votes = case
-    counted = [Cast(VoteVerdict.APPROVE, who, groups, *whom) for (who, *whom), groups in votes]
+    counted = [Cast(VoteVerdict.APPROVE, who, groups, next(iter(whom), None)) for (who, *whom), groups in votes]
     return tally(Requirement.of(requirement), counted) is ApprovalStatus.APPROVED
 
 
@@ -229,7 +229,7 @@ async def test_they_agree_on_what_is_enough_where_it_has_to_be_signed(
         requirement = {**plain, "sign_with": PASSKEY}
         signed = [(vote, sign) for vote, sign in zip(votes, signs, strict=False)]
         cast = [
-            Cast(VoteVerdict.APPROVE, who, groups, next(iter(whom), None), PASSKEY if sign else "")
+            Cast(VoteVerdict.APPROVE, who, groups, next(iter(whom), None), signed_with=PASSKEY if sign else "")
             for ((who, *whom), groups), sign in signed
         ]
         said = [
