@@ -12,6 +12,7 @@ from bot.cards.home.boxes import box, boxes, modal, option
 from bot.cards.home.state import PREFIX, HomeState
 from bot.cards.modals import REASON_MAX, reason_input
 from bot.cards.refusals import refusal_words
+from bot.cards.request.signing import has_to_be_signed
 from bot.cards.text import Shown, inline, short
 from bot.cards.wording import headline
 from runtime.desk.home.model import Entry, Standing
@@ -75,9 +76,14 @@ def _about(view: ApprovalView) -> Shown:
     return Shown(f"{inline(view.reference, _NOTE)} · {inline(view.tier, 10)} tier")
 
 
-def sort(standings: Sequence[Standing]) -> Sorted:
-    """Tell what can be decided by one act: what the person may decide at all, of the kind of the first, no doubts."""
+def sort(standings: Sequence[Standing], verdict: VoteVerdict) -> Sorted:
+    """Tell what can be decided by one act: what the person may decide at all, of the kind of the first, no doubts.
+
+    What has to be signed with a passkey is signed by itself.
+    """
     views = [one.entry.view for one in standings if one.entry and not one.refusal]
+    signed = [view for view in views if has_to_be_signed(view, verdict)]
+    views = [view for view in views if not has_to_be_signed(view, verdict)]
     kind = next((view.kind for view in views if view.kind is not AskKind.IN_DOUBT), None)
     refused = [
         (headline(one.entry.view) if one.entry else one.approval_id, refusal_words(one.refusal))
@@ -85,6 +91,7 @@ def sort(standings: Sequence[Standing]) -> Sorted:
         if one.refusal
     ]
     apart = [(headline(view), _why_apart(view)) for view in views if view.kind is not kind]
+    apart += [(headline(view), "It has to be signed with a passkey, by itself.") for view in signed]
     return Sorted([view for view in views if view.kind is kind], [*refused, *apart])
 
 
