@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from bot.cards.home.alike import alike
+from bot.cards.home.several import sort
+from runtime.desk.home.model import Entry, Standing
 from runtime.desk.model import FieldView
+from runtime.model.approvals.approval import AskKind
+from runtime.model.approvals.votes import VoteVerdict
 from tests.unit.bot_samples import KYC
 
 
@@ -49,3 +53,20 @@ def test_a_field_that_one_request_does_not_have_is_a_difference() -> None:
 def test_what_has_no_room_is_counted() -> None:
     view = replace(KYC, fields=tuple(FieldView(f"f{number}", None, number) for number in range(40)))
     assert "more fields — Show all" in json.dumps(alike([view, view])[0], ensure_ascii=False)
+
+
+def test_what_has_to_be_signed_what_is_in_doubt_and_reviews_are_left_out_and_why() -> None:
+    views = [
+        KYC,
+        replace(KYC, sign_with="passkey"),
+        replace(KYC, kind=AskKind.IN_DOUBT),
+        replace(KYC, kind=AskKind.TASK),
+    ]
+    standings = [Standing(view.approval_id, Entry(view, None), None) for view in views]
+    found = sort(standings, VoteVerdict.APPROVE)
+    assert list(found.together) == [KYC]
+    passkey, doubt, review = (why for _, why in found.apart)
+    assert "passkey" in passkey
+    assert "looked up for each" in doubt
+    assert "not decided by one act" in review
+    assert len(sort(standings, VoteVerdict.REJECT).together) == 2  # a rejection needs no passkey
