@@ -110,6 +110,16 @@ class VoteInput(Strict):
     delegation: VoteDelegation | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
 
 
+class EditedInput(Strict):
+    """Who changed the effect since the run asked for it, each once, and the changed fields as they were `requested`.
+
+    What was not given then is not among them.
+    """
+
+    by: list[str] = Field(min_length=1)
+    requested: dict[str, Any]
+
+
 class Counters(Strict):
     """How much the run has done so far: effects performed on connectors other than the chat."""
 
@@ -117,7 +127,10 @@ class Counters(Strict):
 
 
 class Question(Strict):
-    """The whole input document of one policy question; `approval` is null where people have granted none."""
+    """The whole input document of one policy question; `approval` is null where people have granted none.
+
+    `edited` is there where the effect is another than the run asked for: somebody approved it with edits.
+    """
 
     time: str
     tenant: str
@@ -128,6 +141,7 @@ class Question(Strict):
     approval: ApprovalInput | None
     votes: list[VoteInput]
     counters: Counters
+    edited: EditedInput | None = Field(default=None, exclude_if=lambda edited: edited is None)
 
 
 class OperatedRun(RunInput):
@@ -180,7 +194,10 @@ class NextInLine(Strict):
 
 
 class Requirement(Strict):
-    """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration."""
+    """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration.
+
+    `editors_may_sign` says that who edited what is asked for may sign it, too; else `exclude` has to name them.
+    """
 
     quorum: int = Field(ge=1, le=MOST_SIGNATURES)
     groups: Texts = Field(min_length=1)
@@ -189,6 +206,7 @@ class Requirement(Strict):
     expires_in: Text
     reason_required: bool
     escalate_to: list[NextInLine] = Field(max_length=MOST_ESCALATIONS)
+    editors_may_sign: bool = Field(default=False, exclude_if=lambda may: not may)
 
 
 class Reason(Strict):

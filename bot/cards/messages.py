@@ -10,6 +10,7 @@ from runtime.model.approvals.approval import Result
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import (
     ApprovalEnded,
+    Edited,
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
@@ -57,6 +58,9 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
             return _approval(said)
         case TimeRunsShort() | Reminder() | NotStarted():
             return _patience(said)
+        case Edited():
+            what = f"{said.step} of {_run(said.run)}, edited: {', '.join(said.params)}"
+            return f"{said.person} asks for another version of {what}{_quoted(said.reason)}"
         case EffectEnded():
             return f"Outcome: {result_words(Result(said.code, tuple(said.about)))}."
         case RunEnded():

@@ -38,6 +38,7 @@ _RESULTS = {
     ResultCode.REJECTED: "not performed: rejected by {}",
     ResultCode.NOT_IN_TIME: "not performed: nobody decided in time; expiry is never consent",
     ResultCode.NOT_PERFORMED: "not performed: {}",
+    ResultCode.REPLACED: "replaced by an edited version, by {}",
     ResultCode.WORDED: "{}",
 }
 

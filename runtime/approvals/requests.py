@@ -105,6 +105,9 @@ async def open_approval(passage: Passage, answer: Answer, before: Mapping[str, A
     )
     until = passage.tx.now + requirement.lasts
     await messages.post_card(passage.engine, passage.tx, approval_id, requirement.groups, until)
+    for edit in passage.attempt.facts.edits[-1:]:  # whose card leads to this one from now on
+        await approvals.touch(passage.tx.conn, edit.approval_id)
+        await messages.card_changed(passage.engine, passage.tx, edit.approval_id)
 
 
 def _moments_of(requirement: Requirement, now: datetime) -> list[Moment]:

@@ -7,6 +7,8 @@ from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN, Actor
 from runtime.approvals.standing_in import way_to_vote
 from runtime.desk.declared.model import NOTHING, Declared
+from runtime.desk.edited.showing import seen_edits
+from runtime.desk.editing.counter import EditingCounter
 from runtime.desk.fields import shown_fields
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
@@ -42,6 +44,7 @@ class EngineDesk(UndoCounter):
 
     def __init__(self, engine: Engine, tenant: str) -> None:
         super().__init__(engine, tenant)
+        self.editing = EditingCounter(engine, tenant)
         self.held = HeldCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
 
@@ -65,7 +68,8 @@ class EngineDesk(UndoCounter):
         own = {user for _, user in row["requester_accounts"]}
         asked = tuple(user for user in accounts if user not in own)
         can_undo = await self._can_undo(conn, row, view)
-        return replace(view, asked=asked if len(asked) <= MOST_CALLED else (), can_undo=can_undo)
+        view = replace(view, asked=asked if len(asked) <= MOST_CALLED else (), can_undo=can_undo)
+        return await seen_edits(self.engine, conn, row, view)
 
     async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
         if view.kind is AskKind.TASK or view.result is None or view.result.code not in _DONE:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from runtime.desk.declared.model import NOTHING, Declared
+from runtime.desk.editing.model import EditingDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
@@ -42,6 +43,18 @@ class ProgressView:
     data: Mapping[str, Any] | None
     at: datetime
     count: int
+
+
+@dataclass(frozen=True)
+class EditsView:
+    """What people made of what was asked for: who, what is another than the run had asked for, and why.
+
+    `reasons` are theirs, each with its name before it.
+    """
+
+    by: tuple[str, ...]
+    changes: tuple[FieldView, ...]
+    reasons: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -95,6 +108,9 @@ class ApprovalView:
     decided_at: datetime | None = None
     declared: Declared = NOTHING  # by its author, for its card
     can_undo: bool = False  # it was performed, and its verb says how it is undone
+    can_edit: bool = False  # it is open, and its verb names params that may be edited
+    edited: EditsView | None = None  # how it became what it is, where that is not what the run asked for
+    replaced_by: str = ""  # the request in its place, once people are asked about what somebody made of it
 
 
 @dataclass(frozen=True)
@@ -141,6 +157,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def held(self) -> HeldDesk:
         """Return the counter of held steps."""
+        ...
+
+    @property
+    def editing(self) -> EditingDesk:
+        """Return the counter for requests that are approved with edits."""
         ...
 
     @property

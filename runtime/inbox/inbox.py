@@ -19,6 +19,7 @@ from runtime.inbox.cancellations import apply_cancel
 from runtime.inbox.children import apply_child_ended
 from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
+from runtime.inbox.editing.edits import apply_edit
 from runtime.inbox.held.acts import apply_mend
 from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.lives import apply_to_life
@@ -37,7 +38,7 @@ from runtime.model.notification.answers import CompletionPayload, ProgressPayloa
 from runtime.model.notification.moments import ChildEndedPayload, DeadlinePayload, EscalationPayload
 from runtime.model.notification.notification import Addressed, Applied, Command, Notification
 from runtime.model.notification.payload import PayloadError
-from runtime.model.notification.people import ClaimPayload, VotePayload
+from runtime.model.notification.people import ClaimPayload, EditPayload, VotePayload
 from runtime.model.notification.runs import CancelPayload, MendPayload, RetryPayload, StrangerPayload, UndoPayload
 from runtime.model.notification.tenants import (
     ActivatePayload,
@@ -215,6 +216,8 @@ async def _dispatch(matter: Matter) -> Applied:
             return await votes.apply_vote(matter, payload)
         case ClaimPayload() as payload:
             return await apply_claim(matter, payload)
+        case EditPayload() as payload:
+            return await apply_edit(matter, payload)
         case CompletionPayload() | ProgressPayload() as payload:
             return await apply_answer(matter, payload)
         case SignalPayload() as payload:

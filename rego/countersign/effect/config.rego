@@ -164,6 +164,7 @@ _requirement := {
 		"all_groups": {"type": "boolean"},
 		"expires_in": _duration,
 		"escalate_to": {"type": "array", "items": _next_in_line, "maxItems": 20},
+		"editors_may_sign": {"type": "boolean"},
 	},
 	"if": {"properties": {"all_groups": {"const": true}}},
 	"then": {"properties": {"groups": {"maxItems": 8}}},

@@ -33,6 +33,7 @@ class Requirement:
     reason_required: bool
     escalate_to: tuple[NextInLine, ...]  # in the order of their time
     expires_in: str  # ISO 8601 duration
+    editors_may_sign: bool = False  # who edited what is asked for; policy says so, or excludes them
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Requirement":
@@ -45,6 +46,7 @@ class Requirement:
             reason_required=document["reason_required"],
             escalate_to=_next_in_line(document["escalate_to"]),
             expires_in=document["expires_in"],
+            editors_may_sign=document.get("editors_may_sign", False),
         )
 
     @classmethod
@@ -62,6 +64,7 @@ class Requirement:
             "expires_in": self.expires_in,
             "reason_required": self.reason_required,
             "escalate_to": self._escalate_to(),
+            **({"editors_may_sign": True} if self.editors_may_sign else {}),
         }
 
     def _escalate_to(self) -> list[Any]:

@@ -24,6 +24,12 @@ class ClaimAct(StrEnum):
     RELEASE = "release"
 
 
+class EditAct(StrEnum):
+    """What one person does with a request for an effect beside answering it: asks for another one in its place."""
+
+    EDIT = "edit"
+
+
 class Via(StrEnum):
     """How a person's word came in."""
 
@@ -50,6 +56,9 @@ class RefusalCode(StrEnum):
     CLAIMED = "task.claimed"
     CLAIMED_BEFORE = "task.claimed_before"
     NOT_CLAIMED = "task.not_claimed"
+    NOT_EDITABLE = "edit.not_editable"
+    UNCHANGED = "edit.unchanged"
+    UNFIT = "edit.unfit"
     OTHER_TEAM = "identity.other_team"
     DEACTIVATED = "identity.deactivated"
     BOT = "identity.bot"
@@ -66,7 +75,8 @@ class RefusalCode(StrEnum):
 class Refusal:
     """Why a click does not count.
 
-    `about` are the status that a closed request has, the groups that are asked, or the name of who works on it.
+    `about` are the status that a closed request has, the groups that are asked, the name of who works on it, or what
+    is wrong with an edit.
     """
 
     code: RefusalCode

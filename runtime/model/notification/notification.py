@@ -11,7 +11,7 @@ from receipts.chain import Actor
 from runtime.model.notification.answers import Answer, SignalPayload
 from runtime.model.notification.moments import Signal
 from runtime.model.notification.payload import PayloadError
-from runtime.model.notification.people import ClaimPayload, VotePayload
+from runtime.model.notification.people import ClaimPayload, EditPayload, VotePayload
 from runtime.model.notification.runs import RunCommand
 from runtime.model.notification.tenants import TenantCommand
 from runtime.model.run import FoundStep
@@ -19,7 +19,7 @@ from runtime.model.states import NotificationStatus
 from runtime.model.wait import NamedWait
 
 Command = RunCommand | TenantCommand
-Payload = VotePayload | ClaimPayload | Answer | SignalPayload | Signal | Command
+Payload = VotePayload | ClaimPayload | EditPayload | Answer | SignalPayload | Signal | Command
 
 _PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discriminator="kind")])
 

@@ -1,6 +1,6 @@
 """What people say about an approval."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from runtime.model.approvals.votes import ClaimAct, RefusalCode, Via, VoteVerdict
 from runtime.model.notification.payload import PayloadModel
@@ -42,3 +42,15 @@ class ClaimPayload(PersonPayload):
 
     kind: Literal["claim"] = "claim"
     act: ClaimAct
+
+
+class EditPayload(PersonPayload):
+    """Somebody approves with edits: `params` are those that they want to be another, with the values that they want.
+
+    What is null in them is to be left out. `stamp` as for a vote.
+    """
+
+    kind: Literal["edit"] = "edit"
+    stamp: str
+    params: dict[str, Any]
+    reason: str

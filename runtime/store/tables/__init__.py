@@ -8,6 +8,7 @@ from runtime.store.tables.base import metadata
 from runtime.store.tables.breakers import breakers
 from runtime.store.tables.definitions import definitions, tenant_leaves, tenants
 from runtime.store.tables.directory import actors, delegations, directories, slack_accounts
+from runtime.store.tables.edits import edits
 from runtime.store.tables.effects import effects
 from runtime.store.tables.entities import entities, entity_changes
 from runtime.store.tables.holds import evidence_held, evidence_holds
@@ -41,6 +42,7 @@ __all__ = [
     "definitions",
     "delegations",
     "directories",
+    "edits",
     "effects",
     "entities",
     "entity_changes",
@@ -74,4 +76,5 @@ INSERT_ONLY = (
     *("audit_leaves", "log_entries", "policy_decisions", "policy_texts", "receipts", "reads", "votes", "definitions"),
     "tenant_leaves",
     "entity_changes",
+    "edits",
 )
