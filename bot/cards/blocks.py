@@ -69,6 +69,12 @@ def button(action_id: str, words: str, value: str, **more: Any) -> Block:
     return {"type": "button", "action_id": action_id, "text": plain_text(Shown(words)), "value": value, **more}
 
 
+def overflow(action_id: str, options: Sequence[tuple[str, str]]) -> Block:
+    """Return a menu behind three dots: fixed words of ours, each with its value."""
+    entries = [{"text": plain_text(Shown(words)), "value": value} for words, value in options]
+    return {"type": "overflow", "action_id": action_id, "options": entries}
+
+
 def date(moment: datetime) -> Shown:
     """Return a date that Slack shows in the reader's own time zone, with UTC for where it cannot."""
     token = "{date_short_pretty} {time}"  # noqa: S105 - Slack's name for a format

@@ -25,6 +25,7 @@ from bot.listeners.front.forms import Forms
 from bot.listeners.holding import Holding
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
+from bot.listeners.more.menu import More
 from bot.listeners.payloads import Actions, Submission, User
 from bot.listeners.private import PrivateAnswers
 from bot.listeners.undoing import Undoing
@@ -79,6 +80,7 @@ class Interactions:
         self._answers = PrivateAnswers(client)
         self._holding = Holding(client, desk, installation, self._answers)
         self._undoing = Undoing(client, desk, installation, self._answers)
+        self._more = More(client, desk, installation, self._answers)
         self._telling: set[asyncio.Task[None]] = set()
         self._log = slack_logger()
 
@@ -92,6 +94,10 @@ class Interactions:
             await self._guarded(payload, ack, self._show(payload, ack))
         elif action_id in held.ACTIONS:
             await self._guarded(payload, ack, self._holding.on_click(payload, ack))
+        elif action_id in references.MORE:
+            await self._guarded(payload, ack, self._more.on_chosen(payload, ack))
+        elif action_id == references.CANCEL:
+            await self._guarded(payload, ack, self._more.canceling.on_click(payload, ack))
         elif action_id == references.UNDO:
             await self._guarded(payload, ack, self._undoing.on_click(payload, ack))
         else:
@@ -109,6 +115,9 @@ class Interactions:
                 return
             if payload.view.callback_id == references.UNDO_MODAL:
                 await self._undoing.on_submission(payload, ack)
+                return
+            if payload.view.callback_id == references.MORE_MODAL:
+                await self._more.on_submission(payload, ack)
                 return
             ref = references.ReasonRef.model_validate_json(payload.view.private_metadata)
         except ValidationError:

@@ -24,12 +24,24 @@ class User(_Loose):
     team_id: Id | None = None
 
 
+class Option(_Loose):
+    """What was chosen."""
+
+    value: Annotated[str, Field(max_length=255)]
+
+
 class Action(_Loose):
-    """The button."""
+    """The button, or the menu and what was chosen in it."""
 
     action_id: Short
     action_ts: Short
     value: Annotated[str, Field(max_length=2000)] = ""
+    selected_option: Option | None = None
+
+    @property
+    def chosen(self) -> str:
+        """Return the value of what was chosen in a menu, "" where nothing was."""
+        return self.selected_option.value if self.selected_option else ""
 
 
 class Channel(_Loose):
@@ -70,12 +82,6 @@ class Actions(_Loose):
     def modal(self) -> OpenView | None:
         """Return the modal in which the button stood, or None for a click on a card or in the Home tab."""
         return self.view if self.view and self.view.type == "modal" else None
-
-
-class Option(_Loose):
-    """What was chosen."""
-
-    value: Annotated[str, Field(max_length=255)]
 
 
 class Input(_Loose):

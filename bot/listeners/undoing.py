@@ -25,7 +25,7 @@ class Undoing(Asking):
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
             if stranger := self._stranger(identity):
-                await self._desk.strangers.on_card(stranger, ref.id)
+                await self._desk.strangers.on_card(stranger, ref.id, "undo")
             view = None if stranger else await self._desk.undo_view(ref.id)
         await ack()
         if identity.refusal or view is None:

@@ -6,6 +6,7 @@ from typing import Any
 from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN, Actor
 from runtime.approvals.standing_in import way_to_vote
+from runtime.desk.answers.counter import AnswersCounter
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.edited.showing import seen_edits
 from runtime.desk.editing.counter import EditingCounter
@@ -44,6 +45,7 @@ class EngineDesk(UndoCounter):
 
     def __init__(self, engine: Engine, tenant: str) -> None:
         super().__init__(engine, tenant)
+        self.answers = AnswersCounter(engine, tenant)
         self.editing = EditingCounter(engine, tenant)
         self.held = HeldCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)

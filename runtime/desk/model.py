@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.editing.model import EditingDesk
 from runtime.desk.held.model import HeldDesk
@@ -157,6 +158,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def held(self) -> HeldDesk:
         """Return the counter of held steps."""
+        ...
+
+    @property
+    def answers(self) -> AnswersDesk:
+        """Return the counter for what people do with a request beside deciding it."""
         ...
 
     @property

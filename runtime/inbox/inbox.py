@@ -212,12 +212,8 @@ async def _settle(
 
 async def _dispatch(matter: Matter) -> Applied:
     match matter.notification.payload:
-        case VotePayload() as payload:
-            return await votes.apply_vote(matter, payload)
-        case ClaimPayload() as payload:
-            return await apply_claim(matter, payload)
-        case EditPayload() as payload:
-            return await apply_edit(matter, payload)
+        case VotePayload() | ClaimPayload() | EditPayload() as payload:
+            return await _hear(matter, payload)
         case CompletionPayload() | ProgressPayload() as payload:
             return await apply_answer(matter, payload)
         case SignalPayload() as payload:
@@ -230,6 +226,17 @@ async def _dispatch(matter: Matter) -> Applied:
             return await apply_child_ended(matter, payload)
         case command:
             return await _obey(matter, command)
+
+
+async def _hear(matter: Matter, said: VotePayload | ClaimPayload | EditPayload) -> Applied:
+    """Apply what a person says about an approval."""
+    match said:
+        case VotePayload() as payload:
+            return await votes.apply_vote(matter, payload)
+        case ClaimPayload() as payload:
+            return await apply_claim(matter, payload)
+        case payload:
+            return await apply_edit(matter, payload)
 
 
 async def _obey(matter: Matter, command: Command) -> Applied:

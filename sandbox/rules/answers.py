@@ -22,7 +22,7 @@ def answer(element: Json, given: Any) -> Json:
         return {"value": text or None}
     if kind == "checkboxes":
         return {"selected_options": _chosen(element, given, element.get("initial_options", []))}
-    if kind in {"static_select", "radio_buttons"}:
+    if kind in {"static_select", "radio_buttons", "overflow"}:
         start = [element["initial_option"]] if "initial_option" in element else []
         options = _chosen(element, given if given is None else [given], start)
         return {"selected_option": options[0] if options else None}
@@ -60,7 +60,7 @@ def _chosen(element: Json, given: Any, start: list[Json]) -> list[Json]:
 def _fields(blocks: list[Json]) -> Iterator[tuple[Json, Json]]:
     """Give every (block, element) that holds a value."""
     for block in blocks:
-        yield from ((block, element) for element in elements(block) if element["type"] != "button")
+        yield from ((block, element) for element in elements(block) if element["type"] not in {"button", "overflow"})
 
 
 def state(blocks: list[Json], values: Mapping[str, Any]) -> Json:

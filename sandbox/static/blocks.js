@@ -58,6 +58,7 @@ function keyOf(element, block) {
 }
 
 function control(element, block, act) {
+  if (element.type === "overflow") return overflow(element, block, act);
   return element.type === "button" ? button(element, block, act) : chooser(element, block, (value) => act(element, block, value));
 }
 
@@ -82,6 +83,18 @@ function button(element, block, act) {
     },
     textObject(element.text),
   );
+}
+
+/** The menu behind three dots: what is chosen is done, and nothing stays chosen. */
+function overflow(element, block, act) {
+  const menu = select({ ...element, placeholder: { nodes: [{ v: "⋯" }] } }, keyOf(element, block), (value) => {
+    menu.value = "";
+    act(element, block, value);
+  });
+  menu.classList.add("overflow");
+  menu.setAttribute("aria-label", "More actions");
+  delete menu.dataset.field;
+  return menu;
 }
 
 function chooser(element, block, changed) {

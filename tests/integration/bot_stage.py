@@ -14,6 +14,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.listeners.app import Bot, BotSettings, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
+from runtime.desk.answers.model import AnswersDesk
+from runtime.desk.editing.model import EditingDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
 from runtime.desk.strangers.model import StrangerDesk
@@ -30,6 +32,8 @@ from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tests.handled import result_of
 from tests.integration.bot_no_front import NoFront
+from tests.integration.bot_nothing_asked import NothingAsked
+from tests.integration.bot_nothing_edited import NothingEdited
 from tests.integration.bot_nothing_held import NothingHeld
 from tests.integration.bot_strangers import DatabaseDownError, NoStrangers
 from tests.patience import MINUTE
@@ -112,6 +116,8 @@ class MemoryDesk:
     cards: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = field(default_factory=dict)
     applications: int = 0
     missing: list[tuple[str, str, str]] = field(default_factory=list)
+    answers: AnswersDesk = field(default_factory=NothingAsked)
+    editing: EditingDesk = field(default_factory=NothingEdited)
     held: HeldDesk = field(default_factory=NothingHeld)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
     down: set[str] = field(default_factory=set)

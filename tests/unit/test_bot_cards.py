@@ -52,7 +52,8 @@ def shown(value: Any) -> str:
 
 
 def buttons(of: Card) -> dict[str, dict[str, Any]]:
-    return {one["action_id"]: one for block in of.blocks if block["type"] == "actions" for one in block["elements"]}
+    found = (one for block in of.blocks if block["type"] == "actions" for one in block["elements"])
+    return {one["action_id"]: one for one in found if one["type"] == "button"}
 
 
 NOTHING_HELD = HeldWaiting(0, ())

@@ -8,6 +8,7 @@ from bot.cards.layout.values import Row, is_for_machines, label, laid_out
 from bot.cards.request.buttons import claim_buttons, decide_buttons, show_all_button
 from bot.cards.request.declared import summary_blocks
 from bot.cards.request.facts import changing, fact_blocks
+from bot.cards.request.more import more_menus
 from bot.cards.text import Shown, inline
 from bot.cards.wording import approvals, explanation, requirement, verdict_word
 from runtime.desk.model import ApprovalView
@@ -36,8 +37,8 @@ def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
 
 
 def asked_buttons(view: ApprovalView) -> list[Block]:
-    """Return the buttons that answer it."""
-    return [*decide_buttons(view), *claim_buttons(view), show_all_button(view)]
+    """Return the buttons that answer it, and the menu of what else one may do."""
+    return [*decide_buttons(view), *claim_buttons(view), show_all_button(view), *more_menus(view)]
 
 
 def expiry(view: ApprovalView) -> Shown:

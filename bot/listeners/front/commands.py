@@ -101,7 +101,8 @@ class Commands:
         return pending_reply(await self._desk.pending(person.id, SHOWN), self._clock())
 
     async def _mine(self, person: Person, _: str) -> Reply:
-        return runs_reply("What you asked for", await self._front.mine(person, SHOWN), words.NOTHING_ASKED)
+        found = await self._front.mine(person, SHOWN)
+        return runs_reply("What you asked for", found, words.NOTHING_ASKED, may_cancel=True)
 
     async def _show(self, person: Person, some_id: str) -> Reply:
         if not some_id:
