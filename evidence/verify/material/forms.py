@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from evidence.records import (
     Answered,
@@ -72,6 +72,13 @@ class EffectForm(AskedEffect):
     reversible: bool
 
 
+class ToldEdits(Open):
+    """By whom the effect had been edited, and what had been asked for, as policy was told."""
+
+    by: list[str]
+    requested: dict[str, JsonValue]
+
+
 class QuestionForm(Asked):
     """The whole question."""
 
@@ -83,6 +90,7 @@ class QuestionForm(Asked):
     effect: EffectForm
     approval: TermForm | None
     votes: Sequence[ToldVote]
+    edited: ToldEdits | None = None
 
 
 class ReasonForm(Open):
@@ -149,6 +157,25 @@ class VoteForm(VoteRecord):
         return more.get("via"), more.get("brought_by")
 
 
+class ChangeForm(Open):
+    """One param; its value `before` or `after` is left out where it was, or is, not given."""
+
+    param: NonEmpty
+
+
+class EditForm(Open):
+    """What somebody made of a request: from which digest to which, and what they changed (`param`, before, after)."""
+
+    person: NonEmpty
+    groups: list[str]
+    reason: str
+    slack: AccountForm
+    before: Sha256Hex = Field(alias="from")
+    after: Sha256Hex = Field(alias="to")
+    changes: list[ChangeForm] = Field(min_length=1)
+    at: Timestamp
+
+
 class ApprovalForm(ApprovalRecord):
     """One file of `approvals/`."""
 
@@ -161,6 +188,7 @@ class ApprovalForm(ApprovalRecord):
     requested_at: Timestamp
     expires_at: Timestamp
     votes: Sequence[VoteForm]
+    edited: EditForm | None = None
 
 
 class Proposed(Open):

@@ -74,7 +74,7 @@ def _check_consent(contents: Contents, name: str, approval: ApprovalRecord) -> N
     people = [person for vote in approval.votes for person in vote.people]
     if len(set(people)) < len(people):
         raise BrokenError(name, "counts a person twice")
-    requesters = _requesters(contents, approval)
+    requesters = requesters_of(contents, approval)
     electorate = _electorate(contents, approval)
     for vote in approval.votes:
         for person in (*vote.people, *([vote.delegation.recorded_by] if vote.delegation else ())):
@@ -188,7 +188,7 @@ def _said(votes: Sequence[VoteRecord]) -> list[tuple[str, str, str]]:
     return sorted((vote.person, vote.verdict, vote.delegator or "") for vote in votes)
 
 
-def _requesters(contents: Contents, approval: ApprovalRecord) -> set[str]:
+def requesters_of(contents: Contents, approval: ApprovalRecord) -> set[str]:
     """Return everybody who wanted the effect, and so may not consent to it."""
     told = {d.input.actor.id for d in contents.decisions.values() if d.effect_id == approval.effect_id}
     return {contents.run.requested_by, contents.run.submitted_by} | told
@@ -200,13 +200,13 @@ def _electorate(contents: Contents, approval: ApprovalRecord) -> dict[str, set[s
     found: dict[str, set[str]] = {}
     for leaf in contents.leaves_about.get(approval.id, []):
         if leaf.event == "wait.escalated":
-            asked = asked | _joined(leaf, approval)
+            asked = asked | joined_by(leaf, approval)
         elif leaf.event == VOTE_COUNTED:
             found[str(leaf.data.get("person"))] = asked
     return found
 
 
-def _joined(leaf: Leaf, approval: ApprovalRecord) -> set[str]:
+def joined_by(leaf: Leaf, approval: ApprovalRecord) -> set[str]:
     """Return who is asked from then on: of those next in line the ones that the leaf names, all where it names none."""
     later, named = set(approval.requirement.leads), leaf.data.get("to")
     return later.intersection(map(str, named)) if isinstance(named, list) else later
