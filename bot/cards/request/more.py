@@ -30,7 +30,14 @@ def _always(_: ApprovalView) -> bool:
     return True
 
 
-ENTRIES = (Entry("cancel", "Cancel this request…", _always),)
+def _can_edit(view: ApprovalView) -> bool:
+    return view.can_edit
+
+
+ENTRIES = (
+    Entry("edit", "Approve with edits…", _can_edit),
+    Entry("cancel", "Cancel this request…", _always),
+)
 
 
 def known_act(act: str) -> str:

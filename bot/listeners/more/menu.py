@@ -10,6 +10,7 @@ from bot.cards.request.more import MoreRef, known_act
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.more.acting import MoreAct
 from bot.listeners.more.canceling import Canceling
+from bot.listeners.more.editing import Editing
 from bot.listeners.payloads import Actions, Submission
 from bot.listeners.private import PrivateAnswers
 from runtime.desk.model import Desk
@@ -31,7 +32,7 @@ class More:
     ) -> None:
         parts = (client, desk, installation, answers)
         self.canceling = Canceling(*parts)
-        self._acts: dict[str, MoreAct] = {"cancel": self.canceling}
+        self._acts: dict[str, MoreAct] = {"cancel": self.canceling, "edit": Editing(*parts)}
 
     async def on_chosen(self, payload: Actions, ack: AsyncAck) -> None:
         """Handle a choice in the menu."""
