@@ -1,15 +1,21 @@
 """Requests that are approved with edits: the first one is void, and the same effect is put to policy anew."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from countersign.embedded.opa import OpaChild
+from policy.client import OpaEngine
+from policy.model import Question, Verdict
 from receipts.canonical import digest
 from runtime.model.approvals.approval import ResultCode
 from runtime.model.approvals.votes import RefusalCode
-from tests.bench import Bench
-from tests.integration.conftest import Targets
+from tests.bench import Bench, open_bench
+from tests.integration.conftest import PACK, Targets
 from tests.integration.editing_stage import ASKED, asked, edit, request_of
+from tests.patience import MINUTE
+from tests.policies import Between
 
 
 async def _run_of(bench: Bench) -> str:
@@ -261,3 +267,68 @@ async def test_what_is_asked_for_is_what_was_asked_for_until_somebody_edits_it(e
     assert view
     assert (view.edited, view.replaced_by, view.can_edit) == (None, "", True)
     assert {field.name: field.after for field in view.fields if field.name in ASKED} == ASKED
+
+
+@dataclass
+class Careless(Between):
+    """A policy that forgets, once it is asked to, who edited what it asks people about."""
+
+    forgets: bool = False
+
+    async def changed(self, question: Question, verdict: Verdict) -> Verdict:
+        asked_for, edited = verdict.answer.requirement, question.edited
+        if not self.forgets or asked_for is None or edited is None:
+            return verdict
+        left = [one for one in asked_for.exclude if one not in edited.by]
+        answer = verdict.answer.model_copy(update={"requirement": asked_for.model_copy(update={"exclude": left})})
+        return verdict.model_copy(update={"answer": answer})
+
+
+async def test_a_policy_that_does_not_keep_editors_from_signing_has_not_answered(
+    dsn: str, opa: OpaChild, targets: Targets
+) -> None:
+    async with OpaEngine(opa.url, timeout=MINUTE) as real:
+        policy = Careless(real, forgets=True)
+        async with open_bench(dsn, policy, [PACK, PACK.with_name("editing")], targets.handlers()) as bench:
+            first = await asked(bench)
+            assert await edit(bench, "ann", first, {"copies": 3}) is None
+            await bench.settle()
+            run_id = await _run_of(bench)
+            assert not await bench.rows("SELECT 1 FROM approvals WHERE status = 'requested'")
+            (leaf,) = [leaf for leaf in await bench.chain(run_id) if leaf.event == "policy.unavailable"]
+            assert leaf.data["error"] == "requirement.exclude: ann edited it, and may not sign it"
+            policy.forgets = False
+            await bench.later(minutes=5)
+            assert (await bench.click("ben", await request_of(bench, run_id))).counted
+
+
+@dataclass
+class Lenient(Between):
+    """A policy that lets who edited something sign it."""
+
+    async def changed(self, question: Question, verdict: Verdict) -> Verdict:
+        asked_for = verdict.answer.requirement
+        if asked_for is None:
+            return verdict
+        may = {"editors_may_sign": True, "exclude": [one for one in asked_for.exclude if one != "ann"]}
+        answer = verdict.answer.model_copy(update={"requirement": asked_for.model_copy(update=may)})
+        return verdict.model_copy(update={"answer": answer})
+
+
+async def test_who_edited_it_signs_where_policy_says_so_and_an_edit_is_no_vote(
+    dsn: str, opa: OpaChild, targets: Targets
+) -> None:
+    async with OpaEngine(opa.url, timeout=MINUTE) as real:
+        policy = Lenient(real)
+        async with open_bench(dsn, policy, [PACK, PACK.with_name("editing")], targets.handlers()) as bench:
+            first = await asked(bench)
+            assert await edit(bench, "ann", first, {"copies": 3}) is None
+            await bench.settle()
+            second = await request_of(bench, await _run_of(bench))
+            view = await bench.desk.approval(second)
+            assert view
+            assert view.votes == ()
+            assert (await bench.click("ann", second)).counted
+            refused = (await bench.click("rita", second)).refusal
+            assert refused
+            assert refused.code is RefusalCode.REQUESTER
