@@ -308,7 +308,7 @@ class Lenient(Between):
 
     async def changed(self, question: Question, verdict: Verdict) -> Verdict:
         asked_for = verdict.answer.requirement
-        if asked_for is None:
+        if asked_for is None or question.step != "file":
             return verdict
         may = {"editors_may_sign": True, "exclude": [one for one in asked_for.exclude if one != "ann"]}
         answer = verdict.answer.model_copy(update={"requirement": asked_for.model_copy(update=may)})
