@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.editing.model import EditingDesk
+from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
@@ -91,7 +92,7 @@ class ApprovalView:
     groups: tuple[str, ...]
     all_groups: bool
     reason_required: bool
-    asked: tuple[str, ...]  # Slack ids of the people in the groups, where they are few enough to be called by name
+    asked: tuple[str, ...]  # Slack ids of those whom the card calls: of people, and of user groups (S…)
     votes: tuple[VoteView, ...]
     requested_at: datetime
     expires_at: datetime
@@ -112,6 +113,8 @@ class ApprovalView:
     can_edit: bool = False  # it is open, and its verb names params that may be edited
     edited: EditsView | None = None  # how it became what it is, where that is not what the run asked for
     replaced_by: str = ""  # the request in its place, once people are asked about what somebody made of it
+    fell_back: str = ""  # why it went to others as well; "" where it did not
+    fallback: tuple[str, ...] = ()  # their groups
 
 
 @dataclass(frozen=True)
@@ -171,6 +174,11 @@ class Desk(UndoDesk, Protocol):
         ...
 
     @property
+    def figures(self) -> FigureDesk:
+        """Return the counter of figures."""
+        ...
+
+    @property
     def strangers(self) -> StrangerDesk:
         """Return the counter for clicks of those who may ask for nothing."""
         ...
@@ -201,14 +209,19 @@ class Desk(UndoDesk, Protocol):
 
 
 class CardLedger(Protocol):
-    """Where cards are remembered, so that they can be edited after a restart, and shown in evidence."""
+    """Where cards are remembered, so that they can be edited after a restart, and shown in evidence.
 
-    async def location(self, approval_id: str) -> tuple[str, str] | None:
-        """Return (channel, ts) of the approval's card, or None."""
+    `copy_at` says which: the copy that went to that place; None for the card under which the thread is.
+    """
+
+    async def location(self, approval_id: str, copy_at: str | None = None) -> tuple[str, str] | None:
+        """Return (channel, ts) of the approval's card, or of a copy; None where there is none."""
         ...
 
-    async def remember(self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> None:
-        """Keep where the card stands and the exact JSON that was shown."""
+    async def remember(
+        self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any], copy_at: str | None = None
+    ) -> None:
+        """Keep where the card, or a copy, stands and the exact JSON that was shown."""
         ...
 
     async def lost(self, approval_id: str, channel: str, ts: str) -> None:

@@ -35,7 +35,7 @@ from tests.integration.bot_no_front import NoFront
 from tests.integration.bot_nothing_asked import NothingAsked
 from tests.integration.bot_nothing_edited import NothingEdited
 from tests.integration.bot_nothing_held import NothingHeld
-from tests.integration.bot_strangers import DatabaseDownError, NoStrangers
+from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers
 from tests.patience import MINUTE
 from tests.unit.bot_samples import KYC
 
@@ -119,6 +119,7 @@ class MemoryDesk:
     answers: AnswersDesk = field(default_factory=NothingAsked)
     editing: EditingDesk = field(default_factory=NothingEdited)
     held: HeldDesk = field(default_factory=NothingHeld)
+    figures: LooksAlone = field(default_factory=LooksAlone)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
     down: set[str] = field(default_factory=set)
     applied: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -215,16 +216,19 @@ class MemoryDesk:
         )
         return status
 
-    async def location(self, approval_id: str) -> tuple[str, str] | None:
-        known = self.cards.get(approval_id)
+    async def location(self, approval_id: str, copy_at: str | None = None) -> tuple[str, str] | None:
+        known = self.cards.get(approval_id if copy_at is None else f"{approval_id} {copy_at}")
         return known[-1][:2] if known else None
 
     async def lost(self, approval_id: str, channel: str, ts: str) -> None:
         self.missing.append((approval_id, channel, ts))
 
-    async def remember(self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> None:
+    async def remember(
+        self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any], copy_at: str | None = None
+    ) -> None:
         self._reach("remember", approval_id)
-        self.cards.setdefault(approval_id, []).append((channel, ts, card))
+        known = approval_id if copy_at is None else f"{approval_id} {copy_at}"
+        self.cards.setdefault(known, []).append((channel, ts, card))
 
 
 @dataclass

@@ -10,7 +10,9 @@ from runtime.model.approvals.approval import AskKind, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import (
     ApprovalEnded,
+    ApprovalOpened,
     DirectMessage,
+    Edited,
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
@@ -55,6 +57,22 @@ SAID: list[tuple[Said, str]] = [
     (TaskClaimed(person="Anna", before="Boris"), "Anna works on this now, in the place of Boris."),
     (TaskReleased(person="Anna"), "Anna has given this back. Anybody who is asked may take it on."),
     (
+        ApprovalOpened(
+            run=RUN, step="filing", groups=["compliance"], quorum=2, until="2026-11-25T09:30:00.000000Z"
+        ),
+        (
+            "Your request in Corporate onboarding (case-7), filing, was put to compliance: 2 people must approve it,"
+            " until 2026-11-25 09:30 UTC."
+        ),
+    ),
+    (
+        ApprovalOpened(run=RUN, step="filing", groups=["a", "b"], quorum=1, until="2026-11-25T09:30:00.000000Z"),
+        (
+            "Your request in Corporate onboarding (case-7), filing, was put to a, b: one person must approve it,"
+            " until 2026-11-25 09:30 UTC."
+        ),
+    ),
+    (
         ApprovalEnded(run=RUN, step="filing", status=ApprovalStatus.REJECTED, votes=[Note(name="Boris", why="no")]),
         'Your request in Corporate onboarding (case-7), filing, was rejected. Boris: "no"',
     ),
@@ -86,6 +104,10 @@ SAID: list[tuple[Said, str]] = [
         "Still open: filing of Corporate onboarding (case-7). Asked: seniors, board, until 2026-11-25 09:30 UTC.",
     ),
     (EffectEnded(code=ResultCode.PERFORMED, about=[]), "Outcome: performed."),
+    (
+        Edited(run=RUN, step="filing", person="Anna", reason="fewer", params=["copies", "text"]),
+        'Anna asks for another version of filing of Corporate onboarding (case-7), edited: copies, text: "fewer"',
+    ),
     (EffectEnded(code=ResultCode.NOT_PERFORMED, about=["{} is away"]), "Outcome: not performed: {} is away."),
     (
         ended(RunStatus.SUCCEEDED),

@@ -8,7 +8,7 @@ from evidence.verify.material.comparing import agree, broken
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts, Requested
 from evidence.verify.material.forms import EditForm
-from evidence.verify.people.authority import joined_by, requesters_of
+from evidence.verify.people.authority import electorate_of, requesters_of
 from evidence.verify.people.votes import REASON_MIN
 from evidence.verify.rules import Rule, counted, rule
 from receipts import canonical
@@ -108,16 +108,8 @@ def _why_not(facts: Facts, edit: Edited) -> str:
         return "it had expired"
     if len(said.reason.strip()) < REASON_MIN:
         return "it has no reason"
-    return "" if _asked(facts, edit) & set(said.groups) else "they are in none of the groups that were asked"
-
-
-def _asked(facts: Facts, edit: Edited) -> set[str]:
-    record = edit.approval.record
-    asked = set(record.requirement.groups)
-    for leaf in facts.contents.leaves_about.get(record.id, []):
-        if leaf.event == "wait.escalated" and leaf.seq < edit.leaf.seq:
-            asked |= joined_by(leaf, record)
-    return asked
+    asked = electorate_of(facts.contents, record)[said.person]
+    return "" if asked & set(said.groups) else "they are in none of the groups that were asked"
 
 
 TOLD: tuple[Rule[Facts], ...] = (_as_told,)

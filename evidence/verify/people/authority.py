@@ -8,7 +8,7 @@ from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.people.quorum import check_quorum
 from evidence.verify.rules import counted, rule
 from receipts import canonical
-from receipts.chain import VOTE_COUNTED, Leaf
+from receipts.chain import APPROVAL_REQUESTED, EFFECT_EDITED, FELL_BACK, VOTE_COUNTED, Leaf
 from receipts.errors import ReceiptsError
 from receipts.model import Receipt
 from receipts.redaction import redact
@@ -58,7 +58,8 @@ def as_decided(contents: Contents) -> str:
     " people, among whom are those for whom one was given (`delegation`); none is by, for, or by leave of"
     " (`recorded_by`) the requester or submitter of the run, an actor whom policy was told of for that effect, or an"
     " excluded person; each is of a group that was asked: one of `groups`, or of those of `escalate_to` whom a"
-    " `wait.escalated` before the vote asks (`to`; all where it names none). At least `quorum` of such votes approved;"
+    " `wait.escalated` before the vote asks (`to`; all where it names none), or an `approval.fell_back` that comes"
+    " first after `approval.requested`. At least `quorum` of such votes approved;"
     " with `all_groups`, every group has a person of its own among those who did.",
 )
 def consent(contents: Contents) -> str:
@@ -75,7 +76,7 @@ def _check_consent(contents: Contents, name: str, approval: ApprovalRecord) -> N
     if len(set(people)) < len(people):
         raise BrokenError(name, "counts a person twice")
     requesters = requesters_of(contents, approval)
-    electorate = _electorate(contents, approval)
+    electorate = electorate_of(contents, approval)
     for vote in approval.votes:
         for person in (*vote.people, *([vote.delegation.recorded_by] if vote.delegation else ())):
             if person in requesters:
@@ -181,7 +182,7 @@ def _check_approval(
         raise BrokenError(name, "its requirement is not one that policy asked for")
     if _said(approval.votes) != _said(decision.input.votes):
         raise BrokenError(name, f"its votes are not those that policy was told in decision {decision.id}")
-    check_quorum(name, approval.requirement, decision.input.votes, _electorate(contents, approval))
+    check_quorum(name, approval.requirement, decision.input.votes, electorate_of(contents, approval))
 
 
 def _said(votes: Sequence[VoteRecord]) -> list[tuple[str, str, str]]:
@@ -194,19 +195,21 @@ def requesters_of(contents: Contents, approval: ApprovalRecord) -> set[str]:
     return {contents.run.requested_by, contents.run.submitted_by} | told
 
 
-def _electorate(contents: Contents, approval: ApprovalRecord) -> dict[str, set[str]]:
-    """Return for each voter the groups that were asked when the vote was counted: who is next in line, only then."""
-    asked = set(approval.requirement.groups)
+def electorate_of(contents: Contents, approval: ApprovalRecord) -> dict[str, set[str]]:
+    """Return for each voter, and who edited, the groups asked by then: who is next in line, only from then on."""
+    asked, before = set(approval.requirement.groups), ""
     found: dict[str, set[str]] = {}
     for leaf in contents.leaves_about.get(approval.id, []):
-        if leaf.event == "wait.escalated":
-            asked = asked | joined_by(leaf, approval)
-        elif leaf.event == VOTE_COUNTED:
+        falls_back = leaf.event == FELL_BACK and before == APPROVAL_REQUESTED
+        if leaf.event == "wait.escalated" or falls_back:
+            asked = asked | _joined(leaf, approval)
+        elif leaf.event in (VOTE_COUNTED, EFFECT_EDITED):
             found[str(leaf.data.get("person"))] = asked
+        before = leaf.event
     return found
 
 
-def joined_by(leaf: Leaf, approval: ApprovalRecord) -> set[str]:
+def _joined(leaf: Leaf, approval: ApprovalRecord) -> set[str]:
     """Return who is asked from then on: of those next in line the ones that the leaf names, all where it names none."""
     later, named = set(approval.requirement.leads), leaf.data.get("to")
     return later.intersection(map(str, named)) if isinstance(named, list) else later
