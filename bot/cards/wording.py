@@ -38,7 +38,7 @@ _RESULTS = {
     ResultCode.REJECTED: "not performed: rejected by {}",
     ResultCode.NOT_IN_TIME: "not performed: nobody decided in time; expiry is never consent",
     ResultCode.NOT_PERFORMED: "not performed: {}",
-    ResultCode.REPLACED: "replaced by an edited version, by {}",
+    ResultCode.REPLACED: "not performed as it was asked for: edited by {}",
     ResultCode.WORDED: "{}",
 }
 
@@ -52,6 +52,8 @@ def title(view: ApprovalView, now: datetime) -> str:
     """Return the state of the request in a few fixed words."""
     if view.status is ApprovalStatus.REQUESTED:
         return _ASKS[view.kind][0] if now < view.expires_at else "Time has run out"
+    if view.result is not None and view.result.code is ResultCode.REPLACED:
+        return "Replaced by an edited version"
     ends = _DOUBT_ENDS if view.kind is AskKind.IN_DOUBT else {}
     return ends.get(view.status, _ENDS[view.status])
 

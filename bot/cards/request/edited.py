@@ -7,7 +7,6 @@ from bot.cards.blocks import Block, bold, button, plain_text, rows_of
 from bot.cards.layout.changes import ABSENT, Change
 from bot.cards.layout.full import Unit, change_units, pair
 from bot.cards.layout.shown import Level, change_blocks, group, left_out
-from bot.cards.text import Shown, inline
 from runtime.desk.model import ApprovalView, EditsView
 
 
@@ -16,13 +15,10 @@ def edited_blocks(view: ApprovalView, level: Level) -> list[Block]:
     if view.edited is None:
         return []
     changes = _changes(view.edited)
-    said = view.edited.reasons[-level.others :]
-    why = [(plain_text(inline(name, 60)), plain_text(level.value(reason))) for name, reason in said]
-    rest = left_out(len(changes) - level.changes, "change")
-    by = [(bold("Edited by"), plain_text(Shown(", ".join(inline(name, 60) for name in view.edited.by))))]
-    return group(
-        "Edited since it was asked for", [*change_blocks(changes[: level.changes], level), *rest, *rows_of([*by, *why])]
-    )
+    said = [level.value(f"{name}: {reason}") for name, reason in view.edited.reasons[-level.others :]]
+    by = rows_of([(bold("Edited by"), plain_text(words)) for words in said])
+    rest = left_out(len(changes) - level.changes, "change") + left_out(len(view.edited.reasons) - len(said), "edit")
+    return group("Edited since it was asked for", [*change_blocks(changes[: level.changes], level), *by, *rest])
 
 
 def edited_units(view: ApprovalView) -> Iterator[Unit]:
