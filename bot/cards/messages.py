@@ -22,6 +22,7 @@ from runtime.model.messages import (
     NotStarted,
     Plain,
     Reminder,
+    RequestHanded,
     RunEnded,
     RunName,
     Said,
@@ -31,6 +32,7 @@ from runtime.model.messages import (
     TimeRunsShort,
     Unfulfillable,
     VoteCounted,
+    VoteWithdrawn,
 )
 from runtime.model.run import HeldAct
 from runtime.model.states import ApprovalStatus, RunStatus
@@ -41,6 +43,7 @@ _DECIDED = {
     ApprovalStatus.EXPIRED: "was not decided in time, so it is not done",
     ApprovalStatus.CANCELED: "was canceled",
 }
+_CHANGES = "is not done as it is: changes were requested"
 _ENDED = {
     RunStatus.SUCCEEDED: "has finished",
     RunStatus.FAILED_TERMINAL: "has ended without success",
@@ -53,17 +56,18 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
     match said:
         case VoteCounted():
             return _vote(said)
+        case VoteWithdrawn():
+            return f"{said.person} withdrew their vote ({said.count} of {said.quorum}){_quoted(said.reason)}"
+        case RequestHanded():
+            return f"{said.person} has handed this to {said.to}{_quoted(said.reason)}"
         case TaskClaimed() | TaskReleased():
             return _claim(said)
         case ApprovalOpened() | ApprovalEnded():
             return _approval(said)
         case TimeRunsShort() | Reminder() | NotStarted():
             return _patience(said)
-        case Edited():
-            what = f"{said.step} of {_run(said.run)}, edited: {', '.join(said.params)}"
-            return f"{said.person} asks for another version of {what}{_quoted(said.reason)}"
-        case EffectEnded():
-            return f"Outcome: {result_words(Result(said.code, tuple(said.about)))}."
+        case Edited() | EffectEnded():
+            return _effect(said)
         case RunEnded():
             return _run_ended(said)
         case EvidenceSealed() | EvidenceStuck():
@@ -74,6 +78,13 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
             return _held(said)
         case Plain():
             return said.text
+
+
+def _effect(said: Edited | EffectEnded) -> str:
+    if isinstance(said, EffectEnded):
+        return f"Outcome: {result_words(Result(said.code, tuple(said.about)))}."
+    what = f"{said.step} of {_run(said.run)}, edited: {', '.join(said.params)}"
+    return f"{said.person} asks for another version of {what}{_quoted(said.reason)}"
 
 
 def _patience(said: TimeRunsShort | Reminder | NotStarted) -> str:
@@ -164,7 +175,8 @@ def _approval(said: ApprovalOpened | ApprovalEnded) -> str:
         asked = f"was put to {', '.join(said.groups)}: {people} must approve it, until {_day(said.until)}"
         return f"Your request in {_run(said.run)}, {said.step}, {asked}."
     why = "".join(f" {vote.name}{_quoted(vote.why)}" for vote in said.votes)
-    return f"Your request in {_run(said.run)}, {said.step}, {_DECIDED.get(said.status, 'has ended')}.{why}"
+    how = _CHANGES if said.changes else _DECIDED.get(said.status, "has ended")
+    return f"Your request in {_run(said.run)}, {said.step}, {how}.{why}"
 
 
 def _run_ended(said: RunEnded) -> str:

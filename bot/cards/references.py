@@ -25,6 +25,7 @@ UNDO_MODAL = "countersign_undo_modal"
 MORE_MODAL = "countersign_more_modal"
 DETAILS_MODAL = "countersign_details"
 REASON = "reason"
+WHOM = "whom"
 
 
 class _Strict(BaseModel):

@@ -26,6 +26,7 @@ from evidence.verify.editing import edits, versions
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people import (
+    answers,
     approvals,
     authority,
     children,
@@ -115,6 +116,7 @@ STEPS = (
         (
             *votes.RULES,
             *standing_in.RULES,
+            *answers.RULES,
             *tasks.RULES,
             *requests.RULES,
             *approvals.RULES,

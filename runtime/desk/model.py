@@ -14,7 +14,7 @@ from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result
-from runtime.model.approvals.votes import ClaimAct, Refusal, VoteVerdict
+from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, Together, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
 
@@ -109,6 +109,7 @@ class ApprovalView:
     reference: str = ""  # of the business, by what people know the run
     decided_at: datetime | None = None
     declared: Declared = NOTHING  # by its author, for its card
+    withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
     can_edit: bool = False  # it is open, and its verb names params that may be edited
     edited: EditsView | None = None  # how it became what it is, where that is not what the run asked for
@@ -118,18 +119,12 @@ class ApprovalView:
 
 
 @dataclass(frozen=True)
-class Pending:
-    """What waits for a person: how many requests, and the most urgent of them."""
-
-    total: int
-    views: tuple[ApprovalView, ...]
-
-
-@dataclass(frozen=True)
 class Click:
-    """A person's verdict as it came from Slack, or that they take a review on or give it back; verified.
+    """A person's verdict as it came from Slack, or what they do beside that; verified.
 
     `dedupe_key` is equal for deliveries of the same click.
+
+    `together` says that it is one of several which the person decided by one act.
 
     `refusal` is set where the bot already knows that the click cannot count (guest, stranger, bot, other team);
     it is still recorded, and audited.
@@ -138,12 +133,14 @@ class Click:
     dedupe_key: str
     approval_id: str
     stamp: str
-    verdict: VoteVerdict | ClaimAct
+    verdict: VoteVerdict | ClaimAct | CardAct
     reason: str
     account: SlackAccount
     person_id: str | None
     refusal: Refusal | None
     request_id: str
+    about: str = ""  # of a request that is handed on: to whom
+    together: Together | None = None
 
 
 @dataclass(frozen=True)
@@ -189,10 +186,6 @@ class Desk(UndoDesk, Protocol):
 
     async def approval(self, approval_id: str) -> ApprovalView | None:
         """Return the approval as it is now."""
-        ...
-
-    async def pending(self, person_id: str, limit: int) -> Pending:
-        """Return how many open approvals the person may decide, and the most urgent of them."""
         ...
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:

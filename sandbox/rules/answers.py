@@ -26,11 +26,19 @@ def answer(element: Json, given: Any) -> Json:
         start = [element["initial_option"]] if "initial_option" in element else []
         options = _chosen(element, given if given is None else [given], start)
         return {"selected_option": options[0] if options else None}
+    if kind == "users_select":
+        return {"selected_user": _user(element, given) if given else element.get("initial_user")}
     if kind == "datepicker":
         return {"selected_date": _date(element, given) if given else element.get("initial_date")}
     if kind == "datetimepicker":
         return {"selected_date_time": _moment(element, given) if given else element.get("initial_date_time")}
     return {}
+
+
+def _user(element: Json, given: Any) -> str:
+    if not isinstance(given, str) or not re.fullmatch(r"[UW][A-Z0-9]{1,20}", given):
+        raise ActError(f"{element['action_id']} takes the id of a user")
+    return given
 
 
 def _date(element: Json, given: Any) -> str:

@@ -15,6 +15,7 @@ VIEW_BYTES = 250_000
 INTERACTIVE = {
     "button",
     "static_select",
+    "users_select",
     "overflow",
     "radio_buttons",
     "checkboxes",
@@ -57,6 +58,7 @@ _SELECT = obj(
     {**_TYPE, "options": array(_OPTION, 100)},
     {**_ACTION, "placeholder": _plain(150), "initial_option": _OPTION, "confirm": _CONFIRM},
 )
+_USERS = obj(_TYPE, {**_ACTION, "placeholder": _plain(150), "initial_user": string(25), "confirm": _CONFIRM})
 _OVERFLOW_OPTION = obj({"text": _plain(75), "value": string(150)}, {"description": _plain(75), "url": url})
 _OVERFLOW = obj({**_TYPE, "options": array(_OVERFLOW_OPTION, 5)}, {**_ACTION, "confirm": _CONFIRM})
 _RADIO = obj(
@@ -67,6 +69,7 @@ _CHECKBOXES = obj(
     {**_TYPE, "options": array(_OPTION, 10)},
     {**_ACTION, "initial_options": array(_OPTION, 10), "confirm": _CONFIRM},
 )
+_DISPATCH = obj({"trigger_actions_on": array(one_of("on_enter_pressed", "on_character_entered"), 2)})
 _INPUT = obj(
     _TYPE,
     {
@@ -77,12 +80,13 @@ _INPUT = obj(
         "min_length": integer(0, 3000),
         "max_length": integer(1, 3000),
         "focus_on_load": boolean,
+        "dispatch_action_config": _DISPATCH,
     },
 )
 _DATE = obj(_TYPE, {**_ACTION, "placeholder": _plain(150), "initial_date": string(10), "confirm": _CONFIRM})
 _MOMENT = obj(_TYPE, {**_ACTION, "initial_date_time": integer(0, 9_999_999_999), "confirm": _CONFIRM})
 _INPUTS = {"plain_text_input": _INPUT, "datepicker": _DATE, "datetimepicker": _MOMENT}
-_CHOOSERS = {"static_select": _SELECT, "radio_buttons": _RADIO, "checkboxes": _CHECKBOXES}
+_CHOOSERS = {"static_select": _SELECT, "users_select": _USERS, "radio_buttons": _RADIO, "checkboxes": _CHECKBOXES}
 _PRESSED = {"button": _BUTTON, "overflow": _OVERFLOW}
 
 

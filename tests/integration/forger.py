@@ -164,6 +164,9 @@ class Forged:
                 data.update(digest=canonical.digest(vote), verdict=vote["verdict"])
             case "effect.edited" if "edited" in approval:
                 data["digest"] = canonical.digest(approval["edited"])
+            case "vote.withdrawn":
+                vote = next((vote for vote in approval["votes"] if vote["person"] == data["person"]), None)
+                data["digest"] = canonical.digest(vote)
             case "card.shown":
                 cards[approval["id"]] = cards.get(approval["id"], -1) + 1
                 data["digest"] = canonical.digest(approval["cards"][cards[approval["id"]]])

@@ -14,6 +14,7 @@ from sandbox.client import SandboxUser
 from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
+from tests.integration.more_stage import choose, entry
 from tests.patience import MINUTE
 
 
@@ -21,25 +22,6 @@ from tests.patience import MINUTE
 async def chat(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Chat]:
     async with OpaEngine(opa.url, timeout=MINUTE) as policy, chatting(dsn, policy, targets) as running:
         yield running
-
-
-def entry(card: dict[str, Any], label: str) -> tuple[str, str]:
-    """Return the menu's action and the value of the entry with these words."""
-    return next(
-        (element["action_id"], option["value"])
-        for block in card["blocks"]
-        if block["type"] == "actions"
-        for element in block["elements"]
-        if element["type"] == "overflow"
-        for option in element["options"]
-        if option["text"]["text"].startswith(label)
-    )
-
-
-async def choose(person: SandboxUser, card: dict[str, Any], label: str) -> None:
-    """Choose an entry of the menu on a card."""
-    action, value = entry(card, label)
-    await person.click(card, action, chosen=value)
 
 
 async def _asked(chat: Chat, name: str) -> tuple[SandboxUser, str]:

@@ -82,7 +82,7 @@ async def test_who_edited_it_does_not_sign_it_and_neither_does_who_asked(editing
         RefusalCode.EXCLUDED,
         RefusalCode.REQUESTER,
     ]
-    assert (await editing.desk.pending("ann", 10)).total == 0
+    assert (await editing.pending("ann", 10)).total == 0
 
 
 async def test_everybody_who_edited_a_version_before_stays_excluded_and_the_shortfall_is_shown(editing: Bench) -> None:

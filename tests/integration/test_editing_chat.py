@@ -14,7 +14,7 @@ from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import PACK, Targets
 from tests.integration.editing_stage import ASKED, Register, request_of
-from tests.integration.test_cancel_request import choose
+from tests.integration.more_stage import choose
 from tests.patience import MINUTE
 
 COPIES, TEXT, URGENT = "param:copies", "param:text", "param:urgent"

@@ -275,6 +275,18 @@ async def test_a_menu_reports_what_was_chosen_and_is_no_input(desk: Desk, anna: 
     assert desk.received[-1]["view"]["state"]["values"] == {}
 
 
+async def test_a_person_is_chosen_by_their_id(desk: Desk, anna: SandboxUser) -> None:
+    element = {"type": "users_select", "action_id": "who"}
+    block = {"type": "input", "block_id": "who", "label": plain("Who?"), "element": element}
+    await desk.web.views_open(trigger_id=await desk.trigger(anna), view=modal(submit=plain("Send"), blocks=[block]))
+    assert "required" in str((await anna.submit({}))["errors"])
+    with pytest.raises(SandboxError, match="takes the id of a user"):
+        await anna.submit({"who": "boris"})
+    await anna.submit({"who": "U0BORIS"})
+    values = desk.received[-1]["view"]["state"]["values"]
+    assert values["who"]["who"] == {"type": "users_select", "selected_user": "U0BORIS"}
+
+
 async def test_a_home_is_published_for_one_person_and_guarded_by_its_hash(desk: Desk, anna: SandboxUser) -> None:
     assert (await anna.open_home())["ok"] is True
     event = desk.received[-1]["event"]

@@ -12,6 +12,7 @@ from pydantic import AfterValidator
 from bot.cards import references
 from bot.cards.blocks import Block, overflow
 from runtime.desk.model import ApprovalView
+from runtime.model.approvals.approval import AskKind
 
 MOST = 5
 """Entries that Slack takes in one menu."""
@@ -34,8 +35,19 @@ def _can_edit(view: ApprovalView) -> bool:
     return view.can_edit
 
 
+def _is_decision(view: ApprovalView) -> bool:
+    return view.kind is not AskKind.IN_DOUBT
+
+
+def _has_votes(view: ApprovalView) -> bool:
+    return bool(view.votes)
+
+
 ENTRIES = (
     Entry("edit", "Approve with edits…", _can_edit),
+    Entry("changes", "Request changes…", _is_decision),
+    Entry("withdraw", "Withdraw my vote…", _has_votes),
+    Entry("hand", "Hand to…", _is_decision),
     Entry("cancel", "Cancel this request…", _always),
 )
 

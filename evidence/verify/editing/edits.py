@@ -88,8 +88,8 @@ def _in_place(facts: Facts) -> str:
 @rule(
     "edits.entitled",
     "Who edited a request might have approved it: before its `expires_at`, for a reason of three characters or more, as"
-    " a member of a group that was asked by then, with no vote on it of their own or for them, and neither as requester"
-    " or submitter of the run nor excluded.",
+    " a member of a group that was asked by then, with no vote on it of their own or for them that was not withdrawn,"
+    " and neither as requester or submitter of the run nor excluded.",
 )
 def _entitled(facts: Facts) -> str:
     for edit in edits_of(facts):
@@ -102,7 +102,7 @@ def _why_not(facts: Facts, edit: Edited) -> str:
     record, said = edit.approval.record, edit.record
     if said.person in requesters_of(facts.contents, record) or said.person in record.requirement.exclude:
         return "they wanted it, or were excluded"
-    if any(said.person in vote.people for vote in record.votes):
+    if any(said.person in vote.record.people for vote in edit.approval.standing):
         return "they had voted"
     if said.at >= record.expires_at:
         return "it had expired"

@@ -3,9 +3,14 @@
 from dataclasses import dataclass
 
 from receipts.chain import Actor
+from runtime.approvals.answering import Candidate, refuse_hand, refuse_withdrawal
+from runtime.approvals.rules import refuse_vote
+from runtime.desk.answers.looking import look
 from runtime.desk.answers.model import CancelView, CancelWish
 from runtime.engine import Engine
 from runtime.inbox import inbox
+from runtime.inbox.people.voters import UNKNOWN_APPROVAL
+from runtime.model.approvals.votes import CardAct, Refusal, VoteVerdict
 from runtime.model.json_limits import error_text
 from runtime.model.notification.notification import Notification
 from runtime.model.notification.runs import CancelPayload
@@ -18,6 +23,28 @@ class AnswersCounter:
 
     engine: Engine
     tenant: str
+
+    async def may(self, act: CardAct, approval_id: str, person_id: str) -> Refusal | None:
+        """Return why what the person would do with a request cannot count now, or None. Reads only."""
+        now = self.engine.clock()
+        async with self.engine.pool.connection() as conn:
+            seen = await look(conn, self.tenant, approval_id, person_id)
+        if seen is None:
+            return UNKNOWN_APPROVAL
+        if act is CardAct.HAND:
+            return refuse_vote(seen.ballot, seen.person, seen.accounts, VoteVerdict.APPROVE, None, now)
+        voters = frozenset(vote.person for vote in seen.votes)
+        return refuse_withdrawal(seen.ballot, seen.person, voters, None, now)
+
+    async def may_hand(self, approval_id: str, person_id: str, to_id: str) -> Refusal | None:
+        """Return why the person cannot hand a request to that other one now, or None. Reads only."""
+        async with self.engine.pool.connection() as conn:
+            seen = await look(conn, self.tenant, approval_id, person_id)
+            other = await look(conn, self.tenant, approval_id, to_id)
+        if seen is None or other is None:
+            return UNKNOWN_APPROVAL
+        who, to = Candidate(seen.person, seen.accounts), Candidate(other.person, other.accounts)
+        return refuse_hand(seen.ballot, who, to, None, self.engine.clock())
 
     async def cancel_view(self, run_id: str) -> CancelView | None:
         """Return a run that can be canceled, None where there is none by that id, or it has ended."""

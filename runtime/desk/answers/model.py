@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+from runtime.model.approvals.votes import CardAct, Refusal
+
 
 @dataclass(frozen=True)
 class CancelView:
@@ -26,6 +28,14 @@ class CancelWish:
 
 class AnswersDesk(Protocol):
     """The counter at which people do more with a request than to decide it."""
+
+    async def may(self, act: CardAct, approval_id: str, person_id: str) -> Refusal | None:
+        """Return why what the person would do with a request cannot count now, or None. Reads only."""
+        ...
+
+    async def may_hand(self, approval_id: str, person_id: str, to_id: str) -> Refusal | None:
+        """Return why the person cannot hand a request to that other one now, or None. Reads only."""
+        ...
 
     async def cancel_view(self, run_id: str) -> CancelView | None:
         """Return a run that can be canceled, None where there is none by that id, or it has ended."""

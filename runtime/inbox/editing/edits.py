@@ -13,7 +13,7 @@ from runtime.inbox.people.voters import account_of, accounts_of, ballot_of, pers
 from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval, AskKind, Result, ResultCode
 from runtime.model.approvals.edits import Edit
-from runtime.model.approvals.votes import EditAct, Refusal, RefusalCode, VoteVerdict
+from runtime.model.approvals.votes import CardAct, Refusal, RefusalCode, VoteVerdict
 from runtime.model.effects.effect import Effect
 from runtime.model.messages import Edited
 from runtime.model.notification.notification import Applied
@@ -35,10 +35,10 @@ async def apply_edit(matter: Matter, payload: EditPayload) -> Applied:
         return unknown()
     person = await person_of(tx, payload)
     if isinstance(person, Refusal):
-        return refuse(tx, approval, payload, EditAct.EDIT, person)
+        return refuse(tx, approval, payload, CardAct.EDIT, person)
     effect = await effects.get_effect(tx.conn, approval.effect_id)
     if refusal := await _refusal(tx, approval, effect, person, payload):
-        return refuse(tx, approval, payload, EditAct.EDIT, refusal)
+        return refuse(tx, approval, payload, CardAct.EDIT, refusal)
     await _replace(matter, tx, approval, effect, person, payload)
     return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": str(ApprovalStatus.CANCELED)})
 

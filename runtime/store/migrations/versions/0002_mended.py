@@ -34,6 +34,8 @@ PARTS = (
     "edits",
     "figures",
     "notices",
+    "answers",
+    "home",
     "guards",  # stays the last: it guards what the others made
 )
 
