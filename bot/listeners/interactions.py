@@ -109,7 +109,7 @@ class Interactions:
         action_id = payload.action.action_id
         if action_id in _VERDICTS:
             await self._guarded(payload, ack, self._vote(payload, ack))
-        elif action_id == references.SHOW_ALL or action_id in references.PAGE_ACTIONS:
+        elif action_id in (references.SHOW_ALL, references.SHOW_REPLACEMENT, *references.PAGE_ACTIONS):
             await self._guarded(payload, ack, self._show(payload, ack))
         elif action_id in held.ACTIONS:
             await self._guarded(payload, ack, self._holding.on_click(payload, ack))

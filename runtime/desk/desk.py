@@ -8,6 +8,8 @@ from receipts.chain import CARD_SHOWN, Actor
 from runtime.desk.answers.counter import AnswersCounter
 from runtime.desk.answers.looking import refusal_to_decide, way_to_decide
 from runtime.desk.declared.model import NOTHING, Declared
+from runtime.desk.edited.showing import seen_edits
+from runtime.desk.editing.counter import EditingCounter
 from runtime.desk.fields import shown_fields
 from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
@@ -50,6 +52,7 @@ class EngineDesk(UndoCounter):
     def __init__(self, engine: Engine, tenant: str) -> None:
         super().__init__(engine, tenant)
         self.answers = AnswersCounter(engine, tenant)
+        self.editing = EditingCounter(engine, tenant)
         self.held = HeldCounter(engine, tenant)
         self.figures = FigureCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
@@ -82,7 +85,8 @@ class EngineDesk(UndoCounter):
         withdrawn = tuple(map(_vote_view, await approvals.withdrawn_votes(conn, approval_id)))
         is_open = view.status is ApprovalStatus.REQUESTED
         pairs = tuple(await stand_ins_in(conn, self.tenant, people, self.engine.clock())) if is_open else ()
-        return replace(view, asked=called, can_undo=can_undo, withdrawn=withdrawn, stand_ins=pairs)
+        view = replace(view, asked=called, can_undo=can_undo, withdrawn=withdrawn, stand_ins=pairs)
+        return await seen_edits(self.engine, conn, row, view)
 
     async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
         if view.kind is AskKind.TASK or view.result is None or view.result.code not in _DONE:

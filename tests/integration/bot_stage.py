@@ -15,6 +15,7 @@ from bot.listeners.app import Bot, BotSettings, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from runtime.desk.answers.model import AnswersDesk
+from runtime.desk.editing.model import EditingDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
 from runtime.desk.notices.model import NoticeDesk
@@ -35,6 +36,7 @@ from tests.handled import result_of
 from tests.integration.bot_home import MemoryHomes
 from tests.integration.bot_no_front import NoFront
 from tests.integration.bot_nothing_asked import NothingAsked
+from tests.integration.bot_nothing_edited import NothingEdited
 from tests.integration.bot_nothing_held import NothingHeld
 from tests.integration.bot_nothing_told import NothingCounted
 from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers
@@ -131,6 +133,7 @@ class MemoryDesk:
     applications: int = 0
     missing: list[tuple[str, str, str]] = field(default_factory=list)
     answers: AnswersDesk = field(default_factory=NothingAsked)
+    editing: EditingDesk = field(default_factory=NothingEdited)
     held: HeldDesk = field(default_factory=NothingHeld)
     notices: NoticeDesk = field(default_factory=NothingCounted)
     figures: LooksAlone = field(default_factory=LooksAlone)

@@ -15,6 +15,7 @@ from runtime.store.tables.directory import (
     passkeys,
     slack_accounts,
 )
+from runtime.store.tables.edits import edits
 from runtime.store.tables.effects import effects
 from runtime.store.tables.entities import entities, entity_changes
 from runtime.store.tables.figures import marks
@@ -50,6 +51,7 @@ __all__ = [
     "definitions",
     "delegations",
     "directories",
+    "edits",
     "effects",
     "entities",
     "entity_changes",
@@ -88,4 +90,5 @@ INSERT_ONLY = (
     *("audit_leaves", "log_entries", "policy_decisions", "policy_texts", "receipts", "reads", "definitions"),
     "tenant_leaves",
     "entity_changes",
+    "edits",
 )
