@@ -16,6 +16,7 @@ from countersign.compose.archive import make_archive
 from countersign.compose.engine import load_overlay, make_policy, offered_handlers, validated_catalog
 from countersign.compose.slack import make_client
 from countersign.compose.system import Role
+from countersign.config.routing import RoutingFile, read_routing
 from countersign.config.settings import Settings
 from receipts.signing import load_or_create
 from runtime.clock import Clock
@@ -92,7 +93,9 @@ async def _transport(settings: Settings) -> list[Fact]:
 
 async def _slack(settings: Settings) -> list[Fact]:
     client, app_token = make_client(settings), settings.slack_app_token
-    channels = [channel for channel in (settings.slack_channel, *settings.slack_channels.values()) if channel]
+    routed = read_routing(settings.routing) if settings.routing else RoutingFile()
+    usual = [channel for channel in (settings.slack_channel, *settings.slack_channels.values()) if channel]
+    channels = [*usual, *routed.channels]
     return await check_slack(client, app_token.get_secret_value() if app_token else None, channels)
 
 

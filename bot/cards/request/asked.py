@@ -48,7 +48,13 @@ def _call(view: ApprovalView) -> list[Block]:
 
 
 def _shortfall(view: ApprovalView, level: Level) -> list[Block]:
-    return rows([(bold("Nobody can fulfil this"), level.value(view.shortfall))]) if view.shortfall else []
+    """Say that nobody can decide it, or that those who are asked cannot, and to whom it went instead."""
+    pairs = [(bold("Nobody can fulfil this"), level.value(view.shortfall))] if view.shortfall else []
+    if view.fell_back and not view.shortfall:
+        pairs = [(bold("Those asked cannot fulfil this"), level.value(view.fell_back))]
+    if view.fallback:
+        pairs += [(bold("So it also went to"), level.value(", ".join(view.fallback)))]
+    return rows(pairs) if pairs else []
 
 
 def _progress(view: ApprovalView, level: Level) -> list[Block]:

@@ -31,6 +31,8 @@ PARTS = (
     "lives",
     "entities",
     "delegations",
+    "figures",
+    "notices",
     "answers",
     "guards",  # stays the last: it guards what the others made
 )
