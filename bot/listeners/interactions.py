@@ -96,6 +96,8 @@ class Interactions:
             await self._guarded(payload, ack, self._holding.on_click(payload, ack))
         elif action_id in references.MORE:
             await self._guarded(payload, ack, self._more.on_chosen(payload, ack))
+        elif action_id == references.ANSWER:
+            await self._guarded(payload, ack, self._more.replying.on_click(payload, ack))
         elif action_id == references.CANCEL:
             await self._guarded(payload, ack, self._more.canceling.on_click(payload, ack))
         elif action_id == references.UNDO:
@@ -115,6 +117,9 @@ class Interactions:
                 return
             if payload.view.callback_id == references.UNDO_MODAL:
                 await self._undoing.on_submission(payload, ack)
+                return
+            if payload.view.callback_id == references.REPLY_MODAL:
+                await self._more.replying.on_submission(payload, ack)
                 return
             if payload.view.callback_id == references.MORE_MODAL:
                 await self._more.on_submission(payload, ack)

@@ -22,7 +22,7 @@ from runtime.model.approvals.approval import AskKind, Result, ResultCode, stamp
 from runtime.model.approvals.requirement import Requirement
 from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.json_limits import error_text
-from runtime.model.notification.answering import Answering, HandPayload, WithdrawPayload
+from runtime.model.notification.answering import Answering, AskPayload, HandPayload, ReplyPayload, WithdrawPayload
 from runtime.model.notification.notification import Notification
 from runtime.model.notification.people import ClaimPayload, VotePayload, VoteRefusal
 from runtime.model.routing.route import NOWHERE, Route
@@ -32,6 +32,7 @@ from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.cards.posted import Location, location_of, remember_card
 from runtime.store.database.pool import Conn
+from runtime.store.people.questions import questions_of
 from runtime.store.transactions.run_tx import RunTx
 
 _DONE = (ResultCode.PERFORMED, ResultCode.CONFIRMED)
@@ -73,7 +74,9 @@ class EngineDesk(UndoCounter):
         if called is None:
             called = asked if len(asked) <= MOST_CALLED else ()
         withdrawn = tuple(map(_vote_view, await approvals.withdrawn_votes(conn, approval_id)))
-        return replace(view, asked=called, can_undo=await self._can_undo(conn, row, view), withdrawn=withdrawn)
+        questions = tuple(await questions_of(conn, approval_id))
+        can_undo = await self._can_undo(conn, row, view)
+        return replace(view, asked=called, can_undo=can_undo, withdrawn=withdrawn, questions=questions)
 
     async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
         if view.kind is AskKind.TASK or view.result is None or view.result.code not in _DONE:
@@ -136,6 +139,10 @@ def _act_payload(click: Click, who: dict[str, Any]) -> Answering:
     match click.verdict:
         case CardAct.HAND:
             return HandPayload(**said, to=click.about)
+        case CardAct.ASK:
+            return AskPayload(**said)
+        case CardAct.REPLY:
+            return ReplyPayload(**who, question_id=click.about, text=error_text(click.reason))
         case _:
             return WithdrawPayload(**said)
 

@@ -13,6 +13,7 @@ from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result
+from runtime.model.approvals.questions import Question
 from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
@@ -96,6 +97,7 @@ class ApprovalView:
     reference: str = ""  # of the business, by what people know the run
     decided_at: datetime | None = None
     declared: Declared = NOTHING  # by its author, for its card
+    questions: tuple[Question, ...] = ()  # to whoever asked, with their answers
     withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
     fell_back: str = ""  # why it went to others as well; "" where it did not
@@ -129,7 +131,7 @@ class Click:
     person_id: str | None
     refusal: Refusal | None
     request_id: str
-    about: str = ""  # of a request that is handed on: to whom
+    about: str = ""  # to whom a request is handed, or the question that is answered
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ RECORDS = {
         "delegations",
         "waits",
         "approvals",
+        "questions",
         "votes",
         "effects",
         "notifications",

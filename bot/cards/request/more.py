@@ -40,6 +40,7 @@ def _has_votes(view: ApprovalView) -> bool:
 
 
 ENTRIES = (
+    Entry("ask", "Ask a question…", _is_decision),
     Entry("changes", "Request changes…", _is_decision),
     Entry("withdraw", "Withdraw my vote…", _has_votes),
     Entry("hand", "Hand to…", _is_decision),

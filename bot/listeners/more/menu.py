@@ -7,11 +7,12 @@ from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.request.more import MoreRef, known_act
-from bot.cards.request.saying import CHANGES, HAND, WITHDRAW
+from bot.cards.request.saying import ASK, CHANGES, HAND, WITHDRAW
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.more.acting import MoreAct
 from bot.listeners.more.canceling import Canceling
 from bot.listeners.more.handing import Handing
+from bot.listeners.more.replying import Replying
 from bot.listeners.more.saying import SayingAct
 from bot.listeners.payloads import Actions, Submission
 from bot.listeners.private import PrivateAnswers
@@ -34,7 +35,8 @@ class More:
     ) -> None:
         parts = (client, desk, installation, answers)
         self.canceling = Canceling(*parts)
-        said = {saying.act: SayingAct(saying, *parts) for saying in (CHANGES, WITHDRAW)}
+        self.replying = Replying(*parts)
+        said = {saying.act: SayingAct(saying, *parts) for saying in (ASK, CHANGES, WITHDRAW)}
         self._acts: dict[str, MoreAct] = {**said, "hand": Handing(HAND, *parts), "cancel": self.canceling}
 
     async def on_chosen(self, payload: Actions, ack: AsyncAck) -> None:

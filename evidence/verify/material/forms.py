@@ -149,6 +149,27 @@ class VoteForm(VoteRecord):
         return more.get("via"), more.get("brought_by")
 
 
+class ReplyForm(Open):
+    """What was answered: `by` whom, a `person` or an `agent`."""
+
+    by: NonEmpty
+    kind: Literal["person", "agent"]
+    name: str
+    text: str
+    at: Timestamp
+
+
+class QuestionOfForm(Open):
+    """What a person asked about a request, with its answer where there is one."""
+
+    id: NonEmpty
+    person: NonEmpty
+    person_name: str
+    question: str
+    at: Timestamp
+    answer: ReplyForm | None = Field(default=None, exclude_if=lambda answer: answer is None)
+
+
 class ApprovalForm(ApprovalRecord):
     """One file of `approvals/`."""
 
@@ -161,6 +182,7 @@ class ApprovalForm(ApprovalRecord):
     requested_at: Timestamp
     expires_at: Timestamp
     votes: Sequence[VoteForm]
+    questions: Sequence[QuestionOfForm] = ()
 
 
 class Proposed(Open):
@@ -221,3 +243,12 @@ class Handed(Open):
     person: NonEmpty
     to: NonEmpty
     reason: str
+
+
+class QuestionLeaf(Open):
+    """The data of `question.asked` and `question.answered`; `digest` is that of the question, or of the answer."""
+
+    approval_id: NonEmpty
+    question_id: NonEmpty
+    person: NonEmpty
+    digest: Sha256Hex

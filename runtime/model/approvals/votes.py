@@ -35,6 +35,8 @@ class CardAct(StrEnum):
 
     WITHDRAW = "withdraw"
     HAND = "hand"
+    ASK = "ask"
+    REPLY = "reply"
 
 
 class Via(StrEnum):
@@ -61,6 +63,10 @@ class RefusalCode(StrEnum):
     BROUGHT = "vote.brought"
     NO_VOTE = "vote.none"
     IN_DOUBT = "vote.in_doubt"
+    QUESTION_OPEN = "question.open"
+    QUESTIONS_FULL = "question.too_many"
+    NO_QUESTION = "question.none"
+    NOT_ASKED = "question.not_asked"
     NOT_ENTITLED = "hand.not_entitled"
     NO_TASK = "task.none"
     CLAIMED = "task.claimed"

@@ -105,6 +105,15 @@ CREATE TRIGGER write_once BEFORE UPDATE OF
 CREATE TRIGGER set_once BEFORE UPDATE OF ended_at, ended_by, ended_reason
     ON delegations FOR EACH ROW WHEN (OLD.ended_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
 
+-- a question stays as it was asked, and is answered once
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON questions FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER no_delete BEFORE DELETE ON questions FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER write_once BEFORE UPDATE OF
+    question_id, tenant, approval_id, person, person_name, question, asked_at
+    ON questions FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER set_once BEFORE UPDATE OF answer
+    ON questions FOR EACH ROW WHEN (OLD.answer IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
+
 -- a version moves between draft, active and retired, and stays the version that it is
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON definition_lives FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
 CREATE TRIGGER no_delete BEFORE DELETE ON definition_lives FOR EACH ROW EXECUTE FUNCTION refuse_delete();
