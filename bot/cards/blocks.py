@@ -12,7 +12,8 @@ Block = dict[str, Any]
 
 SECTION_LIMIT = 3000
 _ROWS_PER_SECTION = 5
-_USER, _USER_GROUP = re.compile(r"[UW][A-Z0-9]{1,20}"), re.compile(r"S[A-Z0-9]{1,20}")
+_USER = re.compile(r"[UW][A-Z0-9]{1,20}")
+_USER_GROUP = re.compile(r"S[A-Z0-9]{1,20}")
 _SAFE_URL = re.compile(r"https?://[!-;=?-{}~]{1,2000}")
 
 
@@ -77,10 +78,10 @@ def overflow(action_id: str, options: Sequence[tuple[str, str]]) -> Block:
 
 
 def call_of(users: Sequence[str]) -> Shown:
-    """Return a call of people, and of user groups, by their Slack ids; what is no id calls nobody."""
-    called = [f"<@{one}>" for one in users if _USER.fullmatch(one)]
-    called += [f"<!subteam^{one}>" for one in users if _USER_GROUP.fullmatch(one)]
-    return Shown(f"For {' '.join(called)}" if called else "")
+    """Return a call of people and user groups by their Slack ids; what is no id calls nobody."""
+    people = [f"<@{user}>" for user in users if _USER.fullmatch(user)]
+    people += [f"<!subteam^{group}>" for group in users if _USER_GROUP.fullmatch(group)]
+    return Shown(f"For {' '.join(people)}" if people else "")
 
 
 def date(moment: datetime) -> Shown:

@@ -6,7 +6,7 @@ from uuid import uuid4
 from bot.cards.references import CardRef
 from bot.listeners.identity import Identity
 from runtime.desk.model import Click
-from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, VoteVerdict
+from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, Together, VoteVerdict
 
 
 def dedupe_key(ref: CardRef, identity: Identity, verdict: VoteVerdict | ClaimAct | CardAct, occasion: str) -> str:
@@ -25,6 +25,7 @@ def click(
     reason: str,
     refusal: Refusal | None,
     about: str = "",
+    together: Together | None = None,
 ) -> Click:
     """Return the click to record, refused or not; `about` is to whom a request is handed."""
     return Click(
@@ -38,4 +39,5 @@ def click(
         refusal=refusal,
         request_id=uuid4().hex,
         about=about,
+        together=together,
     )

@@ -21,7 +21,7 @@ class Undoing(Asking):
 
     async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
         """Open the list of what would be undone, and what not."""
-        ref = references.CardRef.model_validate_json(payload.action.value)
+        ref = references.CardRef.model_validate_json(payload.action.carried)
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
             if stranger := self._stranger(identity):

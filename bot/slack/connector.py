@@ -158,14 +158,14 @@ class SlackConnector:
         return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), blocks, thread)
 
 
+def _copy_at(params: PostCard) -> str | None:
+    return params.channel if params.is_copy else None
+
+
 def _called(said: Said) -> list[Block]:
     """Return who is called by name, where what is said is for somebody."""
     call = call_of(said.mention) if isinstance(said, RequestHanded | QuestionAsked | QuestionAnswered) else Shown("")
     return [context(mrkdwn_text(call))] if call else []
-
-
-def _copy_at(params: PostCard) -> str | None:
-    return params.channel if params.is_copy else None
 
 
 def _place(channel: str, message: Mapping[str, Any] | None) -> Reconciled:

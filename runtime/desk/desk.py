@@ -11,7 +11,7 @@ from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.fields import shown_fields
 from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
-from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
+from runtime.desk.model import ApprovalView, Click, ClickOutcome, ProgressView, VoteView
 from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.undo.counter import UndoCounter
 from runtime.engine import Engine
@@ -24,7 +24,7 @@ from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, RefusalCod
 from runtime.model.json_limits import error_text
 from runtime.model.notification.answering import Answering, AskPayload, HandPayload, ReplyPayload, WithdrawPayload
 from runtime.model.notification.notification import Notification
-from runtime.model.notification.people import ClaimPayload, VotePayload, VoteRefusal
+from runtime.model.notification.people import ClaimPayload, TogetherPayload, VotePayload, VoteRefusal
 from runtime.model.routing.route import NOWHERE, Route
 from runtime.model.states import ApprovalStatus
 from runtime.model.wait import Progress
@@ -84,14 +84,6 @@ class EngineDesk(UndoCounter):
         definition = await self.engine.definitions.get(conn, row["definition_name"], row["definition_version"])
         return definition.verb_of(view.step).compensate is not None
 
-    async def pending(self, person_id: str, limit: int) -> Pending:
-        """Return how many open approvals the person may decide, and the most urgent of them."""
-        async with self.engine.pool.connection() as conn:
-            rows = await approvals.pending_rows(conn, self.tenant, person_id, self.engine.clock(), limit)
-            votes = await approvals.votes_of_all(conn, [row["approval_id"] for row in rows])
-        views = tuple(view_of(row, votes[row["approval_id"]], mocked=self.engine.mocked) for row in rows)
-        return Pending(rows[0]["total"] if rows else 0, views)
-
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         """Return why the person may not decide this now, or None. Reads only."""
         async with self.engine.pool.connection() as conn:
@@ -131,7 +123,14 @@ def _payload_of(click: Click) -> VotePayload | ClaimPayload | Answering:
         return ClaimPayload(**who, act=click.verdict)
     if isinstance(click.verdict, CardAct):
         return _act_payload(click, who)
-    return VotePayload(**who, stamp=click.stamp, verdict=click.verdict, reason=error_text(click.reason))
+    return VotePayload(
+        **who,
+        stamp=click.stamp,
+        verdict=click.verdict,
+        reason=error_text(click.reason),
+        ticket=error_text(click.ticket),
+        together=TogetherPayload(**vars(click.together)) if click.together else None,
+    )
 
 
 def _act_payload(click: Click, who: dict[str, Any]) -> Answering:
@@ -196,6 +195,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         assignee=row["assignee"],
         joined=tuple(row["joined"]),
         assignee_name=row["assignee_name"] or row["assignee"] or "",
+        break_glass=tuple(requirement.get("break_glass", {}).get("groups", ())),
         leads=Requirement.of(requirement).leads if kind is AskKind.TASK else (),
         progress=_progress(row["progress"]),
         reference=row["reference"] or row["trigger_ref"],
@@ -206,12 +206,13 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
     )
 
 
-def _vote_view(vote: Vote) -> VoteView:
-    return VoteView(vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at)
-
-
 def _route(row: dict[str, Any]) -> Route:
     return Route.of(row["route"]) if row["route"] else NOWHERE
+
+
+def _vote_view(vote: Vote) -> VoteView:
+    ticket = str(vote.break_glass["ticket"]) if vote.break_glass else ""
+    return VoteView(vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at, ticket)
 
 
 def _progress(document: dict[str, Any] | None) -> ProgressView | None:

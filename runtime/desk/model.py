@@ -14,7 +14,7 @@ from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result
 from runtime.model.approvals.questions import Question
-from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, VoteVerdict
+from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, Together, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
 
@@ -35,6 +35,7 @@ class VoteView:
     verdict: VoteVerdict
     reason: str
     at: datetime
+    ticket: str = ""  # where it did without the others
 
 
 @dataclass(frozen=True)
@@ -102,14 +103,7 @@ class ApprovalView:
     can_undo: bool = False  # it was performed, and its verb says how it is undone
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
-
-
-@dataclass(frozen=True)
-class Pending:
-    """What waits for a person: how many requests, and the most urgent of them."""
-
-    total: int
-    views: tuple[ApprovalView, ...]
+    break_glass: tuple[str, ...] = ()  # groups of which one person may do without the others
 
 
 @dataclass(frozen=True)
@@ -117,6 +111,8 @@ class Click:
     """A person's verdict as it came from Slack, or what they do beside that; verified.
 
     `dedupe_key` is equal for deliveries of the same click.
+
+    `together` says that it is one of several which the person decided by one act.
 
     `refusal` is set where the bot already knows that the click cannot count (guest, stranger, bot, other team);
     it is still recorded, and audited.
@@ -131,7 +127,9 @@ class Click:
     person_id: str | None
     refusal: Refusal | None
     request_id: str
+    ticket: str = ""  # of an emergency, in which the person does without the others
     about: str = ""  # to whom a request is handed, or the question that is answered
+    together: Together | None = None
 
 
 @dataclass(frozen=True)
@@ -152,13 +150,13 @@ class Desk(UndoDesk, Protocol):
         ...
 
     @property
-    def answers(self) -> AnswersDesk:
-        """Return the counter for what people do with a request beside deciding it."""
+    def figures(self) -> FigureDesk:
+        """Return the counter of figures."""
         ...
 
     @property
-    def figures(self) -> FigureDesk:
-        """Return the counter of figures."""
+    def answers(self) -> AnswersDesk:
+        """Return the counter for what people do with a request beside deciding it."""
         ...
 
     @property
@@ -172,10 +170,6 @@ class Desk(UndoDesk, Protocol):
 
     async def approval(self, approval_id: str) -> ApprovalView | None:
         """Return the approval as it is now."""
-        ...
-
-    async def pending(self, person_id: str, limit: int) -> Pending:
-        """Return how many open approvals the person may decide, and the most urgent of them."""
         ...
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:

@@ -22,7 +22,7 @@ _COUNTED = Kind(
     "votes",
     """
     INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at,
-                       via, brought_by, delegator, delegation)
+                       via, brought_by, delegator, delegation, together, break_glass)
     SELECT * FROM {r}
     """,
     (
@@ -40,6 +40,8 @@ _COUNTED = Kind(
         ("brought_by", "text"),
         ("delegator", "text"),
         ("delegation", "json"),
+        ("together", "json"),
+        ("break_glass", "json"),
     ),
     key=2,
 )
@@ -57,7 +59,7 @@ _TOUCHED = Kind(
 
 _VOTES = f"""
     SELECT v.approval_id, v.person, v.person_name, {GROUPS_NOW} AS groups, v.verdict, v.reason, v.team, v.account, v.at,
-           v.delegation
+           v.delegation, v.together, v.break_glass
       FROM votes v JOIN approvals USING (approval_id) JOIN runs r USING (run_id)
       LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
      WHERE v.withdrawn_at IS NULL
@@ -197,7 +199,7 @@ async def cancel_open(conn: Conn, run_id: str, now: datetime, step: str | None =
         await conn.execute(
             "UPDATE approvals SET status = 'canceled', decided_at = %(now)s, revision = revision + 1"
             " WHERE run_id = %(run_id)s AND (%(step)s::text IS NULL OR step = %(step)s)"
-            " AND status = 'requested' AND kind <> 'in_doubt' RETURNING approval_id",
+            " AND status = 'requested' AND kind NOT IN ('in_doubt', 'afterwards') RETURNING approval_id",
             {"now": now, "run_id": run_id, "step": step},
         )
     ).fetchall()
@@ -209,7 +211,10 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
     groups = json.dumps(list(vote.groups))
     who = (vote.person, vote.person_name, groups, vote.verdict, vote.reason, vote.team, vote.account)
     delegated = (vote.delegator, json.dumps(dict(vote.delegation)) if vote.delegation else None)
-    await conn.gather(_COUNTED, (approval_id, *who, notification_id, vote.at, vote.via, vote.brought_by, *delegated))
+    together = json.dumps(dict(vote.together)) if vote.together else None
+    glass = json.dumps(dict(vote.break_glass)) if vote.break_glass else None
+    way = (notification_id, vote.at, vote.via, vote.brought_by, *delegated, together, glass)
+    await conn.gather(_COUNTED, (approval_id, *who, *way))
 
 
 async def withdraw_vote(conn: Conn, approval_id: str, person: str, now: datetime) -> Vote:
@@ -270,20 +275,24 @@ async def counted_votes(conn: Conn, approval_ids: Sequence[str]) -> list[list[Vo
     return [found[approval_id] for approval_id in approval_ids]
 
 
-VIEW = """
-    SELECT a.*, r.definition_name, r.definition_version, r.requested_by, r.submitted_by,
-           r.requester_accounts, r.salt, r.trigger_type, r.trigger_ref, r.reference, e.connector, e.operation, e.target,
-           e.fields, e.redact, e.forgotten, e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
-           who.name AS requester_name, holder.name AS assignee_name,
-           (SELECT w.progress FROM waits w WHERE a.kind = 'task' AND w.run_id = a.run_id AND w.step = a.step
-               AND w.status = 'active' AND w.type <> 'approval') AS progress,
-           convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title,
-           coalesce(a.prolonged_until, a.expires_at) AS open_until, count(*) OVER () AS total
+SHOWN = """
+    a.*, r.definition_name, r.definition_version, r.requested_by, r.submitted_by, r.requester_accounts, r.salt,
+    r.trigger_type, r.trigger_ref, r.reference, e.connector, e.operation, e.target, e.fields, e.redact, e.forgotten,
+    e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
+    who.name AS requester_name, holder.name AS assignee_name,
+    (SELECT w.progress FROM waits w WHERE a.kind = 'task' AND w.run_id = a.run_id AND w.step = a.step
+        AND w.status = 'active' AND w.type <> 'approval') AS progress,
+    convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title,
+    coalesce(a.prolonged_until, a.expires_at) AS open_until
+"""
+"""What a card shows of the approval `a`."""
+JOINED = """
       FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
       JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version
       LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
       LEFT JOIN actors holder ON holder.tenant = r.tenant AND holder.actor_id = a.assignee
 """
+VIEW = f"SELECT {SHOWN} {JOINED}"
 
 
 async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | None:
@@ -293,7 +302,8 @@ async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | No
 
 # What `approvals.standing_in.way_to_vote` says of one approval, for all of them at once; who has claimed it, apart.
 MAY_ANSWER = f"""
-    a.status = 'requested' AND (a.kind = 'in_doubt' OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)
+    a.status = 'requested'
+    AND (a.kind IN ('in_doubt', 'afterwards') OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)
     AND p.actor_id NOT IN (r.requested_by, r.submitted_by)
     AND NOT (a.requirement::jsonb -> 'exclude') ? p.actor_id
     AND (EXISTS (SELECT 1 FROM jsonb_array_elements_text(p.groups::jsonb) AS g (name)
@@ -310,7 +320,7 @@ MAY_ANSWER = f"""
                                           AND v.withdrawn_at IS NULL AND v.team = s.team AND v.account = s.account)))
 """  # noqa: S608 - our own clauses
 # Nobody else has claimed it who may still answer.
-_IS_FREE = """
+IS_FREE = """
     (a.assignee IS NULL OR a.assignee = p.actor_id OR EXISTS (
         SELECT 1 FROM delegations d WHERE d.tenant = p.tenant AND d.delegate = p.actor_id
            AND d.delegator = a.assignee AND d.ended_at IS NULL
@@ -321,28 +331,12 @@ _IS_FREE = """
 """
 
 
-async def pending_rows(conn: Conn, tenant: str, person_id: str, now: datetime, limit: int) -> list[dict[str, Any]]:
-    """Return what cards show of the approvals that a person may decide, the first to expire first.
-
-    `total` in each row counts all of them, those beyond the limit too.
-    """
-    return await (
-        await conn.execute(
-            f"""
-            {VIEW} JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(person)s AND p.kind = 'person'
-             WHERE a.tenant = %(tenant)s AND {MAY_ANSWER} AND {_IS_FREE}
-             ORDER BY open_until, a.approval_id LIMIT %(limit)s
-            """,
-            {"tenant": tenant, "person": person_id, "now": now, "limit": limit},
-        )
-    ).fetchall()
-
-
 async def votes_of_all(conn: Conn, approval_ids: Sequence[str]) -> dict[str, list[Vote]]:
     """Return the counted votes of several approvals, oldest first, with the groups that each person had."""
     rows = await (
         await conn.execute(
-            "SELECT approval_id, person, person_name, groups, verdict, reason, team, account, at, delegation FROM votes"
+            "SELECT approval_id, person, person_name, groups, verdict, reason, team, account, at, delegation,"
+            " break_glass FROM votes"
             " WHERE approval_id = ANY(%s) AND withdrawn_at IS NULL ORDER BY at, person",
             (list(approval_ids),),
         )

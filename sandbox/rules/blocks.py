@@ -69,6 +69,7 @@ _CHECKBOXES = obj(
     {**_TYPE, "options": array(_OPTION, 10)},
     {**_ACTION, "initial_options": array(_OPTION, 10), "confirm": _CONFIRM},
 )
+_DISPATCH = obj({"trigger_actions_on": array(one_of("on_enter_pressed", "on_character_entered"), 2)})
 _INPUT = obj(
     _TYPE,
     {
@@ -79,6 +80,7 @@ _INPUT = obj(
         "min_length": integer(0, 3000),
         "max_length": integer(1, 3000),
         "focus_on_load": boolean,
+        "dispatch_action_config": _DISPATCH,
     },
 )
 _DATE = obj(_TYPE, {**_ACTION, "placeholder": _plain(150), "initial_date": string(10), "confirm": _CONFIRM})

@@ -14,7 +14,7 @@ const DRAW = {
   actions: (block, act) =>
     h("div", { class: "block block-actions" }, block.elements.map((one) => control(one, block, act))),
   section: drawSection,
-  input: drawInput,
+  input: (block, act, errors) => drawInput(block, errors, block.dispatch_action ? act : null),
   rich_text: (block) => h("div", { class: "block block-rich" }, block.elements.map(richPart)),
 };
 
@@ -142,11 +142,12 @@ function select(element, key, changed) {
   return h("select", { class: "input", data: { field: key, kind: "select", key }, on: { change: report } }, placeholder, options);
 }
 
-function drawInput(block, act, errors) {
+function drawInput(block, errors, act) {
   const { element } = block;
   const id = `input-${block.block_id}`;
   const error = errors[block.block_id];
   const field = drawField(element, block);
+  if (act) dispatch(field, (value) => act(element, block, value));
   field.id = id;
   if (field.dataset.kind === "radio" || field.dataset.kind === "checkbox") field.setAttribute("aria-label", words(block.label));
   if (error) field.setAttribute("aria-invalid", "true");
@@ -163,6 +164,15 @@ function drawInput(block, act, errors) {
       block.hint ? textObject(block.hint, "p", "hint") : null,
     ),
   );
+}
+
+/** Tell the app at once, on Enter, what is typed. */
+function dispatch(field, tell) {
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing || field.dataset.kind !== "text") return;
+    event.preventDefault();
+    tell(field.value);
+  });
 }
 
 function drawField(element, block) {

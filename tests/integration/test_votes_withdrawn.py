@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from runtime.desk.home.counter import HomeCounter
+from runtime.desk.home.model import Look
 from runtime.model.approvals.approval import ResultCode
 from runtime.model.approvals.votes import CardAct, RefusalCode
 from runtime.model.states import ApprovalStatus
-from tests.bench import Bench
+from tests.bench import TENANT, Bench
 from tests.integration.answers_stage import say
 from tests.integration.nodes_stage import Opener, status
 
@@ -100,8 +102,8 @@ async def test_what_a_person_withdrew_their_vote_from_waits_for_them_again(bench
     approval = await _asked(bench)
     await bench.click("ann", approval)
     assert (await say(bench, "ann", approval, WITHDRAW, "read it again")).counted
-    waiting = await bench.desk.pending("ann", 10)
-    assert [view.approval_id for view in waiting.views] == [approval]
+    page = (await HomeCounter(bench.engine, TENANT).waiting("ann", Look(10))).page
+    assert [entry.view.approval_id for entry in page.entries] == [approval]
 
 
 async def test_changes_end_the_request_and_say_what_should_change(bench: Bench) -> None:

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.cards.blocks import Block, bold, context, date, header, mrkdwn_text, plain_text, rows, section
+from bot.cards.home.home import counted
 from bot.cards.request.buttons import cancel_button, show_all_button
 from bot.cards.text import Shown, mrkdwn, plain, render, short
 from bot.cards.wording import approvals, headline, requirement, title, verdict_word
 from runtime.desk.front.model import Runs, RunView
-from runtime.desk.model import ApprovalView, Pending
+from runtime.desk.home.model import Waiting
+from runtime.desk.model import ApprovalView
 from runtime.model.finding import FoundRun
 
 SHOWN = 10
@@ -32,13 +34,14 @@ def said(words: str) -> Reply:
     return Reply(mrkdwn(words[:_LIMIT]), [section(short(words, _LIMIT, lines=50))])
 
 
-def pending_reply(pending: Pending, now: datetime) -> Reply:
+def pending_reply(waiting: Waiting, now: datetime) -> Reply:
     """Return what waits for a person, the most urgent first."""
-    if not pending.total:
+    if not waiting.total:
         return said("No request waits for you.")
-    words = Shown(f"{pending.total:,} request{'s' if pending.total != 1 else ''} for you")
-    blocks = [block for view in pending.views for block in _request(view, now)]
-    left = pending.total - len(pending.views)
+    words = Shown(counted(waiting.total))
+    entries = waiting.page.entries
+    blocks = [block for entry in entries for block in _request(entry.view, now)]
+    left = waiting.total - len(entries)
     more = [context(bold(f"… {left:,} more, less urgent. They appear as you decide these."))] if left else []
     return Reply(words, [header(words), *blocks, *more])
 

@@ -34,7 +34,7 @@ class Canceling(Asking):
 
     async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
         """Ask beside a run whether it is to stop, and why."""
-        ref = references.RunRef.model_validate_json(payload.action.value)
+        ref = references.RunRef.model_validate_json(payload.action.carried)
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
             view = None if identity.refusal else await self._desk.answers.cancel_view(ref.run_id)

@@ -22,7 +22,7 @@ class Replying(Asking):
 
     async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
         """Open the modal, or record why this person cannot answer."""
-        ref, notification = references.QuestionRef.model_validate_json(payload.action.value), None
+        ref, notification = references.QuestionRef.model_validate_json(payload.action.value or ""), None
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
             view = await self._desk.approval(ref.id)

@@ -44,7 +44,9 @@ def _voted(material: Material, leaf: Record) -> str:
     reason = because(text(vote, "reason")) or ", without a reason"
     delegator = text(vote, "delegation", "delegator")
     whom = f", for {person(material, delegator)}," if delegator else ""
-    return f"{person(material, who)}{whom} {prose(said, NAME)}, on {asked(material, leaf)}{reason}"
+    count = number(vote, "together", "count")
+    among = f", one of {count:,} decided at once," if count else ""
+    return f"{person(material, who)}{whom} {prose(said, NAME)}, on {asked(material, leaf)}{among}{reason}"
 
 
 def _uncounted(material: Material, leaf: Record) -> str:

@@ -16,8 +16,8 @@ _Part = tuple[str, str, str]
 @rule(
     "questions.told",
     "A `question.asked` is by its `person`, a `question.answered` by the requester or submitter of the run; both name"
-    " by its id and `digest` one of the `questions` of an approval that was open and asks what became of nothing"
-    " (`in_doubt`), or its answer, and have its `at`. Each of them is told once, the answer after the question.",
+    " by its id and `digest` one of the `questions` of an approval of kind `effect` or `task` that was open, or its"
+    " answer, and have its `at`. Each of them is told once, the answer after the question.",
 )
 def _told(facts: Facts) -> str:
     untold = _parts(facts)
@@ -48,7 +48,7 @@ def _parts(facts: Facts) -> set[_Part]:
 def _check(facts: Facts, leaf: Leaf, said: QuestionLeaf) -> None:
     approval = facts.approvals.get(said.approval_id)
     end = approval.end.seq if approval is not None and approval.end is not None else len(facts.leaves) + 1
-    if approval is None or approval.record.kind == "in_doubt" or not approval.leaf.seq < leaf.seq < end:
+    if approval is None or approval.record.kind not in ("effect", "task") or not approval.leaf.seq < leaf.seq < end:
         raise broken(leaf, "is not about an approval that was open, and takes questions")
     question = _question(leaf, approval, said)
     if leaf.event == QUESTION_ASKED:

@@ -9,7 +9,6 @@ from runtime.approvals.standing_in import way_to_vote
 from runtime.inbox.answers.standing import Answer, answered, heard, heard_from_caller
 from runtime.inbox.matter import Matter
 from runtime.inbox.people.voters import accounts_of, refuse
-from runtime.model.approvals.approval import AskKind
 from runtime.model.approvals.questions import Question, answer_of
 from runtime.model.approvals.votes import CardAct, Refusal, RefusalCode, Via, VoteVerdict
 from runtime.model.messages import QuestionAnswered, QuestionAsked
@@ -33,7 +32,7 @@ async def apply_ask(matter: Matter, payload: AskPayload) -> Applied:
 
 async def _refusal(answer: Answer, payload: AskPayload) -> Refusal | None:
     tx, person = answer.tx, answer.person
-    if answer.approval.kind is AskKind.IN_DOUBT:
+    if answer.approval.kind.outlives_run:
         return Refusal(RefusalCode.IN_DOUBT)
     accounts = await accounts_of(tx, person, payload)
     stand_ins = await stand_ins_of(tx.conn, tx.tenant, person.id, tx.now)

@@ -8,6 +8,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    text,
 )
 
 from runtime.model.approvals.approval import AskKind
@@ -54,6 +55,14 @@ approvals = Table(
     Index("ix_approvals_tenant_requested_at", "tenant", "requested_at"),
     # what waits for a tenant's people
     partial("ix_approvals_open", "tenant", "expires_at", where="status = 'requested'"),
+    # the same, in the order in which it is looked through
+    partial(
+        "ix_approvals_waiting",
+        "tenant",
+        text("coalesce(prolonged_until, expires_at)"),
+        "approval_id",
+        where="status = 'requested'",
+    ),
     # an effect asks one question of a kind at a time
     partial("uq_approvals_open", "effect_id", "kind", where="status = 'requested'", unique=True),
 )
@@ -90,8 +99,12 @@ votes = Table(
     words("delegator", nullable=True),  # for whom it was given
     document("delegation", nullable=True),  # by which it was, as it said then
     moment("withdrawn_at", nullable=True),  # counts no more since; its person may vote again
+    document("together", nullable=True),  # the act that decided several at once: its id, and how many
+    document("break_glass", nullable=True),  # what was said where it does without the others
     CheckConstraint("(via = 'edge') = (brought_by <> '')", name="brought_by"),
     CheckConstraint("(delegator IS NULL) = (delegation IS NULL) AND delegator <> person", name="delegator"),
+    CheckConstraint("break_glass IS NULL OR verdict = 'approve' AND delegation IS NULL", name="break_glass"),
+    partial("ix_votes_glass", "person", "at", where="break_glass IS NOT NULL"),
     PrimaryKeyConstraint("notification_id"),  # one word, one vote
     one_of("verdict", VoteVerdict),
     Index("ix_votes_approval", "approval_id"),
@@ -101,6 +114,7 @@ votes = Table(
     partial("uq_votes_account", "approval_id", "team", "account", where="withdrawn_at IS NULL", unique=True),
     # nor by what others vote for them
     partial("uq_votes_delegator", "approval_id", "delegator", where="withdrawn_at IS NULL", unique=True),
+    Index("ix_votes_person", "person", "at", "approval_id"),  # what somebody has decided
 )
 
 

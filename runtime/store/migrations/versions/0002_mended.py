@@ -34,6 +34,8 @@ PARTS = (
     "figures",
     "notices",
     "answers",
+    "home",
+    "glass",
     "guards",  # stays the last: it guards what the others made
 )
 
