@@ -12,6 +12,7 @@ from bot.cards.blocks import SECTION_LIMIT, Block, call_of, context, mrkdwn_text
 from bot.cards.card import BUDGET
 from bot.cards.held import held_buttons
 from bot.cards.messages import closed_words, words
+from bot.cards.request.buttons import answer_button
 from bot.cards.text import Shown, chunks, clip, mrkdwn, plain
 from bot.slack.card_posts import PEOPLE, CardPosts
 from bot.slack.client import FAILURES, error_code, failure
@@ -29,6 +30,8 @@ from runtime.model.messages import (
     PostCard,
     PostMessage,
     PostTask,
+    QuestionAnswered,
+    QuestionAsked,
     RequestHanded,
     Said,
     StepHeld,
@@ -156,7 +159,8 @@ class SlackConnector:
         way = [context(mrkdwn_text(link))] if link else []
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
         acts = [held_buttons(params.said.run_id, params.said.step)] if isinstance(params.said, StepHeld) else []
-        blocks = [*_called(params.said), *_blocks(text), *acts, *way]
+        asks = [answer_button(params.said)] if isinstance(params.said, QuestionAsked) and params.said.mention else []
+        blocks = [*_called(params.said), *_blocks(text), *acts, *asks, *way]
         return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), blocks, thread)
 
 
@@ -166,7 +170,7 @@ def _copy_at(params: PostCard) -> str | None:
 
 def _called(said: Said) -> list[Block]:
     """Return who is called by name, where what is said is for somebody."""
-    call = call_of(said.mention) if isinstance(said, RequestHanded) else Shown("")
+    call = call_of(said.mention) if isinstance(said, RequestHanded | QuestionAsked | QuestionAnswered) else Shown("")
     return [context(mrkdwn_text(call))] if call else []
 
 

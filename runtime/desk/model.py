@@ -16,6 +16,7 @@ from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result
+from runtime.model.approvals.questions import Question
 from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, Together, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
@@ -113,6 +114,7 @@ class ApprovalView:
     decided_at: datetime | None = None
     sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
     declared: Declared = NOTHING  # by its author, for its card
+    questions: tuple[Question, ...] = ()  # to whoever asked, with their answers
     withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
     stand_ins: tuple[tuple[str, str], ...] = ()  # names of who votes now for whom, where it is shown to many
@@ -147,7 +149,7 @@ class Click:
     refusal: Refusal | None
     request_id: str
     ticket: str = ""  # of an emergency, in which the person does without the others
-    about: str = ""  # of a request that is handed on: to whom
+    about: str = ""  # to whom a request is handed, or the question that is answered
     together: Together | None = None
 
 

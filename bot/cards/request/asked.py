@@ -30,7 +30,7 @@ def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
         *changing(view, level),
         *_progress(view, level),
         {"type": "divider"},
-        *rows_of([*_who(view, level), *_rule(view, level), *_said(view, level)]),
+        *rows_of([*_who(view, level), *_rule(view, level), *_questions(view, level), *_said(view, level)]),
         *left_out(len(view.reasons) - level.others, "reason"),
         *left_out(sum(bool(vote.reason) for vote in view.votes) - level.others, "vote"),
     ]
@@ -114,3 +114,14 @@ def so_far(view: ApprovalView, most: int) -> Shown:
 def _said(view: ApprovalView, level: Level) -> list[Pair]:
     votes = [vote for vote in view.votes if vote.reason][-level.others :]
     return [(plain_text(inline(vote.person_name, 60)), plain_text(level.value(vote.reason))) for vote in votes]
+
+
+def _questions(view: ApprovalView, level: Level) -> list[Pair]:
+    """Return the newest questions, each with its answer in short; all of them stand in full behind "Show all"."""
+    return [
+        (
+            plain_text(Shown(f"{inline(one.person_name, 40)} asks: {inline(one.question, 120)}")),
+            plain_text(level.value(one.answer["text"]) if one.answer else Shown("no answer yet")),
+        )
+        for one in view.questions[-2:]
+    ]
