@@ -29,12 +29,15 @@ class _Row:
 def read_people(file: Path, into: Directory) -> Directory:
     """Return the directory with the people of the table in the place of its own, as its next version.
 
-    Agents stay. Raise DirectoryError naming file, line and column of every fault.
+    All else stays, of a person what the table has no column for. Raise DirectoryError naming file, line and column of
+    every fault.
     """
     faults: list[str] = []
     rows = list(_rows(file, faults))
-    people = [(row, person) for row in rows if (person := _person(file, row, faults)) is not None]
-    made = Directory(version=into.version + 1, people=[person for _, person in people], agents=into.agents)
+    known = {person.id: person for person in into.people}
+    read = ((row, _person(file, row, faults)) for row in rows)
+    people = [(row, _with_rest(person, known.get(person.id))) for row, person in read if person is not None]
+    made = into.model_copy(update={"version": into.version + 1, "people": [person for _, person in people]})
     faults += (_told(file, place, what, [row for row, _ in people], made.agents) for place, what in faults_of(made))
     if faults:
         raise DirectoryError("\n".join(faults))
@@ -84,6 +87,11 @@ def _person(file: Path, row: _Row, faults: list[str]) -> PersonEntry | None:
         wrong = error.errors(include_url=False)
         faults.extend(f"{file}:{row.line}: {'.'.join(map(str, one['loc']))}: {one['msg']}" for one in wrong)
         return None
+
+
+def _with_rest(person: PersonEntry, known: PersonEntry | None) -> PersonEntry:
+    """Return a person of the table with what the file says of them beside it."""
+    return known.model_copy(update={name: getattr(person, name) for name in COLUMNS}) if known else person
 
 
 def _parts(cell: str) -> list[str]:

@@ -161,6 +161,37 @@ class DirectoryLoaded(Act):
         return directory_record(self.model_dump())
 
 
+class GroupChange(Closed):
+    """Who came into a group, and who left it, since they did in its Slack user group; ids of people, sorted."""
+
+    group: NonEmpty
+    usergroup: NonEmpty
+    joined: list[NonEmpty]
+    left: list[NonEmpty]
+
+
+class DirectoryRefreshed(Act):
+    """What Slack says of user groups changed who is in groups of the directory.
+
+    `version` and `digest` are those of the directory's file, `rows` is the digest of what it gives from now on.
+    `linked` and `unlinked` are accounts (team, user, person) that an address tells from now on, or no more.
+    """
+
+    event = "directory.refreshed"
+
+    version: int = Field(ge=0)
+    digest: Sha256Hex
+    rows: Sha256Hex
+    groups: list[GroupChange]
+    linked: list[list[NonEmpty]]
+    unlinked: list[list[NonEmpty]]
+
+    @property
+    def record(self) -> dict[str, str]:
+        """Return the digest of the directory as it is from now on: the last one holds."""
+        return directory_record(self.model_dump(include={"version", "digest", "rows"}))
+
+
 class _KeyAct(Act):
     """Something is said of a key that seals evidence; `digest` is that of its entry in the register from now on."""
 
@@ -317,7 +348,7 @@ _ACTS: dict[str, type[Act]] = {
     for act in (
         *(DefinitionActivated, DefinitionRetired, DelegationRecorded, DelegationEnded),
         *(DefinitionStored, PolicySeen, DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
-        CommandRefused,
+        *(CommandRefused, DirectoryRefreshed),
         *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),
     )
 }

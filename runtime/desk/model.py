@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
+from runtime.desk.people.model import GroupDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
@@ -154,6 +155,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def strangers(self) -> StrangerDesk:
         """Return the counter for clicks of those who may ask for nothing."""
+        ...
+
+    @property
+    def groups(self) -> GroupDesk:
+        """Return the counter of groups that are user groups of Slack."""
         ...
 
     async def people(self, account: SlackAccount) -> list[Person]:

@@ -16,6 +16,7 @@ from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
+from runtime.desk.people.model import GroupDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
@@ -31,7 +32,7 @@ from sandbox.workspace import parse_workspace
 from tests.handled import result_of
 from tests.integration.bot_no_front import NoFront
 from tests.integration.bot_nothing_held import NothingHeld
-from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers
+from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers, NoUserGroups
 from tests.patience import MINUTE
 from tests.unit.bot_samples import KYC
 
@@ -115,6 +116,7 @@ class MemoryDesk:
     held: HeldDesk = field(default_factory=NothingHeld)
     figures: LooksAlone = field(default_factory=LooksAlone)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
+    groups: GroupDesk = field(default_factory=NoUserGroups)
     down: set[str] = field(default_factory=set)
     applied: asyncio.Condition = field(default_factory=asyncio.Condition)
 

@@ -51,6 +51,16 @@ def test_a_table_takes_the_place_of_the_people_and_agents_stay(tmp_path: Path) -
     assert [account.user for account in made.people[0].slack] == ["U0ANNA", "W0ANNA"]
 
 
+def test_what_a_table_has_no_column_for_stays_as_the_file_says(tmp_path: Path) -> None:
+    file, into = _files(tmp_path, TABLE)
+    more = DIRECTORY.replace("name: Ben Lee,", "name: Ben Lee, triggers: [access.request], email: ben@acme.example,")
+    desk = "groups: [{name: desk, slack_usergroup: S0DESK}]\nmatch_by_email: true\n"
+    into.write_text(more.replace("people:", f"{desk}people:"), encoding="utf-8")
+    made = read_people(file, read_directory(into))
+    assert (made.people[1].triggers, made.people[1].email) == (["access.request"], "ben@acme.example")
+    assert ([group.name for group in made.groups], made.match_by_email) == (["desk"], True)
+
+
 @pytest.mark.parametrize(
     ("table", "says"),
     [

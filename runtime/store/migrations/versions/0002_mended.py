@@ -33,6 +33,7 @@ PARTS = (
     "delegations",
     "figures",
     "notices",
+    "usergroups",
     "guards",  # stays the last: it guards what the others made
 )
 
