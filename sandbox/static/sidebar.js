@@ -48,7 +48,7 @@ function userGroups(state, page) {
         { type: "button", class: "room", title, "aria-pressed": String(isIn), data: { key: id }, on: { click: regroup } },
         h("span", { class: "hash", "aria-hidden": "true", text: isIn ? "✓" : "@" }),
         h("bdi", { class: "room-name", text: handle }),
-        h("span", { class: "count", text: String(users.length) }, h("span", { class: "unseen", text: " people" })),
+        h("span", { class: "room-size", text: String(users.length) }, h("span", { class: "unseen", text: " people" })),
       ),
     );
   };

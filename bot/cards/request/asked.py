@@ -52,13 +52,13 @@ def _call(view: ApprovalView) -> list[Block]:
 
 
 def _shortfall(view: ApprovalView, level: Level) -> list[Block]:
-    """Say that nobody can decide it, or that those who are asked cannot, and to whom it went instead."""
-    pairs = [(bold("Nobody can fulfil this"), level.value(view.shortfall))] if view.shortfall else []
-    if view.fell_back and not view.shortfall:
-        pairs = [(bold("Those asked cannot fulfil this"), level.value(view.fell_back))]
-    if view.fallback:
-        pairs += [(bold("So it also went to"), level.value(", ".join(view.fallback)))]
-    return rows(pairs) if pairs else []
+    """Say that nobody can decide it; or that those who are asked cannot, and to whom it went as well."""
+    nobody = rows([(bold("Nobody can fulfil this"), level.value(view.shortfall))]) if view.shortfall else []
+    if not view.fell_back:
+        return nobody
+    others = inline(", ".join(view.fallback), 120) if view.fallback else "others"
+    why = f"Too few of those asked can decide: {inline(view.fell_back, 200)}."
+    return [section(Shown(f"{why} So it went to {others}, too.")), *nobody]
 
 
 def _progress(view: ApprovalView, level: Level) -> list[Block]:
@@ -94,7 +94,8 @@ def _joined(*parts: str) -> Shown:
 
 def _rule(view: ApprovalView, level: Level) -> list[Pair]:
     rules = [(bold("Rule"), plain_text(level.value(message))) for _, message in view.reasons[: level.others]]
-    needed = [("Needed", requirement(view)), ("Worked on by", view.assignee_name)]
+    joined = ", ".join(view.joined)
+    needed = [("Needed", requirement(view)), ("May decide, too", joined), ("Worked on by", view.assignee_name)]
     pairs = [(bold(name), plain_text(level.value(value))) for name, value in needed if value]
     return [*rules, *pairs, *([(bold("So far"), plain_text(so_far(view, level.others)))] if view.votes else [])]
 
