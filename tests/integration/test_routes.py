@@ -1,6 +1,7 @@
 """Where cards go is decided when people are asked, and stays; each copy is posted, edited, voted on and folded."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -139,6 +140,28 @@ async def test_a_group_that_is_too_large_for_cards_of_their_own_has_one_in_its_c
         )
         await _asked(bench)
         assert _posted(bench) == [CHANNEL]
+
+
+def _quiet(begin: str, until: str) -> str:
+    days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+    return json.dumps({"timezone": "UTC", "quiet_hours": [{"days": days, "from": begin, "until": until}], "passes": []})
+
+
+async def test_a_card_for_a_person_waits_for_the_end_of_their_quiet_hours(bench_with: Benching) -> None:
+    async with bench_with(by(Destination(direct=True))) as bench:
+        await bench.meddle("UPDATE actors SET notices = %s WHERE actor_id = 'ben'", _quiet("00:00", "12:00"))
+        await _asked(bench)
+        assert _posted(bench) == ["UANN", "UCAT"]
+        await bench.later(hours=3)
+        assert _posted(bench) == ["UANN", "UBEN", "UCAT"]
+
+
+async def test_whose_quiet_hours_last_longer_than_the_request_has_no_card_of_their_own(bench_with: Benching) -> None:
+    async with bench_with(by(Destination(direct=True))) as bench:
+        for person in ("ann", "ben", "cat"):
+            await bench.meddle("UPDATE actors SET notices = %s WHERE actor_id = %s", _quiet("08:00", "20:00"), person)
+        await _asked(bench)
+        assert _posted(bench) == [CHANNEL], "what would reach nobody goes to the channel"
 
 
 async def test_a_review_has_a_card_in_a_channel_and_copies_where_the_rule_says(bench_with: Benching) -> None:
