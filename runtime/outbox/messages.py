@@ -62,10 +62,8 @@ async def post_copies(engine: Engine, tx: RunTx, new: NewApproval, until: dateti
     """Ask for further cards of a request: each is an effect of its own."""
     moments = await asyncio.gather(*(when_told(tx, place, new.tier) for place in new.route.copies))
     for place, first in zip(new.route.copies, moments, strict=True):
-        card, key = (
-            PostCard(approval_id=new.approval_id, channel=place, is_copy=True),
-            f"card:{new.approval_id}:{place}",
-        )
+        card = PostCard(approval_id=new.approval_id, channel=place, is_copy=True)
+        key = f"card:{new.approval_id}:{place}"
         await _send(engine, tx, "post_card", place, card, key, OnDoubt.RECONCILE, until, first)
 
 
