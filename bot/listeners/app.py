@@ -12,7 +12,9 @@ from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from bot.listeners.front import commands
 from bot.listeners.front.forms import NEW_REQUEST, Forms
 from bot.listeners.groups.watch import CHANGED, GroupWatch
-from bot.listeners.home_tab import HomeTab
+from bot.listeners.home.drawing import Drawing
+from bot.listeners.home.several import Several
+from bot.listeners.home.tab import HomeTab
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.interactions import Interactions
 from bot.listeners.payloads import as_read, parse_request
@@ -128,12 +130,14 @@ def build_bot(settings: BotSettings, desk: Desk, front: FrontDesk, ledger: CardL
         attaching_conversation_kwargs_enabled=False,
     )
     forms = Forms(client, desk, front, installation)
-    interactions = Interactions(client, desk, installation, forms)
+    several = Several(client, desk, front.home, installation)
+    home = HomeTab(Drawing(client, desk, front.home, ledger, installation, clock), several)
+    interactions = Interactions(client, desk, installation, forms, home)
     app.action(_ANY)(interactions.on_action)
     app.view(_ANY)(interactions.on_submission)
     app.command(commands.NAME)(commands.Commands(client, desk, front, installation, clock, forms).on_command)
     app.shortcut(NEW_REQUEST)(forms.on_shortcut)
-    app.event("app_home_opened")(HomeTab(client, desk, ledger, installation, clock).on_opened)
+    app.event("app_home_opened")(home.on_opened)
     groups = GroupWatch(client, desk.groups, installation)
     for event in CHANGED:
         app.event(event)(groups.on_changed)

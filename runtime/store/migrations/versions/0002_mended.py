@@ -34,6 +34,8 @@ PARTS = (
     "figures",
     "notices",
     "usergroups",
+    "answers",
+    "home",
     "guards",  # stays the last: it guards what the others made
 )
 
