@@ -68,23 +68,32 @@ class DelegationRecord(Open):
     recorded_by: NonEmpty
 
 
+class GlassRecord(Open):
+    """That a vote broke the glass: the ticket that says why, and the how manieth time that was of its person."""
+
+    ticket: NonEmpty
+    nth: int = Field(ge=1)
+
+
 class VoteRecord(Open):
     """A counted vote, as policy was told or as an approval has it, with the groups that the person was in then.
 
-    Where it has a `delegation`, it was given for somebody else, in groups of theirs.
+    Where it has a `delegation`, it was given for somebody else, in groups of theirs. Where it has a `break_glass`, it
+    does without the others.
     """
 
     person: NonEmpty
     groups: list[str]
     verdict: Literal["approve", "reject", "changes"]
     delegation: DelegationRecord | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
+    break_glass: GlassRecord | None = Field(default=None, exclude_if=lambda glass: glass is None)
 
-    @field_validator("delegation", mode="before")
+    @field_validator("delegation", "break_glass", mode="before")
     @classmethod
-    def _is_said(cls, delegation: object) -> object:
-        if delegation is None:
+    def _is_said(cls, said: object) -> object:
+        if said is None:
             raise ValueError("is left out where there is none")
-        return delegation
+        return said
 
     @property
     def delegator(self) -> str | None:
@@ -112,6 +121,16 @@ class NextInLineRecord(Open):
     to: list[str]
 
 
+class BreakGlassRecord(Open):
+    """Who could do without the others, how often within a time, and who had to say afterwards if that was right."""
+
+    groups: list[str] = Field(min_length=1)
+    at_most: int = Field(ge=1)
+    within: NonEmpty
+    tell: list[str]
+    review_by: list[str] = Field(min_length=1)
+
+
 class RequirementRecord(Open):
     """What a human authorization had to fulfil; of those next in line, the first release said the groups alone."""
 
@@ -120,6 +139,14 @@ class RequirementRecord(Open):
     all_groups: bool
     exclude: list[str]
     escalate_to: list[str] | list[NextInLineRecord]
+    break_glass: BreakGlassRecord | None = Field(default=None, exclude_if=lambda glass: glass is None)
+
+    @field_validator("break_glass", mode="before")
+    @classmethod
+    def _is_said(cls, said: object) -> object:
+        if said is None:
+            raise ValueError("is left out where there is none")
+        return said
 
     @property
     def leads(self) -> list[str]:
@@ -150,7 +177,7 @@ class ApprovalRecord(Open):
     """One file of `approvals/`. `digest` is what the approval is bound to: for an effect, the effect's digest."""
 
     id: Identifier
-    kind: Literal["effect", "task", "in_doubt"]
+    kind: Literal["effect", "task", "in_doubt", "afterwards"]
     effect_id: str | None
     digest: str
     requirement: RequirementRecord

@@ -97,10 +97,18 @@ class VoteDelegation(Strict):
     recorded_by: str
 
 
+class BrokenGlass(Strict):
+    """That a vote broke the glass: the ticket that says why, and the how manieth time that was of its person."""
+
+    ticket: str
+    nth: int
+
+
 class VoteInput(Strict):
     """One person's counted verdict on that approval, given at `at`.
 
     `delegation` is there where it was given for somebody else; the groups are then theirs, as far as they were given.
+    `break_glass` is there where it is to do without the others.
     """
 
     person: str
@@ -108,6 +116,7 @@ class VoteInput(Strict):
     verdict: Literal["approve", "reject", "changes"]
     at: str
     delegation: VoteDelegation | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
+    break_glass: BrokenGlass | None = Field(default=None, exclude_if=lambda glass: glass is None)
 
 
 class Counters(Strict):
@@ -179,6 +188,19 @@ class NextInLine(Strict):
     to: Texts = Field(min_length=1)
 
 
+class BreakGlass(Strict):
+    """Who may do without the others in an emergency: one of these groups, so often within a time (ISO 8601 duration).
+
+    `tell` are the groups that hear of it at once; one person of `review_by` has to say afterwards whether it was right.
+    """
+
+    groups: Texts = Field(min_length=1)
+    at_most: int = Field(ge=1, le=100)
+    within: Text
+    tell: Texts
+    review_by: Texts = Field(min_length=1)
+
+
 class Requirement(Strict):
     """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration."""
 
@@ -189,6 +211,7 @@ class Requirement(Strict):
     expires_in: Text
     reason_required: bool
     escalate_to: list[NextInLine] = Field(max_length=MOST_ESCALATIONS)
+    break_glass: BreakGlass | None = Field(default=None, exclude_if=lambda glass: glass is None)
 
 
 class Reason(Strict):
@@ -219,6 +242,8 @@ class Answer(Strict):
         asked = self.requirement
         names = [*asked.groups, *asked.exclude] if asked else []
         names += [group for entry in asked.escalate_to for group in entry.to] if asked else []
+        glass = asked.break_glass if asked else None
+        names += [*glass.groups, *glass.tell, *glass.review_by] if glass else []
         if sum(len(name.encode()) for name in (*names, *(reason.code for reason in self.reasons))) > LONGEST_NAMES:
             raise ValueError(f"its groups, people and codes have more than {LONGEST_NAMES} bytes")
         return self

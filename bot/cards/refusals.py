@@ -12,6 +12,8 @@ _WORDS = {
     RefusalCode.EXCLUDED: "Policy excludes you from deciding this request.",
     RefusalCode.REPEATED: "You have voted on this request already. It stands, unless you withdraw it under More.",
     RefusalCode.BROUGHT: "Whoever brought this run in cannot bring an answer to it, too. Nothing has changed.",
+    RefusalCode.GLASS_SPENT: "You have broken the glass as often as policy lets you. Nothing has changed.",
+    RefusalCode.NO_GLASS: "Policy lets nobody do without the others here. Nothing has changed.",
     RefusalCode.NO_VOTE: "You have no vote on this request that counts, so there is nothing to withdraw.",
     RefusalCode.IN_DOUBT: "This asks what happened, and takes no other answer. Nothing has changed.",
     RefusalCode.NOT_ENTITLED: "This person may not decide this, or has voted on it already. Please choose another.",
@@ -54,6 +56,8 @@ def refusal_words(refusal: Refusal) -> str:
             return "This request is closed already. Your click changes nothing."
         case RefusalCode.CLAIMED, (name, *_):
             return f"{name} works on this. You can answer it when they give it back."
+        case RefusalCode.GLASS_SPENT, (most, *_):
+            return f"You have broken the glass as often as policy lets you, which is {most}. Nothing has changed."
         case RefusalCode.NOT_IN_GROUP, groups:
             return f"This request is for members of: {', '.join(groups)}."
     return _WORDS[refusal.code]

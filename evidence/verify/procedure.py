@@ -30,6 +30,7 @@ from evidence.verify.people import (
     authority,
     children,
     escalations,
+    glass,
     requests,
     standing_in,
     tasks,
@@ -112,7 +113,10 @@ STEPS = (
     Step(
         8,
         (authority.allowed, authority.as_decided, authority.consent, authority.approved, authority.of_votes),
-        (*votes.RULES, *standing_in.RULES, *answers.RULES, *tasks.RULES, *requests.RULES, *approvals.RULES),
+        (
+            *(*votes.RULES, *standing_in.RULES, *answers.RULES, *glass.RULES, *tasks.RULES),
+            *(*requests.RULES, *approvals.RULES),
+        ),
         _authority,
     ),
     Step(9, (policies.digest_of_each, policies.there, policies.used), (), _policies),

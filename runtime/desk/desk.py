@@ -123,9 +123,13 @@ def _payload_of(click: Click) -> VotePayload | ClaimPayload | Answering:
         return ClaimPayload(**who, act=click.verdict)
     if isinstance(click.verdict, CardAct):
         return _act_payload(click, who)
-    together = TogetherPayload(**vars(click.together)) if click.together else None
     return VotePayload(
-        **who, stamp=click.stamp, verdict=click.verdict, reason=error_text(click.reason), together=together
+        **who,
+        stamp=click.stamp,
+        verdict=click.verdict,
+        reason=error_text(click.reason),
+        ticket=error_text(click.ticket),
+        together=TogetherPayload(**vars(click.together)) if click.together else None,
     )
 
 
@@ -187,6 +191,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         assignee=row["assignee"],
         joined=tuple(row["joined"]),
         assignee_name=row["assignee_name"] or row["assignee"] or "",
+        break_glass=tuple(requirement.get("break_glass", {}).get("groups", ())),
         leads=Requirement.of(requirement).leads if kind is AskKind.TASK else (),
         progress=_progress(row["progress"]),
         reference=row["reference"] or row["trigger_ref"],
@@ -202,7 +207,8 @@ def _route(row: dict[str, Any]) -> Route:
 
 
 def _vote_view(vote: Vote) -> VoteView:
-    return VoteView(vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at)
+    ticket = str(vote.break_glass["ticket"]) if vote.break_glass else ""
+    return VoteView(vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at, ticket)
 
 
 def _progress(document: dict[str, Any] | None) -> ProgressView | None:

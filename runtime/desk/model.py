@@ -35,6 +35,7 @@ class VoteView:
     verdict: VoteVerdict
     reason: str
     at: datetime
+    ticket: str = ""  # where it did without the others
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ class ApprovalView:
     can_undo: bool = False  # it was performed, and its verb says how it is undone
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
+    break_glass: tuple[str, ...] = ()  # groups of which one person may do without the others
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,7 @@ class Click:
     person_id: str | None
     refusal: Refusal | None
     request_id: str
+    ticket: str = ""  # of an emergency, in which the person does without the others
     about: str = ""  # of a request that is handed on: to whom
     together: Together | None = None
 

@@ -18,6 +18,7 @@ class VoteFacts:
     verdict: VoteVerdict
     at: datetime
     delegation: Mapping[str, Any] | None
+    break_glass: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ def _approval(row: Mapping[str, Any]) -> ApprovalFacts:
                 verdict=VoteVerdict(vote["verdict"]),
                 at=datetime.fromisoformat(vote["at"]),
                 delegation=vote["delegation"],
+                break_glass=vote["break_glass"],
             )
             for vote in row["votes"]
         ),

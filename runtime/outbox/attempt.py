@@ -8,6 +8,7 @@ from typing import Any
 from policy.model import (
     ActorInput,
     ApprovalInput,
+    BrokenGlass,
     Counters,
     EffectInput,
     Question,
@@ -167,6 +168,7 @@ def _vote(vote: VoteFacts) -> VoteInput:
         verdict=vote.verdict.value,
         at=timestamp(vote.at),
         delegation=_delegation(vote.delegation) if vote.delegation else None,
+        break_glass=BrokenGlass.model_validate(vote.break_glass) if vote.break_glass else None,
     )
 
 

@@ -103,7 +103,7 @@ def leave(delegator: str = "", recorded_by: str = "omar") -> dict[str, Any]:
 
 def runtime_says(case: Case) -> bool:
     requirement, votes = case
-    counted = [Cast(VoteVerdict.APPROVE, who, groups, *whom) for (who, *whom), groups in votes]
+    counted = [Cast(VoteVerdict.APPROVE, who, groups, next(iter(whom), None)) for (who, *whom), groups in votes]
     return tally(Requirement.of(requirement), counted) is ApprovalStatus.APPROVED
 
 

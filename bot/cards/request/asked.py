@@ -8,7 +8,7 @@ from bot.cards.request.declared import summary_blocks
 from bot.cards.request.facts import changing, fact_blocks
 from bot.cards.request.more import more_menus
 from bot.cards.text import Shown, inline
-from bot.cards.wording import approvals, explanation, requirement, verdict_word
+from bot.cards.wording import approvals, explanation, requirement, vote_word
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 
@@ -99,7 +99,7 @@ def _rule(view: ApprovalView, level: Level) -> list[Pair]:
 
 def so_far(view: ApprovalView, most: int) -> Shown:
     """Return how many have approved, and who has said what."""
-    people = [f"{inline(vote.person_name, 60)} {verdict_word(view.kind, vote.verdict)}" for vote in view.votes[-most:]]
+    people = [f"{inline(vote.person_name, 60)} {inline(vote_word(view, vote), 150)}" for vote in view.votes[-most:]]
     taken_back = [f"{inline(vote.person_name, 60)} withdrew" for vote in view.withdrawn[-most:]]
     return _joined(f"{approvals(view)} of {view.quorum}", *people, *taken_back)
 

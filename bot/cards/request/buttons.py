@@ -33,7 +33,7 @@ def decide_buttons(view: ApprovalView) -> list[Block]:
     # A modal that asks for the reason takes the place of the question.
     ask = {} if view.reason_required else {"confirm": confirmation(view)}
     # Neither answer about what happened is the safe one, so neither is coloured.
-    good, bad = ({}, {}) if view.kind is AskKind.IN_DOUBT else ({"style": "primary"}, {"style": "danger"})
+    good, bad = ({}, {}) if view.kind.outlives_run else ({"style": "primary"}, {"style": "danger"})
     return [button(references.APPROVE, yes, value, **good, **ask), button(references.REJECT, no, value, **bad)]
 
 

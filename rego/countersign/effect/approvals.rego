@@ -112,6 +112,19 @@ fulfilled if {
 	groups_met
 }
 
+fulfilled if broken_glass
+
+# METADATA
+# title: Broken glass
+# description: >-
+#   Somebody whom the requirement lets do without the others has, by a ticket, no more often than they may, and on an
+#   approval that is current. Who is excluded cannot.
+broken_glass if {
+	current
+	some vote in input.votes
+	_breaks(vote, requirement.break_glass)
+}
+
 # METADATA
 # title: Pending
 # description: Signatures are needed, and some are missing.
@@ -186,6 +199,18 @@ _delegated_well(vote) if {
 		not person in duties.excluded
 	}
 	not vote.person in {vote.delegation.delegator, vote.delegation.recorded_by}
+}
+
+_breaks(vote, glass) if {
+	vote.verdict == "approve"
+	vote.break_glass.ticket != ""
+	vote.break_glass.nth <= glass.at_most
+	time.parse_rfc3339_ns(vote.at) < _expiry
+	not "delegation" in object.keys(vote)
+	is_string(vote.person)
+	not vote.person in duties.excluded
+	some group in vote.groups
+	group in glass.groups
 }
 
 _used_up(place) if {

@@ -59,6 +59,8 @@ class RefusalCode(StrEnum):
     REPEATED = "vote.repeated"
     REASON_MISSING = "vote.reason_missing"
     BROUGHT = "vote.brought"
+    NO_GLASS = "glass.none"
+    GLASS_SPENT = "glass.spent"
     NO_VOTE = "vote.none"
     IN_DOUBT = "vote.in_doubt"
     NOT_ENTITLED = "hand.not_entitled"
@@ -117,6 +119,7 @@ class Vote:
     via: Via = Via.SLACK
     brought_by: str = ""
     delegation: Mapping[str, Any] | None = None  # by which it was given for somebody else, as `StandIn.document`
+    break_glass: Mapping[str, Any] | None = None  # ticket, and the how manieth time (nth), where it does without others
     together: Mapping[str, Any] | None = None  # `id` and `count` of the act that decided several at once
 
     @property
@@ -138,10 +141,12 @@ class Vote:
         """Return the vote as evidence has it."""
         otherwise = {} if self.via is Via.SLACK else {"via": str(self.via), "brought_by": self.brought_by}
         delegated = {} if self.delegation is None else {"delegation": dict(self.delegation)}
+        glass = {} if self.break_glass is None else {"break_glass": dict(self.break_glass)}
         together = {} if self.together is None else {"together": dict(self.together)}
         return {
             **otherwise,
             **delegated,
+            **glass,
             **together,
             "person": self.person,
             "person_name": self.person_name,

@@ -38,12 +38,16 @@ class TogetherPayload(PayloadModel):
 
 
 class VotePayload(PersonPayload):
-    """A verdict. `stamp` is that of the approval as the person saw it, "" where an old button did not carry one."""
+    """A verdict. `stamp` is that of the approval as the person saw it, "" where an old button did not carry one.
+
+    With a `ticket` it does without the others' signatures: that breaks the glass.
+    """
 
     kind: Literal["vote"] = "vote"
     stamp: str
     verdict: VoteVerdict
     reason: str
+    ticket: str = ""
     together: TogetherPayload | None = None
 
 

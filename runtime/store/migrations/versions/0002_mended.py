@@ -36,6 +36,7 @@ PARTS = (
     "usergroups",
     "answers",
     "home",
+    "glass",
     "guards",  # stays the last: it guards what the others made
 )
 
