@@ -13,6 +13,7 @@ from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, ProgressView, VoteView
 from runtime.desk.people.usergroups import GroupCounter
+from runtime.desk.signing.counter import SigningCounter
 from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.undo.counter import UndoCounter
 from runtime.engine import Engine
@@ -51,6 +52,7 @@ class EngineDesk(UndoCounter):
         self.figures = FigureCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
         self.groups = GroupCounter(engine, tenant)
+        self.signing = SigningCounter(engine, tenant)
 
     async def people(self, account: SlackAccount) -> list[Person]:
         """Return every person the directory maps the account to: exactly one may act."""
@@ -179,6 +181,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         groups=tuple(requirement["groups"]),
         all_groups=requirement["all_groups"],
         reason_required=requirement["reason_required"],
+        sign_with=requirement.get("sign_with", ""),
         asked=(),
         votes=tuple(map(_vote_view, votes)),
         requested_at=row["requested_at"],

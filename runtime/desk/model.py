@@ -10,6 +10,7 @@ from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.people.model import GroupDesk
+from runtime.desk.signing.model import SigningDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
@@ -97,6 +98,7 @@ class ApprovalView:
     progress: ProgressView | None = None
     reference: str = ""  # of the business, by what people know the run
     decided_at: datetime | None = None
+    sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
     declared: Declared = NOTHING  # by its author, for its card
     withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
@@ -166,6 +168,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def groups(self) -> GroupDesk:
         """Return the counter of groups that are user groups of Slack."""
+        ...
+
+    @property
+    def signing(self) -> SigningDesk:
+        """Return the counter of links to sign."""
         ...
 
     async def people(self, account: SlackAccount) -> list[Person]:

@@ -18,6 +18,7 @@ from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
 from runtime.desk.people.model import GroupDesk
+from runtime.desk.signing.model import SigningWish
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
@@ -105,6 +106,18 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 @dataclass
+class Links:
+    """Links to sign, as they were asked for; there are none where the edge has no `address`."""
+
+    address: str | None = "https://countersign.example/passkeys/"
+    wishes: list[SigningWish] = field(default_factory=list)
+
+    async def link(self, wish: SigningWish) -> str | None:
+        self.wishes.append(wish)
+        return self.address and f"{self.address}{len(self.wishes)}"
+
+
+@dataclass
 class MemoryDesk:
     """A desk and a ledger with the runtime's rules: one row per dedupe key, applied once, distinct people."""
 
@@ -121,6 +134,7 @@ class MemoryDesk:
     figures: LooksAlone = field(default_factory=LooksAlone)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
     groups: GroupDesk = field(default_factory=NoUserGroups)
+    signing: Links = field(default_factory=Links)
     down: set[str] = field(default_factory=set)
     applied: asyncio.Condition = field(default_factory=asyncio.Condition)
 
