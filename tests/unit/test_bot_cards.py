@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
 from bot.cards.card import Card, card
-from bot.cards.details import details_modals
+from bot.cards.details import details_modal, details_modals
 from bot.cards.home.home import HELD_SHOWN, SHOWN
 from bot.cards.modals import reason_modal
 from bot.cards.references import APPROVE, REJECT, SHOW_ALL
@@ -164,7 +164,7 @@ def test_rules_votes_and_words_are_recovered_from_the_pages_of_show_all(text: st
 def test_many_large_fields_are_recovered_over_many_pages() -> None:
     fields = tuple(FieldView(f"f{n}", None, f"{n}" + "ω" * 10_000) for n in range(60))
     view = replace(KYC, fields=fields)
-    assert len(details_modals(view)) > 2
+    assert len(list(details_modals(view))) > 2
     found = details(view)
     assert [found[f"data: F{n}"] for n in range(60)] == [[field.after] for field in fields]
 
@@ -360,3 +360,24 @@ def test_what_cannot_be_undone_names_its_target_in_its_heading_and_people_are_ca
     assert "*Undone by*\nAn opposite entry" in shown(undoable)
     long = card(replace(KYC, purpose="x" * 1000), now=NOW).blocks
     assert long[0]["text"]["text"].endswith(": LEI 5493001KJTIIGC8Y1R12")
+
+
+class Read(str):
+    """A text that counts how often it is laid out."""
+
+    __slots__ = ()
+    times: ClassVar[int] = 0
+
+    def strip(self, chars: str | None = None) -> str:
+        Read.times += 1
+        return super().strip(chars)
+
+
+def test_one_page_of_everything_is_made_without_those_behind_it() -> None:
+    lines = [{"name": Read(f"Client {number}"), "amount": number} for number in range(20_000)]
+    view = replace(KYC, fields=(FieldView("lines", None, lines),))
+    assert "Page 1, more follow" in shown(details_modal(view, 0))
+    assert 0 < Read.times < 5_000
+    pages = list(details_modals(view))
+    assert f"Page {len(pages)} of {len(pages)}" in shown(pages[-1])
+    assert details_modal(view, 10_000) == pages[-1]  # beyond the last is the last
