@@ -14,7 +14,7 @@ from bot.cards.held import held_buttons
 from bot.cards.messages import closed_words, words
 from bot.cards.request.buttons import answer_button
 from bot.cards.text import Shown, chunks, clip, mrkdwn, plain
-from bot.slack.card_posts import PEOPLE, CardPosts
+from bot.slack.card_posts import CardPosts
 from bot.slack.client import FAILURES, error_code, failure
 from bot.slack.history import find_message
 from bot.slack.operations import params_of
@@ -38,6 +38,7 @@ from runtime.model.messages import (
     UpdateCard,
     UpdateMessage,
 )
+from runtime.model.routing.route import is_person
 
 _MESSAGE_UNITS, _MESSAGE_LINES, _FALLBACK_CHARS = BUDGET - 2000, 200, 2000
 # What Slack says of a thread whose first message is gone.
@@ -83,7 +84,7 @@ class SlackConnector:
         """Post an approval's card, or a copy of it, once."""
         params = params_of(PostCard, call)
         copy_at = _copy_at(params)
-        if copy_at is None or not copy_at.startswith(PEOPLE):
+        if copy_at is None or not is_person(copy_at):
             return await self._cards.post(params.approval_id, params.channel, call.key, copy_at)
         view = await self._cards.approval(params.approval_id)
         post = partial(self._cards.post, params.approval_id, key=call.key, copy_at=copy_at)
@@ -103,7 +104,7 @@ class SlackConnector:
     async def update_card(self, call: Call) -> JsonObject:
         """Show the present state on the card."""
         params = params_of(UpdateCard, call)
-        if params.copy_at and params.copy_at.startswith(PEOPLE) and not await self._cards.has_copy(params):
+        if params.copy_at and is_person(params.copy_at) and not await self._cards.has_copy(params):
             view = await self._cards.approval(params.approval_id)
             if await self._told.is_no_card(view, params.copy_at):
                 return {"is_shown": False}

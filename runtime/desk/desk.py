@@ -15,6 +15,7 @@ from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, ProgressView, VoteView
 from runtime.desk.notices.counter import NoticeCounter
+from runtime.desk.people.usergroups import GroupCounter
 from runtime.desk.signing.counter import SigningCounter
 from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.undo.counter import UndoCounter
@@ -58,6 +59,7 @@ class EngineDesk(UndoCounter):
         self.figures = FigureCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
         self.notices = NoticeCounter(engine, tenant, self.may_decide)
+        self.groups = GroupCounter(engine, tenant)
         self.signing = SigningCounter(engine, tenant)
 
     async def people(self, account: SlackAccount) -> list[Person]:

@@ -11,6 +11,7 @@ from runtime.desk.editing.model import EditingDesk
 from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.notices.model import NoticeDesk
+from runtime.desk.people.model import GroupDesk
 from runtime.desk.signing.model import SigningDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
@@ -193,6 +194,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def strangers(self) -> StrangerDesk:
         """Return the counter for clicks of those who may ask for nothing."""
+        ...
+
+    @property
+    def groups(self) -> GroupDesk:
+        """Return the counter of groups that are user groups of Slack."""
         ...
 
     @property
