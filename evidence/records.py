@@ -79,7 +79,8 @@ class VoteRecord(Open):
     """A counted vote, as policy was told or as an approval has it, with the groups that the person was in then.
 
     Where it has a `delegation`, it was given for somebody else, in groups of theirs. Where it has a `break_glass`, it
-    does without the others.
+    does without the others. One that was signed with a passkey has `signed_with` as policy was told, and on its
+    approval the `passkey` itself.
     """
 
     person: NonEmpty
@@ -87,8 +88,10 @@ class VoteRecord(Open):
     verdict: Literal["approve", "reject", "changes"]
     delegation: DelegationRecord | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
     break_glass: GlassRecord | None = Field(default=None, exclude_if=lambda glass: glass is None)
+    signed_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
+    passkey: Open | None = Field(default=None, exclude_if=lambda passkey: passkey is None)
 
-    @field_validator("delegation", "break_glass", mode="before")
+    @field_validator("delegation", "break_glass", "signed_with", "passkey", mode="before")
     @classmethod
     def _is_said(cls, said: object) -> object:
         if said is None:
@@ -99,6 +102,11 @@ class VoteRecord(Open):
     def delegator(self) -> str | None:
         """Return for whom it was given, None for the voter alone."""
         return self.delegation.delegator if self.delegation else None
+
+    @property
+    def is_signed(self) -> bool:
+        """Return whether it says that it was signed with more than a click."""
+        return self.passkey is not None or self.signed_with is not None
 
     @property
     def people(self) -> list[str]:
@@ -132,7 +140,10 @@ class BreakGlassRecord(Open):
 
 
 class RequirementRecord(Open):
-    """What a human authorization had to fulfil; of those next in line, the first release said the groups alone."""
+    """What a human authorization had to fulfil; of those next in line, the first release said the groups alone.
+
+    With `sign_with` a vote to approve has to be signed so.
+    """
 
     quorum: int = Field(ge=1)
     groups: list[str] = Field(min_length=1)
@@ -140,8 +151,9 @@ class RequirementRecord(Open):
     exclude: list[str]
     escalate_to: list[str] | list[NextInLineRecord]
     break_glass: BreakGlassRecord | None = Field(default=None, exclude_if=lambda glass: glass is None)
+    sign_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
 
-    @field_validator("break_glass", mode="before")
+    @field_validator("break_glass", "sign_with", mode="before")
     @classmethod
     def _is_said(cls, said: object) -> object:
         if said is None:

@@ -109,6 +109,7 @@ class VoteInput(Strict):
 
     `delegation` is there where it was given for somebody else; the groups are then theirs, as far as they were given.
     `break_glass` is there where it is to do without the others.
+    `signed_with` is there where its person has signed it with more than a click.
     """
 
     person: str
@@ -117,6 +118,7 @@ class VoteInput(Strict):
     at: str
     delegation: VoteDelegation | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
     break_glass: BrokenGlass | None = Field(default=None, exclude_if=lambda glass: glass is None)
+    signed_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
 
 
 class Counters(Strict):
@@ -166,19 +168,29 @@ class DelegationInput(Strict):
     ends_at: str
 
 
+class PasskeyInput(Strict):
+    """Whose passkey it is about, and which; `credential_id` is "" where it is still to be made."""
+
+    person: str
+    credential_id: str
+
+
 class OperatorQuestion(Strict):
     """The whole input document of a question about what an operator does; a run that is canceled has no `step`.
 
-    `delegation` is there where it is about one, which has no run.
+    `delegation` and `passkey` are there where it is about one, which has no run.
     """
 
     time: str
     tenant: str
     actor: ActorInput
-    act: Literal["retry", "supply", "skip", "end", "cancel", "delegate", "undelegate"]
+    act: Literal[
+        "retry", "supply", "skip", "end", "cancel", "delegate", "undelegate", "invite_passkey", "revoke_passkey"
+    ]
     run: OperatedRun | None
     step: HeldInput | None
     delegation: DelegationInput | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
+    passkey: PasskeyInput | None = Field(default=None, exclude_if=lambda passkey: passkey is None)
 
 
 class NextInLine(Strict):
@@ -202,7 +214,10 @@ class BreakGlass(Strict):
 
 
 class Requirement(Strict):
-    """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration."""
+    """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration.
+
+    With `sign_with` a vote to approve counts only if it is signed so.
+    """
 
     quorum: int = Field(ge=1, le=MOST_SIGNATURES)
     groups: Texts = Field(min_length=1)
@@ -212,6 +227,7 @@ class Requirement(Strict):
     reason_required: bool
     escalate_to: list[NextInLine] = Field(max_length=MOST_ESCALATIONS)
     break_glass: BreakGlass | None = Field(default=None, exclude_if=lambda glass: glass is None)
+    sign_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
 
 
 class Reason(Strict):

@@ -15,20 +15,24 @@ from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards import held, references
+from bot.cards.desk.delegation import DELEGATION_MODAL
 from bot.cards.desk.forms import MODALS
 from bot.cards.details import details_modal
 from bot.cards.home import several
 from bot.cards.home.state import PREFIX
 from bot.cards.modals import reason_fault, reason_modal
 from bot.cards.refusals import refusal_words
+from bot.cards.request.signing import has_to_be_signed
 from bot.listeners import private
 from bot.listeners.clicks import click
+from bot.listeners.front.delegating import Delegating
 from bot.listeners.front.forms import Forms
 from bot.listeners.holding import Holding
 from bot.listeners.home.tab import HomeTab
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.more.menu import More
+from bot.listeners.passkeys.links import SigningLinks
 from bot.listeners.payloads import Actions, Submission, User
 from bot.listeners.private import PrivateAnswers
 from bot.listeners.undoing import Undoing
@@ -36,6 +40,7 @@ from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
 from runtime.desk.model import ApprovalView, Desk
 from runtime.model.approvals.votes import ClaimAct, Refusal, VoteVerdict
+from runtime.model.states import ApprovalStatus
 
 # Slack waits three seconds for the acknowledgement, and a trigger lives as long.
 DEADLINE = 2.0
@@ -76,15 +81,23 @@ class Interactions:
     """The listeners for buttons and modals."""
 
     def __init__(
-        self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, forms: Forms, home: HomeTab
+        self,
+        client: AsyncWebClient,
+        desk: Desk,
+        installation: InstallationWatch,
+        forms: Forms,
+        home: HomeTab,
+        delegating: Delegating,
     ) -> None:
         self._client = client
         self._desk = desk
         self._forms = forms
         self._home = home
+        self._delegating = delegating
         self._installation = installation
         self._answers = PrivateAnswers(client)
         self._holding = Holding(client, desk, installation, self._answers)
+        self._links = SigningLinks(desk)
         self._undoing = Undoing(client, desk, installation, self._answers)
         self._more = More(client, desk, installation, self._answers)
         self._telling: set[asyncio.Task[None]] = set()
@@ -117,8 +130,9 @@ class Interactions:
         """Handle the reason modal: a fault is shown at its input, and the modal stays open."""
         payload = Submission.model_validate(body)
         try:
-            if payload.view.callback_id in MODALS:
-                await self._forms.on_submission(payload, ack)
+            if payload.view.callback_id in (*MODALS, DELEGATION_MODAL):
+                is_away = payload.view.callback_id == DELEGATION_MODAL
+                await (self._delegating if is_away else self._forms).on_submission(payload, ack)
                 return
             if payload.view.callback_id in several.MODALS:
                 await self._home.on_submission(payload, ack)
@@ -130,10 +144,7 @@ class Interactions:
             if payload.view.callback_id == references.UNDO_MODAL:
                 await self._undoing.on_submission(payload, ack)
                 return
-            if payload.view.callback_id == references.REPLY_MODAL:
-                await self._more.replying.on_submission(payload, ack)
-                return
-            if payload.view.callback_id == references.MORE_MODAL:
+            if payload.view.callback_id in (references.MORE_MODAL, references.REPLY_MODAL):
                 await self._more.on_submission(payload, ack)
                 return
             ref = references.ReasonRef.model_validate_json(payload.view.private_metadata)
@@ -146,14 +157,22 @@ class Interactions:
         if notification is None:
             await ack(response_action="errors", errors={references.REASON: fault or private.REASON_NOT_RECORDED})
             return
+        if isinstance(notification, dict):
+            await ack(response_action="update", view=notification)
+            return
         await (ack(response_action="clear") if ref.over else ack())
         await self._settle(notification, payload.user, ref.channel)
 
-    async def _record_reason(self, payload: Submission, ref: references.ReasonRef) -> str | None:
-        """Record the vote; None when that failed, whatever the cause: the modal must not close as if it had not."""
+    async def _record_reason(self, payload: Submission, ref: references.ReasonRef) -> str | dict[str, Any] | None:
+        """Record the vote, or return the modal that leads to the page where it is signed.
+
+        None when that failed, whatever the cause: the modal must not close as if it had not.
+        """
         try:
             async with asyncio.timeout(DEADLINE):
                 standing = await self._standing(payload.user, ref)
+                if modal := await self._to_sign(standing, ref.verdict, payload.reason):
+                    return modal
                 return await self._record(ref, standing, ref.verdict, payload.view.id, payload.reason)
         except Exception as error:  # noqa: BLE001 - fails closed, see above
             self._log.error("a reason was not recorded: %s", type(error).__name__)
@@ -194,9 +213,9 @@ class Interactions:
         notification = None
         async with asyncio.timeout(DEADLINE):
             standing = await self._standing(payload.user, ref)
-            if _wants_reason(standing.view, verdict):
-                standing = await self._may_decide(standing, ref)
-            modal = _modal(standing, verdict, payload)
+            if _wants_reason(standing.view, verdict) or (standing.view and has_to_be_signed(standing.view, verdict)):
+                standing = await self._in_whose_name(await self._may_decide(standing, ref))
+            modal = _modal(standing, verdict, payload) or await self._to_sign(standing, verdict, "")
             if modal is None:
                 notification = await self._record(ref, standing, verdict, payload.action.action_ts, "")
         await ack()
@@ -205,6 +224,13 @@ class Interactions:
         elif notification is not None:
             await self._settle(notification, payload.user, payload.place)
             await self._renew(payload, ref)
+
+    async def _to_sign(
+        self, standing: _Standing, verdict: VoteVerdict | ClaimAct, reason: str
+    ) -> dict[str, Any] | None:
+        """Return the modal with a link to sign, where a click is not enough and could count."""
+        view = None if standing.refusal else standing.view
+        return await self._links.modal(standing.identity, view, verdict, reason)
 
     async def _renew(self, payload: Actions, ref: references.CardRef) -> None:
         """Show in the open details what has become of the click there."""
@@ -218,6 +244,14 @@ class Interactions:
         if standing.refusal or person is None:
             return standing
         return replace(standing, refusal=await self._desk.may_decide(ref.id, person.id))
+
+    async def _in_whose_name(self, standing: _Standing) -> _Standing:
+        """Let what is shown to this one person say for whom they vote, where that is somebody else."""
+        person, view = standing.identity.person, standing.view
+        if standing.refusal or person is None or view is None or view.status is not ApprovalStatus.REQUESTED:
+            return standing
+        votes_for = await self._desk.votes_for(view.approval_id, person.id)
+        return replace(standing, view=replace(view, votes_for=votes_for, stand_ins=()))
 
     async def _settle(self, notification: str, user: User, channel: str | None) -> None:
         """Apply a recorded click and say in private why it did not count, if so. Never raises."""
@@ -239,6 +273,7 @@ class Interactions:
             view = None if identity.refusal else await self._desk.approval(ref.id)
             if view and identity.person:
                 await self._desk.figures.looked(view.approval_id, identity.person)
+            view = (await self._in_whose_name(_Standing(identity, view, identity.refusal))).view
         await ack()
         refusal = identity.refusal or (None if view else references.stale(ref, None))
         if view:
@@ -249,9 +284,9 @@ class Interactions:
     async def _open(self, payload: Actions, modal: dict[str, Any]) -> None:
         """Open a modal, or turn the open one into it. A repeated delivery finds its trigger used, and is silent.
 
-        One that asks for a reason comes over the details.
+        One that asks for a reason, or to sign, comes over the details.
         """
-        asks = modal["callback_id"] == references.REASON_MODAL
+        asks = modal["callback_id"] in (references.REASON_MODAL, references.SIGNING_MODAL)
         try:
             if payload.modal and asks:
                 await self._client.views_push(trigger_id=payload.trigger_id, view=modal)

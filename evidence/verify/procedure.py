@@ -31,6 +31,7 @@ from evidence.verify.people import (
     children,
     escalations,
     glass,
+    passkeys,
     questions,
     requests,
     standing_in,
@@ -115,7 +116,8 @@ STEPS = (
         8,
         (authority.allowed, authority.as_decided, authority.consent, authority.approved, authority.of_votes),
         (
-            *(*votes.RULES, *standing_in.RULES, *answers.RULES, *glass.RULES, *questions.RULES, *tasks.RULES),
+            *(*votes.RULES, *standing_in.RULES, *answers.RULES, *glass.RULES, *passkeys.RULES),
+            *(*questions.RULES, *tasks.RULES),
             *(*requests.RULES, *approvals.RULES),
         ),
         _authority,

@@ -14,25 +14,24 @@ from typing import NamedTuple
 from runtime.model.actor import Person
 from runtime.model.approvals.delegation import Account
 from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import Refusal, RefusalCode, Vote, VoteVerdict
+from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
 REASON_MIN = 3
 
 
 class Cast(NamedTuple):
-    """A vote as far as the quorum depends on it; `delegator` is for whom it was given, None for the person alone."""
+    """A vote as far as the quorum depends on it; `delegator` is for whom it was given, None for the person alone.
+
+    `signed_with` is with what it was signed, "" where with a click.
+    """
 
     verdict: VoteVerdict
     person: str
     groups: Sequence[str]
     delegator: str | None = None
     breaks_glass: bool = False
-
-
-def cast_of(vote: Vote) -> Cast:
-    """Return what of a vote the quorum depends on."""
-    return Cast(vote.verdict, vote.person, vote.groups, vote.delegator, vote.break_glass is not None)
+    signed_with: str = ""
 
 
 @dataclass(frozen=True)
@@ -147,6 +146,7 @@ def tally(requirement: Requirement, votes: Sequence[Cast]) -> ApprovalStatus:
         vote.person: frozenset(vote.groups)
         for vote in votes
         if asked & set(vote.groups)  # who has left the groups since counts no more
+        and requirement.sign_with in ("", vote.signed_with)
         and (vote.delegator is None or votes_with[vote.person] == votes_with[vote.delegator] == 1)
     }
     return ApprovalStatus.APPROVED if is_met(requirement, approvers) else ApprovalStatus.REQUESTED

@@ -6,12 +6,14 @@ from typing import Any
 from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN, Actor
 from runtime.desk.answers.counter import AnswersCounter
-from runtime.desk.answers.looking import refusal_to_decide
+from runtime.desk.answers.looking import refusal_to_decide, way_to_decide
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.fields import shown_fields
 from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, ProgressView, VoteView
+from runtime.desk.notices.counter import NoticeCounter
+from runtime.desk.signing.counter import SigningCounter
 from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.undo.counter import UndoCounter
 from runtime.engine import Engine
@@ -19,6 +21,7 @@ from runtime.failpoints import Point, at
 from runtime.inbox import inbox
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result, ResultCode, stamp
+from runtime.model.approvals.delegation import StandIn
 from runtime.model.approvals.requirement import Requirement
 from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.json_limits import error_text
@@ -32,6 +35,7 @@ from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.cards.posted import Location, location_of, remember_card
 from runtime.store.database.pool import Conn
+from runtime.store.people.delegations import stand_ins_in
 from runtime.store.people.questions import questions_of
 from runtime.store.transactions.run_tx import RunTx
 
@@ -50,6 +54,8 @@ class EngineDesk(UndoCounter):
         self.held = HeldCounter(engine, tenant)
         self.figures = FigureCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
+        self.notices = NoticeCounter(engine, tenant, self.may_decide)
+        self.signing = SigningCounter(engine, tenant)
 
     async def people(self, account: SlackAccount) -> list[Person]:
         """Return every person the directory maps the account to: exactly one may act."""
@@ -75,8 +81,10 @@ class EngineDesk(UndoCounter):
             called = asked if len(asked) <= MOST_CALLED else ()
         withdrawn = tuple(map(_vote_view, await approvals.withdrawn_votes(conn, approval_id)))
         questions = tuple(await questions_of(conn, approval_id))
-        can_undo = await self._can_undo(conn, row, view)
-        return replace(view, asked=called, can_undo=can_undo, withdrawn=withdrawn, questions=questions)
+        can_undo, is_open = await self._can_undo(conn, row, view), view.status is ApprovalStatus.REQUESTED
+        pairs = tuple(await stand_ins_in(conn, self.tenant, people, self.engine.clock())) if is_open else ()
+        said = replace(view, withdrawn=withdrawn, questions=questions)
+        return replace(said, asked=called, can_undo=can_undo, stand_ins=pairs)
 
     async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
         if view.kind is AskKind.TASK or view.result is None or view.result.code not in _DONE:
@@ -88,6 +96,12 @@ class EngineDesk(UndoCounter):
         """Return why the person may not decide this now, or None. Reads only."""
         async with self.engine.pool.connection() as conn:
             return await refusal_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
+
+    async def votes_for(self, approval_id: str, person_id: str) -> str:
+        """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
+        async with self.engine.pool.connection() as conn:
+            way = await way_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
+        return way.delegator.name if isinstance(way, StandIn) else ""
 
     async def record(self, click: Click) -> str:
         """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
@@ -183,6 +197,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         groups=tuple(requirement["groups"]),
         all_groups=requirement["all_groups"],
         reason_required=requirement["reason_required"],
+        sign_with=requirement.get("sign_with", ""),
         asked=(),
         votes=tuple(map(_vote_view, votes)),
         requested_at=row["requested_at"],

@@ -9,6 +9,8 @@ from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
+from runtime.desk.notices.model import NoticeDesk
+from runtime.desk.signing.model import SigningDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
@@ -97,10 +99,13 @@ class ApprovalView:
     progress: ProgressView | None = None
     reference: str = ""  # of the business, by what people know the run
     decided_at: datetime | None = None
+    sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
     declared: Declared = NOTHING  # by its author, for its card
     questions: tuple[Question, ...] = ()  # to whoever asked, with their answers
     withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
+    stand_ins: tuple[tuple[str, str], ...] = ()  # names of who votes now for whom, where it is shown to many
+    votes_for: str = ""  # name of the person for whom the one reader would vote, where it is shown to one
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
     break_glass: tuple[str, ...] = ()  # groups of which one person may do without the others
@@ -150,6 +155,11 @@ class Desk(UndoDesk, Protocol):
         ...
 
     @property
+    def notices(self) -> NoticeDesk:
+        """Return the counter that knows how people are told."""
+        ...
+
+    @property
     def figures(self) -> FigureDesk:
         """Return the counter of figures."""
         ...
@@ -164,6 +174,11 @@ class Desk(UndoDesk, Protocol):
         """Return the counter for clicks of those who may ask for nothing."""
         ...
 
+    @property
+    def signing(self) -> SigningDesk:
+        """Return the counter of links to sign."""
+        ...
+
     async def people(self, account: SlackAccount) -> list[Person]:
         """Return every person the directory maps the account to: exactly one may act."""
         ...
@@ -174,6 +189,10 @@ class Desk(UndoDesk, Protocol):
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         """Return why the person may not decide this now, or None. Reads only."""
+        ...
+
+    async def votes_for(self, approval_id: str, person_id: str) -> str:
+        """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
         ...
 
     async def record(self, click: Click) -> str:

@@ -5,12 +5,14 @@ from typing import Any, NamedTuple
 
 from receipts.canonical import digest
 from receipts.chain import Actor
-from runtime.approvals.rules import cast_of, tally
+from receipts.passkeys import PASSKEY
+from runtime.approvals.rules import Cast, tally
 from runtime.approvals.standing_in import way_to_vote
 from runtime.engine import Engine
 from runtime.inbox.endings import end_approval
 from runtime.inbox.matter import Matter
 from runtime.inbox.people.glass import ask_afterwards, way_past_glass
+from runtime.inbox.people.signing import signature_on
 from runtime.inbox.people.voters import (
     account_of,
     accounts_of,
@@ -26,6 +28,7 @@ from runtime.inbox.people.voters import (
 from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.delegation import StandIn
+from runtime.model.approvals.passkeys import Signature
 from runtime.model.approvals.votes import Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.messages import VoteCounted
 from runtime.model.notification.notification import Applied, Notification
@@ -38,11 +41,15 @@ from runtime.store.transactions.run_tx import RunTx
 
 
 class Voter(NamedTuple):
-    """Who votes, and by which delegation for whom, None for themselves; `glass` is what is on record of breaking it."""
+    """Who votes, and by which delegation for whom, None for themselves; `glass` is what is on record of breaking it.
+
+    `signature` is with what they signed; None for a click.
+    """
 
     person: Person
     stand_in: StandIn | None
     glass: dict[str, Any] | None = None
+    signature: Signature | None = None
 
 
 async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
@@ -68,11 +75,14 @@ async def _apply(matter: Matter, tx: RunTx, approval: Approval, payload: VotePay
 
 
 async def _voter(tx: RunTx, approval: Approval, person: Person, payload: VotePayload) -> Voter | Refusal:
-    if payload.ticket:
-        glass = await way_past_glass(tx, approval, person, payload)
-        return glass if isinstance(glass, Refusal) else Voter(person, None, glass)
-    way = await _way(tx, approval, person, payload)
-    return way if isinstance(way, Refusal) else Voter(person, way)
+    stand_in = None if payload.ticket else await _way(tx, approval, person, payload)
+    if isinstance(stand_in, Refusal):
+        return stand_in
+    glass = await way_past_glass(tx, approval, person, payload) if payload.ticket else None
+    if isinstance(glass, Refusal):
+        return glass
+    signature = await signature_on(tx, approval, person, payload)
+    return signature if isinstance(signature, Refusal) else Voter(person, stand_in, glass, signature)
 
 
 async def _way(tx: RunTx, approval: Approval, person: Person, payload: VotePayload) -> StandIn | Refusal | None:
@@ -92,7 +102,7 @@ async def _way(tx: RunTx, approval: Approval, person: Person, payload: VotePaylo
 async def _count(
     engine: Engine, tx: RunTx, approval: Approval, voter: Voter, notification: Notification, payload: VotePayload
 ) -> Applied:
-    person, stand_in, glass = voter
+    person, stand_in, glass, signature = voter
     team, account = await account_of(tx, person, payload)
     vote = Vote(
         person=person.id,
@@ -107,6 +117,7 @@ async def _count(
         brought_by=payload.brought_by,
         delegation=stand_in.document() if stand_in else None,
         break_glass=glass,
+        passkey=signature.document() if signature else None,
         together=payload.together.model_dump() if payload.together else None,
     )
     await end_lapsed_claim(tx, approval, *vote.people)
@@ -128,7 +139,7 @@ async def _count(
     )
     votes = await tx.loads.votes(approval.approval_id)
     requirement = approval.requirement
-    status = tally(requirement, [cast_of(vote) for vote in votes])
+    status = tally(requirement, [cast_of(one) for one in votes])
     name = f"vote:{notification.notification_id}"
     await _tell_vote(engine, tx, approval, name, vote, len(votes))
     if glass:
@@ -139,6 +150,12 @@ async def _count(
     else:
         await end_approval(engine, tx, approval, status, votes)
     return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": str(status)})
+
+
+def cast_of(vote: Vote) -> Cast:
+    """Return a counted vote as the rules see it."""
+    signed_with = PASSKEY if vote.passkey else ""
+    return Cast(vote.verdict, vote.person, vote.groups, vote.delegator, vote.break_glass is not None, signed_with)
 
 
 async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, name: str, vote: Vote, count: int) -> None:

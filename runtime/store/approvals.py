@@ -22,7 +22,7 @@ _COUNTED = Kind(
     "votes",
     """
     INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at,
-                       via, brought_by, delegator, delegation, together, break_glass)
+                       via, brought_by, delegator, delegation, passkey, together, break_glass)
     SELECT * FROM {r}
     """,
     (
@@ -40,6 +40,7 @@ _COUNTED = Kind(
         ("brought_by", "text"),
         ("delegator", "text"),
         ("delegation", "json"),
+        ("passkey", "json"),
         ("together", "json"),
         ("break_glass", "json"),
     ),
@@ -59,7 +60,7 @@ _TOUCHED = Kind(
 
 _VOTES = f"""
     SELECT v.approval_id, v.person, v.person_name, {GROUPS_NOW} AS groups, v.verdict, v.reason, v.team, v.account, v.at,
-           v.delegation, v.together, v.break_glass
+           v.delegation, v.passkey, v.together, v.break_glass
       FROM votes v JOIN approvals USING (approval_id) JOIN runs r USING (run_id)
       LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
      WHERE v.withdrawn_at IS NULL
@@ -213,7 +214,8 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
     delegated = (vote.delegator, json.dumps(dict(vote.delegation)) if vote.delegation else None)
     together = json.dumps(dict(vote.together)) if vote.together else None
     glass = json.dumps(dict(vote.break_glass)) if vote.break_glass else None
-    way = (notification_id, vote.at, vote.via, vote.brought_by, *delegated, together, glass)
+    signed = json.dumps(dict(vote.passkey)) if vote.passkey else None
+    way = (notification_id, vote.at, vote.via, vote.brought_by, *delegated, signed, together, glass)
     await conn.gather(_COUNTED, (approval_id, *who, *way))
 
 
@@ -325,9 +327,9 @@ IS_FREE = """
         SELECT 1 FROM delegations d WHERE d.tenant = p.tenant AND d.delegate = p.actor_id
            AND d.delegator = a.assignee AND d.ended_at IS NULL
            AND d.starts_at <= %(now)s AND d.ends_at > %(now)s) OR NOT EXISTS (
-        SELECT 1 FROM jsonb_array_elements_text(holder.groups::jsonb) AS g (name)
-         WHERE (a.requirement::jsonb -> 'groups') ? g.name
-            OR a.joined::jsonb ? g.name))
+        SELECT 1 FROM actors holder, jsonb_array_elements_text(holder.groups::jsonb) AS g (name)
+         WHERE holder.tenant = a.tenant AND holder.actor_id = a.assignee
+           AND ((a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name)))
 """
 
 

@@ -17,6 +17,8 @@ from bot.slack.connector import slack_handlers
 from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
+from runtime.desk.notices.model import NoticeDesk
+from runtime.desk.signing.model import SigningWish
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
@@ -34,6 +36,7 @@ from tests.integration.bot_home import MemoryHomes
 from tests.integration.bot_no_front import NoFront
 from tests.integration.bot_nothing_asked import NothingAsked
 from tests.integration.bot_nothing_held import NothingHeld
+from tests.integration.bot_nothing_told import NothingCounted
 from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers
 from tests.patience import MINUTE
 from tests.unit.bot_samples import KYC
@@ -104,6 +107,18 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 @dataclass
+class Links:
+    """Links to sign, as they were asked for; there are none where the edge has no `address`."""
+
+    address: str | None = "https://countersign.example/passkeys/"
+    wishes: list[SigningWish] = field(default_factory=list)
+
+    async def link(self, wish: SigningWish) -> str | None:
+        self.wishes.append(wish)
+        return self.address and f"{self.address}{len(self.wishes)}"
+
+
+@dataclass
 class MemoryDesk:
     """A desk and a ledger with the runtime's rules: one row per dedupe key, applied once, distinct people."""
 
@@ -117,8 +132,10 @@ class MemoryDesk:
     missing: list[tuple[str, str, str]] = field(default_factory=list)
     answers: AnswersDesk = field(default_factory=NothingAsked)
     held: HeldDesk = field(default_factory=NothingHeld)
+    notices: NoticeDesk = field(default_factory=NothingCounted)
     figures: LooksAlone = field(default_factory=LooksAlone)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
+    signing: Links = field(default_factory=Links)
     down: set[str] = field(default_factory=set)
     applied: asyncio.Condition = field(default_factory=asyncio.Condition)
 
@@ -134,6 +151,10 @@ class MemoryDesk:
     async def approval(self, approval_id: str) -> ApprovalView | None:
         self._reach("approval", approval_id)
         return self.approvals.get(approval_id)
+
+    async def votes_for(self, approval_id: str, person_id: str) -> str:
+        assert approval_id, person_id
+        return ""
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         if person_id == self.requester:

@@ -36,6 +36,7 @@ from tests.integration.glass_stage import break_glass, filing, glass_bench
 from tests.integration.incident_stage import PACK as INCIDENTS
 from tests.integration.incident_stage import Desk
 from tests.integration.kyc_stage import Case, open_case
+from tests.integration.passkeys_stage import open_vault, play_vault
 from tests.patience import MINUTE
 
 NODES = PACK.parent / "nodes"
@@ -53,6 +54,7 @@ async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Sto
             **await _play_nodes(postgres, policy, key),
             **await _play_patience(postgres, policy, key),
             **await _play_glass(postgres, key),
+            **await _play_vault(postgres, policy, key),
         }
 
 
@@ -104,6 +106,12 @@ async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> d
                 run_id = await Desk(bench, url).start(VPN_INCIDENT, "1")
                 await bench.settle()
                 return await stories_of(key, bench, {"incident": run_id})
+
+
+async def _play_vault(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
+    with fresh_database(postgres) as dsn:
+        async with open_vault(dsn, policy) as bench:
+            return await stories_of(key, bench, {"signed": await play_vault(bench)})
 
 
 async def _play_patience(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:

@@ -32,6 +32,8 @@ RECORDS = {
         "steps",
         "definition_lives",
         "delegations",
+        "passkeys",
+        "passkey_links",
         "waits",
         "approvals",
         "questions",
@@ -67,6 +69,11 @@ WRITTEN_ONCE = [
     ("evidence_holds", "reason = 'x'"),
     ("delegations", "groups = '[]'"),
     ("delegations", "ends_at = now()"),
+    ("passkeys", "public_key = 'x'"),
+    ("passkeys", "cose_key = ''"),
+    ("passkeys", "person = 'x'"),
+    ("passkey_links", "nonce = 'x'"),
+    ("passkey_links", "expires_at = now()"),
     ("definition_lives", "trigger_type = 'x'"),
     ("runs", "requested_by = 'x'"),
     ("runs", "definition_name = 'x'"),
@@ -90,6 +97,8 @@ SET_ONCE = [
     ("evidence_bundles", "file_number = 2"),
     ("evidence_holds", "lifted_by = 'x'"),
     ("delegations", "ended_at = now()"),
+    ("passkeys", "revoked_at = now()"),
+    ("passkey_links", "opened_at = now()"),
     ("votes", "withdrawn_at = now()"),
     ("runs", "finished_at = now()"),
     ("runs", "trigger_digest = 'x'"),
@@ -154,6 +163,14 @@ async def _a_finished_run(bench: Bench) -> None:
     await bench.rows(
         "INSERT INTO delegations SELECT 'dlg_1', tenant, 'ann', 'omar', '[]', now(), now() + interval '1 day', 'ann',"
         " 'away', now(), now(), 'ann', 'back' FROM runs RETURNING 1"
+    )
+    await bench.rows(
+        "INSERT INTO passkeys SELECT tenant, 'c1', 'ann', 'k', '', -7, 'o', 0, 'omar', 'why', now(), now(), 'omar', 'x'"
+        " FROM runs RETURNING 1"
+    )
+    await bench.rows(
+        "INSERT INTO passkey_links SELECT 'l1', tenant, 'ann', 'register', 'n', now(), now(), NULL, '', 'why', '', '',"
+        " 'omar', '{}', now() FROM runs RETURNING 1"
     )
     await bench.rows("INSERT INTO entities SELECT tenant, 'thing', 'a', 1, false, '{}' FROM runs RETURNING 1")
     await bench.rows("INSERT INTO entity_changes SELECT tenant, 'k1', 'thing', 'a', 1, 'd', '{}' FROM runs RETURNING 1")

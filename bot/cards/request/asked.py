@@ -14,6 +14,8 @@ from runtime.model.approvals.approval import AskKind
 
 Pair = tuple[Block, Block]
 
+_SIGNED = {"passkey": "with a passkey: Approve leads to a page where you sign"}
+
 
 def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
     """Return what stands between the state of the request and its buttons."""
@@ -90,7 +92,11 @@ def _joined(*parts: str) -> Shown:
 
 def _rule(view: ApprovalView, level: Level) -> list[Pair]:
     rules = [(bold("Rule"), plain_text(level.value(message))) for _, message in view.reasons[: level.others]]
-    needed = [("Needed", requirement(view)), ("Worked on by", view.assignee_name)]
+    needed = [
+        ("Needed", requirement(view)),
+        ("Signed", _SIGNED.get(view.sign_with, "")),
+        ("Worked on by", view.assignee_name),
+    ]
     pairs = [(bold(name), plain_text(level.value(value))) for name, value in needed if value]
     so_far_now = [(bold("So far"), plain_text(so_far(view, level.others)))] if view.votes or view.withdrawn else []
     return [*rules, *pairs, *so_far_now]

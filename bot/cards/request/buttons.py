@@ -11,14 +11,27 @@ from runtime.model.messages import QuestionAsked
 
 def confirmation(view: ApprovalView) -> Block:
     """Return the question that stands between the click and the vote."""
-    what = "\n".join(inline(words, 70) for words in (headline(view), view.operation, view.target) if words)
+    whose = for_whom(view)
+    lines = (headline(view), view.operation, view.target)
+    what = "\n".join(inline(words, 50 if whose else 70) for words in lines if words)
+    signed = f"This counts as {whose or 'your signature.'}"
     yes, _ = button_words(view)
     return {
         "title": plain_text(Shown(f"{yes}: are you sure?")),
-        "text": plain_text(Shown(f"{what}\nThis counts as your signature.")),
+        "text": plain_text(Shown(f"{what}\n{signed}")),
         "confirm": plain_text(Shown(yes)),
         "deny": plain_text(Shown("Not yet")),
     }
+
+
+def for_whom(view: ApprovalView) -> Shown | None:
+    """Return in whose name one signs, where that may be somebody else's: theirs, or of each who stands in, names."""
+    if view.votes_for:
+        return Shown(f"the signature of {inline(view.votes_for, 45)}.")
+    if not view.stand_ins:
+        return None
+    pairs = "; ".join(f"{delegate} for {delegator}" for delegate, delegator in view.stand_ins)
+    return Shown(f"your signature, or: {inline(pairs, 45)}.")
 
 
 def show_all_button(view: ApprovalView) -> Block:
@@ -31,8 +44,8 @@ def decide_buttons(view: ApprovalView) -> list[Block]:
     """Return the two buttons that decide a request."""
     value = references.CardRef(**references.of(view)).model_dump_json()
     yes, no = button_words(view)
-    # A modal that asks for the reason takes the place of the question.
-    ask = {} if view.reason_required else {"confirm": confirmation(view)}
+    # A modal that asks for the reason, or a page on which one signs, takes the place of the question.
+    ask = {} if view.reason_required or view.sign_with else {"confirm": confirmation(view)}
     # Neither answer about what happened is the safe one, so neither is coloured.
     good, bad = ({}, {}) if view.kind.outlives_run else ({"style": "primary"}, {"style": "danger"})
     return [button(references.APPROVE, yes, value, **good, **ask), button(references.REJECT, no, value, **bad)]

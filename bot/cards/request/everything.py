@@ -18,10 +18,10 @@ Section = tuple[str, Iterator[Unit]]
 def everything(view: ApprovalView) -> Iterator[Unit]:
     """Yield what belongs together, section by section; nothing is cut."""
     for words, found in _sections(view):
-        units = list(found)
-        if units:
-            yield [{"type": "divider"}, heading(words), *units[0]]
-            yield from units[1:]
+        first = next(found, None)
+        if first is not None:
+            yield [{"type": "divider"}, heading(words), *first]
+            yield from found
 
 
 def _sections(view: ApprovalView) -> Iterator[Section]:
@@ -97,6 +97,8 @@ def _rules(view: ApprovalView) -> Iterator[Unit]:
     yield from _named(("Approvals needed", str(view.quorum)))
     words = "From all of these groups" if view.all_groups else "From any of these groups"
     yield from _named(*((words, group) for group in view.groups))
+    if view.sign_with:
+        yield from _named(("Signed with", view.sign_with))
     yield from _named(("Reason needed", "yes" if view.reason_required else "no"))
 
 

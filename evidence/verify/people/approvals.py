@@ -93,10 +93,10 @@ def _is_told(decision: DecisionForm, approval: Requested, seq: int) -> bool:
 
 
 def _told_votes(votes: Sequence[VoteForm | ToldVote]) -> list[tuple[str, ...]]:
-    """Return votes in one order, each with its moment, by whose leave it was given, and what glass it broke."""
+    """Return votes in one order, each with its moment, if it is signed, by whose leave, and what glass it broke."""
     return sorted(
         (
-            *(vote.person, vote.verdict, vote.at),
+            *(vote.person, vote.verdict, vote.at, str(vote.is_signed)),
             *((leave.delegator, leave.recorded_by) if leave else ()),
             *((glass.ticket, str(glass.nth)) if glass else ()),
         )

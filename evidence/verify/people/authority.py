@@ -188,8 +188,8 @@ def _check_approval(
     check_quorum(name, approval.requirement, decision.input.votes, _electorate(contents, approval))
 
 
-def _said(votes: Sequence[VoteRecord]) -> list[tuple[str, str, str]]:
-    return sorted((vote.person, vote.verdict, vote.delegator or "") for vote in votes)
+def _said(votes: Sequence[VoteRecord]) -> list[tuple[str, str, str, bool]]:
+    return sorted((vote.person, vote.verdict, vote.delegator or "", vote.is_signed) for vote in votes)
 
 
 def _requesters(contents: Contents, approval: ApprovalRecord) -> set[str]:

@@ -65,10 +65,11 @@ entitled contains place if {
 # title: Counted votes
 # description: >-
 #   Entitled votes; of those for somebody else, the ones whose two people stand in no other vote. Nobody counts twice by
-#   another's name.
+#   another's name. Where the requirement says with what it is signed (`sign_with`), only what is signed so.
 counted contains input.votes[place] if {
 	some place in entitled
 	not _used_up(place)
+	_signed_as_asked(input.votes[place])
 }
 
 # METADATA
@@ -209,9 +210,14 @@ _breaks(vote, glass) if {
 	not "delegation" in object.keys(vote)
 	is_string(vote.person)
 	not vote.person in duties.excluded
+	_signed_as_asked(vote)
 	some group in vote.groups
 	group in glass.groups
 }
+
+_signed_as_asked(_) if not "sign_with" in object.keys(requirement)
+
+_signed_as_asked(vote) if vote.signed_with == requirement.sign_with
 
 _used_up(place) if {
 	"delegation" in object.keys(input.votes[place])

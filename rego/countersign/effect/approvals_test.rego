@@ -108,6 +108,18 @@ test_a_rejection_for_somebody_else_outweighs_every_approval if {
 	filed([rejected, given.approve("bob"), given.approve("cyd")]) == "deny"
 }
 
+test_where_a_passkey_is_asked_for_only_what_is_signed_with_one_approves if {
+	tenant := json.patch(given.tenant, [{"op": "add", "path": "/requirements/high/sign_with", "value": "passkey"}])
+	signed := [object.union(given.approve(person), {"signed_with": "passkey"}) | some person in ["bob", "cyd"]]
+	outcome(given.filing(signed), tenant) == "allow"
+	outcome(given.filing([signed[0], given.approve("cyd")]), tenant) == "needs_approval"
+	outcome(given.filing([signed[0], object.union(given.approve("cyd"), {"signed_with": "x"})]), tenant) == "needs_approval"
+	outcome(given.filing([signed[0], given.reject("cyd")]), tenant) == "deny"
+	decide(given.filing([]), tenant).requirement.sign_with == "passkey"
+	not "sign_with" in object.keys(decide(given.filing([]), given.tenant).requirement)
+	outcome(given.filing(signed), given.tenant) == "allow"
+}
+
 test_any_group_is_enough_unless_each_is_asked if {
 	votes := [given.approve("bob"), given.approve("cyd")]
 	outcome(given.filing(votes), either) == "allow"

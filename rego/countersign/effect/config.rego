@@ -189,6 +189,7 @@ _requirement := {
 		"expires_in": _duration,
 		"escalate_to": {"type": "array", "items": _next_in_line, "maxItems": 20},
 		"break_glass": _break_glass,
+		"sign_with": {"enum": ["passkey"]},
 	},
 	"if": {"properties": {"all_groups": {"const": true}}},
 	"then": {"properties": {"groups": {"maxItems": 8}}},

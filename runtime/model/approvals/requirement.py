@@ -62,6 +62,7 @@ class Requirement:
     escalate_to: tuple[NextInLine, ...]  # in the order of their time
     expires_in: str  # ISO 8601 duration
     break_glass: BreakGlass | None = None
+    sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Requirement":
@@ -75,6 +76,7 @@ class Requirement:
             escalate_to=_next_in_line(document["escalate_to"]),
             expires_in=document["expires_in"],
             break_glass=BreakGlass.of(document["break_glass"]) if "break_glass" in document else None,
+            sign_with=document.get("sign_with", ""),
         )
 
     @classmethod
@@ -93,6 +95,7 @@ class Requirement:
             "reason_required": self.reason_required,
             "escalate_to": self._escalate_to(),
             **({"break_glass": self.break_glass.document()} if self.break_glass else {}),
+            **({"sign_with": self.sign_with} if self.sign_with else {}),
         }
 
     def _escalate_to(self) -> list[Any]:

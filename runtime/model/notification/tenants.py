@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, Field
 
+from runtime.model.notification.passkeys import PasskeyCommand
 from runtime.model.notification.payload import PayloadModel
 
 
@@ -75,5 +76,12 @@ class UndelegatePayload(PayloadModel):
 
 
 TenantCommand = (
-    RepairPayload | RequeuePayload | DropPayload | ActivatePayload | RetirePayload | DelegatePayload | UndelegatePayload
+    RepairPayload
+    | RequeuePayload
+    | DropPayload
+    | ActivatePayload
+    | RetirePayload
+    | DelegatePayload
+    | UndelegatePayload
+    | PasskeyCommand
 )

@@ -22,9 +22,11 @@ from receipts.tenant.acts import (
     life_record,
     policy_name,
 )
+from receipts.tenant.passkeys import PasskeyRegistered, PasskeyRevoked, passkey_record
 from runtime.model.states import DefinitionStatus
 from runtime.store.log.audit import ChainRows, View, all_rows, pending
 from runtime.store.people.delegations import delegation_of
+from runtime.store.people.passkeys import passkey_of
 from runtime.store.tenant.existing import ACCOUNTS, ACTORS, SETTINGS, rows_digest
 
 _MOVES = {
@@ -89,6 +91,15 @@ def _records(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
         if row["ended_at"] is not None:
             ended = {"delegation_id": row["delegation_id"], "reason": row["ended_reason"]}
             yield from delegation_record(DelegationEnded.event, ended, row["ended_by"]).items()
+    yield from _passkeys(conn, tenant)
+
+
+def _passkeys(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
+    for row in all_rows(conn, "SELECT * FROM passkeys WHERE tenant = %s", tenant):
+        yield from passkey_record(PasskeyRegistered.event, passkey_of(row).said(), row["person"]).items()
+        if row["revoked_at"] is not None:
+            revoked = {"credential_id": row["credential_id"], "person": row["person"], "reason": row["revoked_reason"]}
+            yield from passkey_record(PasskeyRevoked.event, revoked, row["revoked_by"]).items()
 
 
 def _of_others(conn: View, tenant: str) -> list[str]:

@@ -7,7 +7,14 @@ from runtime.store.tables.approvals import approvals, questions, votes
 from runtime.store.tables.base import metadata
 from runtime.store.tables.breakers import breakers
 from runtime.store.tables.definitions import definitions, tenant_leaves, tenants
-from runtime.store.tables.directory import actors, delegations, directories, slack_accounts
+from runtime.store.tables.directory import (
+    actors,
+    delegations,
+    directories,
+    passkey_links,
+    passkeys,
+    slack_accounts,
+)
 from runtime.store.tables.effects import effects
 from runtime.store.tables.entities import entities, entity_changes
 from runtime.store.tables.figures import marks
@@ -22,6 +29,7 @@ from runtime.store.tables.log import (
     log_stamps,
     log_tiles,
 )
+from runtime.store.tables.notices import gatherings, told
 from runtime.store.tables.records import (
     audit_leaves,
     evidence_bundles,
@@ -48,6 +56,7 @@ __all__ = [
     "evidence_bundles",
     "evidence_held",
     "evidence_holds",
+    "gatherings",
     "log_checkpoints",
     "log_entries",
     "log_heads",
@@ -58,6 +67,8 @@ __all__ = [
     "marks",
     "metadata",
     "notifications",
+    "passkey_links",
+    "passkeys",
     "policy_decisions",
     "policy_texts",
     "questions",
@@ -69,6 +80,7 @@ __all__ = [
     "steps",
     "tenant_leaves",
     "tenants",
+    "told",
     "votes",
     "waits",
 ]

@@ -98,6 +98,7 @@ votes = Table(
     one_of("via", Via),
     words("delegator", nullable=True),  # for whom it was given
     document("delegation", nullable=True),  # by which it was, as it said then
+    document("passkey", nullable=True),  # with which it was signed, as it stands in evidence
     moment("withdrawn_at", nullable=True),  # counts no more since; its person may vote again
     document("together", nullable=True),  # the act that decided several at once: its id, and how many
     document("break_glass", nullable=True),  # what was said where it does without the others

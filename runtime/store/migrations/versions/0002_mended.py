@@ -31,6 +31,7 @@ PARTS = (
     "lives",
     "entities",
     "delegations",
+    "passkeys",
     "figures",
     "notices",
     "answers",
