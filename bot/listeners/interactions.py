@@ -143,7 +143,7 @@ class Interactions:
             DELEGATION_MODAL: self._delegating.on_submission,
             held.MODAL: self._held,
             references.UNDO_MODAL: self._undoing.on_submission,
-            references.REPLY_MODAL: self._more.replying.on_submission,
+            references.REPLY_MODAL: self._more.on_submission,
             references.MORE_MODAL: self._more.on_submission,
         }
         return own.get(callback_id, self._reason)

@@ -6,6 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.cards import references
 from bot.cards.request.more import MoreRef, known_act
 from bot.cards.request.saying import ASK, CHANGES, HAND, WITHDRAW
 from bot.listeners.installation import InstallationWatch
@@ -53,6 +54,9 @@ class More:
         await self._acts[ref.act].on_chosen(payload, ref, ack)
 
     async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
-        """Handle a modal that an entry opened."""
+        """Handle a modal that an entry opened, or the button beside a question."""
+        if payload.view.callback_id == references.REPLY_MODAL:
+            await self.replying.on_submission(payload, ack)
+            return
         act = _Named.model_validate_json(payload.view.private_metadata).act
         await self._acts[act].on_submission(payload, ack)
