@@ -18,6 +18,7 @@ from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.editing.model import EditingDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
+from runtime.desk.notices.model import NoticeDesk
 from runtime.desk.signing.model import SigningWish
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
@@ -37,6 +38,7 @@ from tests.integration.bot_no_front import NoFront
 from tests.integration.bot_nothing_asked import NothingAsked
 from tests.integration.bot_nothing_edited import NothingEdited
 from tests.integration.bot_nothing_held import NothingHeld
+from tests.integration.bot_nothing_told import NothingCounted
 from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers
 from tests.patience import MINUTE
 from tests.unit.bot_samples import KYC
@@ -133,6 +135,7 @@ class MemoryDesk:
     answers: AnswersDesk = field(default_factory=NothingAsked)
     editing: EditingDesk = field(default_factory=NothingEdited)
     held: HeldDesk = field(default_factory=NothingHeld)
+    notices: NoticeDesk = field(default_factory=NothingCounted)
     figures: LooksAlone = field(default_factory=LooksAlone)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
     signing: Links = field(default_factory=Links)
@@ -151,6 +154,10 @@ class MemoryDesk:
     async def approval(self, approval_id: str) -> ApprovalView | None:
         self._reach("approval", approval_id)
         return self.approvals.get(approval_id)
+
+    async def votes_for(self, approval_id: str, person_id: str) -> str:
+        assert approval_id, person_id
+        return ""
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         if person_id == self.requester:

@@ -19,10 +19,10 @@ Section = tuple[str, Iterator[Unit]]
 def everything(view: ApprovalView) -> Iterator[Unit]:
     """Yield what belongs together, section by section; nothing is cut."""
     for words, found in _sections(view):
-        units = list(found)
-        if units:
-            yield [{"type": "divider"}, heading(words), *units[0]]
-            yield from units[1:]
+        first = next(found, None)
+        if first is not None:
+            yield [{"type": "divider"}, heading(words), *first]
+            yield from found
 
 
 def _sections(view: ApprovalView) -> Iterator[Section]:

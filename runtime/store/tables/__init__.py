@@ -30,6 +30,7 @@ from runtime.store.tables.log import (
     log_stamps,
     log_tiles,
 )
+from runtime.store.tables.notices import gatherings, told
 from runtime.store.tables.records import (
     audit_leaves,
     evidence_bundles,
@@ -57,6 +58,7 @@ __all__ = [
     "evidence_bundles",
     "evidence_held",
     "evidence_holds",
+    "gatherings",
     "log_checkpoints",
     "log_entries",
     "log_heads",
@@ -79,6 +81,7 @@ __all__ = [
     "steps",
     "tenant_leaves",
     "tenants",
+    "told",
     "votes",
     "waits",
 ]
