@@ -11,11 +11,13 @@ from runtime.desk.editing.model import EditingDesk
 from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.notices.model import NoticeDesk
+from runtime.desk.people.model import GroupDesk
 from runtime.desk.signing.model import SigningDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result
+from runtime.model.approvals.questions import Question
 from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, Together, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
@@ -113,13 +115,14 @@ class ApprovalView:
     decided_at: datetime | None = None
     sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
     declared: Declared = NOTHING  # by its author, for its card
+    questions: tuple[Question, ...] = ()  # to whoever asked, with their answers
     withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
+    stand_ins: tuple[tuple[str, str], ...] = ()  # names of who votes now for whom, where it is shown to many
+    votes_for: str = ""  # name of the person for whom the one reader would vote, where it is shown to one
     can_edit: bool = False  # it is open, and its verb names params that may be edited
     edited: EditsView | None = None  # how it became what it is, where that is not what the run asked for
     replaced_by: str = ""  # the request in its place, once people are asked about what somebody made of it
-    stand_ins: tuple[tuple[str, str], ...] = ()  # names of who votes now for whom, where it is shown to many
-    votes_for: str = ""  # name of the person for whom the one reader would vote, where it is shown to one
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
     break_glass: tuple[str, ...] = ()  # groups of which one person may do without the others
@@ -147,7 +150,7 @@ class Click:
     refusal: Refusal | None
     request_id: str
     ticket: str = ""  # of an emergency, in which the person does without the others
-    about: str = ""  # of a request that is handed on: to whom
+    about: str = ""  # to whom a request is handed, or the question that is answered
     together: Together | None = None
 
 
@@ -174,6 +177,11 @@ class Desk(UndoDesk, Protocol):
         ...
 
     @property
+    def figures(self) -> FigureDesk:
+        """Return the counter of figures."""
+        ...
+
+    @property
     def answers(self) -> AnswersDesk:
         """Return the counter for what people do with a request beside deciding it."""
         ...
@@ -184,13 +192,13 @@ class Desk(UndoDesk, Protocol):
         ...
 
     @property
-    def figures(self) -> FigureDesk:
-        """Return the counter of figures."""
+    def strangers(self) -> StrangerDesk:
+        """Return the counter for clicks of those who may ask for nothing."""
         ...
 
     @property
-    def strangers(self) -> StrangerDesk:
-        """Return the counter for clicks of those who may ask for nothing."""
+    def groups(self) -> GroupDesk:
+        """Return the counter of groups that are user groups of Slack."""
         ...
 
     @property

@@ -36,6 +36,7 @@ RECORDS = {
         "passkey_links",
         "waits",
         "approvals",
+        "questions",
         "votes",
         "effects",
         "notifications",

@@ -7,13 +7,14 @@ from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.request.more import MoreRef, known_act
-from bot.cards.request.saying import CHANGES, HAND, WITHDRAW
+from bot.cards.request.saying import ASK, CHANGES, HAND, WITHDRAW
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.more.acting import MoreAct
 from bot.listeners.more.canceling import Canceling
 from bot.listeners.more.editing import Editing
 from bot.listeners.more.glass import BreakingGlass
 from bot.listeners.more.handing import Handing
+from bot.listeners.more.replying import Replying
 from bot.listeners.more.saying import SayingAct
 from bot.listeners.payloads import Actions, Submission
 from bot.listeners.private import PrivateAnswers
@@ -36,7 +37,8 @@ class More:
     ) -> None:
         parts = (client, desk, installation, answers)
         self.canceling = Canceling(*parts)
-        said = {saying.act: SayingAct(saying, *parts) for saying in (CHANGES, WITHDRAW)}
+        self.replying = Replying(*parts)
+        said = {saying.act: SayingAct(saying, *parts) for saying in (ASK, CHANGES, WITHDRAW)}
         own: dict[str, MoreAct] = {
             "edit": Editing(*parts),
             "hand": Handing(HAND, *parts),

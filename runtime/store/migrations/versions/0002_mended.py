@@ -35,6 +35,7 @@ PARTS = (
     "passkeys",
     "figures",
     "notices",
+    "usergroups",
     "answers",
     "home",
     "glass",
