@@ -68,7 +68,7 @@ def lists(asked: ApprovalView) -> Iterator[tuple[str, dict[str, Any]]]:
     stale = Refusal(RefusalCode.CLOSED, (str(ApprovalStatus.REJECTED),))
     standings = [Standing(one.view.approval_id, one, None) for one in entries[:5]]
     standings.append(Standing(entries[5].view.approval_id, entries[5], stale))
-    yield "home-before-vote", several.decide_modal(several.sort(standings), VoteVerdict.APPROVE)
+    yield "home-before-vote", several.decide_modal(several.sort(standings, VoteVerdict.APPROVE), VoteVerdict.APPROVE)
     counted = ClickOutcome(counted=True, refusal=None, status=ApprovalStatus.REQUESTED)
     late = ClickOutcome(counted=False, refusal=Refusal(RefusalCode.STALE), status=ApprovalStatus.REQUESTED)
     ids = [one.view.approval_id for one in entries[:4]]
