@@ -27,7 +27,7 @@ from bot.slack.client import SlackClient, slack_client
 from countersign.embedded.setup.work import to_stderr
 from runtime.clock import utc_now
 from runtime.desk.declared.model import Declared, DeclaredField
-from runtime.desk.model import ApprovalView, FieldView, VoteView
+from runtime.desk.model import ApprovalView, EditsView, FieldView, VoteView
 from runtime.model.approvals.approval import AskKind, Result, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import RunName, StepHeld
@@ -108,6 +108,22 @@ SAMPLES = {
     "approved": replace(OVER, status=ApprovalStatus.APPROVED, votes=(ANNA,), result=Result(ResultCode.PERFORMED)),
     "rejected": replace(
         OVER, status=ApprovalStatus.REJECTED, votes=(BORIS,), result=Result(ResultCode.REJECTED, ("Boris Lind",))
+    ),
+    "edited": replace(
+        ASKED,
+        declared=DECLARED,
+        can_edit=True,
+        edited=EditsView(
+            ("Carla Mota",),
+            (FieldView("priority", 1, 2), FieldView("note", None, "Only the tunnel in Oslo")),
+            (("Carla Mota", "It is not as urgent as that."),),
+        ),
+    ),
+    "replaced": replace(
+        OVER,
+        status=ApprovalStatus.CANCELED,
+        result=Result(ResultCode.REPLACED, ("Carla Mota",)),
+        replaced_by="apr-2",
     ),
     "expired": replace(OVER, status=ApprovalStatus.EXPIRED, result=Result(ResultCode.NOT_IN_TIME)),
     "undoable": replace(

@@ -10,6 +10,7 @@ from slack_bolt.adapter.asgi.http_request import AsgiHttpRequest
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
 from bot.listeners.front import commands
+from bot.listeners.front.delegating import Delegating
 from bot.listeners.front.forms import NEW_REQUEST, Forms
 from bot.listeners.home.drawing import Drawing
 from bot.listeners.home.several import Several
@@ -125,12 +126,14 @@ def build_bot(settings: BotSettings, desk: Desk, front: FrontDesk, ledger: CardL
         attaching_conversation_kwargs_enabled=False,
     )
     forms = Forms(client, desk, front, installation)
+    delegating = Delegating(client, desk, front, installation, clock)
     several = Several(client, desk, front.home, installation)
     home = HomeTab(Drawing(client, desk, front.home, ledger, installation, clock), several)
-    interactions = Interactions(client, desk, installation, forms, home)
+    interactions = Interactions(client, desk, installation, forms, home, delegating)
     app.action(_ANY)(interactions.on_action)
     app.view(_ANY)(interactions.on_submission)
-    app.command(commands.NAME)(commands.Commands(client, desk, front, installation, clock, forms).on_command)
+    asked = commands.Commands(client, desk, front, installation, clock, forms, delegating)
+    app.command(commands.NAME)(asked.on_command)
     app.shortcut(NEW_REQUEST)(forms.on_shortcut)
     app.event("app_home_opened")(home.on_opened)
     app.event(_ANY)(_ignore_event)

@@ -217,6 +217,17 @@ def test_buttons_carry_the_approval_its_stamp_and_the_head_of_its_digest() -> No
     assert (found[APPROVE]["style"], found[REJECT]["style"]) == ("primary", "danger")
 
 
+@pytest.mark.parametrize("names", [{"votes_for": "W" * 200}, {"stand_ins": (("<!channel>\n" * 9, "Ann; Ben"),) * 5}])
+def test_the_question_before_a_vote_says_in_whose_name_within_what_slack_takes(names: dict[str, Any]) -> None:
+    long = "<&>\n" * 99
+    text = confirmation(replace(KYC, purpose=long, operation=long, target=long, **names))["text"]
+    assert text["type"] == "plain_text"
+    assert len(text["text"]) <= 300
+    assert text["text"].count("\n") == 3
+    said = "the signature of W" if "votes_for" in names else "your signature, or: "
+    assert said in text["text"]
+
+
 def test_a_required_reason_takes_the_place_of_the_confirmation() -> None:
     assert "confirm" not in buttons(card(replace(KYC, reason_required=True), now=NOW))[APPROVE]
 

@@ -31,6 +31,7 @@ PARTS = (
     "lives",
     "entities",
     "delegations",
+    "edits",
     "passkeys",
     "figures",
     "notices",
