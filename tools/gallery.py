@@ -103,6 +103,7 @@ OVER = replace(ASKED, declared=DECLARED, revision=4, decided_at=NOW)
 SAMPLES = {
     "pending": replace(ASKED, declared=DECLARED),
     "default": ASKED,
+    "to-sign": replace(ASKED, declared=DECLARED, sign_with="passkey"),
     "half-signed": replace(ASKED, declared=DECLARED, votes=(ANNA,), escalated=True),
     "called": replace(ASKED, declared=DECLARED, asked=("U0ANNA", "S0ONCALL")),
     "fell-back": replace(
