@@ -67,6 +67,6 @@ def test_what_has_to_be_signed_what_is_in_doubt_and_reviews_are_left_out_and_why
     assert list(found.together) == [KYC]
     passkey, doubt, review = (why for _, why in found.apart)
     assert "passkey" in passkey
-    assert "looked up for each" in doubt
+    assert "looked into for each" in doubt
     assert "not decided by one act" in review
     assert len(sort(standings, VoteVerdict.REJECT).together) == 2  # a rejection needs no passkey

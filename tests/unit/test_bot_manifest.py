@@ -21,6 +21,7 @@ NEEDS = {
     "conversations_replies": {"channels:history", "groups:history", "im:history"},
     "conversations_open": {"im:write"},
     "users_info": {"users:read"},
+    "bots_info": {"users:read"},
     "usergroups_list": {"usergroups:read"},
     "usergroups_users_list": {"usergroups:read"},
 }

@@ -16,6 +16,7 @@ from runtime.model.messages import (
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
+    GlassBroken,
     Held,
     HeldSettled,
     Note,
@@ -165,6 +166,11 @@ SAID: list[tuple[Said, str]] = [
             "The evidence of Corporate onboarding (case-7) cannot be stored: its name is taken."
             " When that is mended: countersign evidence repair run_7"
         ),
+    ),
+    (
+        GlassBroken(run=RUN, step="filing", person="Ivy", why="the bank is down", ticket="INC-7"),
+        "Ivy broke the glass for filing of Corporate onboarding (case-7): it is done without the signatures that policy"
+        " wants. Ticket: INC-7. Why: the bank is down",
     ),
     (
         Unfulfillable(run=RUN, step="filing", why="nobody is in seniors"),
