@@ -39,8 +39,11 @@ APPROVAL_REQUESTED = "approval.requested"  # approval_id, digest (what it is bou
 # ... + asked (digest of the request as the bundle has it)
 APPROVAL_ENDED = frozenset({"approval.approved", "approval.rejected", "approval.expired", "approval.canceled"})
 # ... each of those: approval_id
+EFFECT_EDITED = "effect.edited"  # + approval_id, person, from, to, digest (of the edit as the bundle has it)
 FELL_BACK = "approval.fell_back"  # + approval_id, why, to (groups that it went to as well, since others cannot decide)
 APPROVAL_HANDED = "approval.handed"  # approval_id, person, to, reason
+QUESTION_ASKED = "question.asked"  # + approval_id, question_id, person + digest (of the question as the bundle has it)
+QUESTION_ANSWERED = "question.answered"  # + approval_id, question_id, person who asked + digest (of the answer)
 VOTE_WITHDRAWN = "vote.withdrawn"  # approval_id, person, reason + digest (of the vote that counts no more)
 VOTE_COUNTED = "vote.counted"  # approval_id, person, verdict + digest (of the vote as the bundle has it)
 CARD_SHOWN = "card.shown"  # + approval_id, digest (of the card as it was posted or edited)

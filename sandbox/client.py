@@ -75,6 +75,10 @@ class SandboxUser:
         """Use a global shortcut of the app's."""
         return await self._act("shortcut", {"callback_id": callback_id})
 
+    async def regroup(self, usergroup: str) -> Json:
+        """Come into a user group, or leave it."""
+        return await self._act("regroup", {"usergroup": usergroup})
+
     async def open_home(self) -> Json:
         """Look at the App Home; returns the acknowledgement, `see` has the view."""
         return await self._act("open_home", {})

@@ -72,14 +72,21 @@ class Shortcut(_Act):
     callback_id: str
 
 
+class Regroup(_Act):
+    """Come into a user group, or leave it."""
+
+    action: Literal["regroup"]
+    usergroup: str
+
+
 class OpenHome(_Act):
     """Look at the App Home."""
 
     action: Literal["open_home"]
 
 
-Act = Annotated[Click | Submit | Close | Say | Command | Shortcut | OpenHome, Field(discriminator="action")]
-_ACT: TypeAdapter[Click | Submit | Close | Say | Command | Shortcut | OpenHome] = TypeAdapter(Act)
+Acts = Click | Submit | Close | Say | Command | Shortcut | Regroup | OpenHome
+_ACT: TypeAdapter[Acts] = TypeAdapter(Annotated[Acts, Field(discriminator="action")])
 
 
 class Human:
@@ -127,9 +134,7 @@ class Human:
         modal = self._sandbox.store.top_modal(user.id)
         return modal.view if modal else None
 
-    async def _carry_out(
-        self, act: Click | Submit | Close | Say | Command | Shortcut | OpenHome, user: User, base_url: str
-    ) -> Done:
+    async def _carry_out(self, act: Acts, user: User, base_url: str) -> Done:
         people = self._people
         match act:
             case Click():
@@ -153,6 +158,8 @@ class Human:
                 return await people.command(user, act.channel, act.text, base_url=base_url)
             case Shortcut():
                 return await people.shortcut(user, act.callback_id)
+            case Regroup():
+                return await people.regroup(user, act.usergroup)
             case OpenHome():
                 return await people.open_home(user)
 

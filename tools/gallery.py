@@ -27,7 +27,7 @@ from bot.slack.client import SlackClient, slack_client
 from countersign.embedded.setup.work import to_stderr
 from runtime.clock import utc_now
 from runtime.desk.declared.model import Declared, DeclaredField
-from runtime.desk.model import ApprovalView, FieldView, VoteView
+from runtime.desk.model import ApprovalView, EditsView, FieldView, VoteView
 from runtime.model.approvals.approval import AskKind, Result, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import RunName, StepHeld
@@ -103,10 +103,35 @@ OVER = replace(ASKED, declared=DECLARED, revision=4, decided_at=NOW)
 SAMPLES = {
     "pending": replace(ASKED, declared=DECLARED),
     "default": ASKED,
+    "to-sign": replace(ASKED, declared=DECLARED, sign_with="passkey"),
     "half-signed": replace(ASKED, declared=DECLARED, votes=(ANNA,), escalated=True),
+    "called": replace(ASKED, declared=DECLARED, asked=("U0ANNA", "S0ONCALL")),
+    "fell-back": replace(
+        ASKED,
+        declared=DECLARED,
+        fell_back="it needs 2 distinct people, and 1 may decide",
+        fallback=("heads",),
+        joined=("heads",),
+    ),
     "approved": replace(OVER, status=ApprovalStatus.APPROVED, votes=(ANNA,), result=Result(ResultCode.PERFORMED)),
     "rejected": replace(
         OVER, status=ApprovalStatus.REJECTED, votes=(BORIS,), result=Result(ResultCode.REJECTED, ("Boris Lind",))
+    ),
+    "edited": replace(
+        ASKED,
+        declared=DECLARED,
+        can_edit=True,
+        edited=EditsView(
+            ("Carla Mota",),
+            (FieldView("priority", 1, 2), FieldView("note", None, "Only the tunnel in Oslo")),
+            (("Carla Mota", "It is not as urgent as that."),),
+        ),
+    ),
+    "replaced": replace(
+        OVER,
+        status=ApprovalStatus.CANCELED,
+        result=Result(ResultCode.REPLACED, ("Carla Mota",)),
+        replaced_by="apr-2",
     ),
     "expired": replace(OVER, status=ApprovalStatus.EXPIRED, result=Result(ResultCode.NOT_IN_TIME)),
     "undoable": replace(
@@ -146,6 +171,7 @@ def _workspace(names: list[str], request_url: str) -> dict[str, Any]:
         "team": {"id": "T0HOST", "name": "Meridian Bank", "domain": "meridian"},
         "users": [*users, bot],
         "channels": [{"id": f"C0ROOM{at:02}", "name": name, "members": ids} for at, name in enumerate(names)],
+        "usergroups": [{"id": "S0ONCALL", "handle": "on-call", "name": "On call", "users": ["U0ANNA"]}],
         "app": {**APP, "request_url": request_url},
     }
 

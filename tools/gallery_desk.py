@@ -10,6 +10,7 @@ from aiohttp import web
 from bot.cards.home import came_of, several
 from bot.cards.home.home import Seen, home
 from bot.cards.home.state import HomeState, Section
+from bot.cards.request.signing import signing_modal
 from bot.slack.client import SlackClient
 from runtime.desk.held.model import HeldView, HeldWaiting
 from runtime.desk.home.model import AskedFor, Choices, Entry, Standing, Waiting
@@ -68,10 +69,11 @@ def lists(asked: ApprovalView) -> Iterator[tuple[str, dict[str, Any]]]:
     stale = Refusal(RefusalCode.CLOSED, (str(ApprovalStatus.REJECTED),))
     standings = [Standing(one.view.approval_id, one, None) for one in entries[:5]]
     standings.append(Standing(entries[5].view.approval_id, entries[5], stale))
-    yield "home-before-vote", several.decide_modal(several.sort(standings), VoteVerdict.APPROVE)
+    yield "home-before-vote", several.decide_modal(several.sort(standings, VoteVerdict.APPROVE), VoteVerdict.APPROVE)
     counted = ClickOutcome(counted=True, refusal=None, status=ApprovalStatus.REQUESTED)
     late = ClickOutcome(counted=False, refusal=Refusal(RefusalCode.STALE), status=ApprovalStatus.REQUESTED)
     ids = [one.view.approval_id for one in entries[:4]]
+    yield "to-sign-link", signing_modal(asked, "https://countersign.example/passkeys/8Fq2")
     yield "home-came-of", came_of.done_modal(entries[:4], ids, [counted, counted, late, counted])
 
 

@@ -11,6 +11,7 @@ from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
+    Edited,
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
@@ -21,6 +22,8 @@ from runtime.model.messages import (
     Note,
     NotStarted,
     Plain,
+    QuestionAnswered,
+    QuestionAsked,
     Reminder,
     RequestHanded,
     ReviewLate,
@@ -57,18 +60,16 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
     match said:
         case VoteCounted():
             return _vote(said)
-        case VoteWithdrawn():
-            return f"{said.person} withdrew their vote ({said.count} of {said.quorum}){_quoted(said.reason)}"
-        case RequestHanded():
-            return f"{said.person} has handed this to {said.to}{_quoted(said.reason)}"
+        case VoteWithdrawn() | RequestHanded() | QuestionAsked() | QuestionAnswered():
+            return _answer(said)
         case TaskClaimed() | TaskReleased():
             return _claim(said)
         case ApprovalOpened() | ApprovalEnded():
             return _approval(said)
         case TimeRunsShort() | Reminder() | NotStarted():
             return _patience(said)
-        case EffectEnded():
-            return f"Outcome: {result_words(Result(said.code, tuple(said.about)))}."
+        case Edited() | EffectEnded():
+            return _effect(said)
         case RunEnded():
             return _run_ended(said)
         case EvidenceSealed() | EvidenceStuck():
@@ -79,6 +80,13 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
             return _held(said)
         case Plain():
             return said.text
+
+
+def _effect(said: Edited | EffectEnded) -> str:
+    if isinstance(said, EffectEnded):
+        return f"Outcome: {result_words(Result(said.code, tuple(said.about)))}."
+    what = f"{said.step} of {_run(said.run)}, edited: {', '.join(said.params)}"
+    return f"{said.person} asks for another version of {what}{_quoted(said.reason)}"
 
 
 def _alarm(said: GlassBroken | ReviewLate | Unfulfillable) -> str:
@@ -168,6 +176,18 @@ def _quoted(reason: str) -> str:
 def _vote(said: VoteCounted) -> str:
     progress = f" ({said.count} of {said.quorum})" if said.verdict is VoteVerdict.APPROVE else ""
     return f"{said.person} {verdict_word(said.ask, said.verdict)}{progress}{_quoted(said.reason)}"
+
+
+def _answer(said: VoteWithdrawn | RequestHanded | QuestionAsked | QuestionAnswered) -> str:
+    match said:
+        case VoteWithdrawn():
+            return f"{said.person} withdrew their vote ({said.count} of {said.quorum}){_quoted(said.reason)}"
+        case RequestHanded():
+            return f"{said.person} has handed this to {said.to}{_quoted(said.reason)}"
+        case QuestionAsked():
+            return f"{said.person} asks about {_run(said.run)}{_quoted(said.question)}"
+        case QuestionAnswered():
+            return f"{said.person} answers{_quoted(said.answer)}"
 
 
 def _claim(said: TaskClaimed | TaskReleased) -> str:

@@ -15,6 +15,7 @@ REJECT = "countersign_reject"
 CLAIM = "countersign_claim"
 RELEASE = "countersign_release"
 SHOW_ALL = "countersign_show_all"
+SHOW_REPLACEMENT = "countersign_show_replacement"
 UNDO = "countersign_undo"
 MORE = ("countersign_more", "countersign_more_still")
 CANCEL = "countersign_cancel"
@@ -22,6 +23,8 @@ PAGE_ACTIONS = ("countersign_page_back", "countersign_page_next")
 REASON_MODAL = "countersign_reason"
 UNDO_MODAL = "countersign_undo_modal"
 SIGNING_MODAL = "countersign_signing"
+ANSWER = "countersign_answer"
+REPLY_MODAL = "countersign_reply"
 MORE_MODAL = "countersign_more_modal"
 DETAILS_MODAL = "countersign_details"
 REASON = "reason"
@@ -61,6 +64,17 @@ class ReasonRef(CardRef):
     over: bool = False
 
 
+class EditRef(CardRef):
+    """An edit modal's private metadata: the request as it was shown, and where to answer the person.
+
+    `over` says that it lies over the details, which go with it.
+    """
+
+    act: Literal["edit"]
+    channel: str | None
+    over: bool
+
+
 class UndoRef(_Strict):
     """An undo modal's private metadata: the step of the run, and where to answer the person."""
 
@@ -73,6 +87,20 @@ class RunRef(_Strict):
     """The value of a button beside a run."""
 
     run_id: Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class QuestionRef(_Strict):
+    """The value of the button beside a question: the approval, and the question about it."""
+
+    id: Annotated[str, Field(min_length=1, max_length=128)]
+    question: Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class ReplyRef(QuestionRef):
+    """The private metadata of the modal that answers it, with where to answer the person."""
+
+    act: Literal["reply"]
+    channel: str | None
 
 
 class CancelRef(RunRef):

@@ -10,7 +10,9 @@ from slack_bolt.adapter.asgi.http_request import AsgiHttpRequest
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
 from bot.listeners.front import commands
+from bot.listeners.front.delegating import Delegating
 from bot.listeners.front.forms import NEW_REQUEST, Forms
+from bot.listeners.groups.watch import CHANGED, GroupWatch
 from bot.listeners.home.drawing import Drawing
 from bot.listeners.home.several import Several
 from bot.listeners.home.tab import HomeTab
@@ -73,14 +75,18 @@ async def _ignore_event() -> None:
 class Bot:
     """The Slack side. `asgi` serves the request URL; `run_socket_mode` needs no URL; either or both may be used.
 
-    `watch` runs beside them: without it nobody can be identified.
+    `watch` runs beside them: without it nobody can be identified. So does `groups`, which keeps groups of the directory
+    at what Slack's user groups are.
     """
 
-    def __init__(self, app: AsyncApp, settings: BotSettings, clock: Clock, installation: InstallationWatch) -> None:
+    def __init__(
+        self, app: AsyncApp, settings: BotSettings, clock: Clock, installation: InstallationWatch, groups: GroupWatch
+    ) -> None:
         self._app = app
         self._settings = settings
         self._clock = clock
         self._installation = installation
+        self.groups = groups
         self._refused = Tally("payloads that are not handled or not well formed were refused")
         web = slack_client(None, settings.base_url, timeout=_CONNECT_SECONDS)
         self._socket = SocketMode(app, settings.app_token, web, self._refused) if settings.app_token else None
@@ -125,14 +131,19 @@ def build_bot(settings: BotSettings, desk: Desk, front: FrontDesk, ledger: CardL
         attaching_conversation_kwargs_enabled=False,
     )
     forms = Forms(client, desk, front, installation)
+    delegating = Delegating(client, desk, front, installation, clock)
     several = Several(client, desk, front.home, installation)
     home = HomeTab(Drawing(client, desk, front.home, ledger, installation, clock), several)
-    interactions = Interactions(client, desk, installation, forms, home)
+    interactions = Interactions(client, desk, installation, forms, home, delegating)
     app.action(_ANY)(interactions.on_action)
     app.view(_ANY)(interactions.on_submission)
-    app.command(commands.NAME)(commands.Commands(client, desk, front, installation, clock, forms).on_command)
+    asked = commands.Commands(client, desk, front, installation, clock, forms, delegating)
+    app.command(commands.NAME)(asked.on_command)
     app.shortcut(NEW_REQUEST)(forms.on_shortcut)
     app.event("app_home_opened")(home.on_opened)
+    groups = GroupWatch(client, desk.groups, installation)
+    for event in CHANGED:
+        app.event(event)(groups.on_changed)
     app.event(_ANY)(_ignore_event)
     app.error(_on_error)
-    return Bot(app, settings, clock, installation)
+    return Bot(app, settings, clock, installation, groups)

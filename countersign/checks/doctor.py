@@ -12,6 +12,7 @@ from countersign.checks import directory, evidence
 from countersign.checks.held import held
 from countersign.checks.probe import examined
 from countersign.checks.stamps import time_stamps
+from countersign.checks.usergroups import user_groups
 from countersign.compose.archive import make_archive
 from countersign.compose.engine import load_overlay, make_policy, offered_handlers, validated_catalog
 from countersign.compose.slack import make_client
@@ -42,6 +43,7 @@ async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> l
         ("callers", directory.callers, _CALLERS, "Mend the database first."),
         ("slack transport", _transport, _CLICKS, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
         ("slack", _slack, _CLICKS | _WORK, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
+        ("user groups", partial(user_groups, clock=clock), _CLICKS, "Mend database, Slack and routing file first."),
         ("held", held, _ALL, "Mend the database first."),
         ("archive", partial(_archive, clock=clock), _WORK, "Check the settings that begin with COUNTERSIGN_S3_."),
         ("evidence", partial(evidence.evidence, clock=clock), _WORK, "Mend the database first."),

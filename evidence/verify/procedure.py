@@ -22,6 +22,7 @@ from evidence.verify.course import (
     steps,
     texts,
 )
+from evidence.verify.editing import edits, versions
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people import (
@@ -32,6 +33,7 @@ from evidence.verify.people import (
     escalations,
     glass,
     passkeys,
+    questions,
     requests,
     standing_in,
     tasks,
@@ -108,15 +110,17 @@ STEPS = (
     Step(
         7,
         (record.decisions, record.receipts, record.receipts_of_run, reads.untold, record.as_answered, record.approvals),
-        (record.bound, *reads.TOLD, *decisions.RULES, *attempts.RULES, *requests.TOLD, *votes.TOLD),
+        (record.bound, *reads.TOLD, *decisions.RULES, *attempts.RULES, *requests.TOLD, *votes.TOLD, *edits.TOLD),
         _record,
     ),
     Step(
         8,
         (authority.allowed, authority.as_decided, authority.consent, authority.approved, authority.of_votes),
         (
-            *(*votes.RULES, *standing_in.RULES, *answers.RULES, *glass.RULES, *passkeys.RULES, *tasks.RULES),
+            *(*votes.RULES, *standing_in.RULES, *answers.RULES, *glass.RULES, *passkeys.RULES),
+            *(*questions.RULES, *tasks.RULES),
             *(*requests.RULES, *approvals.RULES),
+            *(*edits.RULES, *versions.RULES),
         ),
         _authority,
     ),

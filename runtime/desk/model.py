@@ -7,13 +7,17 @@ from typing import Any, Protocol
 
 from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.declared.model import NOTHING, Declared
+from runtime.desk.editing.model import EditingDesk
 from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
+from runtime.desk.notices.model import NoticeDesk
+from runtime.desk.people.model import GroupDesk
 from runtime.desk.signing.model import SigningDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result
+from runtime.model.approvals.questions import Question
 from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, Together, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
@@ -46,6 +50,18 @@ class ProgressView:
     data: Mapping[str, Any] | None
     at: datetime
     count: int
+
+
+@dataclass(frozen=True)
+class EditsView:
+    """What people made of what was asked for: who, what is another than the run had asked for, and why.
+
+    `reasons` are theirs, each with its name before it.
+    """
+
+    by: tuple[str, ...]
+    changes: tuple[FieldView, ...]
+    reasons: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -99,8 +115,14 @@ class ApprovalView:
     decided_at: datetime | None = None
     sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
     declared: Declared = NOTHING  # by its author, for its card
+    questions: tuple[Question, ...] = ()  # to whoever asked, with their answers
     withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
+    stand_ins: tuple[tuple[str, str], ...] = ()  # names of who votes now for whom, where it is shown to many
+    votes_for: str = ""  # name of the person for whom the one reader would vote, where it is shown to one
+    can_edit: bool = False  # it is open, and its verb names params that may be edited
+    edited: EditsView | None = None  # how it became what it is, where that is not what the run asked for
+    replaced_by: str = ""  # the request in its place, once people are asked about what somebody made of it
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
     break_glass: tuple[str, ...] = ()  # groups of which one person may do without the others
@@ -128,7 +150,7 @@ class Click:
     refusal: Refusal | None
     request_id: str
     ticket: str = ""  # of an emergency, in which the person does without the others
-    about: str = ""  # of a request that is handed on: to whom
+    about: str = ""  # to whom a request is handed, or the question that is answered
     together: Together | None = None
 
 
@@ -150,6 +172,11 @@ class Desk(UndoDesk, Protocol):
         ...
 
     @property
+    def notices(self) -> NoticeDesk:
+        """Return the counter that knows how people are told."""
+        ...
+
+    @property
     def figures(self) -> FigureDesk:
         """Return the counter of figures."""
         ...
@@ -160,8 +187,18 @@ class Desk(UndoDesk, Protocol):
         ...
 
     @property
+    def editing(self) -> EditingDesk:
+        """Return the counter for requests that are approved with edits."""
+        ...
+
+    @property
     def strangers(self) -> StrangerDesk:
         """Return the counter for clicks of those who may ask for nothing."""
+        ...
+
+    @property
+    def groups(self) -> GroupDesk:
+        """Return the counter of groups that are user groups of Slack."""
         ...
 
     @property
@@ -179,6 +216,10 @@ class Desk(UndoDesk, Protocol):
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         """Return why the person may not decide this now, or None. Reads only."""
+        ...
+
+    async def votes_for(self, approval_id: str, person_id: str) -> str:
+        """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
         ...
 
     async def record(self, click: Click) -> str:

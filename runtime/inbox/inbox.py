@@ -16,11 +16,13 @@ from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.inbox import votes
 from runtime.inbox.answers.handing import apply_hand
+from runtime.inbox.answers.questions import apply_ask, apply_reply
 from runtime.inbox.answers.withdrawals import apply_withdrawal
 from runtime.inbox.cancellations import apply_cancel
 from runtime.inbox.children import apply_child_ended
 from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
+from runtime.inbox.editing.edits import apply_edit
 from runtime.inbox.held.acts import apply_mend
 from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.lives import apply_to_life
@@ -36,13 +38,13 @@ from runtime.inbox.word.fan_out import HANDED, outcome_of_one, sum_up
 from runtime.inbox.word.signals import apply_signal
 from runtime.model.approvals.votes import RefusalCode
 from runtime.model.json_limits import error_text, first_line
-from runtime.model.notification.answering import HandPayload, WithdrawPayload
+from runtime.model.notification.answering import AskPayload, HandPayload, ReplyPayload, WithdrawPayload
 from runtime.model.notification.answers import CompletionPayload, ProgressPayload, SignalPayload
 from runtime.model.notification.moments import ChildEndedPayload, DeadlinePayload, EscalationPayload
 from runtime.model.notification.notification import Addressed, Applied, Command, Notification, Said
 from runtime.model.notification.passkeys import InvitePasskeyPayload, RegisterPasskeyPayload, RevokePasskeyPayload
 from runtime.model.notification.payload import PayloadError
-from runtime.model.notification.people import ClaimPayload, VotePayload
+from runtime.model.notification.people import ClaimPayload, EditPayload, VotePayload
 from runtime.model.notification.runs import CancelPayload, MendPayload, RetryPayload, StrangerPayload, UndoPayload
 from runtime.model.notification.tenants import (
     ActivatePayload,
@@ -216,7 +218,15 @@ async def _settle(
 
 async def _dispatch(matter: Matter) -> Applied:
     match matter.notification.payload:
-        case VotePayload() | ClaimPayload() | WithdrawPayload() | HandPayload() as payload:
+        case (
+            VotePayload()
+            | ClaimPayload()
+            | WithdrawPayload()
+            | HandPayload()
+            | AskPayload()
+            | ReplyPayload()
+            | EditPayload() as payload
+        ):
             return await _hear(matter, payload)
         case CompletionPayload() | ProgressPayload() as payload:
             return await apply_answer(matter, payload)
@@ -243,6 +253,12 @@ async def _hear(matter: Matter, payload: Said) -> Applied:
             return await apply_withdrawal(matter, payload)
         case HandPayload():
             return await apply_hand(matter, payload)
+        case EditPayload():
+            return await apply_edit(matter, payload)
+        case AskPayload():
+            return await apply_ask(matter, payload)
+        case ReplyPayload():
+            return await apply_reply(matter, payload)
 
 
 async def _obey(matter: Matter, command: Command) -> Applied:

@@ -31,7 +31,7 @@ _TOKENS = re.compile(
     re.DOTALL,
 )
 _QUOTE = re.compile(r"^(?:>|&gt;) ?(.*)$")
-_LINK = re.compile(r"^(?:https?://|mailto:)", re.IGNORECASE)
+_LINK = re.compile(r"^(?:https?://|mailto:|slack://)", re.IGNORECASE)
 _DATE = re.compile(r"!date\^(?P<at>[0-9]{1,11})\^(?P<format>[^^]*\{[a-z_]+\}[^^]*)(\^https?://.*)?")
 _BROADCASTS = {"!channel", "!here", "!everyone", "!group"}
 
@@ -115,7 +115,11 @@ def _angle(body: str, names: Names) -> Node | None:
         return {"t": "user", "id": target[1:], "v": "@" + (names(target[1:]) or label or target[1:])}
     if target.startswith("#"):
         return {"t": "channel", "id": target[1:], "v": "#" + (names(target[1:]) or label or target[1:])}
-    if target in _BROADCASTS or target.startswith("!subteam^"):
+    if target.startswith("!subteam^"):
+        handle = names(target.removeprefix("!subteam^"))
+        shown = f"@{handle}" if handle else unescape(label) or "@" + target[1:]
+        return {"t": "broadcast", "id": target[1:], "v": shown}
+    if target in _BROADCASTS:
         return {"t": "broadcast", "id": target[1:], "v": unescape(label) or "@" + target[1:]}
     if target.startswith("!date^"):
         return _date(target, label)

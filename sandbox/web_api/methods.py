@@ -9,7 +9,7 @@ from sandbox.core import Sandbox
 from sandbox.errors import RateLimitedError, SlackError
 from sandbox.rules.limits import TIER_1, TIER_4
 from sandbox.socket_mode import Hub
-from sandbox.web_api import chat, conversations, people, views
+from sandbox.web_api import chat, conversations, people, usergroups, views
 from sandbox.web_api.calls import Args, Json, Method
 
 
@@ -23,6 +23,7 @@ class WebApi:
             **chat.METHODS,
             **conversations.METHODS,
             **people.METHODS,
+            **usergroups.METHODS,
             **views.METHODS,
             "apps.connections.open": Method(self._open_connection, TIER_1, scope=None),
             "api.test": Method(lambda _, args: {"args": dict(args.values)}, TIER_4),

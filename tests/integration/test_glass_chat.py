@@ -24,12 +24,10 @@ async def test_glass_is_broken_with_a_reason_and_a_ticket_and_the_card_and_its_t
 ) -> None:
     await chat.file()
     ivy = await opened(chat, "ivy", "Break the glass")
-    for typed, faulty in (
-        ({"reason": "no", "ticket": "INC-7"}, "reason"),
-        ({"reason": "bank down", "ticket": " "}, "ticket"),
-    ):
-        refused = await ivy.submit(typed)
-        assert list(refused["errors"]) == [faulty]
+    refused = await ivy.submit({"reason": "no", "ticket": "INC-7"})
+    assert list(refused["errors"]) == ["reason"]
+    refused = await ivy.submit({"reason": "the bank is down", "ticket": " "})
+    assert list(refused["errors"]) == ["ticket"]
     assert (await ivy.submit({"reason": "the bank is down", "ticket": "INC-7"}))["ok"]
     await recorded(chat, "approval.approved")
     card = await newest(chat, ivy)

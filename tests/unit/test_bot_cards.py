@@ -217,6 +217,17 @@ def test_buttons_carry_the_approval_its_stamp_and_the_head_of_its_digest() -> No
     assert (found[APPROVE]["style"], found[REJECT]["style"]) == ("primary", "danger")
 
 
+@pytest.mark.parametrize("names", [{"votes_for": "W" * 200}, {"stand_ins": (("<!channel>\n" * 9, "Ann; Ben"),) * 5}])
+def test_the_question_before_a_vote_says_in_whose_name_within_what_slack_takes(names: dict[str, Any]) -> None:
+    long = "<&>\n" * 99
+    text = confirmation(replace(KYC, purpose=long, operation=long, target=long, **names))["text"]
+    assert text["type"] == "plain_text"
+    assert len(text["text"]) <= 300
+    assert text["text"].count("\n") == 3
+    said = "the signature of W" if "votes_for" in names else "your signature, or: "
+    assert said in text["text"]
+
+
 def test_a_required_reason_takes_the_place_of_the_confirmation() -> None:
     assert "confirm" not in buttons(card(replace(KYC, reason_required=True), now=NOW))[APPROVE]
 
@@ -287,31 +298,6 @@ def test_a_doubt_asks_what_happened_and_explains_both_answers() -> None:
     assert "says it did not happen" in shown(settled.blocks)
 
 
-def test_a_review_of_broken_glass_asks_whether_it_was_right_and_does_so_when_it_is_late() -> None:
-    review = replace(KYC, kind=AskKind.AFTERWARDS, break_glass=())
-    for now in (NOW, KYC.expires_at + timedelta(days=9)):
-        seen = card(review, now=now)
-        found = buttons(seen)
-        assert [one["text"]["text"] for one in found.values()] == ["Justified", "Not justified", "Show all"]
-        assert "Was it right to break the glass?" in shown(seen.blocks)
-        assert "Due <!date^" in str(seen.blocks)
-    settled = card(replace(review, status=ApprovalStatus.REJECTED, votes=(BORIS,)), now=NOW)
-    assert "Reviewed: not justified" in shown(settled.blocks)
-    assert "says it was not justified" in shown(settled.blocks)
-
-
-def test_broken_glass_is_said_in_strong_words_with_its_ticket() -> None:
-    broke = replace(ANNA, ticket="INC-7")
-    seen = shown(card(replace(KYC, status=ApprovalStatus.APPROVED, votes=(broke,)), now=NOW).blocks)
-    assert "Glass broken: allowed by one person, without the others" in seen
-    assert "broke the glass (INC-7)" in seen
-
-
-def test_the_menu_offers_to_break_the_glass_where_policy_lets_somebody() -> None:
-    for glass in ((), ("commanders",)):
-        assert ("Break the glass…" in str(card(replace(KYC, break_glass=glass), now=NOW).blocks)) is bool(glass)
-
-
 def test_all_groups_are_said_to_be_needed() -> None:
     words = shown(card(replace(KYC, groups=("compliance", "legal"), all_groups=True), now=NOW).blocks)
     assert "2 people from compliance and legal; each of these groups must be among them" in words
@@ -350,6 +336,27 @@ def test_card_of_a_run_on_mocks_says_so_first_of_all() -> None:
 def test_card_says_that_nobody_can_fulfil_the_request() -> None:
     why = "it needs 2 distinct people, and 1 may decide"
     assert why in shown(card(replace(KYC, shortfall=why), now=NOW).blocks)
+
+
+def test_a_card_says_to_whom_it_went_as_well_and_that_they_may_decide() -> None:
+    why = "it needs 2 distinct people, and 1 may decide"
+    told = shown(card(replace(KYC, fell_back=why, fallback=("seniors",), joined=("seniors",)), now=NOW).blocks)
+    assert f"Too few of those asked can decide: {why}. So it went to seniors, too." in told
+    assert "May decide, too" in told
+    to_a_channel = shown(card(replace(KYC, fell_back=why), now=NOW).blocks)
+    assert "So it went to others, too." in to_a_channel
+    assert "May decide, too" not in to_a_channel
+
+
+def test_what_a_card_says_of_others_is_data() -> None:
+    hostile = "a. Nobody has to sign. <!channel> *b*"
+    blocks = card(replace(KYC, fell_back=hostile, fallback=(hostile,), joined=(hostile,)), now=NOW).blocks
+    assert all(one["type"] == "plain_text" for one in text_objects(blocks) if "Nobody has to sign" in one["text"])
+
+
+def test_a_card_calls_people_and_user_groups_and_nothing_else() -> None:
+    blocks = card(replace(KYC, asked=("U0ANNA", "S0LEADS", "C0GENERAL", "!channel")), now=NOW).blocks
+    assert [one["text"] for one in text_objects(blocks) if "<@" in one["text"]] == ["For <@U0ANNA> <!subteam^S0LEADS>"]
     assert "Nobody can fulfil" not in shown(card(KYC, now=NOW).blocks)
 
 

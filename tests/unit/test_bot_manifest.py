@@ -21,6 +21,9 @@ NEEDS = {
     "conversations_replies": {"channels:history", "groups:history", "im:history"},
     "conversations_open": {"im:write"},
     "users_info": {"users:read"},
+    "bots_info": {"users:read"},
+    "usergroups_list": {"usergroups:read"},
+    "usergroups_users_list": {"usergroups:read"},
 }
 NEED_NONE = {"auth_test", "apps_connections_open", "chat_getPermalink"} | {
     f"views_{act}" for act in ("open", "push", "update", "publish")

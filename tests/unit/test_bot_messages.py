@@ -12,6 +12,7 @@ from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
     DirectMessage,
+    Edited,
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
@@ -22,6 +23,8 @@ from runtime.model.messages import (
     NotStarted,
     Plain,
     PostMessage,
+    QuestionAnswered,
+    QuestionAsked,
     Reminder,
     RequestHanded,
     ReviewLate,
@@ -58,6 +61,9 @@ SAID: list[tuple[Said, str]] = [
      'Anna asked for changes: "so"'),
     (VoteWithdrawn(person="Anna", reason="read it again", count=1, quorum=2),
      'Anna withdrew their vote (1 of 2): "read it again"'),
+    (QuestionAsked(run=RUN, approval_id="apr_1", question_id="qst_1", person="Anna", question="why?", mention=["U1"]),
+     'Anna asks about Corporate onboarding (case-7): "why?"'),
+    (QuestionAnswered(person="Rita", answer="because", mention=[]), 'Rita answers: "because"'),
     (RequestHanded(person="Anna", to="Ben", reason="away", mention=["U1"]), 'Anna has handed this to Ben: "away"'),
     (VoteCounted(ask=AskKind.IN_DOUBT, person="Anna", verdict=REJECT, reason="", count=1, quorum=1),
      "Anna says it did not happen."),
@@ -112,6 +118,10 @@ SAID: list[tuple[Said, str]] = [
         "Still open: filing of Corporate onboarding (case-7). Asked: seniors, board, until 2026-11-25 09:30 UTC.",
     ),
     (EffectEnded(code=ResultCode.PERFORMED, about=[]), "Outcome: performed."),
+    (
+        Edited(run=RUN, step="filing", person="Anna", reason="fewer", params=["copies", "text"]),
+        'Anna asks for another version of filing of Corporate onboarding (case-7), edited: copies, text: "fewer"',
+    ),
     (EffectEnded(code=ResultCode.NOT_PERFORMED, about=["{} is away"]), "Outcome: not performed: {} is away."),
     (
         ended(RunStatus.SUCCEEDED),
@@ -160,13 +170,17 @@ SAID: list[tuple[Said, str]] = [
     ),
     (
         GlassBroken(run=RUN, step="filing", person="Ivy", why="the bank is down", ticket="INC-7"),
-        ("Ivy broke the glass for filing of Corporate onboarding (case-7): it is done without the signatures that policy"
-        " wants. Ticket: INC-7. Why: the bank is down"),
+        (
+            "Ivy broke the glass for filing of Corporate onboarding (case-7): it is done without the signatures that"
+            " policy wants. Ticket: INC-7. Why: the bank is down"
+        ),
     ),
     (
         ReviewLate(run=RUN, step="filing", groups=["seniors"], until="2026-01-05T17:00:00.000000Z"),
-        ("Nobody has said yet whether it was right to break the glass for filing of Corporate onboarding (case-7)."
-        " That was due 2026-01-05 17:00 UTC. Asked: seniors."),
+        (
+            "Nobody has said yet whether it was right to break the glass for filing of Corporate onboarding (case-7)."
+            " That was due 2026-01-05 17:00 UTC. Asked: seniors."
+        ),
     ),
     (
         Unfulfillable(run=RUN, step="filing", why="nobody is in seniors"),

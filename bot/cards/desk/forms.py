@@ -1,6 +1,6 @@
 """The modals in which people ask for something: which runbook, and what its trigger says."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -54,7 +54,7 @@ def form_modal(form: Form, fields: Sequence[FormField], channel: str | None) -> 
     """Return the form of a runbook."""
     about = short(f"{form.title}. {form.description}" if form.description else form.title, 2000, lines=20)
     ref = FormRef(runbook=form.name, version=form.version, channel=channel)
-    return _modal(FORM_MODAL, "Request", ref, [section(about), *map(_input, fields)])
+    return _modal(FORM_MODAL, "Request", ref, [section(about), *map(field_input, fields)])
 
 
 def _modal(callback: str, submit: str, ref: BaseModel, blocks: list[Block]) -> dict[str, Any]:
@@ -69,15 +69,23 @@ def _modal(callback: str, submit: str, ref: BaseModel, blocks: list[Block]) -> d
     }
 
 
-def _input(one: FormField) -> Block:
+def field_input(one: FormField, start: Mapping[str, Any] | None = None) -> Block:
+    """Return the input of a field, beginning with a value where one is given: of a choice, its place."""
     return {
         "type": "input",
         "block_id": one.name,
         "label": plain_text(short(one.label, _LABEL, lines=1)),
         "optional": not one.is_required,
-        "element": {"action_id": one.name, **_element(one)},
+        "element": {"action_id": one.name, **_element(one), **_initial(one, start or {})},
         **({"hint": plain_text(hint)} if (hint := _hint(one)) else {}),
     }
+
+
+def _initial(one: FormField, start: Mapping[str, Any]) -> Block:
+    if "option" in start:
+        place = start["option"]
+        return {"initial_option": _option(_word(one.options[int(place)]), place)}
+    return {f"initial_{name}": value for name, value in start.items()}
 
 
 def _hint(one: FormField) -> Shown | None:

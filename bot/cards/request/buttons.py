@@ -6,18 +6,32 @@ from bot.cards.text import Shown, inline
 from bot.cards.wording import button_words, headline
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
+from runtime.model.messages import QuestionAsked
 
 
 def confirmation(view: ApprovalView) -> Block:
     """Return the question that stands between the click and the vote."""
-    what = "\n".join(inline(words, 70) for words in (headline(view), view.operation, view.target) if words)
+    whose = for_whom(view)
+    lines = (headline(view), view.operation, view.target)
+    what = "\n".join(inline(words, 50 if whose else 70) for words in lines if words)
+    signed = f"This counts as {whose or 'your signature.'}"
     yes, _ = button_words(view)
     return {
         "title": plain_text(Shown(f"{yes}: are you sure?")),
-        "text": plain_text(Shown(f"{what}\nThis counts as your signature.")),
+        "text": plain_text(Shown(f"{what}\n{signed}")),
         "confirm": plain_text(Shown(yes)),
         "deny": plain_text(Shown("Not yet")),
     }
+
+
+def for_whom(view: ApprovalView) -> Shown | None:
+    """Return in whose name one signs, where that may be somebody else's: theirs, or of each who stands in, names."""
+    if view.votes_for:
+        return Shown(f"the signature of {inline(view.votes_for, 45)}.")
+    if not view.stand_ins:
+        return None
+    pairs = "; ".join(f"{delegate} for {delegator}" for delegate, delegator in view.stand_ins)
+    return Shown(f"your signature, or: {inline(pairs, 45)}.")
 
 
 def show_all_button(view: ApprovalView) -> Block:
@@ -46,6 +60,12 @@ def claim_buttons(view: ApprovalView) -> list[Block]:
         return [button(references.CLAIM, "Claim", value)]
     over = [button(references.CLAIM, "Take over", value)] if view.leads else []
     return [button(references.RELEASE, "Release", value), *over]
+
+
+def answer_button(said: QuestionAsked) -> Block:
+    """Return the button beside a question that lets whoever asked answer it."""
+    ref = references.QuestionRef(id=said.approval_id, question=said.question_id)
+    return {"type": "actions", "elements": [button(references.ANSWER, "Answer", ref.model_dump_json())]}
 
 
 def cancel_button(run_id: str) -> Block:

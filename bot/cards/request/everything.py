@@ -6,6 +6,7 @@ from typing import Any
 from bot.cards.blocks import bold, context, heading, utc
 from bot.cards.layout.full import Unit, change_units, pair, piece_units
 from bot.cards.layout.values import Grid, Row, laid_out
+from bot.cards.request.edited import edited_units
 from bot.cards.request.facts import diff_of
 from bot.cards.wording import explanation, headline, result_words, undone_by, verdict_word
 from runtime.desk.model import ApprovalView
@@ -27,6 +28,7 @@ def everything(view: ApprovalView) -> Iterator[Unit]:
 def _sections(view: ApprovalView) -> Iterator[Section]:
     is_review = view.kind is AskKind.TASK
     yield "What happens", _happens(view)
+    yield "Edited since it was asked for", edited_units(view)
     yield "As its author shows it", _declared(view)
     yield "What it changes", (unit for change in diff_of(view).changes for unit in change_units(change))
     yield "What is to be reviewed" if is_review else "What it sets", _fields(view, "after")
@@ -34,6 +36,7 @@ def _sections(view: ApprovalView) -> Iterator[Section]:
     yield "How far it has come", _progress(view)
     yield "Who asks", _who(view)
     yield "Why you are asked", _rules(view)
+    yield "What was asked and answered", _questions(view)
     yield "Who decided", _votes(view)
     yield "By what it is known", _ids(view)
 
@@ -108,6 +111,13 @@ def _votes(view: ApprovalView) -> Iterator[Unit]:
     for vote in view.withdrawn:
         said = f"{verdict_word(view.kind, vote.verdict).capitalize()} · {utc(vote.at)} · withdrawn since"
         yield from _named((said, vote.person_name), ("Because", vote.reason))
+
+
+def _questions(view: ApprovalView) -> Iterator[Unit]:
+    for one in view.questions:
+        yield from _named((f"Asked · {utc(one.asked_at)}", one.person_name), ("Question", one.question))
+        if one.answer is not None:
+            yield from _named(("Answered by", one.answer["name"]), ("Answer", one.answer["text"]))
 
 
 def _ids(view: ApprovalView) -> Iterator[Unit]:

@@ -16,11 +16,14 @@ _WAITS = {
     "signal": "a signal",
     "child_run": "another run",
 }
-_CLAIMS = {
+_OTHERS = {
+    "edit": "The edit by",
     "claim": "The claim of",
     "release": "The release by",
     "withdraw": "The withdrawal of",
     "hand": "The handing on by",
+    "ask": "The question of",
+    "reply": "The answer of",
 }
 _MOST = 9
 """Groups that are named."""
@@ -47,10 +50,17 @@ def _voted(material: Material, leaf: Record) -> str:
     return f"{person(material, who)}{whom} {prose(said, NAME)}, on {asked(material, leaf)}{among}{reason}"
 
 
+def _edited(material: Material, leaf: Record) -> str:
+    edit = record(material.approvals.get(text(leaf, "data", "approval_id"), {}), "edited")
+    params = listed([named(text(one, "param")) for one in records(edit, "changes")[:_MOST]])
+    what = f"{actor(material, leaf)} asked for another version of {asked(material, leaf)}, edited: {params}"
+    return f"{what}{because(text(edit, 'reason'))}"
+
+
 def _uncounted(material: Material, leaf: Record) -> str:
     code = text(leaf, "data", "code")
     why = REFUSALS.get(code) or named(code)
-    what = _CLAIMS.get(text(leaf, "data", "verdict"), "The vote of")
+    what = _OTHERS.get(text(leaf, "data", "verdict"), "The vote of")
     return f"{what} {actor(material, leaf)} on {asked(material, leaf)} did not count: {why}"
 
 
@@ -75,6 +85,16 @@ def _withdrawn(material: Material, leaf: Record) -> str:
 def _handed(material: Material, leaf: Record) -> str:
     who, to = (person(material, text(leaf, "data", name)) for name in ("person", "to"))
     return f"{who} handed {asked(material, leaf)} to {to}{because(text(leaf, 'data', 'reason'))}"
+
+
+def _question(material: Material, leaf: Record) -> str:
+    approval = material.approvals.get(text(leaf, "data", "approval_id"), {})
+    wanted = text(leaf, "data", "question_id")
+    question = next((one for one in records(approval, "questions") if text(one, "id") == wanted), {})
+    if text(leaf, "event") == "question.asked":
+        return f"{actor(material, leaf)} asked about {asked(material, leaf)}{because(text(question, 'question'))}"
+    words = because(text(question, "answer", "text"))
+    return f"{actor(material, leaf)} answered {person(material, text(question, 'person'))}{words}"
 
 
 def _unfit(material: Material, leaf: Record) -> str:
@@ -157,8 +177,11 @@ TELL: dict[str, Callable[[Material, Record], str]] = {
     "card.shown": _shown,
     "vote.counted": _voted,
     "vote.refused": _uncounted,
+    "effect.edited": _edited,
     "vote.withdrawn": _withdrawn,
     "approval.handed": _handed,
+    "question.asked": _question,
+    "question.answered": _question,
     "task.claimed": _claimed,
     "task.released": _released,
     "notification.refused": _unfit,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, JsonValue, field_validator
 
 from evidence.records import (
     Answered,
@@ -74,6 +74,13 @@ class EffectForm(AskedEffect):
     reversible: bool
 
 
+class ToldEdits(Open):
+    """By whom the effect had been edited, and what had been asked for, as policy was told."""
+
+    by: list[str]
+    requested: dict[str, JsonValue]
+
+
 class QuestionForm(Asked):
     """The whole question."""
 
@@ -85,6 +92,7 @@ class QuestionForm(Asked):
     effect: EffectForm
     approval: TermForm | None
     votes: Sequence[ToldVote]
+    edited: ToldEdits | None = None
 
 
 class ReasonForm(Open):
@@ -178,6 +186,46 @@ class VoteForm(VoteRecord):
         return more.get("via"), more.get("brought_by")
 
 
+class ChangeForm(Open):
+    """One param; its value `before` or `after` is left out where it was, or is, not given."""
+
+    param: NonEmpty
+
+
+class EditForm(Open):
+    """What somebody made of a request: from which digest to which, and what they changed (`param`, before, after)."""
+
+    person: NonEmpty
+    groups: list[str]
+    reason: str
+    slack: AccountForm
+    before: Sha256Hex = Field(alias="from")
+    after: Sha256Hex = Field(alias="to")
+    changes: list[ChangeForm] = Field(min_length=1)
+    at: Timestamp
+
+
+class ReplyForm(Open):
+    """What was answered: `by` whom, a `person` or an `agent`."""
+
+    by: NonEmpty
+    kind: Literal["person", "agent"]
+    name: str
+    text: str
+    at: Timestamp
+
+
+class QuestionOfForm(Open):
+    """What a person asked about a request, with its answer where there is one."""
+
+    id: NonEmpty
+    person: NonEmpty
+    person_name: str
+    question: str
+    at: Timestamp
+    answer: ReplyForm | None = Field(default=None, exclude_if=lambda answer: answer is None)
+
+
 class ApprovalForm(ApprovalRecord):
     """One file of `approvals/`."""
 
@@ -190,6 +238,8 @@ class ApprovalForm(ApprovalRecord):
     requested_at: Timestamp
     expires_at: Timestamp
     votes: Sequence[VoteForm]
+    edited: EditForm | None = None
+    questions: Sequence[QuestionOfForm] = ()
 
 
 class Proposed(Open):
@@ -250,3 +300,12 @@ class Handed(Open):
     person: NonEmpty
     to: NonEmpty
     reason: str
+
+
+class QuestionLeaf(Open):
+    """The data of `question.asked` and `question.answered`; `digest` is that of the question, or of the answer."""
+
+    approval_id: NonEmpty
+    question_id: NonEmpty
+    person: NonEmpty
+    digest: Sha256Hex

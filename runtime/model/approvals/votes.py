@@ -35,6 +35,9 @@ class CardAct(StrEnum):
 
     WITHDRAW = "withdraw"
     HAND = "hand"
+    EDIT = "edit"
+    ASK = "ask"
+    REPLY = "reply"
 
 
 class Via(StrEnum):
@@ -64,11 +67,18 @@ class RefusalCode(StrEnum):
     NO_TICKET = "glass.ticket"
     NO_VOTE = "vote.none"
     IN_DOUBT = "vote.in_doubt"
+    QUESTION_OPEN = "question.open"
+    QUESTIONS_FULL = "question.too_many"
+    NO_QUESTION = "question.none"
+    NOT_ASKED = "question.not_asked"
     NOT_ENTITLED = "hand.not_entitled"
     NO_TASK = "task.none"
     CLAIMED = "task.claimed"
     CLAIMED_BEFORE = "task.claimed_before"
     NOT_CLAIMED = "task.not_claimed"
+    NOT_EDITABLE = "edit.not_editable"
+    UNCHANGED = "edit.unchanged"
+    UNFIT = "edit.unfit"
     PASSKEY_NEEDED = "passkey.needed"
     PASSKEY_UNKNOWN = "passkey.unknown"
     PASSKEY_REVOKED = "passkey.revoked"
@@ -89,7 +99,8 @@ class RefusalCode(StrEnum):
 class Refusal:
     """Why a click does not count.
 
-    `about` are the status that a closed request has, the groups that are asked, or the name of who works on it.
+    `about` are the status that a closed request has, the groups that are asked, the name of who works on it, or what
+    is wrong with an edit.
     """
 
     code: RefusalCode
