@@ -75,8 +75,11 @@ class Api:
     rate: Rate
 
 
-def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastAPI:
-    """Return the application; `ready` names the parts that are not in order, `slack` takes what Slack sends."""
+def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None, install: ASGIApp | None = None) -> FastAPI:
+    """Return the application; `ready` names the parts that are not in order, `slack` takes what Slack sends.
+
+    `install` is for browsers: it shows the pages by which the Slack app is installed.
+    """
     app = FastAPI(title="Countersign", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     handle_problems(app)
 
@@ -102,6 +105,8 @@ def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None) -> FastA
         add_undo(app, api.taking_back, routes.signed, routes.requester)
     if slack is not None:
         app.router.routes.append(Route("/slack/events", slack))
+    if install is not None:
+        app.router.routes += [Route("/slack/install", install), Route("/slack/oauth_redirect", install)]
     return app
 
 

@@ -166,7 +166,7 @@ class OperatorQuestion(Strict):
     time: str
     tenant: str
     actor: ActorInput
-    act: Literal["retry", "supply", "skip", "end", "cancel", "delegate", "undelegate"]
+    act: Literal["retry", "supply", "skip", "end", "cancel", "delegate", "undelegate", "install_link"]
     run: OperatedRun | None
     step: HeldInput | None
     delegation: DelegationInput | None = Field(default=None, exclude_if=lambda delegation: delegation is None)

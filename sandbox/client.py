@@ -75,6 +75,18 @@ class SandboxUser:
         """Use a global shortcut of the app's."""
         return await self._act("shortcut", {"callback_id": callback_id})
 
+    async def uninstall(self) -> Json:
+        """Take the app out of the workspace."""
+        return await self._act("uninstall", {})
+
+    async def change_channel(self, channel: str, change: str) -> Json:
+        """Do to a channel what an admin may: archive, unarchive, remove_bot, invite_bot."""
+        return await self._act("channel", {"channel": channel, "change": change})
+
+    async def change_member(self, member: str, change: str) -> Json:
+        """Deactivate, or activate, an account."""
+        return await self._act("member", {"member": member, "change": change})
+
     async def open_home(self) -> Json:
         """Look at the App Home; returns the acknowledgement, `see` has the view."""
         return await self._act("open_home", {})

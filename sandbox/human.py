@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from sandbox.admin.changes import Admins, ChannelChange, MemberChange
 from sandbox.core import Sandbox
 from sandbox.people import Done, People, Target
 from sandbox.rules.answers import ActError
@@ -72,14 +73,37 @@ class Shortcut(_Act):
     callback_id: str
 
 
+class Uninstall(_Act):
+    """Take the app out of the workspace, as an admin may."""
+
+    action: Literal["uninstall"]
+
+
+class ChangeChannel(_Act):
+    """Archive a channel, bring it back, or put the bot out of it or in."""
+
+    action: Literal["channel"]
+    channel: str
+    change: ChannelChange
+
+
+class ChangeMember(_Act):
+    """Deactivate somebody's account, or activate it again."""
+
+    action: Literal["member"]
+    member: str
+    change: MemberChange
+
+
 class OpenHome(_Act):
     """Look at the App Home."""
 
     action: Literal["open_home"]
 
 
-Act = Annotated[Click | Submit | Close | Say | Command | Shortcut | OpenHome, Field(discriminator="action")]
-_ACT: TypeAdapter[Click | Submit | Close | Say | Command | Shortcut | OpenHome] = TypeAdapter(Act)
+AdminAct = Uninstall | ChangeChannel | ChangeMember
+AnyAct = Click | Submit | Close | Say | Command | Shortcut | OpenHome | AdminAct
+_ACT: TypeAdapter[AnyAct] = TypeAdapter(Annotated[AnyAct, Field(discriminator="action")])
 
 
 class Human:
@@ -127,9 +151,17 @@ class Human:
         modal = self._sandbox.store.top_modal(user.id)
         return modal.view if modal else None
 
-    async def _carry_out(
-        self, act: Click | Submit | Close | Say | Command | Shortcut | OpenHome, user: User, base_url: str
-    ) -> Done:
+    async def _administer(self, act: AdminAct, user: User) -> Done:
+        admins = Admins(self._sandbox, self._people.hear)
+        match act:
+            case Uninstall():
+                return Done(ok=await admins.uninstall())
+            case ChangeChannel():
+                return Done(ok=await admins.change_channel(user, act.channel, act.change))
+            case ChangeMember():
+                return Done(ok=await admins.change_member(act.member, act.change))
+
+    async def _carry_out(self, act: AnyAct, user: User, base_url: str) -> Done:
         people = self._people
         match act:
             case Click():
@@ -155,6 +187,8 @@ class Human:
                 return await people.shortcut(user, act.callback_id)
             case OpenHome():
                 return await people.open_home(user)
+            case admin_act:
+                return await self._administer(admin_act, user)
 
     async def verify_url(self, _: web.Request) -> web.Response:
         """Answer POST /sandbox/verify-url: whether the app repeats a challenge."""

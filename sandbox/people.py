@@ -196,6 +196,10 @@ class People:
         event = payloads.event(self._sandbox, inner | ({"view": view} if view else {}))
         return self._done(user, await self._courier.send("events_api", event))
 
+    async def hear(self, inner: Json) -> bool:
+        """Bring an event to the app; return whether it was acknowledged."""
+        return (await self._courier.send("events_api", payloads.event(self._sandbox, inner))).ok
+
     async def verify_url(self) -> Done:
         """Ask the app's request URL to repeat a challenge, as Slack does when one is entered."""
         challenge = secrets.token_urlsafe(32)

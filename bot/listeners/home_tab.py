@@ -34,7 +34,7 @@ class HomeTab:
     async def on_opened(self, body: dict[str, Any]) -> None:
         """Show what waits for the person who looks."""
         payload = EventCallback.model_validate(body)
-        if payload.event.user is None or payload.event.tab != "home":
+        if not isinstance(payload.event.user, str) or payload.event.tab != "home":
             return
         # The envelope names the team of the installation; users.info corrects it to the user's own.
         user = User(id=payload.event.user, team_id=payload.team_id)

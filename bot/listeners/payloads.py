@@ -121,20 +121,42 @@ class Submission(_Loose):
         return (typed.value if typed else None) or ""
 
 
+class Member(_Loose):
+    """Somebody as Slack describes them when that has changed."""
+
+    id: Id
+    team_id: Id | None = None
+    deleted: bool = False
+
+
+class Revoked(_Loose):
+    """Whose tokens are good no more: of people, and of bots."""
+
+    bot: list[Id] = []
+
+
 class Event(_Loose):
-    """The inner event; only those of the Home tab name user and tab."""
+    """The inner event; which members it has depends on its type."""
 
     type: Short
-    user: Id | None = None
+    user: Id | Member | None = None
     tab: Short | None = None
+    channel: Id | Channel | None = None
+    tokens: Revoked | None = None
+
+    @property
+    def place(self) -> str | None:
+        """Return the channel that it is about, or None."""
+        return self.channel.id if isinstance(self.channel, Channel) else self.channel
 
 
 class EventCallback(_Loose):
-    """An event of the Events API."""
+    """An event of the Events API. `event_time` is in seconds since 1970."""
 
     type: Literal["event_callback"]
     team_id: Id
     event: Event
+    event_time: Annotated[int, Field(ge=0, le=253_402_300_799)] | None = None
 
 
 class UrlVerification(_Loose):

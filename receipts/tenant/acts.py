@@ -5,14 +5,26 @@ That chain has the form of a run's (`receipts.chain`), with an id that no run ha
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from receipts import canonical
 from receipts.chain import Leaf
 from receipts.errors import ReceiptsError
-from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp
+from receipts.fields import Identifier, NonEmpty, Sha256Hex, Timestamp
+from receipts.tenant.form import Act, Allowed
+from receipts.tenant.workspaces import (
+    SlackAct,
+    SlackInstalled,
+    SlackLinkMade,
+    SlackMemberChanged,
+    SlackRekeyed,
+    SlackRemoved,
+    slack_record,
+)
+
+__all__ = ["Act", "Allowed"]  # which stand in `form`, for acts of other rooms
 
 _CHAIN = "tenant_"
 
@@ -64,24 +76,6 @@ def delegation_record(event: str, said: Mapping[str, Any], by: str) -> dict[str,
     """
     told = {name: value for name, value in said.items() if name != "policy"}
     return {f"{event} {said['delegation_id']}": canonical.digest({**told, "by": by})}
-
-
-class Act(Closed):
-    """Something that was done. `event` is its name in the log."""
-
-    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
-
-    event: ClassVar[str]
-
-    @property
-    def once(self) -> str | None:
-        """Return what is on record at most once in a tenant's chain, or None where it may be done again."""
-        return None
-
-    @property
-    def record(self) -> dict[str, str]:
-        """Return what the act is about by its name, with the digest that it has from now on; nothing for most acts."""
-        return {}
 
 
 class DefinitionStored(Act):
@@ -254,13 +248,6 @@ class HoldLifted(_HoldAct):
     event = "hold.lifted"
 
 
-class Allowed(Closed):
-    """The decision of policy that allowed an act, by OPA's id and the digest of the policy's text."""
-
-    decision_id: NonEmpty
-    digest: Sha256Hex
-
-
 class _DelegationAct(Act):
     """What happens to a delegation; `policy` says by which decision."""
 
@@ -318,6 +305,7 @@ _ACTS: dict[str, type[Act]] = {
         *(DefinitionActivated, DefinitionRetired, DelegationRecorded, DelegationEnded),
         *(DefinitionStored, PolicySeen, DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
         CommandRefused,
+        *(SlackLinkMade, SlackInstalled, SlackRemoved, SlackMemberChanged, SlackRekeyed),
         *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),
     )
 }
@@ -343,4 +331,6 @@ def record_of(leaf: Leaf) -> dict[str, str]:
         return delegation_record(act.event, act.model_dump(), leaf.actor.id)
     if isinstance(act, _LifeAct):
         return life_record(act.event, act.model_dump(), leaf.actor.id)
+    if isinstance(act, SlackAct):
+        return slack_record(act.event, act.model_dump(), leaf.actor.id)
     return act.record

@@ -19,6 +19,7 @@ from runtime.model.notification.tenants import (
     ActivatePayload,
     DelegatePayload,
     DropPayload,
+    InstallLinkPayload,
     RepairPayload,
     RequeuePayload,
     RetirePayload,
@@ -143,6 +144,10 @@ class OperatorDesk:
     async def undelegate(self, by: str, delegation_id: str, reason: str) -> str:
         """Ask for a delegation to be over now."""
         return await self._record(by, delegation_id, UndelegatePayload(delegation_id=delegation_id, reason=reason))
+
+    async def install_link(self, by: str, wish: InstallLinkPayload) -> str:
+        """Ask for leave to install the Slack app in a workspace."""
+        return await self._record(by, wish.secret_sha256, wish)
 
     async def outcome(self, notification_id: str, patience: float) -> Mapping[str, Any] | None:
         """Return the facts of what became of it, or None if no worker has applied it within `patience` seconds."""

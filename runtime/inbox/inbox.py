@@ -24,6 +24,7 @@ from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
 from runtime.inbox.operators.delegations import apply_delegation
+from runtime.inbox.operators.links import apply_link
 from runtime.inbox.operators.ruling import ruled
 from runtime.inbox.people.claims import apply_claim
 from runtime.inbox.people.strangers import apply_stranger
@@ -43,6 +44,7 @@ from runtime.model.notification.tenants import (
     ActivatePayload,
     DelegatePayload,
     DropPayload,
+    InstallLinkPayload,
     RepairPayload,
     RequeuePayload,
     RetirePayload,
@@ -256,3 +258,5 @@ async def _administer(matter: Matter, command: TenantCommand) -> Applied:
             return await apply_to_life(matter, payload)
         case DelegatePayload() | UndelegatePayload() as payload:
             return await apply_delegation(matter, payload)
+        case InstallLinkPayload() as payload:
+            return await apply_link(matter, payload)

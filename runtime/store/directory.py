@@ -160,13 +160,15 @@ async def accounts_in_groups(conn: Conn, tenant: str, groups: Sequence[str], now
 
 
 async def people_in_groups(conn: Conn, tenant: str, groups: Sequence[str]) -> list[Person]:
-    """Return the people of the groups who have a Slack account, and so can be asked."""
+    """Return the people of the groups who have a Slack account that is not deactivated, and so can be asked."""
     rows = await (
         await conn.execute(
             """
             SELECT a.actor_id, a.name, a.groups FROM actors a
              WHERE a.tenant = %s AND a.kind = 'person' AND a.groups::jsonb ?| %s
-               AND EXISTS (SELECT FROM slack_accounts s WHERE s.tenant = a.tenant AND s.actor_id = a.actor_id)
+               AND EXISTS (SELECT FROM slack_accounts s WHERE s.tenant = a.tenant AND s.actor_id = a.actor_id
+                              AND NOT EXISTS (SELECT FROM slack_absentees x
+                                               WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account)))
              ORDER BY a.actor_id
             """,
             (tenant, list(groups)),

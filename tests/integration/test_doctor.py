@@ -42,6 +42,7 @@ FACTS = {
     "slack channel C0COMPLIANCE",
     "held",
     "held steps",
+    "members",
     "archive writable",
     "archive versioned",
     "archive written once",
@@ -105,7 +106,8 @@ async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, 
     [
         (
             {"dsn": f"postgresql://u:{CANARY}@127.0.0.1:1/x"},
-            {"database", "migrations", "directory file", "groups", "callers", "evidence", "audit log", "held"},
+            {"database", "migrations", "directory file", "groups", "callers", "evidence", "audit log", "held"}
+            | {"members"},
             "refused",
         ),
         ({"opa": "http://127.0.0.1:1"}, {"policy", "groups"}, "policy unavailable"),

@@ -30,6 +30,8 @@ RECORDS = {
         "steps",
         "definition_lives",
         "delegations",
+        "slack_installations",
+        "slack_links",
         "waits",
         "approvals",
         "effects",
@@ -60,6 +62,8 @@ WRITTEN_ONCE = [
     ("evidence_holds", "reason = 'x'"),
     ("delegations", "groups = '[]'"),
     ("delegations", "ends_at = now()"),
+    ("slack_installations", "tenant = 'x'"),
+    ("slack_links", "expires_at = now()"),
     ("definition_lives", "trigger_type = 'x'"),
     ("runs", "requested_by = 'x'"),
     ("runs", "definition_name = 'x'"),
@@ -83,6 +87,8 @@ SET_ONCE = [
     ("evidence_bundles", "file_number = 2"),
     ("evidence_holds", "lifted_by = 'x'"),
     ("delegations", "ended_at = now()"),
+    ("slack_installations", "removed_why = 'tokens_revoked'"),
+    ("slack_links", "used_at = now()"),
     ("runs", "finished_at = now()"),
     ("runs", "trigger_digest = 'x'"),
     ("waits", "resolved_at = now()"),
@@ -144,6 +150,14 @@ async def _a_finished_run(bench: Bench) -> None:
     await bench.rows(
         "INSERT INTO delegations SELECT 'dlg_1', tenant, 'ann', 'omar', '[]', now(), now() + interval '1 day', 'ann',"
         " 'away', now(), now(), 'ann', 'back' FROM runs RETURNING 1"
+    )
+    await bench.rows(
+        "INSERT INTO slack_links SELECT 'lnk_1', tenant, 's', 'omar', 'why', '{}', now(),"
+        " now() + interval '1 day', now() FROM runs RETURNING 1"
+    )
+    await bench.rows(
+        "INSERT INTO slack_installations SELECT 'ins_1', tenant, 'T1', '', 'Acme', 'A1', 'U1', 'B1', '[]', 'lnk_1',"
+        " 'u', now(), now(), 'app_uninstalled' FROM runs RETURNING 1"
     )
     await bench.rows("INSERT INTO entities SELECT tenant, 'thing', 'a', 1, false, '{}' FROM runs RETURNING 1")
     await bench.rows("INSERT INTO entity_changes SELECT tenant, 'k1', 'thing', 'a', 1, 'd', '{}' FROM runs RETURNING 1")

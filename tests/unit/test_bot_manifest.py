@@ -8,6 +8,7 @@ import yaml
 import bot
 from bot.listeners.front.commands import NAME
 from bot.listeners.front.forms import NEW_REQUEST
+from bot.listeners.places.life import EVENTS
 from bot.slack.doctor import SCOPES
 
 ROOT = Path(bot.__file__).parent
@@ -22,7 +23,7 @@ NEEDS = {
     "conversations_open": {"im:write"},
     "users_info": {"users:read"},
 }
-NEED_NONE = {"auth_test", "apps_connections_open", "chat_getPermalink"} | {
+NEED_NONE = {"auth_test", "apps_connections_open", "chat_getPermalink", "api_call"} | {  # api_call: oauth.v2.access
     f"views_{act}" for act in ("open", "push", "update", "publish")
 }
 
@@ -46,3 +47,8 @@ def test_the_manifest_names_the_command_and_the_shortcut_that_the_bot_answers() 
     manifest = yaml.safe_load((ROOT / "manifest.yaml").read_text())
     assert [one["command"] for one in manifest["features"]["slash_commands"]] == [NAME]
     assert [one["callback_id"] for one in manifest["features"]["shortcuts"]] == [NEW_REQUEST]
+
+
+def test_the_manifest_asks_for_the_events_that_the_bot_takes() -> None:
+    manifest = yaml.safe_load((ROOT / "manifest.yaml").read_text())
+    assert set(manifest["settings"]["event_subscriptions"]["bot_events"]) == {"app_home_opened", *EVENTS}

@@ -1,8 +1,8 @@
 # METADATA
 # title: Decision on what an operator does
 # description: >-
-#   The entrypoint for a privileged act: how a held step goes on, that a run stops, or who votes for whom. It is allowed
-#   only when every rule says so outright.
+#   The entrypoint for a privileged act: how a held step goes on, that a run stops, who votes for whom, or that the
+#   app may be installed in a workspace. It is allowed only when every rule says so outright.
 # schemas:
 #   - input: schema.operator
 package countersign.operator
@@ -38,7 +38,9 @@ permitted if {
 
 # METADATA
 # title: Known
-# description: The act is one of the four on a held step, stops a run, or records or ends who votes for whom.
+# description: >-
+#   The act is one of the four on a held step, stops a run, records or ends who votes for whom, or lets somebody install
+#   the app.
 known if {
 	input.act in {"retry", "supply", "skip", "end"}
 	is_object(input.run)
@@ -56,6 +58,12 @@ known if {
 	input.run == null
 	input.step == null
 	is_object(input.delegation)
+}
+
+known if {
+	input.act == "install_link"
+	input.run == null
+	input.step == null
 }
 
 # METADATA
@@ -92,9 +100,9 @@ entitled if {
 # title: Apart
 # description: >-
 #   Who asked for the run, or sent it, neither supplies nor skips what people have to sign or to answer. To try it again,
-#   or to end the run, takes nothing away from anybody; nor does it to end a delegation. Nobody records that they vote
-#   for somebody else.
-apart if input.act in {"retry", "end", "cancel", "undelegate"}
+#   or to end the run, takes nothing away from anybody; nor does it to end a delegation, or to let somebody install the
+#   app. Nobody records that they vote for somebody else.
+apart if input.act in {"retry", "end", "cancel", "undelegate", "install_link"}
 
 apart if {
 	input.act == "delegate"
@@ -113,7 +121,7 @@ apart if {
 # METADATA
 # title: Answerable
 # description: What people are asked is answered by those who are asked, and by no operator in their place.
-answerable if input.act in {"retry", "skip", "end", "cancel", "delegate", "undelegate"}
+answerable if input.act in {"retry", "skip", "end", "cancel", "delegate", "undelegate", "install_link"}
 
 answerable if input.step.people in {"none", "sign"}
 

@@ -31,6 +31,7 @@ PARTS = (
     "lives",
     "entities",
     "delegations",
+    "workspaces",
     "guards",  # stays the last: it guards what the others made
 )
 
