@@ -39,6 +39,7 @@ APPROVAL_REQUESTED = "approval.requested"  # approval_id, digest (what it is bou
 # ... + asked (digest of the request as the bundle has it)
 APPROVAL_ENDED = frozenset({"approval.approved", "approval.rejected", "approval.expired", "approval.canceled"})
 # ... each of those: approval_id
+FELL_BACK = "approval.fell_back"  # + approval_id, why, to (groups that it went to as well, since others cannot decide)
 VOTE_COUNTED = "vote.counted"  # approval_id, person, verdict + digest (of the vote as the bundle has it)
 CARD_SHOWN = "card.shown"  # + approval_id, digest (of the card as it was posted or edited)
 WAIT_OPENED = "wait.opened"  # + wait_id, type, correlation_key, deadline

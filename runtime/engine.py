@@ -17,6 +17,7 @@ from runtime.model.effects.effect import Effect, Vacancy
 from runtime.model.notification.notification import Addressed, Notification
 from runtime.model.notification.payload import PayloadError
 from runtime.model.passage import PassageFacts
+from runtime.model.routing.rules import Destination, Fallback, Rule, Subject, first_fit
 from runtime.store import directory, notifications
 from runtime.store.database.pool import Conn, Pool
 from runtime.store.definitions import Definitions
@@ -60,15 +61,25 @@ class Timing:
 
 @dataclass(frozen=True)
 class Routing:
-    """Where cards go: a channel for each group, and one for all others; `doubt_groups` settle what is in doubt."""
+    """Where cards go: by the first of the tenant's rules that fits; else to their group's channel, or the one for all.
+
+    `doubt_groups` settle what is in doubt. `fallback` is asked, too, where nobody who is asked can decide.
+    """
 
     default_channel: str
     channels: Mapping[str, str] = field(default_factory=dict)
     doubt_groups: tuple[str, ...] = ("operators",)
+    rules: tuple[Rule, ...] = ()
+    fallback: Fallback | None = None
 
     def channel(self, groups: tuple[str, ...]) -> str:
         """Return the channel of the first group that has one."""
         return next((self.channels[group] for group in groups if group in self.channels), self.default_channel)
+
+    def destination(self, subject: Subject) -> Destination:
+        """Return where a request goes."""
+        rule = first_fit(self.rules, subject)
+        return rule.send if rule else Destination((self.channel(subject.groups),))
 
 
 class Wakeup:

@@ -133,6 +133,7 @@ def _in_words(params: JsonObject) -> JsonObject:
 _SAID: TypeAdapter[Said] = TypeAdapter(Said)
 
 
+ROUTING = Routing("C0APPROVALS", {"compliance": "C0COMPLIANCE"})
 CHAT_OPERATIONS = ("post_card", "update_card", "post_message", "update_message", "direct_message", "post_task")
 
 
@@ -345,6 +346,7 @@ async def open_bench(
     handlers: Mapping[str, Handler],
     *,
     clock: HandClock | None = None,
+    routing: Routing = ROUTING,
     **connection: Any,
 ) -> AsyncIterator[Bench]:
     """Open a runtime over `dsn` with the given packs and handlers; chat operations are counted by hand."""
@@ -367,7 +369,7 @@ async def open_bench(
             handlers=every,
             policy=policy,
             clock=clock,
-            routing=Routing("C0APPROVALS", {"compliance": "C0COMPLIANCE"}),
+            routing=routing,
             worker="bench",
             privacy=Privacy.of([Secret(BENCH_SECRET, 8)]),
             jitter=lambda: 0.0,

@@ -10,6 +10,7 @@ from runtime.model.approvals.approval import Result
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import (
     ApprovalEnded,
+    ApprovalOpened,
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
@@ -53,7 +54,7 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
             return _vote(said)
         case TaskClaimed() | TaskReleased():
             return _claim(said)
-        case ApprovalEnded():
+        case ApprovalOpened() | ApprovalEnded():
             return _approval(said)
         case TimeRunsShort() | Reminder() | NotStarted():
             return _patience(said)
@@ -153,7 +154,11 @@ def _claim(said: TaskClaimed | TaskReleased) -> str:
     return f"{said.person} works on this now{f', in the place of {said.before}' if said.before else ''}."
 
 
-def _approval(said: ApprovalEnded) -> str:
+def _approval(said: ApprovalOpened | ApprovalEnded) -> str:
+    if isinstance(said, ApprovalOpened):
+        people = "one person" if said.quorum == 1 else f"{said.quorum} people"
+        asked = f"was put to {', '.join(said.groups)}: {people} must approve it, until {_day(said.until)}"
+        return f"Your request in {_run(said.run)}, {said.step}, {asked}."
     why = "".join(f" {vote.name}{_quoted(vote.why)}" for vote in said.votes)
     return f"Your request in {_run(said.run)}, {said.step}, {_DECIDED.get(said.status, 'has ended')}.{why}"
 

@@ -210,6 +210,8 @@ class Interactions:
         async with asyncio.timeout(DEADLINE):
             identity = await identify(payload.user, self._installation.known, self._client, self._desk)
             view = None if identity.refusal else await self._desk.approval(ref.id)
+            if view and identity.person:
+                await self._desk.figures.looked(view.approval_id, identity.person)
         await ack()
         refusal = identity.refusal or (None if view else references.stale(ref, None))
         if view:

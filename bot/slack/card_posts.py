@@ -29,6 +29,8 @@ _UPDATE_PASSES = 5
 # A message that is gone, and those that are there and stay as they are.
 _GONE = "message_not_found"
 FINAL = frozenset({_GONE, "cant_update_message", "edit_window_closed"})
+# Of what a place is, when it is a person.
+_PEOPLE = ("U", "W")
 
 Location = tuple[str, str]
 
@@ -42,7 +44,7 @@ class CardPosts:
         self._desk = desk
         self._ledger = ledger
         self._clock = clock
-        self._replacing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._replacing: WeakValueDictionary[tuple[str, str | None], asyncio.Lock] = WeakValueDictionary()
 
     async def approval(self, approval_id: str) -> ApprovalView:
         """Return the approval as it is now, or refuse."""
@@ -51,50 +53,57 @@ class CardPosts:
             raise RefusedError(f"no approval {approval_id}")
         return view
 
-    async def post(self, approval_id: str, channel: str, key: str) -> JsonObject:
-        """Post a card, once; where it stands is remembered with exactly what it showed."""
-        known = await self._ledger.location(approval_id)
+    async def post(self, approval_id: str, place: str, key: str, copy_at: str | None = None) -> JsonObject:
+        """Post a card to a conversation or a person, once; where it stands is remembered with what it showed."""
+        known = await self._ledger.location(approval_id, copy_at)
         if known:
             return _place(known)
-        return _place(await self._post(await self.approval(approval_id), channel, key))
+        view = await self.approval(approval_id)
+        return _place(await self._post(view, await self._conversation(place), key, copy_at))
 
-    async def _post(self, view: ApprovalView, channel: str, key: str) -> Location:
+    async def _conversation(self, place: str) -> str:
+        """Return the conversation that a place is: with a person it is opened."""
+        if not place.startswith(_PEOPLE):
+            return place
+        return str((await self._client.conversations_open(users=place))["channel"]["id"])
+
+    async def _post(self, view: ApprovalView, channel: str, key: str, copy_at: str | None) -> Location:
         shown = card(view, now=self._clock())
         metadata = {"event_type": CARD_EVENT, "event_payload": {"approval_id": view.approval_id, "key": key}}
         at(Point.CARD_POSTING)
-        place = await self._posts.post(channel, metadata, shown.text, shown.blocks, None)
+        posted = await self._posts.post(channel, metadata, shown.text, shown.blocks, None)
+        place = (posted["channel"], posted["ts"])
         at(Point.CARD_POSTED)
-        await self._ledger.remember(view.approval_id, place["channel"], place["ts"], shown.json())
+        await self._ledger.remember(view.approval_id, *place, shown.json(), copy_at)
         at(Point.CARD_REMEMBERED)
-        return place["channel"], place["ts"]
+        return place
 
-    async def find(self, approval_id: str, channel: str, key: str) -> JsonObject | None:
+    async def find(self, approval_id: str, place: str, key: str, copy_at: str | None = None) -> JsonObject | None:
         """Find a card that was posted without an answer, and remember it as it stands."""
-        view = await self.approval(approval_id)
+        view, channel = await self.approval(approval_id), await self._conversation(place)
         found = await find_message(self._client, channel, key, oldest=view.requested_at - _SKEW)
         if found is None:
             return None
-        await self._ledger.remember(
-            approval_id, channel, found["ts"], {"text": found["text"], "blocks": found["blocks"]}
-        )
+        shown = {"text": found["text"], "blocks": found["blocks"]}
+        await self._ledger.remember(approval_id, channel, found["ts"], shown, copy_at)
         return {"channel": channel, "ts": found["ts"]}
 
-    async def update(self, approval_id: str) -> JsonObject:
+    async def update(self, approval_id: str, copy_at: str | None = None) -> JsonObject:
         """Show the present state; two who do this at once both end at the newest state."""
-        location = await self.location(approval_id)
+        location = await self.location(approval_id, copy_at)
         view = await self.approval(approval_id)
         for _ in range(_UPDATE_PASSES):
             shown = card(view, now=self._clock())
-            location = await self._show(view, shown, location)
+            location = await self._show(view, shown, location, copy_at)
             newest = await self.approval(approval_id)
             if newest.revision == view.revision:
                 return {**_place(location), "revision": view.revision}
             view = newest
         raise TransientError("the request changes faster than its card")
 
-    async def location(self, approval_id: str) -> Location:
-        """Return where the card stands; raise TransientError before it is posted."""
-        location = await self._ledger.location(approval_id)
+    async def location(self, approval_id: str, copy_at: str | None = None) -> Location:
+        """Return where the card, or a copy, stands; raise TransientError before it is posted."""
+        location = await self._ledger.location(approval_id, copy_at)
         if location is None:
             raise TransientError("the card is not posted yet")
         return location
@@ -110,7 +119,7 @@ class CardPosts:
             return None
         return link(Shown("Open the card"), str(permalink["permalink"]))
 
-    async def _show(self, view: ApprovalView, shown: Card, location: Location) -> Location:
+    async def _show(self, view: ApprovalView, shown: Card, location: Location, copy_at: str | None) -> Location:
         """Edit the card in place, or put another in its place where Slack says that it stays as it is."""
         try:
             await self._posts.edit(*location, shown.text, shown.blocks)
@@ -121,8 +130,8 @@ class CardPosts:
             is_gone = code == _GONE
             if is_gone and view.status is not ApprovalStatus.REQUESTED:
                 return location  # somebody deleted it, and there is nothing left to decide
-            return await self._replace(view, location, is_gone=is_gone)
-        await self._ledger.remember(view.approval_id, *location, shown.json())
+            return await self._replace(view, location, copy_at, is_gone=is_gone)
+        await self._ledger.remember(view.approval_id, *location, shown.json(), copy_at)
         return location
 
     async def thread_anew(self, approval_id: str) -> tuple[str, str | None]:
@@ -130,19 +139,19 @@ class CardPosts:
         view, location = await self.approval(approval_id), await self.location(approval_id)
         if view.status is not ApprovalStatus.REQUESTED:
             return location[0], None
-        return await self._replace(view, location, is_gone=True)
+        return await self._replace(view, location, None, is_gone=True)
 
-    async def _replace(self, view: ApprovalView, old: Location, *, is_gone: bool) -> Location:
+    async def _replace(self, view: ApprovalView, old: Location, copy_at: str | None, *, is_gone: bool) -> Location:
         """Post a card in the place of one that can't be edited, once; the old one, if it is there, points to it."""
-        lock = self._replacing.setdefault(view.approval_id, asyncio.Lock())
+        lock = self._replacing.setdefault((view.approval_id, copy_at), asyncio.Lock())
         async with lock:
-            known = await self._ledger.location(view.approval_id)
+            known = await self._ledger.location(view.approval_id, copy_at)
             if known is not None and known != old:
                 return known  # another did it meanwhile
             channel, ts = old
             key = f"card:{view.approval_id}:after:{ts}"
-            found = await self.find(view.approval_id, channel, key)
-            place = (channel, str(found["ts"])) if found else await self._post(view, channel, key)
+            found = await self.find(view.approval_id, channel, key, copy_at)
+            place = (channel, str(found["ts"])) if found else await self._post(view, channel, key, copy_at)
         if not is_gone:
             await self._point(old, place)
         return place

@@ -66,9 +66,9 @@ class SlackConnector:
         self._cards = cards
 
     async def post_card(self, call: Call) -> JsonObject:
-        """Post an approval's card, once."""
+        """Post an approval's card, or a copy of it, once."""
         params = params_of(PostCard, call)
-        return await self._cards.post(params.approval_id, params.channel, call.key)
+        return await self._cards.post(params.approval_id, params.channel, call.key, _copy_at(params))
 
     async def post_task(self, call: Call) -> JsonObject:
         """Post the card of a review."""
@@ -78,12 +78,13 @@ class SlackConnector:
     async def reconcile_card(self, call: Call) -> Reconciled:
         """Find a card that was posted without an answer."""
         params = params_of(PostTask, call)
-        found = await self._cards.find(params.approval_id, params.channel, call.key)
+        found = await self._cards.find(params.approval_id, params.channel, call.key, _copy_at(params))
         return Untouched() if found is None else Done(found)
 
     async def update_card(self, call: Call) -> JsonObject:
         """Show the present state on the card."""
-        return await self._cards.update(params_of(UpdateCard, call).approval_id)
+        params = params_of(UpdateCard, call)
+        return await self._cards.update(params.approval_id, params.copy_at)
 
     async def post_message(self, call: Call) -> JsonObject:
         """Post text into the thread of a card, or into a channel."""
@@ -141,6 +142,10 @@ class SlackConnector:
         acts = [held_buttons(params.said.run_id, params.said.step)] if isinstance(params.said, StepHeld) else []
         blocks = [*_blocks(text), *acts, *way]
         return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), blocks, thread)
+
+
+def _copy_at(params: PostCard) -> str | None:
+    return params.channel if params.is_copy else None
 
 
 def _place(channel: str, message: Mapping[str, Any] | None) -> Reconciled:

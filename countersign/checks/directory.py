@@ -83,12 +83,12 @@ async def file(settings: Settings) -> list[Fact]:
 async def groups(settings: Settings, clock: Clock) -> list[Fact]:
     """Find groups that cards go to, by settings or by policy, and that nobody with a Slack account is in."""
     routing = make_routing(settings)
-    named = {*routing.channels, *routing.doubt_groups}
+    named = {*routing.channels, *routing.doubt_groups, *(routing.fallback.groups if routing.fallback else ())}
     text = await policy_text(settings, clock)
     named |= _asked_by_policy(text, settings.tenant)
     async with connected(settings) as conn:
         empty = [group for group in sorted(named) if not await inspection.reachable(conn, settings.tenant, group)]
-        short = await inspection.shortfalls(conn, settings.tenant, _requirements(text, settings.tenant))
+        short = await inspection.shortfalls(conn, settings.tenant, _requirements(text, settings.tenant), clock())
     wrong = [f"nobody can be asked in: {', '.join(empty)}"] if empty else []
     wrong += [f"requirement {name} cannot be fulfilled: {why}" for name, why in short.items()]
     detail = "; ".join(wrong) or f"{len(named)} can be asked"

@@ -4,6 +4,7 @@ from bot.slack.doctor import Fact, check_slack
 from bot.workspaces.doctor import check_workspaces
 from countersign.compose.connection import connected
 from countersign.compose.slack import make_client, make_vault
+from countersign.config.routing import RoutingFile, read_routing
 from countersign.config.settings import Settings
 from runtime.desk.workspaces import looking
 
@@ -11,7 +12,9 @@ from runtime.desk.workspaces import looking
 async def slack(settings: Settings) -> list[Fact]:
     """Check tokens, scopes, and the channels that cards go to."""
     app_token = settings.slack_app_token.get_secret_value() if settings.slack_app_token else None
-    channels = [channel for channel in (settings.slack_channel, *settings.slack_channels.values()) if channel]
+    routed = read_routing(settings.routing) if settings.routing else RoutingFile()
+    usual = [channel for channel in (settings.slack_channel, *settings.slack_channels.values()) if channel]
+    channels = [*usual, *routed.channels]
     if settings.slack_client_id is None:
         return await check_slack(make_client(settings), app_token, channels)
     async with connected(settings) as conn:

@@ -12,6 +12,7 @@ from countersign.cli.command import attached_settings, importing, out, own_setti
 from countersign.cli.definitions.commands import definitions
 from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
+from countersign.cli.figures.command import figures
 from countersign.cli.held.commands import held
 from countersign.cli.inbound.signals import signal
 from countersign.cli.inbound.tasks import tasks
@@ -27,7 +28,7 @@ from countersign.cli.undo.canceling import cancel
 from countersign.cli.undo.undoing import undo
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (up, demo, case, cancel, undo, retry, replay, signal, witness):
+for command in (up, demo, case, cancel, undo, retry, replay, signal, figures, witness):
     app.command()(command)
 app.add_typer(evidence, name="evidence")
 app.add_typer(runs, name="runs")

@@ -7,19 +7,29 @@ from pathlib import Path
 from typing import Any
 
 from countersign.config.directory import AgentEntry, Directory, DirectoryError, PersonEntry, read_directory
+from countersign.config.notices import NoticesEntry
 from runtime.clock import utc_now
 from runtime.store.database.pool import Conn
 from runtime.store.directory import DirectoryVersionError, Edition, replace_directory
 
 _LATER = ("cancels", "undoes", "signals", "answers_for", "mends")
 """What agents could not be granted at first: where they are not, a directory has the digest that it always had."""
+_UNSAID: dict[str, Any] = {"triggers": [], "timezone": None, "quiet_hours": None}
+"""The same of people."""
 
 
 async def load_directory(conn: Conn, tenant: str, file: Path) -> Directory:
     """Make the tenant's directory in the database what the file says; raise DirectoryError where it is not newer."""
     directory = await asyncio.to_thread(read_directory, file)
     people = [
-        {"id": one.id, "kind": "person", "name": one.name, "groups": one.groups, "grants": _rights(one)}
+        {
+            "id": one.id,
+            "kind": "person",
+            "name": one.name,
+            "groups": one.groups,
+            "grants": _rights(one),
+            "notices": directory.notices.of_person(one.timezone, one.quiet_hours),
+        }
         for one in directory.people
     ]
     agents = [
@@ -28,7 +38,8 @@ async def load_directory(conn: Conn, tenant: str, file: Path) -> Directory:
     ]
     accounts = [(account.team, account.user, one.id) for one in directory.people for account in one.slack]
     try:
-        await replace_directory(conn, tenant, edition_of(directory), [*people, *agents], accounts, utc_now())
+        edition, remind = edition_of(directory), directory.notices.reminders()
+        await replace_directory(conn, tenant, edition, [*people, *agents], accounts, utc_now(), remind)
     except DirectoryVersionError as error:
         raise DirectoryError(f"{file} is not loaded: {error}") from error
     return directory
@@ -42,8 +53,11 @@ def edition_of(directory: Directory) -> Edition:
             if not agent[name]:
                 del agent[name]
     for person in said["people"]:
-        if not person["triggers"]:
-            del person["triggers"]
+        for name, unsaid in _UNSAID.items():
+            if person[name] == unsaid:
+                del person[name]
+    if directory.notices == NoticesEntry():
+        del said["notices"]
     content = json.dumps(said, sort_keys=True)
     return Edition(directory.version, hashlib.sha256(content.encode()).hexdigest())
 

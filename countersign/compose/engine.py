@@ -10,6 +10,7 @@ from typing import Any
 from countersign.compose.privacy import make_privacy
 from countersign.compose.slack import unconnected_handlers
 from countersign.compose.storage import Storage
+from countersign.config.routing import RoutingFile, read_routing
 from countersign.config.settings import ConfigError, Settings, required, variable
 from policy.access import Access
 from policy.client import OpaEngine
@@ -44,9 +45,10 @@ def make_policy(settings: Settings) -> OpaEngine:
 
 
 def make_routing(settings: Settings) -> Routing:
-    """Return where cards go."""
+    """Return where cards go; raise RoutingError over any fault in the file of rules."""
     channel = required(settings, "slack_channel")
-    return Routing(channel, settings.slack_channels, tuple(settings.doubt_groups))
+    rules, fallback = (read_routing(settings.routing) if settings.routing else RoutingFile()).of_runtime()
+    return Routing(channel, settings.slack_channels, tuple(settings.doubt_groups), rules, fallback)
 
 
 def make_engine(

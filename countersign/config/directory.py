@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from countersign.config.errors import CountersignError
+from countersign.config.notices import NoticesEntry, QuietHours, Zone
 from runtime.definitions.problems import Path as Place
 from runtime.definitions.problems import show_path
 from runtime.definitions.sources.yaml_source import Source, SourceError, read_source
@@ -38,7 +39,8 @@ class Account(_Closed):
 class PersonEntry(_Closed):
     """One person, who may have several accounts and still counts once.
 
-    `triggers` are types of triggers that they may start runs with, by form.
+    `triggers` are types of triggers that they may start runs with, by form. By the clock of `timezone` they are told
+    nothing in `quiet_hours`; where they say neither, the tenant's hold, and [] are none.
     """
 
     id: Name
@@ -46,6 +48,8 @@ class PersonEntry(_Closed):
     groups: list[Title] = []
     triggers: list[Title] = []
     slack: list[Account] = []
+    timezone: Zone | None = None
+    quiet_hours: QuietHours | None = None
 
 
 class AgentEntry(_Closed):
@@ -75,6 +79,7 @@ class Directory(_Closed):
     """
 
     version: Annotated[int, Field(ge=0, le=2**31 - 1)] = 0
+    notices: NoticesEntry = NoticesEntry()
     people: list[PersonEntry]
     agents: list[AgentEntry] = []
 

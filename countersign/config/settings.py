@@ -160,6 +160,7 @@ class Settings(BaseSettings):
     )
     slack_channel: Word | None = Field(None, description="channel of cards that no group's channel takes")
     slack_channels: dict[str, Word] = Field({}, description="channel by group")
+    routing: Path | None = Field(None, description="YAML file of rules: which requests go where, by what they are")
     doubt_groups: list[Word] = Field(["operators"], min_length=1, description="who settles what is in doubt")
 
     s3_bucket: Word | None = Field(None, description="bucket of evidence; a folder in HOME if not set")

@@ -163,6 +163,7 @@ def _environment(settings: Settings, home: Path) -> dict[str, str]:
         "COUNTERSIGN_DEFINITIONS": settings.definitions,
         "COUNTERSIGN_ACTIVATION": activation_of(settings),
         **({"COUNTERSIGN_OVERLAY": str(settings.overlay.resolve())} if settings.overlay else {}),
+        **({"COUNTERSIGN_ROUTING": str(settings.routing.resolve())} if settings.routing else {}),
         "COUNTERSIGN_LOG_LEVEL": settings.log_level,
         "COUNTERSIGN_LOG_FORMAT": "text" if settings.log_format == "auto" else settings.log_format,
         "COUNTERSIGN_OPA_TIMEOUT": str(max(settings.opa_timeout, OPA_PATIENCE)),

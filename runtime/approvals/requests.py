@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from policy.model import Answer, Question, Verdict
@@ -10,7 +10,7 @@ from receipts.canonical import digest, digest_of, dumps
 from receipts.privacy import Privacy
 from receipts.redaction import redact
 from runtime.approvals.cards import declared_card
-from runtime.approvals.rules import shortfall
+from runtime.approvals.routes import routed, tell_fallback
 from runtime.definitions.durations import format_duration
 from runtime.definitions.model import Verb
 from runtime.model.approvals.approval import AskKind, NewApproval
@@ -18,12 +18,12 @@ from runtime.model.approvals.requirement import NextInLine, Requirement
 from runtime.model.effects.action import Tier
 from runtime.model.messages import Unfulfillable
 from runtime.model.states import EffectStatus, WaitType
-from runtime.model.wait import Moment
 from runtime.outbox import messages
 from runtime.planning.passage import Passage
-from runtime.planning.waiting.moments import moments_of
+from runtime.planning.waiting.moments import moments_of, moments_of_request
 from runtime.planning.waiting.waits import open_wait
-from runtime.store import approvals, directory, records, waits
+from runtime.store import approvals, records, waits
+from runtime.store.notices.settings import remind_of
 from runtime.store.transactions.run_tx import RunTx
 
 _DOUBT_LASTS = timedelta(days=365)
@@ -78,7 +78,7 @@ async def open_approval(passage: Passage, answer: Answer, before: Mapping[str, A
     verb = await passage.verb()
     approval_id = passage.engine.new_id("apr")
     await passage.settle(EffectStatus.DEFERRED, approval_id=approval_id, digest=passage.attempt.action.digest)
-    await _ask(
+    asked = await _ask(
         passage,
         NewApproval(
             approval_id=approval_id,
@@ -100,16 +100,19 @@ async def open_approval(passage: Passage, answer: Answer, before: Mapping[str, A
         kind=WaitType.APPROVAL,
         correlation_key=f"approval:{approval_id}",
         lasts=requirement.lasts,
-        moments=_moments_of(requirement, passage.tx.now),
+        moments=moments_of_request(requirement, passage.tx.now, await _remind(passage.tx)),
         approval_id=approval_id,
     )
     until = passage.tx.now + requirement.lasts
-    await messages.post_card(passage.engine, passage.tx, approval_id, requirement.groups, until)
+    await messages.post_cards(passage.engine, passage.tx, approval_id, asked.route.places, until)
+    if not asked.route.places:
+        opened = await passage.tx.loads.approval(approval_id)
+        if opened is not None:
+            await messages.tell_opened(passage.engine, passage.tx, opened)
 
 
-def _moments_of(requirement: Requirement, now: datetime) -> list[Moment]:
-    entries = enumerate(requirement.escalate_to)
-    return [Moment(now + entry.waits, place, entry.to) for place, entry in entries]
+async def _remind(tx: RunTx) -> Mapping[str, Any]:
+    return await remind_of(tx.conn, tx.tenant)
 
 
 async def open_verb_wait(passage: Passage) -> None:
@@ -131,7 +134,7 @@ async def open_verb_wait(passage: Passage) -> None:
         correlation_key=passage.effect.correlation_key,
         correlate=verb.correlate,
         lasts=verb.timeout,
-        moments=moments_of(verb, tx.now),
+        moments=moments_of(verb, tx.now, await _remind(tx) if attempt.task_id and not verb.remind else {}),
         approval_id=attempt.task_id,
     )
 
@@ -141,7 +144,7 @@ async def _open_task(passage: Passage, verb: Verb) -> None:
     requirement = Requirement.of_one(passage.effect.fields.get("groups", []), verb.timeout)
     line = (NextInLine(format_duration(entry.after), entry.to) for entry in verb.escalation if entry.to)
     requirement = replace(requirement, escalate_to=tuple(line))
-    await _ask(
+    asked = await _ask(
         passage,
         NewApproval(
             approval_id=passage.attempt.task_id,
@@ -155,7 +158,10 @@ async def _open_task(passage: Passage, verb: Verb) -> None:
             before={},
             purpose=verb.description,
         ),
+        passage.effect.target,
     )
+    until = passage.tx.now + verb.timeout
+    await messages.post_copies(passage.engine, passage.tx, passage.attempt.task_id, asked.route.copies, until)
 
 
 async def open_question(passage: Passage, error: str, found: Mapping[str, Any] | None) -> None:
@@ -168,7 +174,7 @@ async def open_question(passage: Passage, error: str, found: Mapping[str, Any] |
         return
     requirement = Requirement.of_one(passage.engine.routing.doubt_groups, _DOUBT_LASTS, reason_required=True)
     approval_id = passage.engine.new_id("apr")
-    await _ask(
+    asked = await _ask(
         passage,
         NewApproval(
             approval_id=approval_id,
@@ -183,12 +189,13 @@ async def open_question(passage: Passage, error: str, found: Mapping[str, Any] |
             purpose="Look at the target and say whether it happened.",
         ),
     )
-    await messages.post_card(passage.engine, tx, approval_id, requirement.groups, tx.now + _DOUBT_LASTS)
+    await messages.post_cards(passage.engine, tx, approval_id, asked.route.places, tx.now + _DOUBT_LASTS)
 
 
-async def _ask(passage: Passage, new: NewApproval) -> None:
+async def _ask(passage: Passage, new: NewApproval, first: str | None = None) -> NewApproval:
+    """Ask people, and return the request as it was asked; `first` is where a card of it goes in any case."""
     tx = passage.tx
-    new = replace(new, shortfall=await _shortfall(tx, new.requirement), shown=await declared_card(passage, new.before))
+    new = replace(await routed(passage, new, first), shown=await declared_card(passage, new.before))
     await approvals.insert_approval(tx.conn, tx.run_id, tx.tenant, new, tx.now)
     tx.leaf(
         "approval.requested",
@@ -203,14 +210,10 @@ async def _ask(passage: Passage, new: NewApproval) -> None:
         approval_id=new.approval_id,
         effect_id=new.effect_id,
     )
+    tell_fallback(passage, new)
     if new.shortfall:
         await _tell_unfulfillable(passage, new)
-
-
-async def _shortfall(tx: RunTx, requirement: Requirement) -> str:
-    asked = (*requirement.groups, *requirement.leads)
-    people = await directory.people_in_groups(tx.conn, tx.tenant, asked)
-    return shortfall(requirement, people, {tx.row["requested_by"], tx.row["submitted_by"]})
+    return new
 
 
 async def _tell_unfulfillable(passage: Passage, new: NewApproval) -> None:

@@ -147,12 +147,20 @@ def shortfall(requirement: Requirement, people: Iterable[Person], barred: Abstra
 
 
 def without_signer(groups: Sequence[str], signers: Mapping[str, AbstractSet[str]]) -> list[str]:
-    """Return the groups for which nobody is left once each of the others has a person of its own, as few as can be.
+    """Return the groups for which nobody is left once each of the others has a person of its own, as few as can be."""
+    taken = set(seats(groups, signers).values())
+    return [group for group in dict.fromkeys(groups) if group not in taken]
+
+
+def seats(groups: Sequence[str], signers: Mapping[str, AbstractSet[str]]) -> dict[str, str]:
+    """Return who signs for which group, each for one, so that as many groups as can be have somebody.
 
     A matching is grown along augmenting paths: a group takes a person from another group that can take a third one.
     """
     signs_for: dict[str, str] = {}
-    return [group for group in dict.fromkeys(groups) if not _find_signer(group, signers, signs_for, set())]
+    for group in dict.fromkeys(groups):
+        _find_signer(group, signers, signs_for, set())
+    return signs_for
 
 
 def _find_signer(

@@ -8,6 +8,7 @@ from receipts.chain import CARD_SHOWN, Actor
 from runtime.approvals.standing_in import way_to_vote
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.fields import shown_fields
+from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
 from runtime.desk.strangers.counter import StrangerCounter
@@ -23,10 +24,12 @@ from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, Vote, 
 from runtime.model.json_limits import error_text
 from runtime.model.notification.notification import Notification
 from runtime.model.notification.people import ClaimPayload, VotePayload, VoteRefusal
+from runtime.model.routing.route import NOWHERE, Route
 from runtime.model.states import ApprovalStatus
 from runtime.model.wait import Progress
 from runtime.outbox import messages
 from runtime.store import approvals, directory
+from runtime.store.cards.posted import Location, location_of, remember_card
 from runtime.store.database.pool import Conn
 from runtime.store.people.delegations import stand_ins_of
 from runtime.store.transactions.run_tx import RunTx
@@ -43,6 +46,7 @@ class EngineDesk(UndoCounter):
     def __init__(self, engine: Engine, tenant: str) -> None:
         super().__init__(engine, tenant)
         self.held = HeldCounter(engine, tenant)
+        self.figures = FigureCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
 
     async def people(self, account: SlackAccount) -> list[Person]:
@@ -64,8 +68,10 @@ class EngineDesk(UndoCounter):
         view = view_of(row, await approvals.votes_of(conn, approval_id), mocked=self.engine.mocked)
         own = {user for _, user in row["requester_accounts"]}
         asked = tuple(user for user in accounts if user not in own)
-        can_undo = await self._can_undo(conn, row, view)
-        return replace(view, asked=asked if len(asked) <= MOST_CALLED else (), can_undo=can_undo)
+        called = _route(row).mention
+        if called is None:
+            called = asked if len(asked) <= MOST_CALLED else ()
+        return replace(view, asked=called, can_undo=await self._can_undo(conn, row, view))
 
     async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
         if view.kind is AskKind.TASK or view.result is None or view.result.code not in _DONE:
@@ -149,6 +155,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
     """Return what a card shows, from the rows: the effect's public form, never its secrets."""
     requirement = row["requirement"]
     kind = AskKind(row["kind"])
+    route = _route(row)
     what = _review(row) if kind is AskKind.TASK else {name: row[name] for name in ("connector", "operation", "target")}
     return ApprovalView(
         approval_id=row["approval_id"],
@@ -177,7 +184,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         votes=tuple(VoteView(v.given_by, VoteVerdict(v.verdict), v.reason, v.at) for v in votes),
         requested_at=row["requested_at"],
         expires_at=row["open_until"],
-        escalated=bool(row["joined"]),
+        escalated=not set(row["joined"]) <= set(route.fallback),
         result=Result.of(row["result"]) if row["result"] else None,
         shortfall=row["shortfall"],
         links=(("Trigger", f"{row['trigger_type']} {row['trigger_ref']}"),),
@@ -190,7 +197,13 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         reference=row["reference"] or row["trigger_ref"],
         decided_at=row["decided_at"],
         declared=Declared.of(row["shown"]) if row["shown"] else NOTHING,
+        fell_back=route.why,
+        fallback=route.fallback,
     )
+
+
+def _route(row: dict[str, Any]) -> Route:
+    return Route.of(row["route"]) if row["route"] else NOWHERE
 
 
 def _progress(document: dict[str, Any] | None) -> ProgressView | None:
@@ -211,12 +224,12 @@ class StoredCards:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
 
-    async def location(self, approval_id: str) -> tuple[str, str] | None:
-        """Return (channel, ts) of the approval's card, or None."""
+    async def location(self, approval_id: str, copy_at: str | None = None) -> Location | None:
+        """Return (channel, ts) of the approval's card, or of a copy; None where there is none."""
         async with self.engine.pool.connection() as conn:
-            return await approvals.card_location(conn, approval_id)
+            return await location_of(conn, approval_id, copy_at)
 
-    async def remember(self, approval_id: str, channel: str, ts: str, card: Any) -> None:
+    async def remember(self, approval_id: str, channel: str, ts: str, card: Any, copy_at: str | None = None) -> None:
         """Keep where the card stands and the exact JSON that was shown, whose digest is on the run's chain."""
         async with self.engine.pool.connection() as conn:
             approval = await approvals.get_approval(conn, approval_id)
@@ -224,7 +237,7 @@ class StoredCards:
             raise LookupError(f"no approval {approval_id}")
 
         async def work(tx: RunTx) -> None:
-            if await approvals.remember_card(tx.conn, approval_id, channel, ts, card):
+            if await remember_card(tx.conn, approval_id, (channel, ts), copy_at, card):
                 tx.leaf(
                     CARD_SHOWN,
                     {"approval_id": approval_id, "digest": digest(card)},
@@ -232,6 +245,8 @@ class StoredCards:
                     approval_id=approval_id,
                     effect_id=approval.effect_id,
                 )
+            if copy_at is None and approval.card_ts is None:
+                await messages.tell_opened(self.engine, tx, approval)
             at(Point.CARD_REMEMBERING)
 
         await self.engine.on_run(approval.run_id, work)

@@ -1,8 +1,10 @@
 """What doctor, readiness and the command line may look at, over one connection. Nothing of it stays."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
+from runtime.approvals.reaching import able
 from runtime.approvals.rules import shortfall
 from runtime.log.audit import Audit, audit
 from runtime.model.approvals.requirement import Requirement
@@ -17,6 +19,7 @@ from runtime.store.evidence.bundles import OpenBundle
 from runtime.store.held.steps import list_held as held_steps
 from runtime.store.log import checkpoints
 from runtime.store.log.checkpoints import LogStanding, Signed
+from runtime.store.people.reaching import asked_in
 from runtime.store.running import runs
 
 __all__ = [
@@ -54,13 +57,15 @@ async def reachable(conn: Conn, tenant: str, group: str) -> bool:
     return await health.reachable(conn, tenant, group)
 
 
-async def shortfalls(conn: Conn, tenant: str, requirements: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+async def shortfalls(
+    conn: Conn, tenant: str, requirements: Mapping[str, Mapping[str, Any]], now: datetime
+) -> dict[str, str]:
     """Return for each requirement that the directory's people cannot fulfil, whoever asks, why that is so."""
     found: dict[str, str] = {}
     for name, document in requirements.items():
         requirement = Requirement.of(document)
         asked = (*requirement.groups, *requirement.leads)
-        people = await directory.people_in_groups(conn, tenant, asked)
+        people = able(await asked_in(conn, tenant, asked, now), set(asked), frozenset(requirement.exclude))
         if why := shortfall(requirement, people, frozenset()):
             found[name] = why
     return found

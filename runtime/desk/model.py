@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from runtime.desk.declared.model import NOTHING, Declared
+from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
@@ -77,7 +78,7 @@ class ApprovalView:
     groups: tuple[str, ...]
     all_groups: bool
     reason_required: bool
-    asked: tuple[str, ...]  # Slack ids of the people in the groups, where they are few enough to be called by name
+    asked: tuple[str, ...]  # Slack ids of those whom the card calls: of people, and of user groups (S…)
     votes: tuple[VoteView, ...]
     requested_at: datetime
     expires_at: datetime
@@ -95,6 +96,8 @@ class ApprovalView:
     decided_at: datetime | None = None
     declared: Declared = NOTHING  # by its author, for its card
     can_undo: bool = False  # it was performed, and its verb says how it is undone
+    fell_back: str = ""  # why it went to others as well; "" where it did not
+    fallback: tuple[str, ...] = ()  # their groups
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,11 @@ class Desk(UndoDesk, Protocol):
         ...
 
     @property
+    def figures(self) -> FigureDesk:
+        """Return the counter of figures."""
+        ...
+
+    @property
     def strangers(self) -> StrangerDesk:
         """Return the counter for clicks of those who may ask for nothing."""
         ...
@@ -174,14 +182,19 @@ class Desk(UndoDesk, Protocol):
 
 
 class CardLedger(Protocol):
-    """Where cards are remembered, so that they can be edited after a restart, and shown in evidence."""
+    """Where cards are remembered, so that they can be edited after a restart, and shown in evidence.
 
-    async def location(self, approval_id: str) -> tuple[str, str] | None:
-        """Return (channel, ts) of the approval's card, or None."""
+    `copy_at` says which: the copy that went to that place; None for the card under which the thread is.
+    """
+
+    async def location(self, approval_id: str, copy_at: str | None = None) -> tuple[str, str] | None:
+        """Return (channel, ts) of the approval's card, or of a copy; None where there is none."""
         ...
 
-    async def remember(self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> None:
-        """Keep where the card stands and the exact JSON that was shown."""
+    async def remember(
+        self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any], copy_at: str | None = None
+    ) -> None:
+        """Keep where the card, or a copy, stands and the exact JSON that was shown."""
         ...
 
     async def lost(self, approval_id: str, channel: str, ts: str) -> None:

@@ -63,6 +63,17 @@ class TaskReleased(Message):
     person: str
 
 
+class ApprovalOpened(Message):
+    """What the requester asked for was put to people of these groups: so many of them, until then."""
+
+    kind: Literal["approval_opened"] = "approval_opened"
+    run: RunName
+    step: str
+    groups: list[str]
+    quorum: int
+    until: str
+
+
 class ApprovalEnded(Message):
     """What the requester asked for was decided, or not in time; `votes` are those who gave a reason."""
 
@@ -205,6 +216,7 @@ Said = Annotated[
     VoteCounted
     | TaskClaimed
     | TaskReleased
+    | ApprovalOpened
     | ApprovalEnded
     | TimeRunsShort
     | NotStarted
@@ -223,10 +235,11 @@ Said = Annotated[
 
 
 class PostCard(Message):
-    """slack::post_card."""
+    """slack::post_card: into a conversation, or to a person; `is_copy` says that the thread is under another."""
 
     approval_id: Text
     channel: Text
+    is_copy: bool = False
 
 
 class PostTask(PostCard):
@@ -236,10 +249,14 @@ class PostTask(PostCard):
 
 
 class UpdateCard(Message):
-    """slack::update_card: `revision` is the least that must be shown; the newest is."""
+    """slack::update_card: `revision` is the least that must be shown; the newest is.
+
+    `copy_at` is where the copy was sent; None for the card under which the thread is.
+    """
 
     approval_id: Text
     revision: int
+    copy_at: Text | None = None
 
 
 class UpdateMessage(Message):

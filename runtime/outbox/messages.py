@@ -6,12 +6,14 @@ They are rows in the outbox like any other and pass the same gate.
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from receipts.fields import timestamp
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
-from runtime.model.approvals.approval import Approval
+from runtime.model.approvals.approval import Approval, AskKind
 from runtime.model.effects.action import Tier, dedupe_key
 from runtime.model.effects.effect import NewEffect, OnDoubt, Purpose
 from runtime.model.messages import (
+    ApprovalOpened,
     DirectMessage,
     HeldOver,
     HeldSettled,
@@ -24,6 +26,7 @@ from runtime.model.messages import (
     UpdateCard,
     UpdateMessage,
 )
+from runtime.model.states import ApprovalStatus
 from runtime.outbox import retry
 from runtime.outbox.propose import propose
 from runtime.store import directory
@@ -43,35 +46,58 @@ async def run_name(tx: RunTx) -> RunName:
     return RunName(title=definition.title, reference=tx.row["trigger_ref"])
 
 
-async def post_card(engine: Engine, tx: RunTx, approval_id: str, groups: tuple[str, ...], until: datetime) -> None:
-    """Ask for a card, which is worth posting as long as the approval is open."""
-    channel = engine.routing.channel(groups)
-    card = PostCard(approval_id=approval_id, channel=channel)
-    await _send(engine, tx, "post_card", channel, card, f"card:{approval_id}", OnDoubt.RECONCILE, until)
+async def post_cards(engine: Engine, tx: RunTx, approval_id: str, places: Sequence[str], until: datetime) -> None:
+    """Ask for cards, each worth posting as long as the approval is open; the thread will be under the first."""
+    for place in places[:1]:
+        card = PostCard(approval_id=approval_id, channel=place)
+        await _send(engine, tx, "post_card", place, card, f"card:{approval_id}", OnDoubt.RECONCILE, until)
+    await post_copies(engine, tx, approval_id, places[1:], until)
+
+
+async def post_copies(engine: Engine, tx: RunTx, approval_id: str, places: Sequence[str], until: datetime) -> None:
+    """Ask for further cards of a request: each is an effect of its own."""
+    for place in places:
+        card = PostCard(approval_id=approval_id, channel=place, is_copy=True)
+        await _send(engine, tx, "post_card", place, card, f"card:{approval_id}:{place}", OnDoubt.RECONCILE, until)
 
 
 async def card_changed(engine: Engine, tx: RunTx, approval_id: str) -> None:
-    """Ask for the card to be edited to what is true now."""
+    """Ask for all its cards to be edited to what is true now."""
     approval = await tx.loads.approval(approval_id)
     if approval is not None:
-        update = UpdateCard(approval_id=approval_id, revision=approval.revision)
-        key = f"card:{approval_id}:{approval.revision}"
-        channel = approval.channel or engine.routing.channel(approval.requirement.groups)
-        await _send(engine, tx, "update_card", channel, update, key, OnDoubt.RETRY)
+        await _edit_cards(engine, tx, approval, f"card:{approval_id}:{approval.revision}")
 
 
 async def card_outdated(engine: Engine, tx: RunTx, approval: Approval, noticed: str) -> None:
-    """Ask for the card to be shown anew, because somebody saw an old one, or none; `noticed` makes it once."""
+    """Ask for its cards to be shown anew, because somebody saw an old one, or none; `noticed` makes it once."""
+    await _edit_cards(engine, tx, approval, f"card:{approval.approval_id}:{approval.revision}:{noticed}")
+
+
+async def _edit_cards(engine: Engine, tx: RunTx, approval: Approval, key: str) -> None:
     update = UpdateCard(approval_id=approval.approval_id, revision=approval.revision)
-    key = f"card:{approval.approval_id}:{approval.revision}:{noticed}"
-    channel = approval.channel or engine.routing.channel(approval.requirement.groups)
-    await _send(engine, tx, "update_card", channel, update, key, OnDoubt.RETRY)
+    if first := _thread_place(engine, approval):
+        await _send(engine, tx, "update_card", first, update, key, OnDoubt.RETRY)
+    for place in approval.route.copies if approval.route else ():
+        copy = update.model_copy(update={"copy_at": place})
+        await _send(engine, tx, "update_card", place, copy, f"{key}:{place}", OnDoubt.RETRY)
+
+
+def _thread_place(engine: Engine, approval: Approval) -> str | None:
+    """Return where the card with the thread stands, or will; None of a request that has no card."""
+    if approval.route is None:
+        return approval.channel or engine.routing.channel(approval.requirement.groups)
+    return approval.channel or next(iter(approval.route.places), None)
 
 
 async def tell_thread(engine: Engine, tx: RunTx, approval_id: str | None, name: str, said: Said) -> None:
-    """Say something in the card's thread, or to the default channel where there is no card; `name` makes it once."""
+    """Say something in the card's thread, or to the default channel of no request; `name` makes it once.
+
+    A request that has no card is talked about nowhere.
+    """
     approval = await tx.loads.approval(approval_id) if approval_id else None
-    channel = (approval and approval.channel) or engine.routing.default_channel
+    channel = _thread_place(engine, approval) if approval else engine.routing.default_channel
+    if channel is None:
+        return
     message = PostMessage(channel=channel, said=said, thread_of=approval_id)
     await _send(engine, tx, "post_message", channel, message, f"say:{tx.run_id}:{name}", OnDoubt.RECONCILE)
 
@@ -82,11 +108,24 @@ async def tell_requester(engine: Engine, tx: RunTx, name: str, said: Said, card_
     await tell_accounts(engine, tx, accounts, name, said, card_of)
 
 
+async def tell_opened(engine: Engine, tx: RunTx, approval: Approval) -> None:
+    """Tell the requester that people are asked; of a request with a card once that is there, since it is linked."""
+    if approval.kind is AskKind.EFFECT and approval.status is ApprovalStatus.REQUESTED:
+        said = ApprovalOpened(
+            run=await run_name(tx),
+            step=approval.step,
+            groups=list(approval.requirement.electorate(approval.joined)),
+            quorum=approval.requirement.quorum,
+            until=timestamp(approval.expires_at),
+        )
+        await tell_requester(engine, tx, f"opened:{approval.approval_id}", said, approval.approval_id)
+
+
 async def tell_accounts(
     engine: Engine, tx: RunTx, accounts: Sequence[tuple[str, str]], name: str, said: Said, card_of: str | None
 ) -> None:
     """Tell one person, by their Slack accounts (team, user)."""
-    await _tell(engine, tx, [user for _, user in accounts], name, said, card_of)
+    await tell_people(engine, tx, [user for _, user in accounts], name, said, card_of)
 
 
 async def tell_groups(engine: Engine, tx: RunTx, groups: list[str], name: str, said: Said, card_of: str | None) -> None:
@@ -99,7 +138,7 @@ async def tell_groups(engine: Engine, tx: RunTx, groups: list[str], name: str, s
         key = f"say:{tx.run_id}:{name}:{channel}"
         await _send(engine, tx, "post_message", channel, message, key, OnDoubt.RECONCILE)
     accounts = await directory.accounts_in_groups(tx.conn, tx.tenant, groups, tx.now)
-    await _tell(engine, tx, accounts if len(accounts) <= MOST_DIRECT else [], name, said, card_of)
+    await tell_people(engine, tx, accounts if len(accounts) <= MOST_DIRECT else [], name, said, card_of)
 
 
 async def close_question(engine: Engine, tx: RunTx, asked: Asking, then: HeldSettled | HeldOver) -> None:
@@ -109,10 +148,26 @@ async def close_question(engine: Engine, tx: RunTx, asked: Asking, then: HeldSet
     await _send(engine, tx, "update_message", asked.target, message, f"after:{asked.effect_id}", OnDoubt.RETRY)
 
 
-async def _tell(engine: Engine, tx: RunTx, users: list[str], name: str, said: Said, card_of: str | None) -> None:
+async def tell_people(
+    engine: Engine, tx: RunTx, users: Sequence[str], name: str, said: Said, card_of: str | None
+) -> None:
+    """Write to people by their Slack accounts, to each when their quiet hours are over; tried for a day from then."""
     for user in users:
         message = DirectMessage(user=user, said=said, card_of=card_of)
-        await _send(engine, tx, "direct_message", user, message, f"dm:{tx.run_id}:{name}:{user}", OnDoubt.RECONCILE)
+        first = await _when_told(tx, user, card_of)
+        last = None if first is None else first + engine.timing.effect_deadline
+        key = f"dm:{tx.run_id}:{name}:{user}"
+        await _send(engine, tx, "direct_message", user, message, key, OnDoubt.RECONCILE, last, first)
+
+
+async def _when_told(tx: RunTx, user: str, card_of: str | None) -> datetime | None:
+    """Return when somebody's quiet hours end, or None where they may be told now."""
+    notices = await tx.loads.notices((tx.tenant, user))
+    if not notices.is_ever_quiet:
+        return None
+    approval = await tx.loads.approval(card_of) if card_of else None
+    first = notices.from_when(tx.now, approval.tier if approval else None)
+    return first if first > tx.now else None
 
 
 async def _send(
@@ -124,6 +179,7 @@ async def _send(
     key: str,
     on_doubt: OnDoubt,
     give_up_at: datetime | None = None,
+    not_before: datetime | None = None,
 ) -> None:
     effect = NewEffect(
         effect_id=engine.new_id("eff"),
@@ -145,4 +201,4 @@ async def _send(
         settles_s=30,
         retry=_RETRY,
     )
-    await propose(engine, tx, [effect], give_up_at)
+    await propose(engine, tx, [effect], give_up_at, not_before)

@@ -9,9 +9,15 @@ from runtime.store.effects import Times, insert_step_effect, message_row
 from runtime.store.transactions.run_tx import RunTx
 
 
-async def propose(engine: Engine, tx: RunTx, effects: Sequence[NewEffect], give_up_at: datetime | None = None) -> None:
+async def propose(
+    engine: Engine,
+    tx: RunTx,
+    effects: Sequence[NewEffect],
+    give_up_at: datetime | None = None,
+    not_before: datetime | None = None,
+) -> None:
     """Propose effects; a message that was proposed before (same dedupe key) stays as it is and is not named again."""
-    times = Times(tx.now, give_up_at or tx.now + engine.timing.effect_deadline)
+    times = Times(tx.now, give_up_at or tx.now + engine.timing.effect_deadline, not_before)
     for effect in effects:
         action, slot = effect.action(tx.row["salt"]), None
         if effect.purpose is Purpose.STEP:

@@ -8,6 +8,7 @@ from typing import Any
 import isodate
 
 from receipts.fields import timestamp
+from receipts.redaction import redact
 from runtime.definitions.durations import parse_duration
 from runtime.definitions.model import Definition, Kind, Verb
 from runtime.definitions.nodes import NodeKind
@@ -20,6 +21,7 @@ from runtime.model.states import RUN, StepStatus, WaitStatus, WaitType, has_stop
 from runtime.model.wait import signal_key
 from runtime.outbox import messages, retry
 from runtime.outbox.propose import propose
+from runtime.outbox.subject import subject_of
 from runtime.planning.ending import Ending, StepNote, ending_of
 from runtime.planning.mending.again import anew
 from runtime.planning.mending.telling import tell_held, tell_over
@@ -142,7 +144,7 @@ def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Prop
     connector, operation = verb.handler.split("::")
     fields, target = proposal.params, proposal.target
     if verb.handler == POST_TASK:  # a review goes where its groups are, unless its author names a channel
-        target = str(fields.get("channel") or engine.routing.channel(tuple(fields.get("groups", ()))))
+        target = str(fields.get("channel") or _channel_of(engine, tx, definition, verb, fields))
         fields = {**fields, "channel": target}
     return NewEffect(
         effect_id=engine.new_id("eff"),
@@ -164,6 +166,13 @@ def _effect_of(engine: Engine, tx: RunTx, definition: Definition, proposal: Prop
         settles_s=verb.settles.total_seconds(),
         retry=retry.to_document(verb.retry, retry.ends_at(definition, tx.row["created_at"])),
     )
+
+
+def _channel_of(engine: Engine, tx: RunTx, definition: Definition, verb: Verb, fields: Mapping[str, Any]) -> str:
+    """Return the channel of a review: the first that the tenant's rules name for it, else that of its groups."""
+    groups, params = tuple(fields.get("groups", ())), redact(dict(fields), verb.redact).value
+    send = engine.routing.destination(subject_of(tx, definition, verb, groups, verb.tier, params))
+    return next(iter(send.channels), engine.routing.channel(groups))
 
 
 def _command(proposal: Proposal) -> str:

@@ -9,6 +9,7 @@ from runtime.model.approvals.approval import Approval, AskKind, NewApproval, Res
 from runtime.model.approvals.requirement import Requirement
 from runtime.model.approvals.votes import Vote, VoteVerdict
 from runtime.model.effects.action import Tier
+from runtime.model.routing.route import Route
 from runtime.model.states import ApprovalStatus
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
@@ -73,6 +74,7 @@ def _approval(row: Mapping[str, Any]) -> Approval:
         "tier": Tier(row["tier"]),
         "requirement": Requirement.of(row["requirement"]),
         "status": ApprovalStatus(row["status"]),
+        "route": Route.of(row["route"]) if row["route"] else None,
     }
     return Approval(**{**row, **typed})
 
@@ -82,10 +84,11 @@ async def insert_approval(conn: Conn, run_id: str, tenant: str, new: NewApproval
     await conn.execute(
         """
         INSERT INTO approvals (approval_id, tenant, run_id, effect_id, step, kind, digest, tier, requirement, reasons,
-                               before, purpose, shortfall, shown, status, cards, requested_at, expires_at)
+                               before, purpose, shortfall, shown, route, joined, status, cards, requested_at,
+                               expires_at)
         VALUES (%(approval_id)s, %(tenant)s, %(run_id)s, %(effect_id)s, %(step)s, %(kind)s, %(digest)s, %(tier)s,
-                %(requirement)s, %(reasons)s, %(before)s, %(purpose)s, %(shortfall)s, %(shown)s, 'requested', '[]',
-                %(now)s, %(expires_at)s)
+                %(requirement)s, %(reasons)s, %(before)s, %(purpose)s, %(shortfall)s, %(shown)s, %(route)s, %(joined)s,
+                'requested', '[]', %(now)s, %(expires_at)s)
         """,
         {
             **vars(new),
@@ -95,6 +98,8 @@ async def insert_approval(conn: Conn, run_id: str, tenant: str, new: NewApproval
             "reasons": json.dumps([dict(reason) for reason in new.reasons]),
             "before": json.dumps(dict(new.before)),
             "shown": None if new.shown is None else json.dumps(new.shown),
+            "route": json.dumps(new.route.document()),
+            "joined": json.dumps(list(new.joined)),
             "now": now,
             "expires_at": now + new.requirement.lasts,
         },
@@ -312,44 +317,3 @@ async def votes_of_all(conn: Conn, approval_ids: Sequence[str]) -> dict[str, lis
     for row in rows:
         found[row["approval_id"]].append(_vote(row))
     return found
-
-
-async def card_location(conn: Conn, approval_id: str) -> tuple[str, str] | None:
-    """Return (channel, ts) of the approval's card, or None before it is posted."""
-    row = await (
-        await conn.execute(
-            "SELECT channel, card_ts FROM approvals WHERE approval_id = %s AND card_ts IS NOT NULL", (approval_id,)
-        )
-    ).fetchone()
-    return (row["channel"], row["card_ts"]) if row else None
-
-
-async def remember_card(conn: Conn, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> bool:
-    """Keep where the card stands, and what it showed, in order; the same card twice in a row is kept once.
-
-    Return whether it is another than the one before. The caller holds the run's row.
-    """
-    shown = json.dumps(card, sort_keys=True)
-    done = await conn.execute(
-        """
-        UPDATE approvals SET cards = (cards::jsonb || jsonb_build_array(%(card)s::jsonb))::json
-         WHERE approval_id = %(id)s AND (cards::jsonb -> -1) IS DISTINCT FROM %(card)s::jsonb
-        """,
-        {"card": shown, "id": approval_id},
-    )
-    await conn.execute(
-        "UPDATE approvals SET channel = %s, card_ts = %s WHERE approval_id = %s", (channel, ts, approval_id)
-    )
-    return done.rowcount == 1
-
-
-async def last_card_of_run(conn: Conn, run_id: str) -> str | None:
-    """Return the approval whose card was posted last in the run: the run's thread."""
-    row = await (
-        await conn.execute(
-            "SELECT approval_id FROM approvals WHERE run_id = %s AND card_ts IS NOT NULL"
-            " ORDER BY requested_at DESC LIMIT 1",
-            (run_id,),
-        )
-    ).fetchone()
-    return row["approval_id"] if row else None

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from receipts.chain import PROGRAM
@@ -12,6 +13,8 @@ from runtime.model.actor import Person
 from runtime.store.database.pool import Conn
 from runtime.store.tenant.acts import put_act
 from runtime.store.tenant.existing import directory_digest
+
+_DOCUMENTS = ("groups", "grants", "notices")
 
 
 class DirectoryVersionError(Exception):
@@ -51,8 +54,11 @@ async def replace_directory(
     actors: Sequence[Mapping[str, Any]],
     accounts: Sequence[tuple[str, str, str]],
     now: datetime,
+    remind: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Replace the tenant's directory: actors {id, kind, name, groups, grants}, accounts (team, user, actor id).
+
+    Actors may have `notices`; `remind` is when those are reminded who are asked.
 
     That another edition is loaded is put on the tenant's record. Raise DirectoryVersionError, and change nothing, where
     the edition is older than the one that is loaded.
@@ -62,15 +68,20 @@ async def replace_directory(
         loaded = await edition_of(conn, tenant)
         check_edition(loaded, edition)
         await cursor.execute(
-            "INSERT INTO directories (tenant, version, digest, loaded_at) VALUES (%s, %s, %s, clock_timestamp())"
+            "INSERT INTO directories (tenant, version, digest, loaded_at, remind)"
+            " VALUES (%s, %s, %s, clock_timestamp(), %s)"
             " ON CONFLICT (tenant) DO UPDATE SET version = excluded.version, digest = excluded.digest,"
-            " loaded_at = excluded.loaded_at",
-            (tenant, edition.version, edition.digest),
+            " loaded_at = excluded.loaded_at, remind = excluded.remind",
+            (tenant, edition.version, edition.digest, json.dumps(dict(remind))),
         )
         await cursor.execute("DELETE FROM actors WHERE tenant = %s", (tenant,))
         await cursor.executemany(
-            "INSERT INTO actors (tenant, actor_id, kind, name, groups, grants) VALUES (%s, %s, %s, %s, %s, %s)",
-            [(tenant, a["id"], a["kind"], a["name"], json.dumps(a["groups"]), json.dumps(a["grants"])) for a in actors],
+            "INSERT INTO actors (tenant, actor_id, kind, name, groups, grants, notices)"
+            " VALUES (%s, %s, %s, %s, %s, %s, %s)",
+            [
+                (tenant, a["id"], a["kind"], a["name"], *(json.dumps(a.get(one, {})) for one in _DOCUMENTS))
+                for a in actors
+            ],
         )
         await cursor.executemany(
             "INSERT INTO slack_accounts (tenant, team, account, actor_id) VALUES (%s, %s, %s, %s)",
@@ -93,6 +104,19 @@ async def people_of(conn: Conn, tenant: str, team: str, account: str) -> list[Pe
         )
     ).fetchall()
     return [Person(row["actor_id"], row["name"], tuple(row["groups"])) for row in rows]
+
+
+async def people_behind(conn: Conn, tenant: str, users: Sequence[str]) -> list[tuple[str, str, Person]]:
+    """Return team, user and person of these Slack users, by their ids; one person alone for each."""
+    rows = await (
+        await conn.execute(
+            "SELECT DISTINCT ON (s.account) s.team, s.account, a.actor_id, a.name, a.groups"
+            " FROM slack_accounts s JOIN actors a USING (tenant, actor_id)"
+            " WHERE s.tenant = %s AND s.account = ANY(%s) AND a.kind = 'person' ORDER BY s.account, a.actor_id",
+            (tenant, list(users)),
+        )
+    ).fetchall()
+    return [(row["team"], row["account"], Person(row["actor_id"], row["name"], tuple(row["groups"]))) for row in rows]
 
 
 async def actor(conn: Conn, tenant: str, actor_id: str) -> dict[str, Any] | None:
@@ -157,21 +181,3 @@ async def accounts_in_groups(conn: Conn, tenant: str, groups: Sequence[str], now
         )
     ).fetchall()
     return [row["account"] for row in rows]
-
-
-async def people_in_groups(conn: Conn, tenant: str, groups: Sequence[str]) -> list[Person]:
-    """Return the people of the groups who have a Slack account that is not deactivated, and so can be asked."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT a.actor_id, a.name, a.groups FROM actors a
-             WHERE a.tenant = %s AND a.kind = 'person' AND a.groups::jsonb ?| %s
-               AND EXISTS (SELECT FROM slack_accounts s WHERE s.tenant = a.tenant AND s.actor_id = a.actor_id
-                              AND NOT EXISTS (SELECT FROM slack_absentees x
-                                               WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account)))
-             ORDER BY a.actor_id
-            """,
-            (tenant, list(groups)),
-        )
-    ).fetchall()
-    return [Person(row["actor_id"], row["name"], tuple(row["groups"])) for row in rows]

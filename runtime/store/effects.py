@@ -105,10 +105,11 @@ COLUMNS = ", ".join(Effect.__dataclass_fields__)
 
 @dataclass(frozen=True)
 class Times:
-    """When an effect is proposed, and until when it is tried."""
+    """When an effect is proposed, until when it is tried, and from when, where that is later."""
 
     now: datetime
     give_up_at: datetime
+    not_before: datetime | None = None
 
 
 def effect_of(row: Mapping[str, Any]) -> Effect:
@@ -168,7 +169,7 @@ def _row(run_id: str, tenant: str, effect: NewEffect, action: Action, times: Tim
         "retry": json.dumps(dict(effect.retry)),
         "run_id": run_id,
         "tenant": tenant,
-        "next_try_at": times.now,
+        "next_try_at": times.not_before or times.now,
         "give_up_at": times.give_up_at,
         "created_at": times.now,
     }

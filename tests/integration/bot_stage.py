@@ -20,7 +20,7 @@ from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
 from runtime.model.actor import Person, SlackAccount
-from runtime.model.approvals.approval import AskKind, Result, ResultCode
+from runtime.model.approvals.approval import Result, ResultCode
 from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, VoteVerdict
 from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser
@@ -32,8 +32,9 @@ from tests.handled import result_of
 from tests.integration.bot_no_front import NoFront
 from tests.integration.bot_no_life import NoLife
 from tests.integration.bot_nothing_held import NothingHeld
-from tests.integration.bot_strangers import DatabaseDownError, NoStrangers
+from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers
 from tests.patience import MINUTE
+from tests.unit.bot_samples import KYC
 
 CHANNEL = "C0APPROVALS"
 SECRET = "sandbox-signing-secret"
@@ -81,40 +82,13 @@ PEOPLE = {
 
 def ask(approval_id: str = "apr-1", **changes: Any) -> ApprovalView:
     """Return a request of Carla's that wants two people of compliance."""
-    view = ApprovalView(
+    view = replace(
+        KYC,
         approval_id=approval_id,
-        kind=AskKind.EFFECT,
-        status=ApprovalStatus.REQUESTED,
-        revision=1,
-        stamp="5" * 16,
-        tenant="meridian",
-        run_id="run-1",
-        run_title="Onboarding of Halden Shipping",
-        step="file",
-        connector="register",
-        operation="register::file_ubo_report",
-        target="LEI 5493001KJTIIGC8Y1R12",
         fields=(FieldView("share", 25, 51),),
-        tier="high",
-        reversible_by=None,
-        digest="ab" * 32,
-        requester="Carla Mota",
-        submitted_by="kyc-agent",
-        purpose="The client asked for an account",
-        reasons=(("writes.high_tier", "High-tier writes need two signatures"),),
-        quorum=2,
-        groups=("compliance",),
-        all_groups=False,
-        reason_required=False,
-        asked=(),
-        votes=(),
         requested_at=START,
         expires_at=START + timedelta(hours=8),
-        escalated=False,
-        result=None,
-        shortfall="",
         links=(),
-        mocked=False,
     )
     return replace(view, **changes)
 
@@ -140,6 +114,7 @@ class MemoryDesk:
     applications: int = 0
     missing: list[tuple[str, str, str]] = field(default_factory=list)
     held: HeldDesk = field(default_factory=NothingHeld)
+    figures: LooksAlone = field(default_factory=LooksAlone)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
     down: set[str] = field(default_factory=set)
     applied: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -236,16 +211,19 @@ class MemoryDesk:
         )
         return status
 
-    async def location(self, approval_id: str) -> tuple[str, str] | None:
-        known = self.cards.get(approval_id)
+    async def location(self, approval_id: str, copy_at: str | None = None) -> tuple[str, str] | None:
+        known = self.cards.get(approval_id if copy_at is None else f"{approval_id} {copy_at}")
         return known[-1][:2] if known else None
 
     async def lost(self, approval_id: str, channel: str, ts: str) -> None:
         self.missing.append((approval_id, channel, ts))
 
-    async def remember(self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any]) -> None:
+    async def remember(
+        self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any], copy_at: str | None = None
+    ) -> None:
         self._reach("remember", approval_id)
-        self.cards.setdefault(approval_id, []).append((channel, ts, card))
+        known = approval_id if copy_at is None else f"{approval_id} {copy_at}"
+        self.cards.setdefault(known, []).append((channel, ts, card))
 
 
 @dataclass

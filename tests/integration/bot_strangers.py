@@ -1,11 +1,30 @@
-"""What fails on the stage of the bot's tests: a store that is down, and a counter to which no stranger comes."""
+"""What the stage of the bot's tests has beside a desk: a store that is down, and counters at which little happens."""
 
 from runtime.desk.strangers.model import Stranger
+from runtime.model.actor import Person
+from runtime.model.approvals.figures import Figures
 from runtime.model.notification.runs import StrangerAct
 
 
 class DatabaseDownError(Exception):
     """What a store raises when it cannot be reached; its text quotes what it was given, as drivers do."""
+
+
+class LooksAlone:
+    """A counter of figures that keeps who looked at what."""
+
+    def __init__(self) -> None:
+        self.looks: list[tuple[str, str]] = []
+        self.found: dict[str, Figures] = {}
+
+    async def looked(self, approval_id: str, person: Person) -> None:
+        self.looks.append((approval_id, person.id))
+
+    async def leads(self, person: Person) -> bool:
+        return person.id in self.found
+
+    async def figures(self, person: Person) -> Figures | None:
+        return self.found.get(person.id)
 
 
 class NoStrangers:

@@ -17,13 +17,14 @@ from policy.model import PolicyEngine
 from runtime.desk.desk import StoredCards
 from runtime.desk.front.counter import FrontCounter
 from runtime.desk.workspaces.life import LifeCounter
+from runtime.engine import Routing
 from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser
 from sandbox.harness import Faults, served
 from sandbox.rules.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
-from tests.bench import PEOPLE, TEAM, TENANT, Bench, open_bench
+from tests.bench import PEOPLE, ROUTING, TEAM, TENANT, Bench, open_bench
 from tests.integration.bot_stage import heard, watched
 from tests.integration.conftest import PACK, Targets
 from tests.integration.incident_stage import ServiceNow
@@ -89,7 +90,7 @@ class Chat:
 
 @asynccontextmanager
 async def chatting(
-    dsn: str, policy: PolicyEngine, targets: Targets | Shelves | ServiceNow, *packs: Path
+    dsn: str, policy: PolicyEngine, targets: Targets | Shelves | ServiceNow, *packs: Path, routing: Routing = ROUTING
 ) -> AsyncIterator[Chat]:
     """Run everything until the block ends, with these packs or the bench's own."""
     faults = Faults()
@@ -105,7 +106,9 @@ async def chatting(
             "request_url": f"http://127.0.0.1:{listener.getsockname()[1]}/slack/events",
         }
         handlers: dict[str, Any] = targets.handlers()
-        bench = await stack.enter_async_context(open_bench(dsn, policy, list(packs) or [PACK], handlers))
+        bench = await stack.enter_async_context(
+            open_bench(dsn, policy, list(packs) or [PACK], handlers, routing=routing)
+        )
         limits = Limits(burst=10_000, channel_burst=10_000)
         workspace = parse_workspace({**WORKSPACE, "app": app}, "the stage")
         sandbox = create_app(workspace, clock=bench.clock, sleep=asyncio.sleep, limits=limits)

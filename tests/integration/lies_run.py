@@ -63,6 +63,11 @@ WAITS: dict[str, Lie] = {
         *("waits.progress", "late"),
         lambda f: f.leaves.insert(f.leaves.index(f.leaf("wait.progress")), copy.deepcopy(f.leaf("wait.progress"))),
     ),
+    "fell back to others": ("approvals.consent", "fell_back", change_leaf("approval.fell_back", "data.to", ["board"])),
+    "fell back once somebody had voted": (
+        *("approvals.consent", "fell_back"),
+        lambda f: f.move(f.leaf("approval.fell_back"), after=f.leaf("vote.counted")),
+    ),
     "escalated twice": (
         *("waits.escalated", "expired"),
         lambda f: f.leaves.insert(

@@ -1,6 +1,7 @@
 """Genuine runs of every ending, on real parts, to be told as they are or bent."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -22,8 +23,9 @@ from runtime.handlers import OutcomeUnknownError, RefusedError
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
 from runtime.model.approvals.votes import RefusalCode, VoteVerdict
+from runtime.model.routing.rules import Fallback
 from runtime.model.run import HeldAct
-from tests.bench import TENANT, Bench, open_bench
+from tests.bench import ROUTING, TENANT, Bench, open_bench
 from tests.conftest import fresh_database
 from tests.integration.conftest import PACK, PATIENCE, Targets
 from tests.integration.delegates_stage import delegate
@@ -41,6 +43,7 @@ async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Sto
     async with OpaEngine(opa_url, timeout=MINUTE) as policy:
         return {
             **await _play_bench(postgres, policy, key),
+            **await _play_fallback(postgres, policy, key),
             **await _play_onboarding(postgres, policy, key),
             **await _play_incident(postgres, policy, key),
             **await _play_nodes(postgres, policy, key),
@@ -53,6 +56,20 @@ async def _play_bench(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
     with fresh_database(postgres) as dsn:
         async with open_bench(dsn, policy, [PACK], targets.handlers()) as bench:
             return await stories_of(key, bench, {**await _filings(bench, targets), **await _others(bench)})
+
+
+async def _play_fallback(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
+    """Play a filing that too few of those asked could decide, so that who is next in line did with one of them."""
+    routing = replace(ROUTING, fallback=Fallback(("senior-compliance",), ("C0DESK",)))
+    with fresh_database(postgres) as dsn:
+        async with open_bench(dsn, policy, [PACK], Targets.fresh().handlers(), routing=routing) as bench:
+            await bench.meddle("DELETE FROM slack_accounts WHERE actor_id IN ('ben', 'cat')")
+            run_id = (await bench.start("bench.file", FILE)).run_id
+            await bench.settle()
+            for person in ("ann", "sue"):
+                assert (await bench.click(person, await bench.approval_id())).counted
+            await bench.settle()
+            return await stories_of(key, bench, {"fell_back": run_id})
 
 
 async def _play_onboarding(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:

@@ -206,6 +206,7 @@ async def test_show_all_opens_every_page_for_people_of_the_directory_only(stage:
     await whispered(eve, "another workspace")
     assert (await eve.see())["modal"] is None
     assert stage.desk.inbox == {}
+    assert set(stage.desk.figures.looks) == {("apr-1", "p-anna")}
 
 
 async def test_one_can_approve_behind_show_all_and_sees_there_what_has_become_of_it(stage: Stage) -> None:

@@ -118,6 +118,7 @@ async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, 
         ({"slack_channel": None}, {"groups"}, "COUNTERSIGN_SLACK_CHANNEL is not set"),
         ({"slack_channels": {"treasury": "C0APPROVALS"}}, {"groups"}, "nobody can be asked in: treasury"),
         ({"slack_channels": {"compliance": "C1"}}, {"slack channel C1"}, "channel_not_found"),
+        ({"routing": Path("none.yaml")}, {"groups", "slack"}, "none.yaml:1: $: cannot be read"),
         ({"callers": SECRETS}, {"callers"}, "not in the directory: stranger"),
         ({"s3_bucket": "plain"}, {"archive versioned", "archive locked"}, "has no Object Lock"),
         ({"s3_bucket": "absent"}, {"archive writable"}, "absent"),
@@ -133,6 +134,17 @@ async def test_what_is_wrong_is_named_and_all_else_is_checked(
     found = await ill(settings_of(**{**well, **change}))
     assert found.keys() == wrong
     assert any(says in detail for detail in found.values())
+
+
+async def test_channels_and_groups_of_the_rules_are_looked_into(well: dict[str, Any], tmp_path: Path) -> None:
+    rules = "rules: [{send: {channels: [C0NONE]}}]\nfallback: {groups: [treasury], channels: [C0NOWHERE]}"
+    (tmp_path / "routing.yaml").write_text(rules, encoding="utf-8")
+    found = await ill(settings_of(**{**well, "routing": tmp_path / "routing.yaml"}))
+    assert found == {
+        "groups": "nobody can be asked in: treasury",
+        "slack channel C0NONE": "channel_not_found",
+        "slack channel C0NOWHERE": "channel_not_found",
+    }
 
 
 async def test_a_group_that_policy_asks_and_nobody_is_in_is_found(

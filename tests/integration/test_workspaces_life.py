@@ -270,11 +270,11 @@ async def test_who_is_deactivated_counts_no_more_among_those_who_can_be_asked(st
     requirement = {"quorum": 2, "groups": ["compliance"], "all_groups": False, "exclude": [], "reason_required": False}
     requirement |= {"expires_in": "PT1H", "escalate_to": []}
     async with stage.bench.engine.pool.connection() as conn:
-        assert await inspection.shortfalls(conn, TENANT, {"high": requirement})
+        assert await inspection.shortfalls(conn, TENANT, {"high": requirement}, stage.bench.clock())
         assert await looking.people_left(conn, TENANT) == ["ann", "ben"]
     await ann.change_member("UANN", "activate")
     async with stage.bench.engine.pool.connection() as conn:
-        assert await inspection.shortfalls(conn, TENANT, {"high": requirement}) == {}
+        assert await inspection.shortfalls(conn, TENANT, {"high": requirement}, stage.bench.clock()) == {}
     said = [(act["user"], act["is_active"]) for act in await stage.acts("slack.member_changed")]
     assert said == [("UANN", False), ("UBEN", False), ("UANN", True)]
 

@@ -120,6 +120,12 @@ def escalate(told: Story, before: str, approval_id: str = "a-1") -> None:
     told.events.insert(place, ("wait.escalated", {"approval_id": approval_id}))
 
 
+def fall_back(told: Story, after: str, *groups: str) -> None:
+    """Let the request have gone to others as well, after the first event of a kind."""
+    place = [name for name, _ in told.events].index(after) + 1
+    told.events.insert(place, ("approval.fell_back", {"approval_id": "a-1", "why": "nobody", "to": list(groups)}))
+
+
 def revoted(*votes: dict[str, Any]) -> Bend:
     return lambda told: revote(told, *votes)
 

@@ -10,6 +10,7 @@ from runtime.model.approvals.approval import AskKind, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import (
     ApprovalEnded,
+    ApprovalOpened,
     DirectMessage,
     EffectEnded,
     EvidenceSealed,
@@ -54,6 +55,22 @@ SAID: list[tuple[Said, str]] = [
     (TaskClaimed(person="Anna", before=""), "Anna works on this now."),
     (TaskClaimed(person="Anna", before="Boris"), "Anna works on this now, in the place of Boris."),
     (TaskReleased(person="Anna"), "Anna has given this back. Anybody who is asked may take it on."),
+    (
+        ApprovalOpened(
+            run=RUN, step="filing", groups=["compliance"], quorum=2, until="2026-11-25T09:30:00.000000Z"
+        ),
+        (
+            "Your request in Corporate onboarding (case-7), filing, was put to compliance: 2 people must approve it,"
+            " until 2026-11-25 09:30 UTC."
+        ),
+    ),
+    (
+        ApprovalOpened(run=RUN, step="filing", groups=["a", "b"], quorum=1, until="2026-11-25T09:30:00.000000Z"),
+        (
+            "Your request in Corporate onboarding (case-7), filing, was put to a, b: one person must approve it,"
+            " until 2026-11-25 09:30 UTC."
+        ),
+    ),
     (
         ApprovalEnded(run=RUN, step="filing", status=ApprovalStatus.REJECTED, votes=[Note(name="Boris", why="no")]),
         'Your request in Corporate onboarding (case-7), filing, was rejected. Boris: "no"',

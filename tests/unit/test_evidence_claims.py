@@ -19,6 +19,7 @@ from tests.unit.evidence_bends import (
     drop,
     escalate,
     fail,
+    fall_back,
     move,
     outcome,
     require,
@@ -295,6 +296,10 @@ SOUND: dict[str, list[Bend]] = {
         lambda s: [vote.update(at="") for vote in s.decisions["d-3"]["input"]["votes"]],
     ],
     "approved, and never done": [undone],
+    "next in line, since the others could not decide": [
+        revoted(BEN, CAT, SUE),
+        lambda s: fall_back(s, "approval.requested", "senior-compliance"),
+    ],
     "next in line, once time ran short": [revoted(BEN, CAT, SUE), lambda s: escalate(s, "vote.counted")],
     "task that was answered": [lambda s: asked(s, "task", BEN)],
     "doubt that was settled": [lambda s: asked(s, "in_doubt", BEN)],

@@ -16,6 +16,7 @@ from tests.unit.evidence_bends import (
     drop,
     effect_of,
     escalate,
+    fall_back,
     on_mocks,
     revote,
     revoted,
@@ -78,6 +79,19 @@ CONSENT: dict[str, Change] = {
     "next in line, and asked about something else": (
         *("approvals.consent", APPROVAL, "counts the vote of sue, who is in none of the groups"),
         lambda: told_with(revoted(CAT, SUE), lambda s: escalate(s, "vote.counted", "a-7")),
+    ),
+    "next in line, fallen back on after others were asked": (
+        *("approvals.consent", APPROVAL, "counts the vote of sue, who is in none of the groups"),
+        lambda: told_with(
+            revoted(CAT, SUE),
+            lambda s: escalate(s, "vote.counted"),
+            lambda s: s.events[[n for n, _ in s.events].index("wait.escalated")][1].update(to=[]),
+            lambda s: fall_back(s, "wait.escalated", "senior-compliance"),
+        ),
+    ),
+    "fallen back on, and not next in line": (
+        *("approvals.consent", APPROVAL, "counts the vote of dan, who is in none of the groups"),
+        lambda: told_with(revoted(CAT, vote("dan", "board")), lambda s: fall_back(s, "approval.requested", "board")),
     ),
     "policy told of other groups": (
         *("acts.approved", APPROVAL, "1 approved, where 2 had to"),

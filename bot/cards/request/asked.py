@@ -15,7 +15,7 @@ from runtime.model.approvals.approval import AskKind
 
 Pair = tuple[Block, Block]
 
-_USER = re.compile(r"[UW][A-Z0-9]{1,20}")
+_USER, _USER_GROUP = re.compile(r"[UW][A-Z0-9]{1,20}"), re.compile(r"S[A-Z0-9]{1,20}")
 
 
 def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
@@ -46,12 +46,19 @@ def expiry(view: ApprovalView) -> Shown:
 
 
 def _call(view: ApprovalView) -> list[Block]:
-    people = [f"<@{user}>" for user in view.asked if _USER.fullmatch(user)]
-    return [context(mrkdwn_text(Shown(f"For {' '.join(people)}")))] if people else []
+    called = [f"<@{one}>" for one in view.asked if _USER.fullmatch(one)]
+    called += [f"<!subteam^{one}>" for one in view.asked if _USER_GROUP.fullmatch(one)]
+    return [context(mrkdwn_text(Shown(f"For {' '.join(called)}")))] if called else []
 
 
 def _shortfall(view: ApprovalView, level: Level) -> list[Block]:
-    return rows([(bold("Nobody can fulfil this"), level.value(view.shortfall))]) if view.shortfall else []
+    """Say that nobody can decide it, or that those who are asked cannot, and to whom it went instead."""
+    pairs = [(bold("Nobody can fulfil this"), level.value(view.shortfall))] if view.shortfall else []
+    if view.fell_back and not view.shortfall:
+        pairs = [(bold("Those asked cannot fulfil this"), level.value(view.fell_back))]
+    if view.fallback:
+        pairs += [(bold("So it also went to"), level.value(", ".join(view.fallback)))]
+    return rows(pairs) if pairs else []
 
 
 def _progress(view: ApprovalView, level: Level) -> list[Block]:

@@ -11,6 +11,7 @@ from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.desk import words
+from bot.cards.desk.figures import figures_reply
 from bot.cards.desk.lists import (
     SHOWN,
     Reply,
@@ -63,6 +64,7 @@ class Commands:
             "show": self._show,
             "search": self._search,
             "why": self._why,
+            "figures": self._figures,
         }
 
     async def on_command(self, body: dict[str, Any], ack: AsyncAck) -> None:
@@ -121,3 +123,7 @@ class Commands:
             return said(words.WHICH.format("why"))
         view = await self._front.approval(person, approval_id)
         return why_reply(view) if view else said(words.NO_REQUEST)
+
+    async def _figures(self, person: Person, _: str) -> Reply:
+        found = await self._desk.figures.figures(person)
+        return figures_reply(found) if found else said(words.LEADS_NOBODY)

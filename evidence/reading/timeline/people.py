@@ -115,6 +115,12 @@ def _escalated(material: Material, leaf: Record) -> str:
     )
 
 
+def _fell_back(material: Material, leaf: Record) -> str:
+    groups = listed([named(group) for group in texts(leaf, "data", "to")[:_MOST]])
+    whither = f"; it went to {groups}, too" if groups else "; it went to others, too"
+    return f"Those who were asked could not decide the step {step(material, leaf)}{whither}"
+
+
 _MENDED = {
     "retry": "had the step {} tried anew",
     "supply": "gave the step {} its result",
@@ -144,4 +150,5 @@ TELL: dict[str, Callable[[Material, Record], str]] = {
     "wait.completed": _answered,
     "wait.timed_out": _late,
     "wait.escalated": _escalated,
+    "approval.fell_back": _fell_back,
 }

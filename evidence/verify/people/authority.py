@@ -8,7 +8,7 @@ from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.people.quorum import check_quorum
 from evidence.verify.rules import counted, rule
 from receipts import canonical
-from receipts.chain import VOTE_COUNTED, Leaf
+from receipts.chain import APPROVAL_REQUESTED, FELL_BACK, VOTE_COUNTED, Leaf
 from receipts.errors import ReceiptsError
 from receipts.model import Receipt
 from receipts.redaction import redact
@@ -58,7 +58,8 @@ def as_decided(contents: Contents) -> str:
     " people, among whom are those for whom one was given (`delegation`); none is by, for, or by leave of"
     " (`recorded_by`) the requester or submitter of the run, an actor whom policy was told of for that effect, or an"
     " excluded person; each is of a group that was asked: one of `groups`, or of those of `escalate_to` whom a"
-    " `wait.escalated` before the vote asks (`to`; all where it names none). At least `quorum` of such votes approved;"
+    " `wait.escalated` before the vote asks (`to`; all where it names none), or an `approval.fell_back` that comes"
+    " first after `approval.requested`. At least `quorum` of such votes approved;"
     " with `all_groups`, every group has a person of its own among those who did.",
 )
 def consent(contents: Contents) -> str:
@@ -196,13 +197,15 @@ def _requesters(contents: Contents, approval: ApprovalRecord) -> set[str]:
 
 def _electorate(contents: Contents, approval: ApprovalRecord) -> dict[str, set[str]]:
     """Return for each voter the groups that were asked when the vote was counted: who is next in line, only then."""
-    asked = set(approval.requirement.groups)
+    asked, before = set(approval.requirement.groups), ""
     found: dict[str, set[str]] = {}
     for leaf in contents.leaves_about.get(approval.id, []):
-        if leaf.event == "wait.escalated":
+        falls_back = leaf.event == FELL_BACK and before == APPROVAL_REQUESTED
+        if leaf.event == "wait.escalated" or falls_back:
             asked = asked | _joined(leaf, approval)
         elif leaf.event == VOTE_COUNTED:
             found[str(leaf.data.get("person"))] = asked
+        before = leaf.event
     return found
 
 

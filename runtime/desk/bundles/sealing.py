@@ -16,7 +16,7 @@ from runtime.model.json_limits import error_text
 from runtime.model.messages import EvidenceSealed, EvidenceStuck
 from runtime.model.states import RunStatus
 from runtime.outbox import messages, retry
-from runtime.store import approvals
+from runtime.store.cards.posted import last_card_of_run
 from runtime.store.database.pool import AWAY, Conn
 from runtime.store.evidence import bundles as stored
 from runtime.store.evidence import holds
@@ -167,7 +167,7 @@ class EvidenceDesk:
                 await holds.note_stored(tx.conn, tx.tenant, run_id)
                 facts = {name: value for name, value in vars(bundle).items() if name != "retention_until"}
                 tx.leaf("evidence.sealed", facts)
-                thread = await approvals.last_card_of_run(tx.conn, run_id)
+                thread = await last_card_of_run(tx.conn, run_id)
                 if thread or tx.status is not RunStatus.SUCCEEDED:
                     name = await messages.run_name(tx)
                     outcome = tx.row["outcome"]

@@ -6,10 +6,13 @@ from typing import Any
 from receipts.fields import timestamp
 from runtime.engine import Engine
 from runtime.inbox.patience.starts import start_run_for
+from runtime.inbox.patience.undecided import undecided
+from runtime.model.approvals.figures import Mark
 from runtime.model.messages import Reminder, TimeRunsShort
 from runtime.model.wait import Moment, Wait
 from runtime.outbox import messages
 from runtime.store import approvals, waits
+from runtime.store.figures.marks import put_mark
 from runtime.store.transactions.run_tx import RunTx
 
 
@@ -39,6 +42,7 @@ async def _escalate(engine: Engine, tx: RunTx, wait: Wait, moment: Moment) -> Wa
         facts["started"] = await start_run_for(engine, tx, wait, moment.entry, moment.start)
     tx.leaf("wait.escalated", facts, step=wait.step, approval_id=wait.approval_id)
     if wait.approval_id is not None:
+        await put_mark(tx.conn, wait.approval_id, Mark.ESCALATED, f"{wait.wait_id}:{moment.entry}", tx.now)
         until = None if moment.extend is None else wait.deadline
         await approvals.join(tx.conn, wait.approval_id, moment.to, until)
         await messages.card_changed(engine, tx, wait.approval_id)
@@ -60,11 +64,16 @@ async def _tell(engine: Engine, tx: RunTx, wait: Wait, moment: Moment) -> None:
 
 
 async def _remind(engine: Engine, tx: RunTx, wait: Wait) -> None:
-    """Tell those who are asked, in the thread of the card, that they are waited for."""
+    """Tell those who are asked that they are waited for: in the thread, and who has not decided, to themselves."""
     approval = await tx.loads.approval(wait.approval_id) if wait.approval_id else None
     if approval is None:
         return
+    await put_mark(tx.conn, approval.approval_id, Mark.REMINDED, f"{wait.wait_id}:{wait.turn}", tx.now)
     groups = list(approval.requirement.electorate(approval.joined))
     name, until = await messages.run_name(tx), timestamp(wait.deadline)
     said = Reminder(run=name, step=wait.step, groups=groups, until=until)
-    await messages.tell_thread(engine, tx, wait.approval_id, f"reminded:{wait.wait_id}:{wait.turn}", said)
+    key = f"reminded:{wait.wait_id}:{wait.turn}"
+    await messages.tell_thread(engine, tx, wait.approval_id, key, said)
+    waited_for = await undecided(tx, approval)
+    if len(waited_for) <= messages.MOST_DIRECT:
+        await messages.tell_people(engine, tx, waited_for, key, said, approval.approval_id)

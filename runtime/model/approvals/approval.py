@@ -10,6 +10,7 @@ from receipts.canonical import digest as digest_of
 from receipts.fields import timestamp
 from runtime.model.approvals.requirement import Requirement
 from runtime.model.effects.action import Tier
+from runtime.model.routing.route import NOWHERE, Route
 from runtime.model.states import ApprovalStatus
 
 
@@ -71,6 +72,8 @@ class NewApproval:
     purpose: str  # what the step is for, in its author's words
     shortfall: str = ""  # why nobody can fulfil it, as the directory stands; "" where people can
     shown: Mapping[str, Any] | None = None  # what its author declared for its card
+    route: Route = NOWHERE  # where its cards go
+    joined: Sequence[str] = ()  # of those next in line, who may decide from the beginning, since others cannot
 
     def document(self, asked_at: datetime) -> dict[str, Any]:
         """Return the request as evidence has it: what was asked, of whom, until when, and what was there before."""
@@ -110,6 +113,7 @@ class Approval:
     expires_at: datetime  # later than it was asked, where it was given more time
     consumed_at: datetime | None  # when an attempt used it up
     assignee: str | None  # the person who has claimed a review
+    route: Route | None  # where its cards go; None as the first release asked: to the channel of its groups
 
     @property
     def stamp(self) -> str:

@@ -26,7 +26,7 @@ from receipts.tenant.workspaces import SlackInstalled, SlackRemoved, slack_recor
 from runtime.model.states import DefinitionStatus
 from runtime.store.log.audit import ChainRows, View, all_rows, pending
 from runtime.store.people.delegations import delegation_of
-from runtime.store.tenant.existing import ACCOUNTS, ACTORS, rows_digest
+from runtime.store.tenant.existing import ACCOUNTS, ACTORS, SETTINGS, rows_digest
 
 _MOVES = {
     DefinitionStatus.ACTIVE: DefinitionActivated.event,
@@ -72,7 +72,8 @@ def _records(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
     for row in all_rows(conn, "SELECT key_id, entry FROM signing_keys WHERE tenant = %s", tenant):
         yield key_name(row["key_id"]), canonical.digest(row["entry"])
     for row in all_rows(conn, "SELECT version, digest FROM directories WHERE tenant = %s", tenant):
-        rows = rows_digest(all_rows(conn, ACTORS, tenant), all_rows(conn, ACCOUNTS, tenant))
+        read = (all_rows(conn, query, tenant) for query in (ACTORS, ACCOUNTS, SETTINGS))
+        rows = rows_digest(*read)
         yield from directory_record({**row, "rows": rows}).items()
     for row in all_rows(conn, _LIVES, tenant):
         said = {name: row[name] for name in ("name", "version", "digest", "run_id")}

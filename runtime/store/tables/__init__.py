@@ -10,6 +10,7 @@ from runtime.store.tables.definitions import definitions, tenant_leaves, tenants
 from runtime.store.tables.directory import actors, delegations, directories, slack_accounts
 from runtime.store.tables.effects import effects
 from runtime.store.tables.entities import entities, entity_changes
+from runtime.store.tables.figures import marks
 from runtime.store.tables.holds import evidence_held, evidence_holds
 from runtime.store.tables.inbox import notifications, waits
 from runtime.store.tables.log import (
@@ -61,6 +62,7 @@ __all__ = [
     "log_pending",
     "log_stamps",
     "log_tiles",
+    "marks",
     "metadata",
     "notifications",
     "policy_decisions",

@@ -46,15 +46,29 @@ approvals = Table(
     words("shortfall", server_default=""),  # why nobody could fulfil it, as seen when it was asked
     words("assignee", nullable=True),  # who has claimed a review
     document("shown", nullable=True),  # what its author declared for its card, as it was when people were asked
+    document("route", nullable=True),  # where its cards go, as it was decided when people were asked
     one_of("kind", AskKind),
     one_of("status", ApprovalStatus),
     CheckConstraint("assignee IS NULL OR kind = 'task'", name="assignee"),
     Index("ix_approvals_run", "run_id"),
     Index("ix_approvals_effect", "effect_id"),
+    Index("ix_approvals_tenant_requested_at", "tenant", "requested_at"),
     # what waits for a tenant's people
     partial("ix_approvals_open", "tenant", "expires_at", where="status = 'requested'"),
     # an effect asks one question of a kind at a time
     partial("uq_approvals_open", "effect_id", "kind", where="status = 'requested'", unique=True),
+)
+
+
+# cards beside the one under which the thread is
+card_copies = Table(
+    "card_copies",
+    metadata,
+    Column("approval_id", Text, ForeignKey("approvals.approval_id"), nullable=False),
+    words("place"),  # of its route: a conversation, or a person
+    words("channel"),  # the conversation in which it stands
+    words("card_ts"),
+    PrimaryKeyConstraint("approval_id", "place"),
 )
 
 

@@ -19,6 +19,7 @@ directories = Table(
     number("version"),  # of the file that was loaded last; 0 where it names none
     words("digest"),  # SHA-256 of what it says
     moment("loaded_at"),
+    document("remind", default="{}"),  # when those are reminded who are asked, where nothing else says it
     CheckConstraint("version >= 0", name="version"),
 )
 
@@ -32,6 +33,7 @@ actors = Table(
     words("name"),
     document("groups"),
     document("grants"),  # what an agent may do at the edge
+    document("notices", default="{}"),  # how a person is told: quiet hours, how often
     PrimaryKeyConstraint("tenant", "actor_id"),
     CheckConstraint("kind IN ('person', 'agent')", name="kind"),
 )

@@ -7,18 +7,28 @@ from receipts import canonical
 from receipts.tenant.acts import Act, DefinitionStored, DirectoryLoaded, KeyRegistered, PolicySeen
 from runtime.store.database.pool import Conn
 
-ACTORS = "SELECT actor_id AS id, kind, name, groups, grants FROM actors WHERE tenant = %s"
+ACTORS = "SELECT actor_id AS id, kind, name, groups, grants, notices FROM actors WHERE tenant = %s"
 ACCOUNTS = "SELECT team, account, actor_id FROM slack_accounts WHERE tenant = %s"
+SETTINGS = "SELECT remind FROM directories WHERE tenant = %s"
 
 
-def rows_digest(actors: Iterable[Mapping[str, Any]], accounts: Iterable[Mapping[str, Any]]) -> str:
-    """Return the digest of a directory's rows, as `ACTORS` and `ACCOUNTS` give them in any order."""
-    return canonical.digest({"actors": _sorted(actors), "accounts": _sorted(accounts)})
+def rows_digest(
+    actors: Iterable[Mapping[str, Any]], accounts: Iterable[Mapping[str, Any]], settings: Iterable[Mapping[str, Any]]
+) -> str:
+    """Return the digest of a directory's rows, as `ACTORS`, `ACCOUNTS` and `SETTINGS` give them in any order.
+
+    How people are told is in it only where that is said.
+    """
+    people = [{name: value for name, value in one.items() if value or name != "notices"} for one in actors]
+    said = [dict(one) for one in settings if one["remind"]]
+    rows = {"actors": _sorted(people), "accounts": _sorted(accounts)}
+    return canonical.digest({**rows, "settings": said} if said else rows)
 
 
 async def directory_digest(conn: Conn, tenant: str) -> str:
     """Return the digest of the tenant's directory as it stands in the tables."""
-    return rows_digest(await _all(conn, ACTORS, tenant), await _all(conn, ACCOUNTS, tenant))
+    actors, accounts = await _all(conn, ACTORS, tenant), await _all(conn, ACCOUNTS, tenant)
+    return rows_digest(actors, accounts, await _all(conn, SETTINGS, tenant))
 
 
 async def existing(conn: Conn, tenant: str) -> list[Act]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.votes import Vote
+from runtime.model.notices.notices import Notices
 from runtime.model.notification.notification import Standing
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
@@ -14,6 +15,7 @@ from runtime.store.approvals import counted_votes, get_approvals
 from runtime.store.database.pool import Conn
 from runtime.store.directory import actors
 from runtime.store.effects import insert_messages
+from runtime.store.notices.settings import notices_of
 from runtime.store.notifications import standings
 from runtime.store.privacy import PrivateDocument, private_documents
 from runtime.store.running.leftovers import Leftovers, StepOf, is_open, leftovers
@@ -44,6 +46,8 @@ class Loads:
         self.votes = Batches(partial(counted_votes, conn), most=_MOST, at_once=1)
         self.actor: Batches[tuple[str, str], dict[str, Any] | None]
         self.actor = Batches(partial(actors, conn), most=_MOST, at_once=1)
+        self.notices: Batches[tuple[str, str], Notices]
+        self.notices = Batches(partial(notices_of, conn), most=_MOST, at_once=1)
         self.message: Batches[Sequence[Any], bool]
         self.message = Batches(partial(insert_messages, conn), most=_MOST, at_once=1)
         self.private: Batches[str, list[PrivateDocument]]

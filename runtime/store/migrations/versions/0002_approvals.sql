@@ -10,3 +10,14 @@ ALTER TABLE approvals
 
 -- what its author declared for its card, as it was when people were asked
 ALTER TABLE approvals ADD COLUMN shown JSON;
+
+-- where its cards go, as it was decided when people were asked; and the cards beside the one with the thread
+ALTER TABLE approvals ADD COLUMN route JSON;
+CREATE TABLE card_copies (
+    approval_id TEXT NOT NULL,
+    place TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    card_ts TEXT NOT NULL,
+    CONSTRAINT pk_card_copies PRIMARY KEY (approval_id, place),
+    CONSTRAINT fk_card_copies_approval_id FOREIGN KEY (approval_id) REFERENCES approvals (approval_id)
+);

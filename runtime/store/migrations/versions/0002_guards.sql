@@ -55,7 +55,7 @@ CREATE TRIGGER write_once BEFORE UPDATE OF wait_id, run_id, step, type, correlat
 
 CREATE TRIGGER write_once BEFORE UPDATE OF
     approval_id, tenant, run_id, effect_id, step, kind, digest, tier, requirement, reasons, before, purpose,
-    requested_at, expires_at, shortfall, shown
+    requested_at, expires_at, shortfall, shown, route
     ON approvals FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 
 -- a review may be given more time while it is open; nothing else, and no less, ever

@@ -32,6 +32,8 @@ PARTS = (
     "entities",
     "delegations",
     "workspaces",
+    "figures",
+    "notices",
     "guards",  # stays the last: it guards what the others made
 )
 

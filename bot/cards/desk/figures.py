@@ -1,0 +1,71 @@
+"""How people do with what they are asked, for those who lead them."""
+
+from collections.abc import Sequence
+
+from bot.cards.blocks import Block, bold, context, header, section
+from bot.cards.desk.lists import Reply
+from bot.cards.text import Shown, short
+from runtime.model.approvals.figures import Figures, GroupFigures, PersonFigures, Spread
+
+_MOST, _LINE = 15, 300
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+
+
+def figures_reply(figures: Figures) -> Reply:
+    """Return the figures of a period: requests by group and tier, and what each person has to do with."""
+    days = (figures.until - figures.since).days
+    words = Shown(f"Requests of the last {days} days")
+    groups = [block for one in figures.groups[:_MOST] for block in _group(one)]
+    people = [block for one in figures.people[:_MOST] for block in _person(one)]
+    return Reply(
+        words,
+        [
+            header(words),
+            *(groups or [section(Shown("Nobody was asked for anything."))]),
+            *_left(figures.groups, "groups and tiers"),
+            *([header(Shown("People")), *people] if people else []),
+            *_left(figures.people, "people"),
+        ],
+    )
+
+
+def _group(one: GroupFigures) -> list[Block]:
+    ends = [(one.approved, "approved"), (one.rejected, "rejected"), (one.expired, "expired")]
+    counts = [*ends, (one.canceled, "canceled"), (one.open, "open"), (one.late, "late")]
+    became = ", ".join(f"{count:,} {word}" for count, word in counts if count)
+    asked = f"{one.asked:,} asked{f': {became}' if became else ''}"
+    times = f"first look {spread(one.first_look)} · decision {spread(one.decision)}"
+    called = f"{times} · {_count(one.reminders, 'reminder')} · {_count(one.escalations, 'escalation')}"
+    return [section(short(f"{one.group}, {one.tier} tier: {asked}", _LINE)), context(bold(called))]
+
+
+def _person(one: PersonFigures) -> list[Block]:
+    gave = f"{one.approved:,} approved, {one.rejected:,} rejected, {one.looked:,} opened"
+    return [
+        section(short(f"{one.name}: {one.waiting:,} waiting", _LINE)),
+        context(bold(f"{gave} · answers in {spread(one.answer)}")),
+    ]
+
+
+def _count(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def _left(all_of_them: Sequence[object], what: str) -> list[Block]:
+    left = len(all_of_them) - _MOST
+    return [context(bold(f"… {left:,} more {what}: countersign figures"))] if left > 0 else []
+
+
+def spread(found: Spread) -> str:
+    """Return a spread of seconds in words."""
+    if found.p50 is None or found.p90 is None:
+        return "none yet"
+    return f"{_lasting(found.p50)} (nine in ten within {_lasting(found.p90)})"
+
+
+def _lasting(seconds: float) -> str:
+    """Return a duration as people say it, in its largest unit."""
+    for unit, word in ((_DAY, "days"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds >= 2 * unit or (seconds >= unit and unit < _DAY):
+            return f"{seconds / unit:.1f}".removesuffix(".0") + f" {word}"
+    return f"{seconds:.0f} s"

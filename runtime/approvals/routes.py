@@ -1,0 +1,95 @@
+"""Where the cards of a request go: decided once, by values that are on record, when people are asked."""
+
+from dataclasses import dataclass, replace
+
+from receipts.chain import FELL_BACK
+from runtime.approvals.reaching import able, users_of
+from runtime.approvals.rules import shortfall
+from runtime.model.approvals.approval import NewApproval
+from runtime.model.approvals.reach import Asked
+from runtime.model.approvals.requirement import Requirement
+from runtime.model.routing.route import Route
+from runtime.model.routing.rules import Destination, first_fit
+from runtime.outbox.subject import subject_of
+from runtime.planning.passage import Passage
+from runtime.store.people.reaching import asked_in
+
+MOST_DIRECT_CARDS = 25
+"""People up to whom each gets a card of their own; a larger group has one in its channel. Each is an effect."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Whom the directory has in the groups that are asked, next in line, or to fall back on; and who may not decide."""
+
+    people: list[Asked]
+    barred: frozenset[str]
+
+    def users(self, *groups: str) -> list[str]:
+        """Return the Slack accounts that a card for these groups goes to."""
+        return users_of(self.people, set(groups), self.barred)
+
+    def why_not(self, requirement: Requirement) -> str:
+        """Return why nobody can fulfil a requirement, as things stand; "" where people can."""
+        groups = {*requirement.groups, *requirement.leads}
+        return shortfall(requirement, able(self.people, groups, self.barred), self.barred)
+
+
+async def routed(passage: Passage, new: NewApproval, first: str | None = None) -> NewApproval:
+    """Return the request with its route, why nobody can fulfil it, and who may decide from the beginning.
+
+    `first` is where a card goes in any case: a review's step is its posting. What falls back goes where it would have
+    gone, and to those whom the tenant names for it. Of these, policy alone says who may sign: those next in line.
+    """
+    reach, fallback = await _reach(passage, new.requirement), passage.engine.routing.fallback
+    why = reach.why_not(replace(new.requirement, escalate_to=())) if fallback else ""
+    send = await _send(passage, new)
+    places = _places(passage, new, reach, send, first)
+    if why and fallback:
+        places += [*fallback.channels, *reach.users(*fallback.groups)]
+        joined = tuple(group for group in fallback.groups if group in new.requirement.leads)
+        new = replace(new, joined=joined)
+    route = Route(
+        places=tuple(dict.fromkeys(places)),
+        mention=send.mention if send else None,
+        why=why,
+        fallback=fallback.groups if why and fallback else (),
+    )
+    return replace(new, route=route, shortfall=reach.why_not(new.requirement))
+
+
+def tell_fallback(passage: Passage, new: NewApproval) -> None:
+    """Put on record that a request went to others as well, and from then on to whom: of these who may decide."""
+    if new.route.why:
+        facts = {"approval_id": new.approval_id, "why": new.route.why, "to": list(new.route.fallback)}
+        passage.tx.leaf(FELL_BACK, facts, step=new.step, approval_id=new.approval_id, effect_id=new.effect_id)
+
+
+async def _reach(passage: Passage, requirement: Requirement) -> Reach:
+    engine, tx = passage.engine, passage.tx
+    fallback = engine.routing.fallback
+    groups = (*requirement.groups, *requirement.leads, *(fallback.groups if fallback else ()))
+    barred = {tx.row["requested_by"], tx.row["submitted_by"], *requirement.exclude}
+    return Reach(await asked_in(tx.conn, tx.tenant, groups, tx.now), frozenset(barred))
+
+
+async def _send(passage: Passage, new: NewApproval) -> Destination | None:
+    """Return where the tenant's rules have the request go, or None where none of them is for it."""
+    rules = passage.engine.routing.rules
+    if not rules:
+        return None
+    definition, verb = await passage.tx.definition(), await passage.verb()
+    params = passage.attempt.action.fields
+    rule = first_fit(rules, subject_of(passage.tx, definition, verb, new.requirement.groups, new.tier, params))
+    return rule.send if rule else None
+
+
+def _places(passage: Passage, new: NewApproval, reach: Reach, send: Destination | None, first: str | None) -> list[str]:
+    """Return where cards go, before any fallback. What would reach nobody it was meant for goes to its channel."""
+    groups = new.requirement.groups
+    usual = [first or passage.engine.routing.channel(groups)]
+    if send is None:
+        return usual
+    users = reach.users(*groups) if send.direct else []
+    found = [*([first] if first else ()), *send.channels, *(users if len(users) <= MOST_DIRECT_CARDS else ())]
+    return found if found or not send.direct else usual

@@ -1,0 +1,1 @@
+"""The counter of figures: how people do with what they are asked."""

@@ -1,0 +1,1 @@
+"""Where cards go: the tenant's rules, and the route of one request, decided once."""

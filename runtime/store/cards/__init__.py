@@ -1,0 +1,1 @@
+"""Where the cards of requests stand, and what they showed."""

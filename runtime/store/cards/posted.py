@@ -1,0 +1,72 @@
+"""The cards that were posted: one under which the thread is, and its copies.
+
+What was shown is kept for the request: copies of one state are equal to the letter.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from runtime.store.database.pool import Conn
+
+Location = tuple[str, str]
+
+
+async def location_of(conn: Conn, approval_id: str, copy_at: str | None) -> Location | None:
+    """Return (channel, ts) of a request's card, or of the copy that went to a place; None before it is posted."""
+    row = await (
+        await conn.execute(
+            """
+            SELECT channel, card_ts FROM approvals
+             WHERE approval_id = %(id)s AND card_ts IS NOT NULL AND %(copy_at)s::text IS NULL
+            UNION ALL SELECT channel, card_ts FROM card_copies WHERE approval_id = %(id)s AND place = %(copy_at)s
+            """,
+            {"id": approval_id, "copy_at": copy_at},
+        )
+    ).fetchone()
+    return (row["channel"], row["card_ts"]) if row else None
+
+
+async def remember_card(
+    conn: Conn, approval_id: str, location: Location, copy_at: str | None, card: Mapping[str, Any]
+) -> bool:
+    """Keep where a card stands, and what it showed, in order; the same is kept once, however many copies showed it.
+
+    Return whether it was not shown before. The caller holds the run's row.
+    """
+    done = await conn.execute(
+        """
+        UPDATE approvals SET cards = (cards::jsonb || jsonb_build_array(%(card)s::jsonb))::json
+         WHERE approval_id = %(id)s
+           AND NOT EXISTS (SELECT FROM jsonb_array_elements(cards::jsonb) AS c (shown) WHERE c.shown = %(card)s::jsonb)
+        """,
+        {"card": json.dumps(card, sort_keys=True), "id": approval_id},
+    )
+    await (_stands if copy_at is None else _stands_as_copy)(conn, approval_id, location, copy_at)
+    return done.rowcount == 1
+
+
+async def _stands(conn: Conn, approval_id: str, location: Location, _: str | None) -> None:
+    await conn.execute(
+        "UPDATE approvals SET channel = %s, card_ts = %s WHERE approval_id = %s", (*location, approval_id)
+    )
+
+
+async def _stands_as_copy(conn: Conn, approval_id: str, location: Location, copy_at: str | None) -> None:
+    await conn.execute(
+        "INSERT INTO card_copies (approval_id, place, channel, card_ts) VALUES (%s, %s, %s, %s)"
+        " ON CONFLICT (approval_id, place) DO UPDATE SET channel = excluded.channel, card_ts = excluded.card_ts",
+        (approval_id, copy_at, *location),
+    )
+
+
+async def last_card_of_run(conn: Conn, run_id: str) -> str | None:
+    """Return the approval whose card was posted last in the run: the run's thread."""
+    row = await (
+        await conn.execute(
+            "SELECT approval_id FROM approvals WHERE run_id = %s AND card_ts IS NOT NULL"
+            " ORDER BY requested_at DESC LIMIT 1",
+            (run_id,),
+        )
+    ).fetchone()
+    return row["approval_id"] if row else None

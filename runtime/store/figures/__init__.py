@@ -1,0 +1,1 @@
+"""Figures: what they are counted from, and the counts."""

@@ -1,0 +1,235 @@
+"""Where cards go is decided when people are asked, and stays; each copy is posted, edited, voted on and folded."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.cards.references import APPROVE, SHOW_ALL
+from countersign.embedded.opa import OpaChild
+from policy.client import OpaEngine
+from runtime.desk.desk import EngineDesk
+from runtime.engine import Routing
+from runtime.model.routing.rules import Destination, Rule
+from runtime.model.states import ApprovalStatus
+from runtime.worker.worker import Worker
+from sandbox.client import SandboxUser, messages
+from tests.bench import ROUTING, TENANT, Bench, open_bench
+from tests.integration.chat_stage import CHANNEL, Chat, chatting
+from tests.integration.conftest import PACK, Targets
+from tests.patience import MINUTE
+
+Opening = Callable[[Routing], AbstractAsyncContextManager[Chat]]
+Benching = Callable[[Routing], AbstractAsyncContextManager[Bench]]
+FILING = {"company": "ACME", "text": "r"}
+
+
+@pytest.fixture
+def chat_with(dsn: str, opa: OpaChild, targets: Targets) -> Opening:
+    @asynccontextmanager
+    async def opened(routing: Routing) -> AsyncIterator[Chat]:
+        async with (
+            OpaEngine(opa.url, timeout=MINUTE) as policy,
+            chatting(dsn, policy, targets, routing=routing) as running,
+        ):
+            yield running
+
+    return opened
+
+
+@pytest.fixture
+def bench_with(dsn: str, opa: OpaChild, targets: Targets) -> Benching:
+    @asynccontextmanager
+    async def opened(routing: Routing) -> AsyncIterator[Bench]:
+        async with (
+            OpaEngine(opa.url, timeout=MINUTE) as policy,
+            open_bench(dsn, policy, [PACK], targets.handlers(), routing=routing) as found,
+        ):
+            yield found
+
+    return opened
+
+
+def by(send: Destination, **when: Any) -> Routing:
+    """Return a routing with one rule."""
+    return replace(ROUTING, rules=(Rule(send, **when),))
+
+
+async def _cards(person: SandboxUser) -> dict[str, dict[str, Any]]:
+    """Return the newest card that a person sees in each conversation."""
+    state = await person.see()
+    found = [(one, channel["id"]) for channel in state["channels"] for one in channel["messages"]]
+    return {place: {**one, "channel": place} for one, place in found if SHOW_ALL in str(one)}
+
+
+def _posted(bench: Bench) -> list[str]:
+    return sorted(card["channel"] for card in bench.chat.said("post_card"))
+
+
+async def _asked(bench: Bench, by: str = "rita", **filing: Any) -> str:
+    await bench.start("bench.file", {**FILING, **filing}, by=by)
+    await bench.settle()
+    return await bench.approval_id()
+
+
+async def test_each_of_several_channels_and_people_has_a_card_of_its_own(bench_with: Benching) -> None:
+    async with bench_with(by(Destination(("C0ONE", "C0TWO"), direct=True), groups=("compliance",))) as bench:
+        await _asked(bench)
+        assert _posted(bench) == ["C0ONE", "C0TWO", "UANN", "UBEN", "UCAT"]
+
+
+async def test_who_asked_has_no_card_of_it(bench_with: Benching) -> None:
+    async with bench_with(by(Destination(direct=True))) as bench:
+        await _asked(bench, by="ann")
+        assert _posted(bench) == ["UBEN", "UCAT"]
+
+
+async def test_a_request_for_nobody_has_no_card_and_no_thread_and_is_decided_all_the_same(bench_with: Benching) -> None:
+    async with bench_with(by(Destination())) as bench:
+        approval = await _asked(bench)
+        for person in ("ann", "ben"):
+            assert (await bench.click(person, approval)).counted
+        await bench.settle()
+        assert (await bench.rows("SELECT status FROM runs"))[0]["status"] == "succeeded"
+        assert [one for one in bench.chat.calls if one.operation in ("post_card", "update_card")] == []
+        assert [one for one in bench.chat.said("post_message") if one["thread_of"] == approval] == []
+
+
+@pytest.mark.parametrize(
+    ("when", "place"),
+    [
+        ({"params": {"company": ["ACME"]}}, "C0RULE"),
+        ({"params": {"company": ["HALDEN"]}}, CHANNEL),
+        ({"trigger": {"company": ["ACME"]}}, "C0RULE"),
+        ({"trigger": {"company": ["HALDEN"]}}, CHANNEL),
+        ({"runbooks": ("bench-f*",), "connectors": ("register",), "tiers": ("high",)}, "C0RULE"),
+        ({"runbooks": ("kyc-*",)}, CHANNEL),
+    ],
+)
+async def test_a_rule_reads_the_values_of_the_request(bench_with: Benching, when: dict[str, Any], place: str) -> None:
+    async with bench_with(by(Destination(("C0RULE",)), **when)) as bench:
+        await _asked(bench)
+        assert _posted(bench) == [place]
+
+
+async def test_other_rules_change_nothing_of_what_was_asked(bench_with: Benching) -> None:
+    async with bench_with(by(Destination(("C0ONE", "C0TWO")))) as bench:
+        approval = await _asked(bench)
+        elsewhere = replace(bench.engine, routing=by(Destination(("C0ELSE",))))
+        later = replace(bench, engine=elsewhere, worker=Worker(elsewhere), desk=EngineDesk(elsewhere, TENANT))
+        assert (await later.click("ann", approval)).counted
+        await later.settle()
+        edits = await bench.rows("SELECT fields ->> 'copy_at' AS copy FROM effects WHERE operation = 'update_card'")
+        assert {row["copy"] for row in edits} == {None, "C0TWO"}
+        assert all(call.params.get("channel") != "C0ELSE" for call in bench.chat.calls)
+
+
+async def test_a_group_that_is_too_large_for_cards_of_their_own_has_one_in_its_channel(bench_with: Benching) -> None:
+    async with bench_with(by(Destination(direct=True))) as bench:
+        await bench.meddle(
+            "INSERT INTO actors SELECT tenant, 'p' || n, 'person', 'P', '[\"compliance\"]', '{}'"
+            " FROM actors, generate_series(1, 25) AS n WHERE actor_id = 'ann'"
+        )
+        await bench.meddle(
+            "INSERT INTO slack_accounts SELECT tenant, team, 'UP' || n, 'p' || n"
+            " FROM slack_accounts, generate_series(1, 25) AS n WHERE actor_id = 'ann'"
+        )
+        await _asked(bench)
+        assert _posted(bench) == [CHANNEL]
+
+
+async def test_a_review_has_a_card_in_a_channel_and_copies_where_the_rule_says(bench_with: Benching) -> None:
+    async with bench_with(by(Destination(("C0ONE", "C0TWO"), direct=True), verbs=("review",))) as bench:
+        await bench.start("bench.review", {"case": "1"})
+        await bench.settle()
+        assert [card["channel"] for card in bench.chat.said("post_task")] == ["C0ONE"]
+        assert _posted(bench) == ["C0TWO", "UANN", "UBEN", "UCAT"]
+
+
+async def _sign(chat: Chat, person: SandboxUser, card: dict[str, Any], approval_id: str, votes: int) -> None:
+    await person.click(card, APPROVE)
+    await person.find_modal()
+    await person.submit({"reason": "seen and checked"})
+    async with asyncio.timeout(MINUTE):
+        while len(await chat.bench.rows("SELECT FROM votes WHERE approval_id = %s", approval_id)) < votes:
+            await asyncio.sleep(0.02)
+    await chat.bench.settle()
+
+
+async def test_votes_count_from_any_copy_and_all_copies_show_them_and_fold(chat_with: Opening) -> None:
+    async with chat_with(by(Destination((CHANNEL, "C0APPROVALS"), direct=True))) as chat:
+        approval_id = await chat.file()
+        ann, ben = await chat.person("ann"), await chat.person("ben")
+        assert set(await _cards(ann)) == {CHANNEL, "C0APPROVALS", "DANN"}
+        await _sign(chat, ann, (await _cards(ann))["DANN"], approval_id, 1)
+        assert all("1 of 2" in card["text"] for card in (await _cards(ben)).values())
+        await _sign(chat, ben, (await _cards(ben))["C0APPROVALS"], approval_id, 2)
+        assert await chat.decided(approval_id) is ApprovalStatus.APPROVED
+        seen = (await _cards(ann)).values()
+        assert [card["text"].partition(":")[0] for card in seen] == ["Approved"] * 3
+        kept = await chat.bench.rows("SELECT json_array_length(cards) AS n FROM approvals")
+        leaves = await chat.bench.rows("SELECT FROM audit_leaves WHERE leaf->>'event' = 'card.shown'")
+        assert kept[0]["n"] == len(leaves), "what was shown is kept once for the request, not once for each copy"
+
+
+async def test_a_copy_that_somebody_deleted_is_posted_again(chat_with: Opening) -> None:
+    async with chat_with(by(Destination((CHANNEL, "C0APPROVALS")))) as chat:
+        approval_id = await chat.file()
+        [copy] = await chat.cards("C0APPROVALS")
+        await chat.raw.chat_delete(channel="C0APPROVALS", ts=copy["ts"])
+        ann = await chat.person("ann")
+        await _sign(chat, ann, (await _cards(ann))[CHANNEL], approval_id, 1)
+        [again] = await chat.cards("C0APPROVALS")
+        assert again["ts"] != copy["ts"]
+        assert "1 of 2" in again["text"]
+        assert len(await chat.cards(CHANNEL)) == 1
+
+
+async def test_a_card_calls_whom_the_rule_names(chat_with: Opening) -> None:
+    async with chat_with(by(Destination((CHANNEL,), mention=("UOMAR", "S0LEADS")))) as chat:
+        await chat.file()
+        [card] = await chat.cards()
+        assert "For <@UOMAR> <!subteam^S0LEADS>" in str(card["blocks"])
+
+
+async def test_a_card_calls_nobody_where_the_rule_says_so(chat_with: Opening) -> None:
+    async with chat_with(by(Destination((CHANNEL,), mention=()))) as chat:
+        await chat.file()
+        [card] = await chat.cards()
+        assert "<@" not in str(card["blocks"])
+
+
+async def test_a_copy_whose_posting_was_not_answered_is_found_again(chat_with: Opening) -> None:
+    async with chat_with(by(Destination(direct=True))) as chat:
+        chat.faults.lose("chat.postMessage")
+        await chat.file()
+        chat.faults.lift("chat.postMessage")
+        for _ in range(12):
+            await chat.bench.later(seconds=30)
+        for name in ("ann", "ben", "cat"):
+            person = await chat.person(name)
+            assert len([one for one in messages(await person.see()) if APPROVE in str(one)]) == 1
+
+
+async def test_who_asked_hears_with_a_link_that_people_are_asked_and_what_they_decided(chat_with: Opening) -> None:
+    async with chat_with(ROUTING) as chat:
+        approval_id = await chat.file()
+        [card] = await chat.cards()
+        rita = await chat.person("rita")
+        told = await rita.find_card(lambda one: "was put to compliance: 2 people must approve it" in one["text"])
+        assert card["ts"].replace(".", "") in str(told["blocks"])
+        await _sign(chat, await chat.person("ann"), (await _cards(await chat.person("ann")))[CHANNEL], approval_id, 1)
+        ben = await chat.person("ben")
+        await _sign(chat, ben, (await _cards(ben))[CHANNEL], approval_id, 2)
+        decided = await rita.find_card(lambda message: "was approved" in message["text"])
+        assert card["ts"].replace(".", "") in str(decided["blocks"])
+
+
+async def test_who_asked_hears_of_a_request_that_has_no_card(chat_with: Opening) -> None:
+    async with chat_with(by(Destination())) as chat:
+        await chat.file()
+        rita = await chat.person("rita")
+        assert await rita.find_card(lambda message: "was put to compliance" in message["text"])

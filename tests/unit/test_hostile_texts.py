@@ -1,0 +1,155 @@
+"""Five thousand hostile texts in every place that data reaches: nothing is forged, mentioned, unfurled or lost."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.cards.card import card
+from bot.cards.desk.fields import FieldKind, FormField
+from bot.cards.desk.forms import chooser_modal, form_modal
+from bot.cards.desk.lists import Reply, approval_reply, run_reply, runs_reply, said, why_reply
+from bot.cards.details import details_modals
+from bot.cards.home import home
+from bot.cards.modals import reason_modal
+from runtime.desk.declared.model import Declared, DeclaredField
+from runtime.desk.front.model import Form, Runs, RunView, StepLine
+from runtime.desk.held.model import HeldView, HeldWaiting
+from runtime.desk.model import ApprovalView
+from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.finding import EvidenceState, FoundRun
+from sandbox.rules.blocks import check_message_blocks, check_view
+from sandbox.rules.mrkdwn import parse, walk
+from tests.unit.bot_samples import KYC, NOW, everywhere, read, text_objects
+from tests.unit.hostile_texts import hostile_texts
+from tests.unit.test_bot_declared import hostile
+
+COUNT, SOME = 5000, 500
+OURS = ("https://console.example/", "https://register.example/")
+"""The addresses that our samples link to."""
+
+Sent = tuple[str, list[dict[str, Any]]]
+"""What Slack is given: the text that it notifies with, "" for a view, and all that has blocks."""
+
+
+def of_card(view: ApprovalView) -> Sent:
+    seen = card(view, now=NOW)
+    check_message_blocks(seen.blocks)
+    return seen.text, list(seen.blocks)
+
+
+def of_views(kind: str, *views: dict[str, Any]) -> Sent:
+    return "", [check_view(view, kind) for view in views]
+
+
+def of_reply(reply: Reply) -> Sent:
+    check_message_blocks(list(reply.blocks))
+    return reply.text, list(reply.blocks)
+
+
+def listed(text: str) -> Sent:
+    row = FoundRun(
+        run_id=text or "r",
+        trigger_ref=text,
+        reference=text,
+        trigger_type=text,
+        definition=text,
+        definition_version=1,
+        definition_digest="ab" * 32,
+        status="failed_terminal",
+        outcome=text,
+        requested_by=text,
+        created_at=NOW,
+        finished_at=None,
+        state=EvidenceState.SEALING,
+        sha256=None,
+        size=None,
+        location=None,
+        stored_at=None,
+        leaves=1,
+        log_index=None,
+        open_for=None,
+        tries=0,
+        next_try_at=None,
+        error=text,
+        waits_for=(text,),
+    )
+    return of_reply(runs_reply("Found", Runs([row], has_more=True), "none"))
+
+
+def form(text: str) -> Sent:
+    one = Form(text or "f", 1, text or "t", text, text, {})
+    kinds = [
+        FormField(f"f{place}", kind, text or "l", text, is_required=False, options=(text, 1))
+        for place, kind in enumerate(FieldKind)
+    ]
+    return of_views("modal", form_modal(one, kinds, None), chooser_modal([one], None))
+
+
+def desk(text: str) -> Sent:
+    held = HeldView(run_id="run_1", step="look", version=0, run_title=text, error=text, code="refused")
+    return of_views("home", home([(everywhere(text), None)], 1, HeldWaiting(1, (held,)), now=NOW))
+
+
+def run(text: str) -> Sent:
+    view = RunView(text or "r", text, text, text, text, text, NOW, None, (StepLine(text, text, text),))
+    return of_reply(run_reply(view))
+
+
+DECLARED: dict[str, Callable[[str], Sent]] = {
+    "card": lambda text: of_card(hostile(text)),
+    "form": form,
+    "list": listed,
+    "answer": lambda text: of_reply(said(text)),
+}
+"""Where authors and people say what is shown."""
+
+OTHERS: dict[str, Callable[[str], Sent]] = {
+    "card": lambda text: of_card(everywhere(text, 2)),
+    "show all": lambda text: of_views("modal", *details_modals(hostile(text)), *details_modals(everywhere(text, 2))),
+    "reason": lambda text: of_views("modal", reason_modal(everywhere(text, 2), VoteVerdict.REJECT, None)),
+    "home": desk,
+    "request": lambda text: of_reply(approval_reply(everywhere(text, 2), NOW)),
+    "rule": lambda text: of_reply(why_reply(everywhere(text, 2))),
+    "run": run,
+}
+
+
+def is_ours(node: dict[str, Any]) -> bool:
+    return node["t"] in {"text", "bold", "code", "date"} or str(node.get("url", "")).startswith(OURS)
+
+
+def faults(sent: Sent) -> Iterator[str]:
+    """Yield whatever Slack would take for more than text."""
+    notified, blocks = sent
+    yield from (f"notified {node}" for node in walk(parse(notified, lambda _: None)) if node["t"] != "text")
+    for one in text_objects(blocks):
+        if one["type"] == "plain_text":
+            yield from [one["text"]] if one["emoji"] or set(one["text"]) & set("<>") else []
+            continue
+        yield from (
+            str(n) for n in walk(parse(one["text"], lambda _: None, verbatim=one["verbatim"])) if not is_ours(n)
+        )
+
+
+@pytest.mark.parametrize("surface", DECLARED)
+def test_no_hostile_text_is_more_than_text(surface: str) -> None:
+    for text in hostile_texts(COUNT):
+        assert [text, *faults(DECLARED[surface](text))] == [text]
+
+
+@pytest.mark.parametrize("surface", OTHERS)
+def test_no_hostile_text_is_more_than_text_where_all_that_is_known_is_shown(surface: str) -> None:
+    for text in hostile_texts(SOME):
+        assert [text, *faults(OTHERS[surface](text))] == [text]
+
+
+def test_no_hostile_text_is_lost_or_changed_behind_show_all() -> None:
+    """What a declared field says is read back from what is shown, character by character."""
+    for text in hostile_texts(COUNT):
+        view = replace(KYC, declared=Declared("Title", "", (DeclaredField("Label", text, "text"),)))
+        words = [one["text"] for modal in details_modals(view) for one in text_objects(modal["blocks"])]
+        seen = words[words.index("Label") + 1]
+        assert read(seen) in (text, json.dumps(text, ensure_ascii=False))

@@ -1,0 +1,130 @@
+"""Routing: the file is read strictly, and the first rule that fits a request says where its cards go."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.config.routing import RoutingError, read_routing
+from runtime.engine import Routing
+from runtime.model.routing.rules import Destination, Fallback, Subject, first_fit
+
+FILE = """
+rules:
+  - when:
+      group: compliance
+      tier: [high]
+      verb: "file_*"
+      connector: register
+      runbook: ["kyc-*"]
+      params: {client.country: [DE, AT], count: 3, urgent: true}
+      trigger: {desk: north}
+    send: {channels: [C0NORTH], direct: true, mention: [S0LEADS, U0ANNA]}
+  - when: {tier: low}
+    send: {nobody: true}
+  - send: {channels: [C0REST], mention: []}
+fallback: {groups: [seniors], channels: [C0DESK]}
+"""
+FILING = Subject(
+    groups=("compliance", "risk"),
+    tier="high",
+    verb="file_report",
+    connector="register",
+    runbook="kyc-onboarding",
+    params={"client": {"country": "AT"}, "count": 3, "urgent": True},
+    trigger={"desk": "north"},
+)
+NORTH = Destination(("C0NORTH",), direct=True, mention=("S0LEADS", "U0ANNA"))
+REST = Destination(("C0REST",), mention=())
+
+
+def _routing(tmp_path: Path, text: str = FILE) -> Routing:
+    file = tmp_path / "routing.yaml"
+    file.write_text(text, encoding="utf-8")
+    rules, fallback = read_routing(file).of_runtime()
+    return Routing("C0ALL", {"compliance": "C0COMPLIANCE"}, rules=rules, fallback=fallback)
+
+
+def _refusal(tmp_path: Path, text: str) -> str:
+    with pytest.raises(RoutingError) as caught:
+        _routing(tmp_path, text)
+    return str(caught.value).replace(f"{tmp_path / 'routing.yaml'}:", "")
+
+
+def test_what_fits_in_all_goes_where_the_rule_says(tmp_path: Path) -> None:
+    routing = _routing(tmp_path)
+    assert routing.destination(FILING) == NORTH
+    assert routing.fallback == Fallback(("seniors",), ("C0DESK",))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"groups": ("risk",)},
+        {"tier": "medium"},
+        {"verb": "refile_report"},
+        {"connector": "registers"},
+        {"runbook": "kyb-onboarding"},
+        {"params": {**FILING.params, "client": {"country": "CH"}}},
+        {"params": {**FILING.params, "client": "AT"}},
+        {"params": {**FILING.params, "count": 4}},
+        {"params": {**FILING.params, "urgent": 1}},
+        {"params": {}},
+        {"trigger": {"desk": "South"}},
+    ],
+)
+def test_what_does_not_fit_in_one_thing_goes_on_to_the_next_rule(tmp_path: Path, change: dict[str, Any]) -> None:
+    assert _routing(tmp_path).destination(replace(FILING, **change)) == REST
+
+
+def test_the_first_rule_that_fits_is_taken(tmp_path: Path) -> None:
+    assert _routing(tmp_path).destination(replace(FILING, tier="low")) == Destination()
+
+
+def test_without_a_rule_a_card_goes_to_its_groups_channel(tmp_path: Path) -> None:
+    routing = _routing(tmp_path, "rules: []")
+    assert routing.destination(FILING) == Destination(("C0COMPLIANCE",))
+    assert routing.destination(replace(FILING, groups=("risk",))) == Destination(("C0ALL",))
+    assert first_fit(routing.rules, FILING) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("rule: []", "1: rule: Extra inputs are not permitted"),
+        (
+            "rules:\n- when: {tier: highest}\n  send: {channels: [C1]}",
+            "2: rules[0].when.tier[0]: Input should be 'low'",
+        ),
+        ("rules:\n- when: {groups: a}\n  send: {channels: [C1]}", "2: rules[0].when.groups: Extra inputs"),
+        ("rules:\n- when: {tier: []}\n  send: {channels: [C1]}", "2: rules[0].when.tier: Value should have at least 1"),
+        ("rules:\n- when: {verb: 'a b'}\n  send: {channels: [C1]}", "2: rules[0].when.verb[0]: String should match"),
+        ("rules:\n- when: {params: {a..b: 1}}\n  send: {direct: true}", "rules[0].when.params"),
+        (
+            "rules:\n- when: {params: {a: {b: 1}}}\n  send: {direct: true}",
+            "2: rules[0].when.params.a: Input should be a",
+        ),
+        (
+            "rules:\n- when: {params: {a: [[1]]}}\n  send: {direct: true}",
+            "2: rules[0].when.params.a[0]: Value error,",
+        ),
+        ("rules:\n- send: {channels: ['#general']}", "2: rules[0].send.channels[0]: String should match"),
+        ("rules:\n- send: {mention: [U1]}", "2: rules[0].send: Value error, says nowhere"),
+        ("rules:\n- send: {nobody: true, direct: true}", "2: rules[0].send: Value error, says nobody, and somebody"),
+        ("rules:\n- send: {nobody: false}", "2: rules[0].send.nobody: Input should be True"),
+        ("rules:\n- send: {direct: true, mention: [C1]}", "2: rules[0].send.mention[0]: String should match"),
+        ("fallback: {}", "1: fallback: Value error, names neither groups nor channels"),
+        (
+            "rules:\n- send: {direct: true}\n- when: {tier: low}\n  send: {direct: true}",
+            "3: rules[1]: no request comes here: rules[0] is for every one",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, text: str, says: str) -> None:
+    assert says in _refusal(tmp_path, text)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RoutingError, match="cannot be read"):
+        read_routing(tmp_path / "nowhere.yaml")
