@@ -75,6 +75,11 @@ class SandboxUser:
         """Use a global shortcut of the app's."""
         return await self._act("shortcut", {"callback_id": callback_id})
 
+    async def message_shortcut(self, card: Json, callback_id: str) -> Json:
+        """Use a shortcut of the app's on a message that `see` or `find_card` gave."""
+        place = {"channel": card["channel"], "ts": card["ts"]}
+        return await self._act("message_shortcut", {**place, "callback_id": callback_id})
+
     async def uninstall(self) -> Json:
         """Take the app out of the workspace."""
         return await self._act("uninstall", {})

@@ -73,6 +73,15 @@ class Shortcut(_Act):
     callback_id: str
 
 
+class MessageShortcut(_Act):
+    """Use a shortcut of the app's on the message (channel, ts)."""
+
+    action: Literal["message_shortcut"]
+    callback_id: str
+    channel: str
+    ts: str
+
+
 class Uninstall(_Act):
     """Take the app out of the workspace, as an admin may."""
 
@@ -102,7 +111,7 @@ class OpenHome(_Act):
 
 
 AdminAct = Uninstall | ChangeChannel | ChangeMember
-AnyAct = Click | Submit | Close | Say | Command | Shortcut | OpenHome | AdminAct
+AnyAct = Click | Submit | Close | Say | Command | Shortcut | MessageShortcut | OpenHome | AdminAct
 _ACT: TypeAdapter[AnyAct] = TypeAdapter(Annotated[AnyAct, Field(discriminator="action")])
 
 
@@ -151,6 +160,12 @@ class Human:
         modal = self._sandbox.store.top_modal(user.id)
         return modal.view if modal else None
 
+    async def _use_shortcut(self, act: Shortcut | MessageShortcut, user: User, base_url: str) -> Done:
+        if isinstance(act, Shortcut):
+            return await self._people.shortcut(user, act.callback_id)
+        target = Target(act.channel, act.ts)
+        return await self._people.message_shortcut(user, target, act.callback_id, base_url=base_url)
+
     async def _administer(self, act: AdminAct, user: User) -> Done:
         admins = Admins(self._sandbox, self._people.hear)
         match act:
@@ -180,11 +195,11 @@ class Human:
             case Close():
                 return await people.close(user)
             case Say():
-                return people.say(user, act.channel, act.text, act.thread_ts)
+                return await people.say(user, act.channel, act.text, act.thread_ts)
             case Command():
                 return await people.command(user, act.channel, act.text, base_url=base_url)
-            case Shortcut():
-                return await people.shortcut(user, act.callback_id)
+            case Shortcut() | MessageShortcut():
+                return await self._use_shortcut(act, user, base_url)
             case OpenHome():
                 return await people.open_home(user)
             case admin_act:

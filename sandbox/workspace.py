@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from sandbox.errors import WorkspaceError
 
 DEFAULT_SCOPES = (
+    "app_mentions:read",
     "channels:history",
     "channels:read",
     "chat:write",
@@ -90,6 +91,7 @@ class App(_Strict):
     is_installed: bool = True  # from the beginning, with `bot_token`
     commands: list[str] = ["/countersign"]
     shortcuts: list[str] = ["countersign_new_request"]
+    message_shortcuts: list[str] = ["countersign_ask_approval"]
     scopes: list[str] = list(DEFAULT_SCOPES)
 
 

@@ -10,7 +10,8 @@ from slack_bolt.adapter.asgi.http_request import AsgiHttpRequest
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
 from bot.listeners.front import commands
-from bot.listeners.front.forms import NEW_REQUEST, Forms
+from bot.listeners.front.forms import ASK_APPROVAL, NEW_REQUEST, Forms
+from bot.listeners.front.mentions import Mentions
 from bot.listeners.home_tab import HomeTab
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.interactions import Interactions
@@ -175,8 +176,11 @@ def build_bot(
     interactions = Interactions(client, desk, installation, forms)
     app.action(_ANY)(interactions.on_action)
     app.view(_ANY)(interactions.on_submission)
-    app.command(commands.NAME)(commands.Commands(client, desk, front, installation, clock, forms).on_command)
+    asked = commands.Commands(client, desk, front, installation, clock, forms)
+    app.command(commands.NAME)(asked.on_command)
     app.shortcut(NEW_REQUEST)(forms.on_shortcut)
+    app.shortcut(ASK_APPROVAL)(forms.on_message_shortcut)
+    app.event("app_mention")(Mentions(client, asked).on_mention)
     app.event("app_home_opened")(HomeTab(client, desk, ledger, installation, clock).on_opened)
     app.event(_ANY)(_ignore_event)
     app.error(_on_error)

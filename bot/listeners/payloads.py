@@ -143,6 +143,9 @@ class Event(_Loose):
     tab: Short | None = None
     channel: Id | Channel | None = None
     tokens: Revoked | None = None
+    text: Annotated[str, Field(max_length=40_000)] = ""
+    ts: Short | None = None
+    thread_ts: Short | None = None
 
     @property
     def place(self) -> str | None:
@@ -187,7 +190,25 @@ class Shortcut(_Loose):
     action_ts: Short
 
 
-Typed = Actions | Shortcut | Submission | EventCallback | UrlVerification
+class Quoted(_Loose):
+    """A message that somebody chose."""
+
+    text: Annotated[str, Field(max_length=40_000)] = ""
+
+
+class MessageShortcut(_Loose):
+    """A shortcut of ours on a message."""
+
+    type: Literal["message_action"]
+    callback_id: Literal["countersign_ask_approval"]
+    user: User
+    trigger_id: Short
+    action_ts: Short
+    channel: Channel
+    message: Quoted
+
+
+Typed = Actions | Shortcut | MessageShortcut | Submission | EventCallback | UrlVerification
 Payload = Typed | Command
 _PAYLOAD: TypeAdapter[Typed] = TypeAdapter(Annotated[Typed, Field(discriminator="type")])
 

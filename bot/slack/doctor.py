@@ -12,7 +12,7 @@ from bot.slack.client import FAILURES, error_code
 SCOPES = frozenset(
     {
         *("chat:write", "channels:history", "channels:read", "groups:history", "groups:read"),
-        *("im:history", "im:write", "users:read", "commands"),
+        *("im:history", "im:write", "users:read", "commands", "app_mentions:read"),
     }
 )
 
