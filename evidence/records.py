@@ -76,7 +76,7 @@ class VoteRecord(Open):
 
     person: NonEmpty
     groups: list[str]
-    verdict: Literal["approve", "reject"]
+    verdict: Literal["approve", "reject", "changes"]
     delegation: DelegationRecord | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
 
     @field_validator("delegation", mode="before")

@@ -105,7 +105,7 @@ class VoteInput(Strict):
 
     person: str
     groups: list[str]
-    verdict: Literal["approve", "reject"]
+    verdict: Literal["approve", "reject", "changes"]
     at: str
     delegation: VoteDelegation | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
 

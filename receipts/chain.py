@@ -40,6 +40,8 @@ APPROVAL_REQUESTED = "approval.requested"  # approval_id, digest (what it is bou
 APPROVAL_ENDED = frozenset({"approval.approved", "approval.rejected", "approval.expired", "approval.canceled"})
 # ... each of those: approval_id
 FELL_BACK = "approval.fell_back"  # + approval_id, why, to (groups that it went to as well, since others cannot decide)
+APPROVAL_HANDED = "approval.handed"  # approval_id, person, to, reason
+VOTE_WITHDRAWN = "vote.withdrawn"  # approval_id, person, reason + digest (of the vote that counts no more)
 VOTE_COUNTED = "vote.counted"  # approval_id, person, verdict + digest (of the vote as the bundle has it)
 CARD_SHOWN = "card.shown"  # + approval_id, digest (of the card as it was posted or edited)
 WAIT_OPENED = "wait.opened"  # + wait_id, type, correlation_key, deadline

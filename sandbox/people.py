@@ -67,9 +67,14 @@ class People:
         chosen: Any,
         deliveries: int,
     ) -> Done:
-        """Press a button or choose an option. `deliveries` above one repeats the very same payload at once."""
+        """Press a button, choose an option, or type and press Enter.
+
+        `deliveries` above one repeats the very same payload at once.
+        """
         place, blocks = self._place(user, target)
         block, element = _find_element(blocks, action_id)
+        if block["type"] == "input" and not block.get("dispatch_action"):
+            raise ActError(f"{action_id} is sent with its form, and not by itself")
         if "confirm" in element and not confirmed:
             return Done(ok=False, confirm=element["confirm"])
         action = payloads.action(self._sandbox, block, element, answer(element, chosen))

@@ -21,6 +21,8 @@ from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.desk.children.connector import child_handlers
 from runtime.desk.desk import EngineDesk
+from runtime.desk.home.counter import HomeCounter
+from runtime.desk.home.model import Look, Waiting
 from runtime.desk.model import Click, ClickOutcome
 from runtime.engine import Engine, Routing
 from runtime.entities.handlers import entity_handlers
@@ -207,6 +209,10 @@ class Bench:
         """Have all leaves of these tables await a place."""
         for table in tables:
             await self.meddle(_AWAIT[table])
+
+    async def pending(self, person: str, limit: int) -> Waiting:
+        """Return what waits for a person."""
+        return await HomeCounter(self.engine, TENANT).waiting(person, Look(limit))
 
     async def approval_id(self, kind: str = "effect", status: str = "requested") -> str:
         found = await self.rows(

@@ -12,6 +12,8 @@ Block = dict[str, Any]
 
 SECTION_LIMIT = 3000
 _ROWS_PER_SECTION = 5
+_USER = re.compile(r"[UW][A-Z0-9]{1,20}")
+_USER_GROUP = re.compile(r"S[A-Z0-9]{1,20}")
 _SAFE_URL = re.compile(r"https?://[!-;=?-{}~]{1,2000}")
 
 
@@ -67,6 +69,19 @@ def context(*elements: Block) -> Block:
 def button(action_id: str, words: str, value: str, **more: Any) -> Block:
     """Return a button with fixed words of ours."""
     return {"type": "button", "action_id": action_id, "text": plain_text(Shown(words)), "value": value, **more}
+
+
+def overflow(action_id: str, options: Sequence[tuple[str, str]]) -> Block:
+    """Return a menu behind three dots: fixed words of ours, each with its value."""
+    entries = [{"text": plain_text(Shown(words)), "value": value} for words, value in options]
+    return {"type": "overflow", "action_id": action_id, "options": entries}
+
+
+def call_of(users: Sequence[str]) -> Shown:
+    """Return a call of people and user groups by their Slack ids; what is no id calls nobody."""
+    people = [f"<@{user}>" for user in users if _USER.fullmatch(user)]
+    people += [f"<!subteam^{group}>" for group in users if _USER_GROUP.fullmatch(group)]
+    return Shown(f"For {' '.join(people)}" if people else "")
 
 
 def date(moment: datetime) -> Shown:

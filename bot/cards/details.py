@@ -8,6 +8,7 @@ from bot.cards.blocks import Block, bold, button, context, plain_text
 from bot.cards.layout.full import Unit
 from bot.cards.request.buttons import decide_buttons
 from bot.cards.request.everything import everything
+from bot.cards.request.more import more_menus
 from bot.cards.text import Shown
 from runtime.desk.model import ApprovalView
 from runtime.model.states import ApprovalStatus
@@ -53,8 +54,9 @@ def _turn(view: ApprovalView, page: int, count: int) -> list[Block]:
 
 def _buttons(view: ApprovalView, page: int, count: int) -> list[Block]:
     """Return what decides the request, as long as it is open, and what turns the page."""
-    decide = decide_buttons(view) if view.status is ApprovalStatus.REQUESTED else []
-    elements = [*decide, *_turn(view, page, count)]
+    is_open = view.status is ApprovalStatus.REQUESTED
+    decide, more = (decide_buttons(view), more_menus(view)) if is_open else ([], [])
+    elements = [*decide, *_turn(view, page, count), *more]
     return [{"type": "actions", "elements": elements}] if elements else []
 
 

@@ -21,6 +21,7 @@ from runtime.model.messages import (
     NotStarted,
     Plain,
     Reminder,
+    RequestHanded,
     RunEnded,
     RunName,
     Said,
@@ -30,6 +31,7 @@ from runtime.model.messages import (
     TimeRunsShort,
     Unfulfillable,
     VoteCounted,
+    VoteWithdrawn,
 )
 from runtime.model.run import HeldAct
 from runtime.model.states import ApprovalStatus, RunStatus
@@ -40,6 +42,7 @@ _DECIDED = {
     ApprovalStatus.EXPIRED: "was not decided in time, so it is not done",
     ApprovalStatus.CANCELED: "was canceled",
 }
+_CHANGES = "is not done as it is: changes were requested"
 _ENDED = {
     RunStatus.SUCCEEDED: "has finished",
     RunStatus.FAILED_TERMINAL: "has ended without success",
@@ -52,6 +55,10 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
     match said:
         case VoteCounted():
             return _vote(said)
+        case VoteWithdrawn():
+            return f"{said.person} withdrew their vote ({said.count} of {said.quorum}){_quoted(said.reason)}"
+        case RequestHanded():
+            return f"{said.person} has handed this to {said.to}{_quoted(said.reason)}"
         case TaskClaimed() | TaskReleased():
             return _claim(said)
         case ApprovalOpened() | ApprovalEnded():
@@ -160,7 +167,8 @@ def _approval(said: ApprovalOpened | ApprovalEnded) -> str:
         asked = f"was put to {', '.join(said.groups)}: {people} must approve it, until {_day(said.until)}"
         return f"Your request in {_run(said.run)}, {said.step}, {asked}."
     why = "".join(f" {vote.name}{_quoted(vote.why)}" for vote in said.votes)
-    return f"Your request in {_run(said.run)}, {said.step}, {_DECIDED.get(said.status, 'has ended')}.{why}"
+    how = _CHANGES if said.changes else _DECIDED.get(said.status, "has ended")
+    return f"Your request in {_run(said.run)}, {said.step}, {how}.{why}"
 
 
 def _run_ended(said: RunEnded) -> str:

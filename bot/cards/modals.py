@@ -28,7 +28,8 @@ def _consequence(view: ApprovalView, verdict: VoteVerdict) -> str:
     return f"{signed} Your words are kept as evidence, and whoever asked can read them."
 
 
-def _summary(view: ApprovalView) -> list[Block]:
+def summary(view: ApprovalView) -> list[Block]:
+    """Return what a modal is about, in short."""
     facts = (("What", headline(view)), ("Operation", view.operation), ("Target", view.target))
     return rows([(bold(name), short(render(value), 300)) for name, value in facts if value])
 
@@ -60,7 +61,7 @@ def reason_modal(
         "close": plain_text(Shown("Cancel")),
         "private_metadata": ref.model_dump_json(),
         "blocks": [
-            *_summary(view),
+            *summary(view),
             section(Shown(_consequence(view, verdict))),
             reason_input(_question(view, verdict)),
         ],

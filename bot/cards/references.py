@@ -1,6 +1,6 @@
 """What our own buttons and modals carry: which approval, in which state, was in front of the person."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,11 +16,15 @@ CLAIM = "countersign_claim"
 RELEASE = "countersign_release"
 SHOW_ALL = "countersign_show_all"
 UNDO = "countersign_undo"
+MORE = ("countersign_more", "countersign_more_still")
+CANCEL = "countersign_cancel"
 PAGE_ACTIONS = ("countersign_page_back", "countersign_page_next")
 REASON_MODAL = "countersign_reason"
 UNDO_MODAL = "countersign_undo_modal"
+MORE_MODAL = "countersign_more_modal"
 DETAILS_MODAL = "countersign_details"
 REASON = "reason"
+WHOM = "whom"
 
 
 class _Strict(BaseModel):
@@ -62,6 +66,20 @@ class UndoRef(_Strict):
     run_id: Annotated[str, Field(min_length=1, max_length=128)]
     step: Annotated[str, Field(min_length=1, max_length=1000)]
     channel: str | None
+
+
+class RunRef(_Strict):
+    """The value of a button beside a run."""
+
+    run_id: Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class CancelRef(RunRef):
+    """A cancel modal's private metadata: the run, where to answer the person, and whether it lies over the details."""
+
+    act: Literal["cancel"]
+    channel: str | None
+    over: bool
 
 
 def of(view: ApprovalView) -> dict[str, Any]:

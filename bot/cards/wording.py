@@ -28,7 +28,11 @@ _DOUBT_ENDS = {
     ApprovalStatus.APPROVED: "Settled: it happened",
     ApprovalStatus.REJECTED: "Settled: it did not happen",
 }
-_VERDICTS = {VoteVerdict.APPROVE: "approved", VoteVerdict.REJECT: "rejected"}
+_VERDICTS = {
+    VoteVerdict.APPROVE: "approved",
+    VoteVerdict.REJECT: "rejected",
+    VoteVerdict.CHANGES: "asked for changes",
+}
 _DOUBT_VERDICTS = {VoteVerdict.APPROVE: "says it happened", VoteVerdict.REJECT: "says it did not happen"}
 
 _RESULTS = {
@@ -36,6 +40,7 @@ _RESULTS = {
     ResultCode.PERFORMED_BEFORE: "performed before, under the same idempotency key",
     ResultCode.CONFIRMED: "performed, as a person confirmed",
     ResultCode.REJECTED: "not performed: rejected by {}",
+    ResultCode.CHANGES_REQUESTED: "not performed: changes requested by {}",
     ResultCode.NOT_IN_TIME: "not performed: nobody decided in time; expiry is never consent",
     ResultCode.NOT_PERFORMED: "not performed: {}",
     ResultCode.WORDED: "{}",
@@ -51,6 +56,8 @@ def title(view: ApprovalView, now: datetime) -> str:
     """Return the state of the request in a few fixed words."""
     if view.status is ApprovalStatus.REQUESTED:
         return _ASKS[view.kind][0] if now < view.expires_at else "Time has run out"
+    if any(vote.verdict is VoteVerdict.CHANGES for vote in view.votes):
+        return "Changes requested"
     ends = _DOUBT_ENDS if view.kind is AskKind.IN_DOUBT else {}
     return ends.get(view.status, _ENDS[view.status])
 

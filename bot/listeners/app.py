@@ -12,7 +12,9 @@ from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from bot.listeners.front import commands
 from bot.listeners.front.forms import ASK_APPROVAL, NEW_REQUEST, Forms
 from bot.listeners.front.mentions import Mentions
-from bot.listeners.home_tab import HomeTab
+from bot.listeners.home.drawing import Drawing
+from bot.listeners.home.several import Several
+from bot.listeners.home.tab import HomeTab
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.interactions import Interactions
 from bot.listeners.payloads import as_read, parse_request
@@ -173,7 +175,9 @@ def build_bot(
         attaching_conversation_kwargs_enabled=False,
     )
     forms = Forms(client, desk, front, installation)
-    interactions = Interactions(client, desk, installation, forms)
+    several = Several(client, desk, front.home, installation)
+    home = HomeTab(Drawing(client, desk, front.home, ledger, installation, clock), several)
+    interactions = Interactions(client, desk, installation, forms, home)
     app.action(_ANY)(interactions.on_action)
     app.view(_ANY)(interactions.on_submission)
     asked = commands.Commands(client, desk, front, installation, clock, forms)
@@ -181,7 +185,7 @@ def build_bot(
     app.shortcut(NEW_REQUEST)(forms.on_shortcut)
     app.shortcut(ASK_APPROVAL)(forms.on_message_shortcut)
     app.event("app_mention")(Mentions(client, asked).on_mention)
-    app.event("app_home_opened")(HomeTab(client, desk, ledger, installation, clock).on_opened)
+    app.event("app_home_opened")(home.on_opened)
     app.event(_ANY)(_ignore_event)
     app.error(_on_error)
     return Bot(app, settings, clock, installation, client, places)

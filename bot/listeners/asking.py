@@ -44,8 +44,10 @@ class Asking:
         await self._answers.tell(payload.user.id, payload.place, text, occasion=payload.action.action_ts)
 
     async def _open(self, payload: Actions, modal: dict[str, Any]) -> None:
+        """Open a modal, over the details where the click was there. A repeated delivery finds its trigger used."""
+        opens = self._client.views_push if payload.modal else self._client.views_open
         try:
-            await self._client.views_open(trigger_id=payload.trigger_id, view=modal)
+            await opens(trigger_id=payload.trigger_id, view=modal)
         except FAILURES as error:
             if (code := error_code(error)) != "exchanged_trigger_id":
                 self._log.warning("a modal was not opened: %s", code)

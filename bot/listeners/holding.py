@@ -21,7 +21,7 @@ class Holding(Asking):
 
     async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
         """Ask how the step goes on, as it stands now."""
-        ref = held.StepRef.model_validate_json(payload.action.value)
+        ref = held.StepRef.model_validate_json(payload.action.carried)
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
             if stranger := self._stranger(identity):

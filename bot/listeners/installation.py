@@ -19,10 +19,14 @@ _PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)
 
 @dataclass(frozen=True)
 class Installation:
-    """The team that installed the app, and the organization that the team is of, on Enterprise Grid."""
+    """The team that installed the app, and the organization that the team is of, on Enterprise Grid.
+
+    `address` is that of the workspace, with a slash at its end, as links to messages begin.
+    """
 
     team: str
     enterprise: str | None = None
+    address: str = ""
 
 
 class InstallationWatch(AsyncAuthorize):
@@ -46,7 +50,9 @@ class InstallationWatch(AsyncAuthorize):
     async def _ask(self) -> bool:
         try:
             answer = await self._client.auth_test()
-            self._installation = Installation(str(answer["team_id"]), answer.get("enterprise_id"))
+            self._installation = Installation(
+                str(answer["team_id"]), answer.get("enterprise_id"), str(answer.get("url", ""))
+            )
         except (*FAILURES, KeyError) as error:
             self.trouble = f"auth.test: {error_code(error)}"
             return False

@@ -17,14 +17,18 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.cards import held, references
 from bot.cards.desk.forms import MODALS
 from bot.cards.details import details_modal
+from bot.cards.home import several
+from bot.cards.home.state import PREFIX
 from bot.cards.modals import reason_fault, reason_modal
 from bot.cards.refusals import refusal_words
 from bot.listeners import private
 from bot.listeners.clicks import click
 from bot.listeners.front.forms import Forms
 from bot.listeners.holding import Holding
+from bot.listeners.home.tab import HomeTab
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
+from bot.listeners.more.menu import More
 from bot.listeners.payloads import Actions, Submission, User
 from bot.listeners.private import PrivateAnswers
 from bot.listeners.undoing import Undoing
@@ -71,14 +75,18 @@ def _wants_reason(view: ApprovalView | None, verdict: VoteVerdict | ClaimAct) ->
 class Interactions:
     """The listeners for buttons and modals."""
 
-    def __init__(self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, forms: Forms) -> None:
+    def __init__(
+        self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, forms: Forms, home: HomeTab
+    ) -> None:
         self._client = client
         self._desk = desk
         self._forms = forms
+        self._home = home
         self._installation = installation
         self._answers = PrivateAnswers(client)
         self._holding = Holding(client, desk, installation, self._answers)
         self._undoing = Undoing(client, desk, installation, self._answers)
+        self._more = More(client, desk, installation, self._answers)
         self._telling: set[asyncio.Task[None]] = set()
         self._log = slack_logger()
 
@@ -92,6 +100,12 @@ class Interactions:
             await self._guarded(payload, ack, self._show(payload, ack))
         elif action_id in held.ACTIONS:
             await self._guarded(payload, ack, self._holding.on_click(payload, ack))
+        elif action_id in references.MORE:
+            await self._guarded(payload, ack, self._more.on_chosen(payload, ack))
+        elif action_id == references.CANCEL:
+            await self._guarded(payload, ack, self._more.canceling.on_click(payload, ack))
+        elif action_id.startswith(PREFIX):
+            await self._guarded(payload, ack, self._home.on_action(payload, ack))
         elif action_id == references.UNDO:
             await self._guarded(payload, ack, self._undoing.on_click(payload, ack))
         else:
@@ -104,11 +118,18 @@ class Interactions:
             if payload.view.callback_id in MODALS:
                 await self._forms.on_submission(payload, ack)
                 return
+            if payload.view.callback_id in several.MODALS:
+                await self._home.on_submission(payload, ack)
+                return
             if payload.view.callback_id == held.MODAL:
                 await self._holding.on_submission(payload, ack)
+                self._home.renew(payload.user.id)
                 return
             if payload.view.callback_id == references.UNDO_MODAL:
                 await self._undoing.on_submission(payload, ack)
+                return
+            if payload.view.callback_id == references.MORE_MODAL:
+                await self._more.on_submission(payload, ack)
                 return
             ref = references.ReasonRef.model_validate_json(payload.view.private_metadata)
         except ValidationError:
@@ -163,7 +184,7 @@ class Interactions:
 
     async def _vote(self, payload: Actions, ack: AsyncAck) -> None:
         """Record a vote or a claim, or ask for the vote's reason first."""
-        ref = references.CardRef.model_validate_json(payload.action.value)
+        ref = references.CardRef.model_validate_json(payload.action.carried)
         verdict = _VERDICTS[payload.action.action_id]
         notification = None
         async with asyncio.timeout(DEADLINE):
@@ -201,12 +222,13 @@ class Interactions:
             self._log.error("a recorded click was not applied: %s", type(error).__name__)
             await self._answers.tell(user.id, channel, private.NOT_YET_COUNTED, occasion=notification)
             return
+        self._home.renew(user.id)
         if outcome.refusal:
             await self._answers.tell(user.id, channel, refusal_words(outcome.refusal), occasion=notification)
 
     async def _show(self, payload: Actions, ack: AsyncAck) -> None:
         """Open or turn the pages of everything, for people of the directory only."""
-        ref = references.PageRef.model_validate_json(payload.action.value)
+        ref = references.PageRef.model_validate_json(payload.action.carried)
         async with asyncio.timeout(DEADLINE):
             identity = await identify(payload.user, self._installation.known, self._client, self._desk)
             view = None if identity.refusal else await self._desk.approval(ref.id)

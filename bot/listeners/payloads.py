@@ -24,12 +24,29 @@ class User(_Loose):
     team_id: Id | None = None
 
 
+class Option(_Loose):
+    """What was chosen."""
+
+    value: Annotated[str, Field(max_length=255)]
+
+
 class Action(_Loose):
-    """The button."""
+    """The button that was pressed, what was chosen in a menu, or what was typed before Enter, None for nothing."""
 
     action_id: Short
     action_ts: Short
-    value: Annotated[str, Field(max_length=2000)] = ""
+    value: Annotated[str, Field(max_length=3000)] | None = ""
+    selected_option: Option | None = None
+
+    @property
+    def chosen(self) -> str:
+        """Return the value of what was chosen in a menu, "" where nothing was."""
+        return self.selected_option.value if self.selected_option else ""
+
+    @property
+    def carried(self) -> str:
+        """Return what a button of ours carries."""
+        return self.value or ""
 
 
 class Channel(_Loose):
@@ -44,6 +61,7 @@ class OpenView(_Loose):
     id: Short
     hash: Short
     type: Short = ""
+    private_metadata: Annotated[str, Field(max_length=3000)] = ""
 
 
 class Actions(_Loose):
@@ -72,17 +90,13 @@ class Actions(_Loose):
         return self.view if self.view and self.view.type == "modal" else None
 
 
-class Option(_Loose):
-    """What was chosen."""
-
-    value: Annotated[str, Field(max_length=255)]
-
-
 class Input(_Loose):
     """What was typed or chosen; a moment is in seconds since 1970."""
 
     value: str | None = None
     selected_option: Option | None = None
+    selected_user: Short | None = None
+    selected_options: Annotated[list[Option], Field(max_length=100)] | None = None
     selected_date: Short | None = None
     selected_date_time: Annotated[int, Field(ge=0, le=253_402_300_799)] | None = None
 
@@ -115,6 +129,17 @@ class Submission(_Loose):
         """Return what was typed as the reason."""
         return self.typed("reason")
 
+    def chosen(self, name: str) -> str:
+        """Return the user who was chosen in an input, "" for none."""
+        chosen = self.view.state.values.get(name, {}).get(name)
+        return (chosen.selected_user if chosen else None) or ""
+
+    @property
+    def ticked(self) -> list[str]:
+        """Return the values of all that is ticked, in the order of the modal."""
+        inputs = (one for block in self.view.state.values.values() for one in block.values())
+        return [option.value for one in inputs for option in one.selected_options or ()]
+
     def typed(self, name: str) -> str:
         """Return what was typed into an input."""
         typed = self.view.state.values.get(name, {}).get(name)
@@ -135,12 +160,19 @@ class Revoked(_Loose):
     bot: list[Id] = []
 
 
+class LastHome(_Loose):
+    """A Home tab as it was drawn last."""
+
+    private_metadata: Annotated[str, Field(max_length=3000)] = ""
+
+
 class Event(_Loose):
     """The inner event; which members it has depends on its type."""
 
     type: Short
     user: Id | Member | None = None
     tab: Short | None = None
+    view: LastHome | None = None
     channel: Id | Channel | None = None
     tokens: Revoked | None = None
     text: Annotated[str, Field(max_length=40_000)] = ""

@@ -21,11 +21,11 @@ class Undoing(Asking):
 
     async def on_click(self, payload: Actions, ack: AsyncAck) -> None:
         """Open the list of what would be undone, and what not."""
-        ref = references.CardRef.model_validate_json(payload.action.value)
+        ref = references.CardRef.model_validate_json(payload.action.carried)
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
             if stranger := self._stranger(identity):
-                await self._desk.strangers.on_card(stranger, ref.id)
+                await self._desk.strangers.on_card(stranger, ref.id, "undo")
             view = None if stranger else await self._desk.undo_view(ref.id)
         await ack()
         if identity.refusal or view is None:

@@ -7,11 +7,11 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.cards.blocks import SECTION_LIMIT, Block, context, mrkdwn_text, section
+from bot.cards.blocks import SECTION_LIMIT, Block, call_of, context, mrkdwn_text, section
 from bot.cards.card import BUDGET
 from bot.cards.held import held_buttons
 from bot.cards.messages import closed_words, words
-from bot.cards.text import chunks, clip, mrkdwn, plain
+from bot.cards.text import Shown, chunks, clip, mrkdwn, plain
 from bot.slack.card_posts import CardPosts
 from bot.slack.client import FAILURES, error_code, failure
 from bot.slack.history import find_message
@@ -22,7 +22,17 @@ from bot.slack.questions import Questions
 from runtime.clock import Clock
 from runtime.desk.model import CardLedger, Desk
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, Untouched
-from runtime.model.messages import DirectMessage, PostCard, PostMessage, PostTask, StepHeld, UpdateCard, UpdateMessage
+from runtime.model.messages import (
+    DirectMessage,
+    PostCard,
+    PostMessage,
+    PostTask,
+    RequestHanded,
+    Said,
+    StepHeld,
+    UpdateCard,
+    UpdateMessage,
+)
 
 MESSAGE_EVENT = "countersign_message"
 
@@ -140,12 +150,18 @@ class SlackConnector:
         way = [context(mrkdwn_text(link))] if link else []
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
         acts = [held_buttons(params.said.run_id, params.said.step)] if isinstance(params.said, StepHeld) else []
-        blocks = [*_blocks(text), *acts, *way]
+        blocks = [*_called(params.said), *_blocks(text), *acts, *way]
         return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), blocks, thread)
 
 
 def _copy_at(params: PostCard) -> str | None:
     return params.channel if params.is_copy else None
+
+
+def _called(said: Said) -> list[Block]:
+    """Return who is called by name, where what is said is for somebody."""
+    call = call_of(said.mention) if isinstance(said, RequestHanded) else Shown("")
+    return [context(mrkdwn_text(call))] if call else []
 
 
 def _place(channel: str, message: Mapping[str, Any] | None) -> Reconciled:

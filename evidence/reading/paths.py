@@ -10,7 +10,13 @@ from collections.abc import Collection, Iterator
 _NUMBER = re.compile(r"\[[0-9]+\]")
 _PART = re.compile(r"([^.\[\]]+)(?:\[(0|[1-9][0-9]{0,3})\])?")
 _PART_SHOWN = re.compile(r"(?:^|\.)([^.]*?)(?:\[([0-9]{1,9})\])?(?=\.|\Z)", re.DOTALL)
-_ENDINGS = {"success": "done", "failure": "failed", "timeout": "out of time", "rejected": "rejected"}
+_ENDINGS = {
+    "success": "done",
+    "failure": "failed",
+    "timeout": "out of time",
+    "rejected": "rejected",
+    "changes_requested": "changes requested",
+}
 
 
 def address_of(path: str) -> str:

@@ -9,9 +9,13 @@ from evidence.reading.words import REFUSALS, plain
 _WANTED = {
     "approve": "wanted to approve",
     "reject": "wanted to reject",
+    "changes": "wanted changes of",
+    "withdraw": "wanted to withdraw a vote on",
+    "hand": "wanted to hand on",
     "claim": "wanted to take on",
     "release": "wanted to give back",
 }
+_NO = {"reject": "rejected {}", "changes": "asked for changes of {}"}
 
 
 @dataclass(frozen=True)
@@ -53,11 +57,10 @@ def _rejected(material: Material, leaf: Record) -> list[Refusal]:
     approval = material.approvals.get(text(leaf, "data", "approval_id"), {})
     if text(approval, "kind") == "in_doubt":  # an answer about a fact
         return []
-    votes = [one for one in records(approval, "votes") if text(one, "verdict") == "reject"]
+    votes = [(one, _NO[text(one, "verdict")]) for one in records(approval, "votes") if text(one, "verdict") in _NO]
     at, about = text(leaf, "at"), _asked(material, leaf)
     return [
-        Refusal(at, material.name_of(text(vote, "person")), "rejected {}", about, text(vote, "reason"))
-        for vote in votes
+        Refusal(at, material.name_of(text(vote, "person")), what, about, text(vote, "reason")) for vote, what in votes
     ]
 
 

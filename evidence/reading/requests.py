@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evidence.reading.material import Material, Record, number, record, records, text, texts
-from evidence.reading.words import MEANINGS, counted, duration, ending, listed, plain, verdict
+from evidence.reading.words import MEANINGS, NO_MORE, WITHDRAWN, counted, duration, ending, listed, plain, verdict
 
 _PLUMBING = ("approval_id", "channel", "groups", "title")
 """Fields of a review that are about its card."""
@@ -107,7 +107,7 @@ def _request(material: Material, approval: Record) -> Request:
         digest=text(approval, "digest"),
         fields=_fields(kind, effect, record(approval, "before")),
         cards=cards,
-        votes=[_vote(kind, vote, about, cards) for vote in records(approval, "votes")],
+        votes=_votes(kind, approval, about, cards),
         ending=ending(kind, status),
         ended_at=_moment_of(about, f"approval.{status}") if status != "requested" else "",
     )
@@ -139,9 +139,25 @@ def _moment_of(about: Sequence[Record], event: str, person: str = "") -> str:
     return text(next(found, {}), "at")
 
 
-def _vote(kind: str, vote: Record, about: Sequence[Record], cards: Sequence[Card]) -> Vote:
+def _votes(kind: str, approval: Record, about: Sequence[Record], cards: Sequence[Card]) -> list[Vote]:
+    """Return the votes with the leaves that tell of them: of the votes of one person, the first has the first."""
+    counted = [leaf for leaf in about if text(leaf, "event") == "vote.counted"]
+    withdrawn = [text(leaf, "data", "digest") for leaf in about if text(leaf, "event") == "vote.withdrawn"]
+    found = []
+    for vote in records(approval, "votes"):
+        person = text(vote, "person")
+        leaf = next((one for one in counted if text(one, "data", "person") == person), {})
+        counted = [one for one in counted if one is not leaf]
+        digest = text(leaf, "data", "digest")
+        is_withdrawn = bool(digest) and digest in withdrawn
+        if is_withdrawn:
+            withdrawn.remove(digest)
+        found.append(_vote(kind, vote, text(leaf, "at"), cards, is_withdrawn=is_withdrawn))
+    return found
+
+
+def _vote(kind: str, vote: Record, at: str, cards: Sequence[Card], *, is_withdrawn: bool) -> Vote:
     person, code = text(vote, "person"), text(vote, "verdict")
-    at = _moment_of(about, "vote.counted", person)
     stood = [card for card in cards if card.at and card.at <= at]
     return Vote(
         name=(text(vote, "person_name").strip(" ") or person) + _for_whom(vote),
@@ -149,8 +165,8 @@ def _vote(kind: str, vote: Record, about: Sequence[Record], cards: Sequence[Card
         account=_account(vote),
         groups=texts(vote, "groups"),
         at=at,
-        said=verdict(kind, code),
-        meaning=MEANINGS.get((kind, code), ""),
+        said=f"{verdict(kind, code)}{WITHDRAWN if is_withdrawn else ''}",
+        meaning=NO_MORE if is_withdrawn else MEANINGS.get((kind, code), ""),
         reason=text(vote, "reason"),
         card=stood[-1] if stood else None,
     )

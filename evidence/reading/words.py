@@ -23,18 +23,23 @@ ENDINGS = {
     "requested": "not decided",
 }
 DOUBT_ENDINGS = {"approved": "settled: it happened", "rejected": "settled: it did not happen"}
-VERDICTS = {"approve": "approved", "reject": "rejected"}
+VERDICTS = {"approve": "approved", "reject": "rejected", "changes": "asked for changes"}
 DOUBT_VERDICTS = {"approve": "stated that it happened", "reject": "stated that it did not happen"}
 
 MEANINGS = {
     ("effect", "approve"): "authorizes exactly this action, once",
     ("effect", "reject"): "forbids this action",
+    ("effect", "changes"): "forbids this action as it is, and says what should change",
     ("task", "approve"): "has reviewed it, and accepts it",
     ("task", "reject"): "has reviewed it, and does not accept it",
+    ("task", "changes"): "has reviewed it, and says what should change",
     ("in_doubt", "approve"): "states that it happened",
     ("in_doubt", "reject"): "states that it did not happen",
 }
 """What a signature means, by what was asked and what was answered (21 CFR 11.50), after the name of who signed."""
+
+WITHDRAWN, NO_MORE = ", and withdrew that", "counts no more"
+"""What stands behind the answer of a vote that was withdrawn, and what its signature means since."""
 
 KINDS = {
     "effect": "An action that needs approval",
@@ -56,6 +61,9 @@ REFUSALS = {
     "vote.repeated": "had voted already",
     "vote.reason_missing": "gave no reason where one is wanted",
     "vote.brought": "was spoken for by who had brought the run in",
+    "vote.none": "had no vote that counted",
+    "vote.in_doubt": "answered otherwise than was asked",
+    "hand.not_entitled": "chose somebody who may not decide it",
     "task.none": "had chosen a way that is for reviews alone",
     "task.claimed": "left aside that somebody else worked on it",
     "task.claimed_before": "had claimed it already",

@@ -25,6 +25,7 @@ from evidence.verify.course import (
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people import (
+    answers,
     approvals,
     authority,
     children,
@@ -111,7 +112,7 @@ STEPS = (
     Step(
         8,
         (authority.allowed, authority.as_decided, authority.consent, authority.approved, authority.of_votes),
-        (*votes.RULES, *standing_in.RULES, *tasks.RULES, *requests.RULES, *approvals.RULES),
+        (*votes.RULES, *standing_in.RULES, *answers.RULES, *tasks.RULES, *requests.RULES, *approvals.RULES),
         _authority,
     ),
     Step(9, (policies.digest_of_each, policies.there, policies.used), (), _policies),

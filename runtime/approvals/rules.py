@@ -44,6 +44,10 @@ class Ballot:
     expires_at: datetime
     holder: Person | None = None  # who has claimed it, as long as they may answer
 
+    def is_open(self, now: datetime) -> bool:
+        """Return whether anything that is said to it can still count."""
+        return self.status is ApprovalStatus.REQUESTED and now < self.expires_at
+
 
 def refuse_vote(
     ballot: Ballot, person: Person, accounts: Iterable[Account], verdict: VoteVerdict, reason: str | None, now: datetime
@@ -100,14 +104,17 @@ def may_still_answer(requirement: Requirement, groups: Iterable[str], joined: Se
 def _refuse_reason(ballot: Ballot, verdict: VoteVerdict, reason: str | None) -> Refusal | None:
     if reason is None or len(reason.strip()) >= REASON_MIN:
         return None
-    if verdict is VoteVerdict.REJECT or ballot.requirement.reason_required:
+    if verdict.is_no or ballot.requirement.reason_required:
         return Refusal(RefusalCode.REASON_MISSING)
     return None
 
 
 def tally(requirement: Requirement, votes: Sequence[Cast]) -> ApprovalStatus:
-    """Return what votes add up to: one rejection rejects; the quorum counts people, nobody in two votes."""
-    if any(vote.verdict is VoteVerdict.REJECT for vote in votes):
+    """Return what votes add up to: one that says no rejects; the quorum counts people, nobody in two votes.
+
+    `votes` are those that were not withdrawn.
+    """
+    if any(vote.verdict.is_no for vote in votes):
         return ApprovalStatus.REJECTED
     asked = {*requirement.groups, *requirement.leads}
     votes_with = Counter(person for vote in votes for person in {vote.person, vote.delegator or vote.person})

@@ -38,6 +38,7 @@ class BranchName(StrEnum):
     FAILURE = "failure"
     TIMEOUT = "timeout"
     REJECTED = "rejected"
+    CHANGES_REQUESTED = "changes_requested"
 
 
 class OnError(StrEnum):

@@ -5,25 +5,26 @@ from typing import Any
 
 from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN, Actor
-from runtime.approvals.standing_in import way_to_vote
+from runtime.desk.answers.counter import AnswersCounter
+from runtime.desk.answers.looking import refusal_to_decide
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.fields import shown_fields
 from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
-from runtime.desk.model import ApprovalView, Click, ClickOutcome, Pending, ProgressView, VoteView
+from runtime.desk.model import ApprovalView, Click, ClickOutcome, ProgressView, VoteView
 from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.undo.counter import UndoCounter
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.inbox import inbox
-from runtime.inbox.people.voters import UNKNOWN_APPROVAL, ballot_of, holder_in
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result, ResultCode, stamp
 from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
+from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.json_limits import error_text
+from runtime.model.notification.answering import Answering, HandPayload, WithdrawPayload
 from runtime.model.notification.notification import Notification
-from runtime.model.notification.people import ClaimPayload, VotePayload, VoteRefusal
+from runtime.model.notification.people import ClaimPayload, TogetherPayload, VotePayload, VoteRefusal
 from runtime.model.routing.route import NOWHERE, Route
 from runtime.model.states import ApprovalStatus
 from runtime.model.wait import Progress
@@ -31,7 +32,6 @@ from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.cards.posted import Location, location_of, remember_card
 from runtime.store.database.pool import Conn
-from runtime.store.people.delegations import stand_ins_of
 from runtime.store.transactions.run_tx import RunTx
 
 _DONE = (ResultCode.PERFORMED, ResultCode.CONFIRMED)
@@ -45,6 +45,7 @@ class EngineDesk(UndoCounter):
 
     def __init__(self, engine: Engine, tenant: str) -> None:
         super().__init__(engine, tenant)
+        self.answers = AnswersCounter(engine, tenant)
         self.held = HeldCounter(engine, tenant)
         self.figures = FigureCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
@@ -71,7 +72,9 @@ class EngineDesk(UndoCounter):
         called = _route(row).mention
         if called is None:
             called = asked if len(asked) <= MOST_CALLED else ()
-        return replace(view, asked=called, can_undo=await self._can_undo(conn, row, view))
+        can_undo = await self._can_undo(conn, row, view)
+        withdrawn = tuple(map(_vote_view, await approvals.withdrawn_votes(conn, approval_id)))
+        return replace(view, asked=called, can_undo=can_undo, withdrawn=withdrawn)
 
     async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
         if view.kind is AskKind.TASK or view.result is None or view.result.code not in _DONE:
@@ -79,34 +82,10 @@ class EngineDesk(UndoCounter):
         definition = await self.engine.definitions.get(conn, row["definition_name"], row["definition_version"])
         return definition.verb_of(view.step).compensate is not None
 
-    async def pending(self, person_id: str, limit: int) -> Pending:
-        """Return how many open approvals the person may decide, and the most urgent of them."""
-        async with self.engine.pool.connection() as conn:
-            rows = await approvals.pending_rows(conn, self.tenant, person_id, self.engine.clock(), limit)
-            votes = await approvals.votes_of_all(conn, [row["approval_id"] for row in rows])
-        views = tuple(view_of(row, votes[row["approval_id"]], mocked=self.engine.mocked) for row in rows)
-        return Pending(rows[0]["total"] if rows else 0, views)
-
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         """Return why the person may not decide this now, or None. Reads only."""
         async with self.engine.pool.connection() as conn:
-            return await self._refusal(conn, approval_id, person_id)
-
-    async def _refusal(self, conn: Conn, approval_id: str, person_id: str) -> Refusal | None:
-        approval = await approvals.get_approval(conn, approval_id)
-        who = await directory.actor(conn, self.tenant, person_id)
-        row = await approvals.approval_view_row(conn, approval_id)
-        if approval is None or who is None or row is None or row["tenant"] != self.tenant:
-            return UNKNOWN_APPROVAL
-        claimed_by = await directory.actor(conn, self.tenant, approval.assignee) if approval.assignee else None
-        holder = holder_in(approval, claimed_by)
-        ballot = ballot_of(approval, await approvals.votes_of(conn, approval_id), row, holder)
-        person = Person(who["actor_id"], who["name"], tuple(who["groups"]))
-        accounts = await directory.accounts_of(conn, self.tenant, person_id)
-        now = self.engine.clock()
-        stand_ins = await stand_ins_of(conn, self.tenant, person_id, now)
-        way = way_to_vote(ballot, person, accounts, stand_ins, VoteVerdict.APPROVE, None, now)
-        return way if isinstance(way, Refusal) else None
+            return await refusal_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
 
     async def record(self, click: Click) -> str:
         """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
@@ -130,7 +109,7 @@ class EngineDesk(UndoCounter):
         return ClickOutcome(facts["counted"], refusal, status)
 
 
-def _payload_of(click: Click) -> VotePayload | ClaimPayload:
+def _payload_of(click: Click) -> VotePayload | ClaimPayload | Answering:
     who = {
         "approval_id": click.approval_id,
         "team": click.account.team,
@@ -140,7 +119,21 @@ def _payload_of(click: Click) -> VotePayload | ClaimPayload:
     }
     if isinstance(click.verdict, ClaimAct):
         return ClaimPayload(**who, act=click.verdict)
-    return VotePayload(**who, stamp=click.stamp, verdict=click.verdict, reason=error_text(click.reason))
+    if isinstance(click.verdict, CardAct):
+        return _act_payload(click, who)
+    together = TogetherPayload(**vars(click.together)) if click.together else None
+    return VotePayload(
+        **who, stamp=click.stamp, verdict=click.verdict, reason=error_text(click.reason), together=together
+    )
+
+
+def _act_payload(click: Click, who: dict[str, Any]) -> Answering:
+    said = {**who, "stamp": click.stamp, "reason": error_text(click.reason)}
+    match click.verdict:
+        case CardAct.HAND:
+            return HandPayload(**said, to=click.about)
+        case _:
+            return WithdrawPayload(**said)
 
 
 def _refusal_of(click: Click) -> VoteRefusal | None:
@@ -181,7 +174,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         all_groups=requirement["all_groups"],
         reason_required=requirement["reason_required"],
         asked=(),
-        votes=tuple(VoteView(v.given_by, VoteVerdict(v.verdict), v.reason, v.at) for v in votes),
+        votes=tuple(map(_vote_view, votes)),
         requested_at=row["requested_at"],
         expires_at=row["open_until"],
         escalated=not set(row["joined"]) <= set(route.fallback),
@@ -204,6 +197,10 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
 
 def _route(row: dict[str, Any]) -> Route:
     return Route.of(row["route"]) if row["route"] else NOWHERE
+
+
+def _vote_view(vote: Vote) -> VoteView:
+    return VoteView(vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at)
 
 
 def _progress(document: dict[str, Any] | None) -> ProgressView | None:

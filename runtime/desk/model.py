@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
@@ -12,7 +13,7 @@ from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result
-from runtime.model.approvals.votes import ClaimAct, Refusal, VoteVerdict
+from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, Together, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
 
@@ -95,24 +96,19 @@ class ApprovalView:
     reference: str = ""  # of the business, by what people know the run
     decided_at: datetime | None = None
     declared: Declared = NOTHING  # by its author, for its card
+    withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
 
 
 @dataclass(frozen=True)
-class Pending:
-    """What waits for a person: how many requests, and the most urgent of them."""
-
-    total: int
-    views: tuple[ApprovalView, ...]
-
-
-@dataclass(frozen=True)
 class Click:
-    """A person's verdict as it came from Slack, or that they take a review on or give it back; verified.
+    """A person's verdict as it came from Slack, or what they do beside that; verified.
 
     `dedupe_key` is equal for deliveries of the same click.
+
+    `together` says that it is one of several which the person decided by one act.
 
     `refusal` is set where the bot already knows that the click cannot count (guest, stranger, bot, other team);
     it is still recorded, and audited.
@@ -121,12 +117,14 @@ class Click:
     dedupe_key: str
     approval_id: str
     stamp: str
-    verdict: VoteVerdict | ClaimAct
+    verdict: VoteVerdict | ClaimAct | CardAct
     reason: str
     account: SlackAccount
     person_id: str | None
     refusal: Refusal | None
     request_id: str
+    about: str = ""  # of a request that is handed on: to whom
+    together: Together | None = None
 
 
 @dataclass(frozen=True)
@@ -152,6 +150,11 @@ class Desk(UndoDesk, Protocol):
         ...
 
     @property
+    def answers(self) -> AnswersDesk:
+        """Return the counter for what people do with a request beside deciding it."""
+        ...
+
+    @property
     def strangers(self) -> StrangerDesk:
         """Return the counter for clicks of those who may ask for nothing."""
         ...
@@ -162,10 +165,6 @@ class Desk(UndoDesk, Protocol):
 
     async def approval(self, approval_id: str) -> ApprovalView | None:
         """Return the approval as it is now."""
-        ...
-
-    async def pending(self, person_id: str, limit: int) -> Pending:
-        """Return how many open approvals the person may decide, and the most urgent of them."""
         ...
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:

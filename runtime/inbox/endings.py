@@ -11,6 +11,7 @@ from runtime.model.states import ApprovalStatus, EffectStatus, StepStatus, WaitS
 from runtime.outbox import messages
 from runtime.outbox.attempt import make_attempt
 from runtime.planning.advance import advance
+from runtime.planning.making import CHANGES_KEY
 from runtime.planning.passage import Passage
 from runtime.planning.planner import StepMoved
 from runtime.store import approvals, effects, waits
@@ -36,12 +37,13 @@ async def end_approval(
     ending = {AskKind.EFFECT: _end_effect, AskKind.TASK: _end_task, AskKind.IN_DOUBT: _end_doubt}
     await ending[approval.kind](engine, tx, approval, status, votes)
     await messages.card_changed(engine, tx, approval.approval_id)
-    if approval.kind is AskKind.EFFECT:
+    if approval.kind is AskKind.EFFECT or _wants_changes(votes):
         said = ApprovalEnded(
             run=await messages.run_name(tx),
             step=approval.step,
             status=status,
             votes=[Note(name=vote.given_by, why=vote.reason) for vote in votes if vote.reason],
+            changes=_wants_changes(votes),
         )
         name = f"approval:{approval.approval_id}"
         await messages.tell_requester(engine, tx, name, said, approval.approval_id)
@@ -63,7 +65,7 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
         await advance(engine, tx, StepMoved(approval.step, StepStatus.READY))
         return
     reason = _why_not(status, votes)
-    code = ErrorCode.EXPIRED if status is ApprovalStatus.EXPIRED else ErrorCode.REJECTED
+    code = _code(status, votes)
     await effects.release(
         tx.conn,
         approval.effect_id,
@@ -78,18 +80,28 @@ async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: App
     await advance(engine, tx, StepMoved(approval.step, StepStatus.FAILED_TERMINAL, error=reason, error_code=code))
 
 
+def _wants_changes(votes: list[Vote]) -> bool:
+    return any(vote.verdict is VoteVerdict.CHANGES for vote in votes)
+
+
+def _code(status: ApprovalStatus, votes: list[Vote]) -> ErrorCode:
+    if status is ApprovalStatus.EXPIRED:
+        return ErrorCode.EXPIRED
+    return ErrorCode.CHANGES_REQUESTED if _wants_changes(votes) else ErrorCode.REJECTED
+
+
 def _result(status: ApprovalStatus, votes: list[Vote]) -> Result:
     if status is ApprovalStatus.EXPIRED:
         return Result(ResultCode.NOT_IN_TIME)
-    rejecting = (vote.given_by for vote in votes if vote.verdict is VoteVerdict.REJECT)
-    return Result(ResultCode.REJECTED, tuple(rejecting))
+    code = ResultCode.CHANGES_REQUESTED if _wants_changes(votes) else ResultCode.REJECTED
+    return Result(code, tuple(vote.given_by for vote in votes if vote.verdict.is_no))
 
 
 def _why_not(status: ApprovalStatus, votes: list[Vote]) -> str:
     if status is ApprovalStatus.EXPIRED:
         return "nobody decided in time; expiry is never consent"
-    rejected = [f"{vote.given_by}: {vote.reason}" for vote in votes if vote.verdict is VoteVerdict.REJECT]
-    return f"rejected by {'; '.join(rejected)}"
+    said = [f"{vote.given_by}: {vote.reason}" for vote in votes if vote.verdict.is_no]
+    return f"{'changes requested' if _wants_changes(votes) else 'rejected'} by {'; '.join(said)}"
 
 
 async def _refusal_receipt(engine: Engine, tx: RunTx, approval: Approval, reason: str) -> None:
@@ -113,7 +125,8 @@ async def _end_task(engine: Engine, tx: RunTx, approval: Approval, status: Appro
     else:
         await waits.close_approval_wait(tx.conn, approval.approval_id, WaitStatus.COMPLETED, tx.now)
         last = votes[-1]
-        result = {"decision": str(status), "reviewer": last.person, "reason": last.reason}
+        changes = {CHANGES_KEY: True} if last.verdict is VoteVerdict.CHANGES else {}
+        result = {"decision": str(status), "reviewer": last.person, "reason": last.reason, **changes}
         moved = StepMoved(approval.step, StepStatus.SUCCEEDED, result)
     await advance(engine, tx, moved)
 

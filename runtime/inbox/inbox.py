@@ -15,6 +15,8 @@ from runtime.definitions.model import Retry
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.inbox import votes
+from runtime.inbox.answers.handing import apply_hand
+from runtime.inbox.answers.withdrawals import apply_withdrawal
 from runtime.inbox.cancellations import apply_cancel
 from runtime.inbox.children import apply_child_ended
 from runtime.inbox.completions import apply_answer
@@ -34,9 +36,10 @@ from runtime.inbox.word.fan_out import HANDED, outcome_of_one, sum_up
 from runtime.inbox.word.signals import apply_signal
 from runtime.model.approvals.votes import RefusalCode
 from runtime.model.json_limits import error_text, first_line
+from runtime.model.notification.answering import HandPayload, WithdrawPayload
 from runtime.model.notification.answers import CompletionPayload, ProgressPayload, SignalPayload
 from runtime.model.notification.moments import ChildEndedPayload, DeadlinePayload, EscalationPayload
-from runtime.model.notification.notification import Addressed, Applied, Command, Notification
+from runtime.model.notification.notification import Addressed, Applied, Command, Notification, Said
 from runtime.model.notification.payload import PayloadError
 from runtime.model.notification.people import ClaimPayload, VotePayload
 from runtime.model.notification.runs import CancelPayload, MendPayload, RetryPayload, StrangerPayload, UndoPayload
@@ -213,10 +216,8 @@ async def _settle(
 
 async def _dispatch(matter: Matter) -> Applied:
     match matter.notification.payload:
-        case VotePayload() as payload:
-            return await votes.apply_vote(matter, payload)
-        case ClaimPayload() as payload:
-            return await apply_claim(matter, payload)
+        case VotePayload() | ClaimPayload() | WithdrawPayload() | HandPayload() as payload:
+            return await _hear(matter, payload)
         case CompletionPayload() | ProgressPayload() as payload:
             return await apply_answer(matter, payload)
         case SignalPayload() as payload:
@@ -229,6 +230,19 @@ async def _dispatch(matter: Matter) -> Applied:
             return await apply_child_ended(matter, payload)
         case command:
             return await _obey(matter, command)
+
+
+async def _hear(matter: Matter, payload: Said) -> Applied:
+    """Take in what a person says to a request."""
+    match payload:
+        case VotePayload():
+            return await votes.apply_vote(matter, payload)
+        case ClaimPayload():
+            return await apply_claim(matter, payload)
+        case WithdrawPayload():
+            return await apply_withdrawal(matter, payload)
+        case HandPayload():
+            return await apply_hand(matter, payload)
 
 
 async def _obey(matter: Matter, command: Command) -> Applied:

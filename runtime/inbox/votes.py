@@ -22,9 +22,9 @@ from runtime.inbox.people.voters import (
     unknown,
 )
 from runtime.model.actor import Person
-from runtime.model.approvals.approval import Approval
+from runtime.model.approvals.approval import Approval, AskKind
 from runtime.model.approvals.delegation import StandIn
-from runtime.model.approvals.votes import Refusal, RefusalCode, Vote
+from runtime.model.approvals.votes import Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.messages import VoteCounted
 from runtime.model.notification.notification import Applied, Notification
 from runtime.model.notification.people import VotePayload
@@ -60,6 +60,8 @@ async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
 
 async def _way(tx: RunTx, approval: Approval, person: Person, payload: VotePayload) -> StandIn | Refusal | None:
     """Return why the vote does not count, or for whom it does: None for the person themselves."""
+    if payload.verdict is VoteVerdict.CHANGES and approval.kind is AskKind.IN_DOUBT:
+        return Refusal(RefusalCode.IN_DOUBT)
     ballot = ballot_of(approval, await tx.loads.votes(approval.approval_id), tx.row, await holder_of(tx, approval))
     accounts = await accounts_of(tx, person, payload)
     asks_for_others = set(person.groups).isdisjoint(approval.requirement.electorate(approval.joined))
@@ -88,6 +90,7 @@ async def _count(
         via=payload.via,
         brought_by=payload.brought_by,
         delegation=stand_in.document() if stand_in else None,
+        together=payload.together.model_dump() if payload.together else None,
     )
     await end_lapsed_claim(tx, approval, *vote.people)
     await approvals.insert_vote(tx.conn, approval.approval_id, vote, notification.notification_id)
@@ -108,7 +111,8 @@ async def _count(
     votes = await tx.loads.votes(approval.approval_id)
     requirement = approval.requirement
     status = tally(requirement, [Cast(v.verdict, v.person, v.groups, v.delegator) for v in votes])
-    await _tell_vote(engine, tx, approval, vote, len(votes), requirement.quorum)
+    name = f"vote:{notification.notification_id}"
+    await _tell_vote(engine, tx, approval, name, vote, len(votes))
     if status is ApprovalStatus.REQUESTED:
         await approvals.touch(tx.conn, approval.approval_id)
         await messages.card_changed(engine, tx, approval.approval_id)
@@ -117,13 +121,13 @@ async def _count(
     return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": str(status)})
 
 
-async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, vote: Vote, count: int, quorum: int) -> None:
+async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, name: str, vote: Vote, count: int) -> None:
     said = VoteCounted(
         ask=approval.kind,
         person=vote.given_by,
         verdict=vote.verdict,
         reason=vote.reason,
         count=count,
-        quorum=quorum,
+        quorum=approval.requirement.quorum,
     )
-    await messages.tell_thread(engine, tx, approval.approval_id, f"vote:{approval.approval_id}:{vote.person}", said)
+    await messages.tell_thread(engine, tx, approval.approval_id, name, said)

@@ -46,6 +46,7 @@ class ErrorCode(StrEnum):
     SLA = "sla"  # the run's time is over
     DENIED = "denied"  # by policy
     REJECTED = "rejected"  # by people
+    CHANGES_REQUESTED = "changes_requested"  # by people: rejected, since something should be otherwise
     NO_POLICY = "no_policy"  # policy gave no usable answer
     UNAUTHENTICATED = "unauthenticated"  # the other side does not know us (401)
     FORBIDDEN = "forbidden"  # the other side does not let us (403)
@@ -71,6 +72,7 @@ _CODES: Mapping[ErrorClass, tuple[ErrorCode, ...]] = {
     ErrorClass.AUTHORIZATION: (
         ErrorCode.DENIED,
         ErrorCode.REJECTED,
+        ErrorCode.CHANGES_REQUESTED,
         ErrorCode.NO_POLICY,
         ErrorCode.UNAUTHENTICATED,
         ErrorCode.FORBIDDEN,

@@ -48,6 +48,26 @@ class VoteCounted(Message):
     quorum: int
 
 
+class VoteWithdrawn(Message):
+    """Somebody took their vote back; `count` of `quorum` are left."""
+
+    kind: Literal["vote_withdrawn"] = "vote_withdrawn"
+    person: str
+    reason: str
+    count: int
+    quorum: int
+
+
+class RequestHanded(Message):
+    """Somebody has handed a request to another person, who is called by their Slack accounts, `mention`."""
+
+    kind: Literal["request_handed"] = "request_handed"
+    person: str
+    to: str
+    reason: str
+    mention: list[str]
+
+
 class TaskClaimed(Message):
     """Somebody works on a review now; `before` is the name of whom they took it over from, "" where it was free."""
 
@@ -75,13 +95,17 @@ class ApprovalOpened(Message):
 
 
 class ApprovalEnded(Message):
-    """What the requester asked for was decided, or not in time; `votes` are those who gave a reason."""
+    """What the requester asked for was decided, or not in time; `votes` are those who gave a reason.
+
+    With `changes` it was rejected because something should be otherwise.
+    """
 
     kind: Literal["approval_ended"] = "approval_ended"
     run: RunName
     step: str
     status: Annotated[ApprovalStatus, Field(strict=False)]
     votes: list[Note]
+    changes: bool = False
 
 
 class TimeRunsShort(Message):
@@ -214,6 +238,8 @@ class Plain(Message):
 
 Said = Annotated[
     VoteCounted
+    | VoteWithdrawn
+    | RequestHanded
     | TaskClaimed
     | TaskReleased
     | ApprovalOpened

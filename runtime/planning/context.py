@@ -9,7 +9,7 @@ from runtime.model.errors import ErrorCode, StepError
 from runtime.model.paths import around, block_of, id_of, iterated
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
-from runtime.planning.making import Planning
+from runtime.planning.making import CHANGES_KEY, Planning
 
 Json = Any
 Context = dict[str, Json]
@@ -65,5 +65,6 @@ def _said_by(planning: Planning, holder: str) -> Context:
 def _error(path: str, state: StepState) -> Context:
     if state.status is StepStatus.SUCCEEDED:  # a review that said no: a result, and a branch
         reason = state.result.get("reason", "")
-        return {**StepError(ErrorCode.REJECTED, reason).document(), "step": path}
+        code = ErrorCode.CHANGES_REQUESTED if CHANGES_KEY in state.result else ErrorCode.REJECTED
+        return {**StepError(code, reason).document(), "step": path}
     return {**StepError(ErrorCode(state.error_code), state.error).document(), "step": path}

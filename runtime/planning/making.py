@@ -137,7 +137,9 @@ def state_with(definition: Definition, state: Mapping[str, Json], values: Mappin
     return changed
 
 
-_DECIDED = frozenset({ErrorCode.REJECTED, ErrorCode.DENIED})
+CHANGES_KEY = "changes_requested"
+"""Stands in the result of a review that was rejected because something should be otherwise, and there alone."""
+_DECIDED = frozenset({ErrorCode.REJECTED, ErrorCode.CHANGES_REQUESTED, ErrorCode.DENIED})
 """What people or policy decided: no error, and nothing that anybody could mend."""
 
 
@@ -163,14 +165,23 @@ def branch_taken(definition: Definition, path: str, state: StepState) -> BranchN
 def _wanted(definition: Definition, path: str, state: StepState) -> list[BranchName]:
     match state.status:
         case StepStatus.SUCCEEDED:
-            return [BranchName.REJECTED if said_no(definition, path, state.result) else BranchName.SUCCESS]
+            return _answered(definition, path, state.result)
         case StepStatus.FAILED_TERMINAL | StepStatus.FAILED_HANDLED if _is_timeout(state):
             return [BranchName.TIMEOUT, BranchName.FAILURE]
         case StepStatus.FAILED_TERMINAL | StepStatus.FAILED_HANDLED if state.error_code == ErrorCode.REJECTED:
             return [BranchName.REJECTED, BranchName.FAILURE]
+        case StepStatus.FAILED_TERMINAL | StepStatus.FAILED_HANDLED if state.error_code == ErrorCode.CHANGES_REQUESTED:
+            return [BranchName.CHANGES_REQUESTED, BranchName.REJECTED, BranchName.FAILURE]
         case StepStatus.FAILED_TERMINAL | StepStatus.FAILED_HANDLED:
             return [BranchName.FAILURE]
     return []
+
+
+def _answered(definition: Definition, path: str, result: Any) -> list[BranchName]:
+    """Return the branches of what succeeded, the first that there is taken: of a review, by what people said."""
+    if not said_no(definition, path, result):
+        return [BranchName.SUCCESS]
+    return [*([BranchName.CHANGES_REQUESTED] if CHANGES_KEY in result else []), BranchName.REJECTED]
 
 
 def _is_timeout(state: StepState) -> bool:

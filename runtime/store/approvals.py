@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.model.approvals.approval import Approval, AskKind, NewApproval, Result
 from runtime.model.approvals.requirement import Requirement
-from runtime.model.approvals.votes import Vote, VoteVerdict
+from runtime.model.approvals.votes import Via, Vote, VoteVerdict
 from runtime.model.effects.action import Tier
 from runtime.model.routing.route import Route
 from runtime.model.states import ApprovalStatus
@@ -22,7 +22,7 @@ _COUNTED = Kind(
     "votes",
     """
     INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at,
-                       via, brought_by, delegator, delegation)
+                       via, brought_by, delegator, delegation, together)
     SELECT * FROM {r}
     """,
     (
@@ -40,6 +40,7 @@ _COUNTED = Kind(
         ("brought_by", "text"),
         ("delegator", "text"),
         ("delegation", "json"),
+        ("together", "json"),
     ),
     key=2,
 )
@@ -57,15 +58,21 @@ _TOUCHED = Kind(
 
 _VOTES = f"""
     SELECT v.approval_id, v.person, v.person_name, {GROUPS_NOW} AS groups, v.verdict, v.reason, v.team, v.account, v.at,
-           v.delegation
+           v.delegation, v.together
       FROM votes v JOIN approvals USING (approval_id) JOIN runs r USING (run_id)
       LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
+     WHERE v.withdrawn_at IS NULL
 """  # noqa: S608 - our own clauses
 
 
+def vote_of(row: Mapping[str, Any]) -> Vote:
+    """Return the vote in a row that has no other columns than a vote."""
+    via = {"via": Via(row["via"])} if "via" in row else {}
+    return Vote(**{**row, "verdict": VoteVerdict(row["verdict"]), **via})
+
+
 def _vote(row: Mapping[str, Any]) -> Vote:
-    said = {name: value for name, value in row.items() if name != "approval_id"}
-    return Vote(**{**said, "verdict": VoteVerdict(row["verdict"])})
+    return vote_of({name: value for name, value in row.items() if name != "approval_id"})
 
 
 def _approval(row: Mapping[str, Any]) -> Approval:
@@ -203,7 +210,37 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
     groups = json.dumps(list(vote.groups))
     who = (vote.person, vote.person_name, groups, vote.verdict, vote.reason, vote.team, vote.account)
     delegated = (vote.delegator, json.dumps(dict(vote.delegation)) if vote.delegation else None)
-    await conn.gather(_COUNTED, (approval_id, *who, notification_id, vote.at, vote.via, vote.brought_by, *delegated))
+    together = json.dumps(dict(vote.together)) if vote.together else None
+    way = (notification_id, vote.at, vote.via, vote.brought_by, *delegated, together)
+    await conn.gather(_COUNTED, (approval_id, *who, *way))
+
+
+async def withdraw_vote(conn: Conn, approval_id: str, person: str, now: datetime) -> Vote:
+    """Have a person's vote count no more; return it as it was given. The caller has looked that there is one."""
+    names = ", ".join(name for name in Vote.__dataclass_fields__)
+    row = await (
+        await conn.execute(
+            f"UPDATE votes SET withdrawn_at = %s WHERE approval_id = %s AND person = %s"  # noqa: S608 - our own columns
+            f" AND withdrawn_at IS NULL RETURNING {names}",
+            (now, approval_id, person),
+        )
+    ).fetchone()
+    if row is None:
+        raise LookupError(f"no vote of {person} on {approval_id}")
+    return vote_of(row)
+
+
+async def withdrawn_votes(conn: Conn, approval_id: str) -> list[Vote]:
+    """Return the votes that were withdrawn, the one given first before the others."""
+    names = ", ".join(name for name in Vote.__dataclass_fields__)
+    rows = await (
+        await conn.execute(
+            f"SELECT {names} FROM votes WHERE approval_id = %s AND withdrawn_at IS NOT NULL"  # noqa: S608 - ours
+            " ORDER BY at, person",
+            (approval_id,),
+        )
+    ).fetchall()
+    return [vote_of(row) for row in rows]
 
 
 async def assign(conn: Conn, approval_id: str, person: str | None) -> None:
@@ -215,7 +252,7 @@ async def assign(conn: Conn, approval_id: str, person: str | None) -> None:
 
 async def votes_of(conn: Conn, approval_id: str) -> list[Vote]:
     """Return the counted votes, oldest first, with the groups for which each counts now."""
-    query = f"{_VOTES} WHERE v.approval_id = %s ORDER BY v.at, v.person"
+    query = f"{_VOTES} AND v.approval_id = %s ORDER BY v.at, v.person"
     rows = await (await conn.execute(query.encode(), (approval_id,))).fetchall()
     return [_vote(row) for row in rows]
 
@@ -224,7 +261,7 @@ async def counted_votes(conn: Conn, approval_ids: Sequence[str]) -> list[list[Vo
     """Return, of each approval, the counted votes as `votes_of` does."""
     rows = await (
         await conn.look(
-            f"{_VOTES} WHERE v.approval_id = ANY(%(ids)s) ORDER BY v.at, v.person",
+            f"{_VOTES} AND v.approval_id = ANY(%(ids)s) ORDER BY v.at, v.person",
             {"ids": list(approval_ids)},
             table="votes",
             keys=set(approval_ids),
@@ -236,20 +273,24 @@ async def counted_votes(conn: Conn, approval_ids: Sequence[str]) -> list[list[Vo
     return [found[approval_id] for approval_id in approval_ids]
 
 
-VIEW = """
-    SELECT a.*, r.definition_name, r.definition_version, r.requested_by, r.submitted_by,
-           r.requester_accounts, r.salt, r.trigger_type, r.trigger_ref, r.reference, e.connector, e.operation, e.target,
-           e.fields, e.redact, e.forgotten, e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
-           who.name AS requester_name, holder.name AS assignee_name,
-           (SELECT w.progress FROM waits w WHERE a.kind = 'task' AND w.run_id = a.run_id AND w.step = a.step
-               AND w.status = 'active' AND w.type <> 'approval') AS progress,
-           convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title,
-           coalesce(a.prolonged_until, a.expires_at) AS open_until, count(*) OVER () AS total
+SHOWN = """
+    a.*, r.definition_name, r.definition_version, r.requested_by, r.submitted_by, r.requester_accounts, r.salt,
+    r.trigger_type, r.trigger_ref, r.reference, e.connector, e.operation, e.target, e.fields, e.redact, e.forgotten,
+    e.idempotency_key, e.tier AS effect_tier, e.reversible_by,
+    who.name AS requester_name, holder.name AS assignee_name,
+    (SELECT w.progress FROM waits w WHERE a.kind = 'task' AND w.run_id = a.run_id AND w.step = a.step
+        AND w.status = 'active' AND w.type <> 'approval') AS progress,
+    convert_from(d.canonical, 'UTF8')::json ->> 'title' AS title,
+    coalesce(a.prolonged_until, a.expires_at) AS open_until
+"""
+"""What a card shows of the approval `a`."""
+JOINED = """
       FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
       JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version
       LEFT JOIN actors who ON who.tenant = r.tenant AND who.actor_id = r.requested_by
       LEFT JOIN actors holder ON holder.tenant = r.tenant AND holder.actor_id = a.assignee
 """
+VIEW = f"SELECT {SHOWN} {JOINED}"
 
 
 async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | None:
@@ -266,17 +307,17 @@ MAY_ANSWER = f"""
                   WHERE (a.requirement::jsonb -> 'groups') ? g.name
                      OR a.joined::jsonb ? g.name)
          OR {STANDS_IN})
-    AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id
+    AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL
                        AND p.actor_id IN (v.person, v.delegator))
     AND NOT EXISTS (SELECT 1 FROM slack_accounts s
                      WHERE s.tenant = p.tenant AND s.actor_id = p.actor_id
                        AND (EXISTS (SELECT 1 FROM jsonb_array_elements(r.requester_accounts::jsonb) AS own (account)
                                      WHERE own.account = jsonb_build_array(s.team, s.account))
                             OR EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = a.approval_id
-                                          AND v.team = s.team AND v.account = s.account)))
+                                          AND v.withdrawn_at IS NULL AND v.team = s.team AND v.account = s.account)))
 """  # noqa: S608 - our own clauses
 # Nobody else has claimed it who may still answer.
-_IS_FREE = """
+IS_FREE = """
     (a.assignee IS NULL OR a.assignee = p.actor_id OR EXISTS (
         SELECT 1 FROM delegations d WHERE d.tenant = p.tenant AND d.delegate = p.actor_id
            AND d.delegator = a.assignee AND d.ended_at IS NULL
@@ -287,29 +328,12 @@ _IS_FREE = """
 """
 
 
-async def pending_rows(conn: Conn, tenant: str, person_id: str, now: datetime, limit: int) -> list[dict[str, Any]]:
-    """Return what cards show of the approvals that a person may decide, the first to expire first.
-
-    `total` in each row counts all of them, those beyond the limit too.
-    """
-    return await (
-        await conn.execute(
-            f"""
-            {VIEW} JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(person)s AND p.kind = 'person'
-             WHERE a.tenant = %(tenant)s AND {MAY_ANSWER} AND {_IS_FREE}
-             ORDER BY open_until, a.approval_id LIMIT %(limit)s
-            """,
-            {"tenant": tenant, "person": person_id, "now": now, "limit": limit},
-        )
-    ).fetchall()
-
-
 async def votes_of_all(conn: Conn, approval_ids: Sequence[str]) -> dict[str, list[Vote]]:
     """Return the counted votes of several approvals, oldest first, with the groups that each person had."""
     rows = await (
         await conn.execute(
             "SELECT approval_id, person, person_name, groups, verdict, reason, team, account, at, delegation FROM votes"
-            " WHERE approval_id = ANY(%s) ORDER BY at, person",
+            " WHERE approval_id = ANY(%s) AND withdrawn_at IS NULL ORDER BY at, person",
             (list(approval_ids),),
         )
     ).fetchall()

@@ -22,15 +22,23 @@ def answer(element: Json, given: Any) -> Json:
         return {"value": text or None}
     if kind == "checkboxes":
         return {"selected_options": _chosen(element, given, element.get("initial_options", []))}
-    if kind in {"static_select", "radio_buttons"}:
+    if kind in {"static_select", "radio_buttons", "overflow"}:
         start = [element["initial_option"]] if "initial_option" in element else []
         options = _chosen(element, given if given is None else [given], start)
         return {"selected_option": options[0] if options else None}
+    if kind == "users_select":
+        return {"selected_user": _user(element, given) if given else element.get("initial_user")}
     if kind == "datepicker":
         return {"selected_date": _date(element, given) if given else element.get("initial_date")}
     if kind == "datetimepicker":
         return {"selected_date_time": _moment(element, given) if given else element.get("initial_date_time")}
     return {}
+
+
+def _user(element: Json, given: Any) -> str:
+    if not isinstance(given, str) or not re.fullmatch(r"[UW][A-Z0-9]{1,20}", given):
+        raise ActError(f"{element['action_id']} takes the id of a user")
+    return given
 
 
 def _date(element: Json, given: Any) -> str:
@@ -60,7 +68,7 @@ def _chosen(element: Json, given: Any, start: list[Json]) -> list[Json]:
 def _fields(blocks: list[Json]) -> Iterator[tuple[Json, Json]]:
     """Give every (block, element) that holds a value."""
     for block in blocks:
-        yield from ((block, element) for element in elements(block) if element["type"] != "button")
+        yield from ((block, element) for element in elements(block) if element["type"] not in {"button", "overflow"})
 
 
 def state(blocks: list[Json], values: Mapping[str, Any]) -> Json:

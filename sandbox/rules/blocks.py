@@ -15,6 +15,8 @@ VIEW_BYTES = 250_000
 INTERACTIVE = {
     "button",
     "static_select",
+    "users_select",
+    "overflow",
     "radio_buttons",
     "checkboxes",
     "plain_text_input",
@@ -56,6 +58,9 @@ _SELECT = obj(
     {**_TYPE, "options": array(_OPTION, 100)},
     {**_ACTION, "placeholder": _plain(150), "initial_option": _OPTION, "confirm": _CONFIRM},
 )
+_USERS = obj(_TYPE, {**_ACTION, "placeholder": _plain(150), "initial_user": string(25), "confirm": _CONFIRM})
+_OVERFLOW_OPTION = obj({"text": _plain(75), "value": string(150)}, {"description": _plain(75), "url": url})
+_OVERFLOW = obj({**_TYPE, "options": array(_OVERFLOW_OPTION, 5)}, {**_ACTION, "confirm": _CONFIRM})
 _RADIO = obj(
     {**_TYPE, "options": array(_OPTION, 10)},
     {**_ACTION, "initial_option": _OPTION, "confirm": _CONFIRM},
@@ -64,6 +69,7 @@ _CHECKBOXES = obj(
     {**_TYPE, "options": array(_OPTION, 10)},
     {**_ACTION, "initial_options": array(_OPTION, 10), "confirm": _CONFIRM},
 )
+_DISPATCH = obj({"trigger_actions_on": array(one_of("on_enter_pressed", "on_character_entered"), 2)})
 _INPUT = obj(
     _TYPE,
     {
@@ -74,12 +80,14 @@ _INPUT = obj(
         "min_length": integer(0, 3000),
         "max_length": integer(1, 3000),
         "focus_on_load": boolean,
+        "dispatch_action_config": _DISPATCH,
     },
 )
 _DATE = obj(_TYPE, {**_ACTION, "placeholder": _plain(150), "initial_date": string(10), "confirm": _CONFIRM})
 _MOMENT = obj(_TYPE, {**_ACTION, "initial_date_time": integer(0, 9_999_999_999), "confirm": _CONFIRM})
 _INPUTS = {"plain_text_input": _INPUT, "datepicker": _DATE, "datetimepicker": _MOMENT}
-_CHOOSERS = {"static_select": _SELECT, "radio_buttons": _RADIO, "checkboxes": _CHECKBOXES}
+_CHOOSERS = {"static_select": _SELECT, "users_select": _USERS, "radio_buttons": _RADIO, "checkboxes": _CHECKBOXES}
+_PRESSED = {"button": _BUTTON, "overflow": _OVERFLOW}
 
 
 def _distinct_actions(block: Any, path: str) -> Iterator[str]:
@@ -130,7 +138,7 @@ _BLOCKS = by_type(
                     **_BLOCK,
                     "text": _text(3000),
                     "fields": array(_text(2000), 10),
-                    "accessory": by_type({"button": _BUTTON, **_CHOOSERS}),
+                    "accessory": by_type({**_PRESSED, **_CHOOSERS}),
                     "expand": boolean,
                 },
             ),
@@ -139,7 +147,7 @@ _BLOCKS = by_type(
         "context": obj({**_TYPE, "elements": array(_text(3000), 10)}, _BLOCK),
         "divider": obj(_TYPE, _BLOCK),
         "actions": both(
-            obj({**_TYPE, "elements": array(by_type({"button": _BUTTON, **_CHOOSERS}), 25)}, _BLOCK),
+            obj({**_TYPE, "elements": array(by_type({**_PRESSED, **_CHOOSERS}), 25)}, _BLOCK),
             _distinct_actions,
         ),
         "input": obj(

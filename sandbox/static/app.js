@@ -1,5 +1,5 @@
 // The page: what is looked at, what was done, and news from the server.
-import { drawBlocks } from "./blocks.js";
+import { drawBlocks, knowPeople } from "./blocks.js";
 import { Modals, confirm, toast } from "./dialogs.js";
 import { avatar, fill, h } from "./dom.js";
 import { drawMessages } from "./messages.js";
@@ -17,6 +17,7 @@ class Page {
   modals = new Modals(this);
 
   async start() {
+    knowPeople(() => this.state.users);
     const query = new URLSearchParams(location.search);
     const archive = /^\/archives\/([^/]+)\/p(\d+)(\d{6})$/u.exec(location.pathname);
     this.view.user = query.get("user") ?? sessionStorage.getItem("user") ?? "";

@@ -14,7 +14,7 @@ const DRAW = {
   actions: (block, act) =>
     h("div", { class: "block block-actions" }, block.elements.map((one) => control(one, block, act))),
   section: drawSection,
-  input: drawInput,
+  input: (block, act, errors) => drawInput(block, errors, block.dispatch_action ? act : null),
   rich_text: (block) => h("div", { class: "block block-rich" }, block.elements.map(richPart)),
 };
 
@@ -58,6 +58,7 @@ function keyOf(element, block) {
 }
 
 function control(element, block, act) {
+  if (element.type === "overflow") return overflow(element, block, act);
   return element.type === "button" ? button(element, block, act) : chooser(element, block, (value) => act(element, block, value));
 }
 
@@ -84,9 +85,22 @@ function button(element, block, act) {
   );
 }
 
+/** The menu behind three dots: what is chosen is done, and nothing stays chosen. */
+function overflow(element, block, act) {
+  const menu = select({ ...element, placeholder: { nodes: [{ v: "⋯" }] } }, keyOf(element, block), (value) => {
+    menu.value = "";
+    act(element, block, value);
+  });
+  menu.classList.add("overflow");
+  menu.setAttribute("aria-label", "More actions");
+  delete menu.dataset.field;
+  return menu;
+}
+
 function chooser(element, block, changed) {
   const key = keyOf(element, block);
   if (element.type === "static_select") return select(element, key, changed);
+  if (element.type === "users_select") return select({ ...element, options: everybody() }, key, changed);
   const kind = element.type === "checkboxes" ? "checkbox" : "radio";
   const start = new Set([element.initial_option, ...(element.initial_options ?? [])].filter(Boolean).map((one) => one.value));
   const group = h("div", { class: "choices", role: kind === "radio" ? "radiogroup" : "group", data: { field: key, kind } });
@@ -107,6 +121,18 @@ function chooser(element, block, changed) {
   return group;
 }
 
+let people = () => [];
+
+/** Say who there is to be chosen: a function that returns the workspace's users. */
+export function knowPeople(find) {
+  people = find;
+}
+
+function everybody() {
+  const there = people().filter((user) => !user.bot && !user.deactivated);
+  return there.map((user) => ({ value: user.id, text: { nodes: [{ v: user.real_name || user.name }] } }));
+}
+
 function select(element, key, changed) {
   const placeholder = element.initial_option ? null : h("option", { value: "", text: words(element.placeholder) || "Choose…" });
   const options = element.options.map((option) =>
@@ -116,11 +142,12 @@ function select(element, key, changed) {
   return h("select", { class: "input", data: { field: key, kind: "select", key }, on: { change: report } }, placeholder, options);
 }
 
-function drawInput(block, act, errors) {
+function drawInput(block, errors, act) {
   const { element } = block;
   const id = `input-${block.block_id}`;
   const error = errors[block.block_id];
   const field = drawField(element, block);
+  if (act) dispatch(field, (value) => act(element, block, value));
   field.id = id;
   if (field.dataset.kind === "radio" || field.dataset.kind === "checkbox") field.setAttribute("aria-label", words(block.label));
   if (error) field.setAttribute("aria-invalid", "true");
@@ -137,6 +164,15 @@ function drawInput(block, act, errors) {
       block.hint ? textObject(block.hint, "p", "hint") : null,
     ),
   );
+}
+
+/** Tell the app at once, on Enter, what is typed. */
+function dispatch(field, tell) {
+  field.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing || field.dataset.kind !== "text") return;
+    event.preventDefault();
+    tell(field.value);
+  });
 }
 
 function drawField(element, block) {

@@ -15,11 +15,15 @@ export function h(tag, props = {}, ...children) {
   return element;
 }
 
-/** Replace the contents of an element, keeping focus on the control with the same key. */
+/** Replace the contents of an element, keeping focus on the control with the same key, and what is typed there. */
 export function fill(element, ...children) {
-  const focused = element.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
+  const active = element.contains(document.activeElement) ? document.activeElement : undefined;
+  const { key } = active?.dataset ?? {};
   element.replaceChildren(...children.flat(Infinity).filter(Boolean));
-  if (focused) [...element.querySelectorAll("[data-key]")].find((one) => one.dataset.key === focused)?.focus();
+  const again = key && [...element.querySelectorAll("[data-key]")].find((one) => one.dataset.key === key);
+  if (!again) return;
+  if (again.type === "text" && active.type === "text") again.value = active.value;
+  again.focus();
 }
 
 const HUES = 8;

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from runtime.desk.front.model import Filled, Form, Runs, RunView, Started
+from runtime.desk.home.model import HomeDesk
 from runtime.desk.model import ApprovalView
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.votes import RefusalCode
@@ -12,6 +13,7 @@ from runtime.model.approvals.votes import RefusalCode
 class NoFront:
     """A front door at which there is nothing to see."""
 
+    home: HomeDesk
     refusals: list[tuple[SlackAccount, str, RefusalCode]] = field(default_factory=list)
 
     async def approval(self, person: Person, approval_id: str) -> ApprovalView | None:

@@ -14,8 +14,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.listeners.app import Bot, BotSettings, Places, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
+from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.held.model import HeldDesk
-from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, Pending, VoteView
+from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
@@ -29,8 +30,10 @@ from sandbox.rules.limits import Limits
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tests.handled import result_of
+from tests.integration.bot_home import MemoryHomes
 from tests.integration.bot_no_front import NoFront
 from tests.integration.bot_no_life import NoLife
+from tests.integration.bot_nothing_asked import NothingAsked
 from tests.integration.bot_nothing_held import NothingHeld
 from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers
 from tests.patience import MINUTE
@@ -113,6 +116,7 @@ class MemoryDesk:
     cards: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = field(default_factory=dict)
     applications: int = 0
     missing: list[tuple[str, str, str]] = field(default_factory=list)
+    answers: AnswersDesk = field(default_factory=NothingAsked)
     held: HeldDesk = field(default_factory=NothingHeld)
     figures: LooksAlone = field(default_factory=LooksAlone)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
@@ -131,11 +135,6 @@ class MemoryDesk:
     async def approval(self, approval_id: str) -> ApprovalView | None:
         self._reach("approval", approval_id)
         return self.approvals.get(approval_id)
-
-    async def pending(self, person_id: str, limit: int) -> Pending:
-        open_ = [one for one in self.approvals.values() if one.status is ApprovalStatus.REQUESTED]
-        mine = [one for one in open_ if await self.may_decide(one.approval_id, person_id) is None]
-        return Pending(len(mine), tuple(mine[:limit]))
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         if person_id == self.requester:
@@ -340,7 +339,8 @@ async def staged(
 
     Unless `is_heard` is False, the bot is connected when the block begins.
     """
-    clock, desk, front, faults = HandClock(START), MemoryDesk(), NoFront(), faults or Faults()
+    clock, desk, faults = HandClock(START), MemoryDesk(), faults or Faults()
+    front = NoFront(MemoryHomes(desk.approvals, desk.cards, desk.may_decide))
     async with AsyncExitStack() as stack:
         listener = socket.create_server(("127.0.0.1", 0))
         stack.callback(listener.close)

@@ -30,8 +30,8 @@ class LooksAlone:
 class NoStrangers:
     """A counter to which no stranger comes."""
 
-    async def on_card(self, stranger: Stranger, approval_id: str) -> None:
-        raise AssertionError(f"nobody here is a stranger: {stranger} {approval_id}")
+    async def on_card(self, stranger: Stranger, approval_id: str, act: StrangerAct) -> None:
+        raise AssertionError(f"nobody here is a stranger: {stranger} {approval_id} {act}")
 
     async def on_step(self, stranger: Stranger, run_id: str, step: str, act: StrangerAct) -> None:
         raise AssertionError(f"nobody here is a stranger: {stranger} {run_id} {step} {act}")

@@ -160,6 +160,9 @@ class Forged:
             case "vote.counted":
                 vote = next(vote for vote in approval["votes"] if vote["person"] == data["person"])
                 data.update(digest=canonical.digest(vote), verdict=vote["verdict"])
+            case "vote.withdrawn":
+                vote = next((vote for vote in approval["votes"] if vote["person"] == data["person"]), None)
+                data["digest"] = canonical.digest(vote)
             case "card.shown":
                 cards[approval["id"]] = cards.get(approval["id"], -1) + 1
                 data["digest"] = canonical.digest(approval["cards"][cards[approval["id"]]])

@@ -22,11 +22,12 @@ from runtime.desk.strangers.model import Stranger
 from runtime.handlers import OutcomeUnknownError, RefusedError
 from runtime.inbox import inbox
 from runtime.model.actor import SlackAccount
-from runtime.model.approvals.votes import RefusalCode, VoteVerdict
+from runtime.model.approvals.votes import CardAct, RefusalCode, VoteVerdict
 from runtime.model.routing.rules import Fallback
 from runtime.model.run import HeldAct
 from tests.bench import ROUTING, TENANT, Bench, open_bench
 from tests.conftest import fresh_database
+from tests.integration.answers_stage import say
 from tests.integration.conftest import PACK, PATIENCE, Targets
 from tests.integration.delegates_stage import delegate
 from tests.integration.incident_stage import PACK as INCIDENTS
@@ -55,7 +56,8 @@ async def _play_bench(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
     targets = Targets.fresh()
     with fresh_database(postgres) as dsn:
         async with open_bench(dsn, policy, [PACK], targets.handlers()) as bench:
-            return await stories_of(key, bench, {**await _filings(bench, targets), **await _others(bench)})
+            played = {**await _filings(bench, targets), **await _answered(bench), **await _others(bench)}
+            return await stories_of(key, bench, played)
 
 
 async def _play_fallback(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
@@ -136,7 +138,7 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
             case "canceled":
                 operator = OperatorDesk(bench.engine.pool, bench.engine.clock, "acme")
                 stranger = Stranger(SlackAccount("T0OTHER", "U0EXT"), RefusalCode.OTHER_TEAM, "req-strange")
-                await StrangerCounter(bench.engine, TENANT).on_card(stranger, approval)
+                await StrangerCounter(bench.engine, TENANT).on_card(stranger, approval, "undo")
                 for person in ("ann", "omar"):  # ann may not
                     await inbox.apply(bench.engine, await operator.cancel(person, run_ids[name], "not needed", None))
             case "expired":
@@ -153,6 +155,29 @@ async def _filings(bench: Bench, targets: Targets) -> dict[str, str]:
             assert (await bench.click("omar", await bench.approval_id("in_doubt"))).counted
             await bench.settle()
     return run_ids
+
+
+async def _answered(bench: Bench) -> dict[str, str]:
+    """Play a filing of which changes were requested, and one of which a vote was withdrawn, and which was handed on."""
+    run_ids = {}
+    for name in ("changed", "withdrawn"):
+        run_ids[name] = (await bench.start("bench.file", FILE, ref=name)).run_id
+        await bench.settle()
+        approval = await bench.approval_id()
+        if name == "changed":
+            assert (await bench.click("ann", approval, "changes", "name the owners")).counted
+        else:
+            await _withdrawn(bench, approval)
+        await bench.settle()
+    return run_ids
+
+
+async def _withdrawn(bench: Bench, approval: str) -> None:
+    assert (await bench.click("ann", approval)).counted
+    assert (await say(bench, "ann", approval, CardAct.WITHDRAW, "read it once more")).counted
+    assert (await say(bench, "ann", approval, CardAct.HAND, "I am away", about="cat")).counted
+    for person in ("ben", "cat"):
+        assert (await bench.click(person, approval)).counted
 
 
 async def _others(bench: Bench) -> dict[str, str]:

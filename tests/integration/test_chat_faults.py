@@ -17,12 +17,13 @@ from countersign.checks.held import held
 from countersign.embedded.opa import OpaChild
 from edge.messages import RunOut
 from policy.client import OpaEngine
+from runtime.desk.answers.looking import refusal_to_decide
+from runtime.model.home.pages import Narrowed
 from runtime.model.states import ApprovalStatus
-from runtime.store import approvals
 from runtime.store.database.pool import Conn
+from runtime.store.home.waiting import Looker, find_waiting
 from sandbox.client import SandboxUser, messages
 from tests.bench import TENANT
-from tests.integration.bot_stage import until
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.program_stage import settings_of
@@ -96,11 +97,16 @@ async def test_what_is_held_stands_where_operators_and_callers_look(chat: Chat, 
     assert found.ok
 
 
-async def test_a_card_in_its_channel_is_decided_there(chat: Chat) -> None:
-    await chat.file()
-    home = str(await chat.home(await chat.person("ann")))
-    assert "Open the card" in home
-    assert APPROVE not in home
+async def test_what_has_a_card_is_decided_in_the_home_as_well(chat: Chat) -> None:
+    approval_id = await chat.file()
+    await chat.bench.settle()
+    ann = await chat.person("ann")
+    assert "Open the card" in str(await chat.home(ann))
+    await ann.click_view("home", APPROVE)
+    await ann.find_modal()
+    await ann.submit({"reason": "seen and checked"})
+    await _voted(chat, approval_id, 1)
+    await ann.wait_for(lambda state: "Nothing waits for you" in str(state["home"]))
 
 
 @pytest.mark.parametrize("code", ["not_in_channel", "invalid_auth", "message_not_found", "cant_update_message"])
@@ -138,32 +144,48 @@ async def test_a_deleted_card_comes_back_when_somebody_looks_at_their_home(chat:
     [card] = await chat.cards()
     await chat.raw.chat_delete(channel=CHANNEL, ts=card["ts"])
     ann = await chat.person("ann")
-    assert "You can decide here" in str(await chat.home(ann))
-    await chat.home(ann)
-    await chat.bench.settle()
+    before = chat.faults.calls["chat.getPermalink"]
+    for looks in (1, 2):
+        await chat.home(ann)
+        await chat.faults.called("chat.getPermalink", before + looks)
+        await chat.bench.settle()
     assert len(await chat.cards()) == 1
+
+
+async def test_a_home_asks_slack_for_no_link_and_for_each_card_once_in_a_while(chat: Chat) -> None:
+    for number in range(3):
+        await chat.file(str(number))
+    ann = await chat.person("ann")
+    before = chat.faults.calls["chat.getPermalink"]  # for who asked, who is told with a link
+    chat.faults.hold("chat.getPermalink")
     assert "Open the card" in str(await chat.home(ann))
+    chat.faults.lift("chat.getPermalink")
+    await chat.faults.called("chat.getPermalink", before + 3)
+    await chat.home(ann)
+    await chat.home(ann)
+    assert chat.faults.calls["chat.getPermalink"] == before + 3
 
 
-async def test_many_homes_at_once_do_not_hold_up_a_click(chat: Chat) -> None:
+async def test_many_homes_at_once_do_not_hold_up_a_click_and_are_drawn_as_they_are_then(chat: Chat) -> None:
     asked = [await chat.file(str(number)) for number in range(3)]
     ann, ben = await chat.person("ann"), await chat.person("ben")
-    chat.faults.hold("chat.getPermalink")
+    chat.faults.hold("views.publish")
     homes = [asyncio.create_task(ben.open_home()) for _ in range(24)]
-    await chat.faults.called("chat.getPermalink")
-    await _sign(chat, ann, asked[-1])
-    assert chat.faults.calls["views.publish"] == 0
-    chat.faults.lift("chat.getPermalink")
+    await chat.faults.called("views.publish")
     await asyncio.gather(*homes)
-    await until(lambda: chat.faults.calls["views.publish"] == 24)
+    await _sign(chat, ann, asked[-1])
+    chat.faults.lift("views.publish")
+    await chat.faults.called("views.publish", 2)  # who waits for their turn already is drawn once
+    await ben.wait_for(lambda state: state["home"] and "1 of 2" in str(state["home"]))
 
 
 async def test_what_waits_is_counted_whole_and_shown_in_part(chat: Chat) -> None:
     for number in range(4):
         await chat.file(str(number))
-    pending = await chat.bench.desk.pending("ann", 2)
-    assert (pending.total, len(pending.views)) == (4, 2)
-    assert [view.expires_at for view in pending.views] == sorted(view.expires_at for view in pending.views)
+    pending = await chat.bench.pending("ann", 2)
+    ends = [entry.view.expires_at for entry in pending.page.entries]
+    assert (pending.total, len(ends)) == (4, 2)
+    assert ends == sorted(ends)
 
 
 PEOPLE = st.sampled_from(["rita", "ann", "sue", "portal-bot"])
@@ -199,7 +221,7 @@ GROUPS = st.lists(st.sampled_from(["compliance", "senior-compliance", "operators
 )
 async def test_what_waits_for_a_person_is_what_the_rules_let_them_decide(chat: Chat, **case: Any) -> None:
     """One query says of all approvals what the rules say of one."""
-    desk, engine = chat.bench.desk, chat.bench.engine
+    engine = chat.bench.engine
     if not await chat.bench.rows("SELECT FROM approvals"):
         await chat.file()
     async with (
@@ -211,13 +233,13 @@ async def test_what_waits_for_a_person_is_what_the_rules_let_them_decide(chat: C
         [row] = await (await conn.execute("SELECT approval_id FROM approvals")).fetchall()
         for person in ("rita", "ann", "ben", "sue", "nobody", "portal-bot"):
             rows = await _pending(conn, person, engine.clock())
-            refusal = await desk._refusal(conn, row["approval_id"], person)
+            refusal = await refusal_to_decide(conn, TENANT, row["approval_id"], person, engine.clock())
             is_person = person not in ("nobody", "portal-bot")
             assert bool(rows) == (refusal is None and is_person), (person, refusal)
 
 
 async def _pending(conn: Any, person: str, now: Any) -> list[dict[str, Any]]:
-    return await approvals.pending_rows(conn, TENANT, person, now, 10)
+    return await find_waiting(conn, Looker(TENANT, person, now), Narrowed(), None, 10)
 
 
 async def _make_so(conn: Any, now: Any, case: dict[str, Any]) -> None:
@@ -240,8 +262,8 @@ async def _make_so(conn: Any, now: Any, case: dict[str, Any]) -> None:
     )
     for person, account in case["votes"]:
         await conn.execute(
-            "INSERT INTO votes SELECT approval_id, %s, '', '[]', 'approve', '', 'T0ACME', %s, '', %s FROM approvals",
-            (person, f"U{account.upper()}", now),
+            "INSERT INTO votes SELECT approval_id, %s, '', '[]', 'approve', '', 'T0ACME', %s, %s, %s FROM approvals",
+            (person, f"U{account.upper()}", f"ntf_{person}", now),
         )
 
 

@@ -29,7 +29,7 @@ async def _refused(bench: Bench, person: str, approval: str) -> tuple[RefusalCod
 
 
 async def _sees(bench: Bench, person: str) -> int:
-    return (await bench.desk.pending(person, 10)).total
+    return (await bench.pending(person, 10)).total
 
 
 async def test_a_delegate_is_called_sees_it_and_votes_for_who_is_away(bench: Bench) -> None:
@@ -130,7 +130,7 @@ async def test_home_and_card_agree_on_everybody(bench: Bench) -> None:
     await bench.later(hours=6)
     for person in PEOPLE:
         may = [one for one in approvals if await bench.desk.may_decide(one, person) is None]
-        seen = [view.approval_id for view in (await bench.desk.pending(person, 10)).views]
+        seen = [entry.view.approval_id for entry in (await bench.pending(person, 10)).page.entries]
         assert sorted(seen) == sorted(may), person
     now = {one for one in PEOPLE if await bench.desk.may_decide(approvals[0], one) is None}
     assert now == {"ann", "cat", "sam", "sue", "olga"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bot.cards.held import ACTIONS
-from bot.cards.home import HELD_SHOWN
+from bot.cards.home.home import HELD_SHOWN
 from countersign.checks.held import held
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine

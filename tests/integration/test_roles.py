@@ -15,9 +15,11 @@ from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.clock import utc_now
+from runtime.model.approvals.votes import CardAct
 from runtime.store.database.migrate import migrate
 from runtime.store.tables import INSERT_ONLY, metadata
 from tests.bench import Bench, open_bench
+from tests.integration.answers_stage import say
 from tests.integration.conftest import PACK, Targets
 from tests.integration.program_stage import database
 from tests.logins import PROGRAM, as_program
@@ -34,6 +36,7 @@ RECORDS = {
         "slack_links",
         "waits",
         "approvals",
+        "votes",
         "effects",
         "notifications",
         "evidence_bundles",
@@ -57,6 +60,9 @@ WRITTEN_ONCE = [
     ("approvals", "requested_at = now()"),
     ("approvals", "shown = '{}'"),
     ("approvals", "expires_at = now()"),
+    ("votes", "verdict = 'approve'"),
+    ("votes", "person = 'x'"),
+    ("votes", "at = now()"),
     ("evidence_bundles", "sealed_seq = 0"),
     ("evidence_bundles", "retain_days = 1"),
     ("evidence_holds", "reason = 'x'"),
@@ -89,6 +95,7 @@ SET_ONCE = [
     ("delegations", "ended_at = now()"),
     ("slack_installations", "removed_why = 'tokens_revoked'"),
     ("slack_links", "used_at = now()"),
+    ("votes", "withdrawn_at = now()"),
     ("runs", "finished_at = now()"),
     ("runs", "trigger_digest = 'x'"),
     ("waits", "resolved_at = now()"),
@@ -134,6 +141,8 @@ async def _a_finished_run(bench: Bench) -> None:
     await bench.start("bench.file", {"company": "ACME", "text": "r"})
     await bench.settle()
     approval = await bench.approval_id()
+    assert (await bench.click("cat", approval)).counted
+    assert (await say(bench, "cat", approval, CardAct.WITHDRAW, "read it again")).counted
     for person in ("ann", "ben"):
         assert (await bench.click(person, approval)).counted
     await bench.settle()

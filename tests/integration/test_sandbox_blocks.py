@@ -113,6 +113,7 @@ LIMITS = [
     ),
     pytest.param(chooser("static_select", 100), chooser("static_select", 101), "/options", id="100 options"),
     pytest.param(chooser("radio_buttons", 10), chooser("radio_buttons", 11), "/options", id="10 radio buttons"),
+    pytest.param(chooser("overflow", 5), chooser("overflow", 6), "/options", id="5 entries of a menu"),
     pytest.param(chooser("checkboxes", 10), chooser("checkboxes", 11), "/options", id="10 checkboxes"),
     pytest.param([{"type": "divider"}] * 50, [{"type": "divider"}] * 51, "/blocks]", id="50 blocks"),
 ]

@@ -262,6 +262,31 @@ async def test_choices_are_reported_as_options(desk: Desk, anna: SandboxUser) ->
     assert values["checkboxes"]["a"]["selected_options"] == options
 
 
+async def test_a_menu_reports_what_was_chosen_and_is_no_input(desk: Desk, anna: SandboxUser) -> None:
+    options = [{"text": {**plain(word), "emoji": True}, "value": word} for word in ("one", "two")]
+    menu = {"type": "overflow", "action_id": "more", "options": options}
+    place = {"type": "section", "text": plain("Anything else?"), "accessory": menu}
+    await desk.web.views_open(trigger_id=await desk.trigger(anna), view=modal(submit=plain("Send"), blocks=[place]))
+    with pytest.raises(SandboxError, match="offers no option 'three'"):
+        await anna.click_view("modal", "more", chosen="three")
+    await anna.click_view("modal", "more", chosen="two")
+    assert desk.received[-1]["actions"][0]["selected_option"] == options[1]
+    await anna.submit({})
+    assert desk.received[-1]["view"]["state"]["values"] == {}
+
+
+async def test_a_person_is_chosen_by_their_id(desk: Desk, anna: SandboxUser) -> None:
+    element = {"type": "users_select", "action_id": "who"}
+    block = {"type": "input", "block_id": "who", "label": plain("Who?"), "element": element}
+    await desk.web.views_open(trigger_id=await desk.trigger(anna), view=modal(submit=plain("Send"), blocks=[block]))
+    assert "required" in str((await anna.submit({}))["errors"])
+    with pytest.raises(SandboxError, match="takes the id of a user"):
+        await anna.submit({"who": "boris"})
+    await anna.submit({"who": "U0BORIS"})
+    values = desk.received[-1]["view"]["state"]["values"]
+    assert values["who"]["who"] == {"type": "users_select", "selected_user": "U0BORIS"}
+
+
 async def test_a_home_is_published_for_one_person_and_guarded_by_its_hash(desk: Desk, anna: SandboxUser) -> None:
     assert (await anna.open_home())["ok"] is True
     event = desk.received[-1]["event"]

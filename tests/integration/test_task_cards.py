@@ -33,7 +33,7 @@ async def _card(chat: Chat, person: SandboxUser, words: str) -> dict[str, Any]:
 
 def _buttons(card: dict[str, Any]) -> dict[str, str]:
     (actions,) = [block for block in card["blocks"] if block["type"] == "actions"]
-    return {button["text"]["text"]: button["action_id"] for button in actions["elements"]}
+    return {button["text"]["text"]: button["action_id"] for button in actions["elements"] if "text" in button}
 
 
 async def _claimed(chat: Chat, task: str, person: str | None) -> None:

@@ -133,7 +133,7 @@ async def test_the_claim_of_who_has_left_the_groups_holds_up_nobody(bench: Bench
     task = await bench.review()
     await bench.claim("ann", task)
     await _leave(bench, "ann")
-    assert (await bench.desk.pending("ben", 5)).total == 1
+    assert (await bench.pending("ben", 5)).total == 1
     assert (await bench.click("ben", task)).counted
     assert await _leaves(bench, task) == [
         ("task.claimed", "ann", None),
@@ -175,10 +175,10 @@ async def test_what_has_ended_can_be_neither_claimed_nor_given_back(bench: Bench
 
 async def test_what_somebody_else_works_on_does_not_wait_for_me(bench: Bench) -> None:
     task = await bench.review()
-    assert (await bench.desk.pending("ben", 5)).total == 1
+    assert (await bench.pending("ben", 5)).total == 1
     await bench.claim("ann", task)
-    assert (await bench.desk.pending("ben", 5)).total == 0
-    assert [view.approval_id for view in (await bench.desk.pending("ann", 5)).views] == [task]
+    assert (await bench.pending("ben", 5)).total == 0
+    assert [entry.view.approval_id for entry in (await bench.pending("ann", 5)).page.entries] == [task]
 
 
 async def test_an_answer_that_a_caller_brings_counts_as_the_persons_own_and_says_who_brought_it(bench: Bench) -> None:

@@ -99,7 +99,14 @@ async def test_who_says_whether_an_attempt_had_happened_approves_nothing(office:
 
 
 def test_every_vote_has_its_meaning() -> None:
-    assert set(MEANINGS) == {(kind, verdict) for kind in AskKind for verdict in VoteVerdict}
+    never = (AskKind.IN_DOUBT, VoteVerdict.CHANGES)  # such a vote is refused
+    assert set(MEANINGS) == {(kind, verdict) for kind in AskKind for verdict in VoteVerdict} - {never}
+
+
+async def test_a_withdrawn_vote_is_listed_as_one(office: Office) -> None:
+    await office.bench.meddle("UPDATE votes SET withdrawn_at = now() WHERE verdict = 'reject' RETURNING 1")
+    (*_, last) = await office.rows()
+    assert (last["decision"], last["meaning"]) == ("rejected, and withdrew that", "counts no more")
 
 
 async def test_what_was_there_before_stands_before_what_comes(office: Office) -> None:

@@ -6,12 +6,19 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from bot.cards.home.home import Seen, home
+from bot.cards.home.state import HomeState
+from runtime.desk.held.model import HeldWaiting
+from runtime.desk.home.model import Choices, Entry, Waiting
 from runtime.desk.model import ApprovalView, FieldView, VoteView
 from runtime.model.approvals.approval import AskKind, Result, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.home.pages import Edge, Page
 from runtime.model.states import ApprovalStatus
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+NOTHING_HELD = HeldWaiting(0, ())
+FIRST = HomeState()
 
 KYC = ApprovalView(
     approval_id="apr-1",
@@ -149,3 +156,20 @@ def value_of(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def home_of(
+    view: ApprovalView,
+    count: int = 1,
+    total: int | None = None,
+    held: HeldWaiting = NOTHING_HELD,
+    card: tuple[str, str] | None = None,
+    state: HomeState = FIRST,
+) -> dict[str, Any]:
+    """Return a Home of so many requests like this one, at an address of Slack's."""
+    entries = [Entry(replace(view, approval_id=f"{view.approval_id}-{one}"), card) for one in range(count)]
+    edge = Edge(NOW, view.approval_id, back=True)
+    page = Page(entries, has_before=False, has_after=total is not None, first=edge, last=replace(edge, back=False))
+    choices = Choices([view.run_title[:150]], list(view.groups))
+    found = Waiting(count if total is None else total, page)
+    return home(Seen(state, found, choices, held, "https://s.example/"), now=NOW)

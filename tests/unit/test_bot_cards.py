@@ -12,7 +12,7 @@ from slack_sdk.models.blocks import Block
 
 from bot.cards.card import Card, card
 from bot.cards.details import details_modals
-from bot.cards.home import HELD_SHOWN, SHOWN, home
+from bot.cards.home.home import HELD_SHOWN, SHOWN
 from bot.cards.modals import reason_modal
 from bot.cards.references import APPROVE, REJECT, SHOW_ALL
 from bot.cards.request.buttons import confirmation
@@ -31,6 +31,7 @@ from tests.unit.bot_samples import (
     KYC,
     NOW,
     everywhere,
+    home_of,
     read,
     read_cell,
     text_in,
@@ -52,7 +53,8 @@ def shown(value: Any) -> str:
 
 
 def buttons(of: Card) -> dict[str, dict[str, Any]]:
-    return {one["action_id"]: one for block in of.blocks if block["type"] == "actions" for one in block["elements"]}
+    found = (one for block in of.blocks if block["type"] == "actions" for one in block["elements"])
+    return {one["action_id"]: one for one in found if one["type"] == "button"}
 
 
 NOTHING_HELD = HeldWaiting(0, ())
@@ -113,8 +115,8 @@ def test_every_modal_fits_slack_whatever_the_data(text: str) -> None:
         check_view(reason_modal(view, verdict, "C0APPROVALS"), "modal")
     for modal in details_modals(view):
         check_view(modal, "modal")
-    for permalink in ("https://slack.example/archives/C1/p1", None):
-        check_view(home([(view, permalink)] * SHOWN, 500, held_with(text), now=NOW), "home")
+    for card_at in (("C1", "1.1"), None):
+        check_view(home_of(view, SHOWN, 500, held_with(text), card_at), "home")
 
 
 @settings(deadline=None)
@@ -300,15 +302,17 @@ def test_a_reference_without_an_address_is_shown_as_data() -> None:
     assert "Trigger: webhook <!here>" in words
 
 
-def test_home_says_when_nothing_waits_and_how_much_more_there_is() -> None:
-    assert "Nothing waits for you" in shown(home([], 0, NOTHING_HELD, now=NOW))
-    words = shown(home([(KYC, None)] * SHOWN, SHOWN + 3, NOTHING_HELD, now=NOW))
+def test_home_says_when_nothing_waits_and_how_much_there_is() -> None:
+    assert "Nothing waits for you" in shown(home_of(KYC, 0))
+    words = shown(home_of(KYC, SHOWN, SHOWN + 3))
     assert f"{SHOWN + 3} requests for you" in words
-    assert "… 3 more" in words
-    assert "There is no card of this in its channel just now. You can decide here." in words
-    assert "<https://s.example/p1|Open the card>" in shown(
-        home([(KYC, "https://s.example/p1")], 1, NOTHING_HELD, now=NOW)
-    )
+    assert "There is no card of this in its channel just now." in words
+    assert "<https://s.example/archives/C1/p17|Open the card>" in shown(home_of(KYC, card=("C1", "1.7")))
+
+
+def test_home_counts_as_far_as_it_counts() -> None:
+    assert "500 requests for you" in shown(home_of(KYC, SHOWN, 500))
+    assert "500+ requests for you" in shown(home_of(KYC, SHOWN, 501))
 
 
 def test_card_of_a_run_on_mocks_says_so_first_of_all() -> None:

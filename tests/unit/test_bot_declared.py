@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from bot.cards.card import card
 from bot.cards.details import details_modals
-from bot.cards.home import home
 from bot.cards.layout.formats import formatted
 from bot.cards.layout.shown import Level
 from bot.cards.modals import reason_modal
@@ -20,7 +19,7 @@ from runtime.model.approvals.approval import AskKind
 from runtime.model.approvals.votes import VoteVerdict
 from sandbox.rules.blocks import check_message_blocks, check_view
 from sandbox.rules.mrkdwn import parse, walk
-from tests.unit.bot_samples import HOSTILE, KYC, NOW, read, text_objects
+from tests.unit.bot_samples import HOSTILE, KYC, NOW, home_of, read, text_objects
 
 TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
 FORMATS = ("text", "date", "number", "percent", "code")
@@ -135,14 +134,14 @@ def test_a_declared_card_fits_slack_whatever_the_data(text: str, kind: AskKind) 
     check_message_blocks(card(view, now=NOW).blocks)
     for modal in (*details_modals(view), reason_modal(view, VoteVerdict.REJECT, None)):
         check_view(modal, "modal")
-    check_view(home([(view, None)], 1, NOTHING_HELD, now=NOW), "home")
+    check_view(home_of(view), "home")
 
 
 @settings(deadline=None)
 @given(TEXTS)
 def test_no_declared_value_becomes_a_mention_a_link_an_emoji_or_a_format(text: str) -> None:
     view = replace(hostile(text), fields=(FieldView("owners", None, [{"name": text}]),))
-    seen = [card(view, now=NOW).blocks, details_modals(view), home([(view, None)], 1, NOTHING_HELD, now=NOW)]
+    seen = [card(view, now=NOW).blocks, details_modals(view), home_of(view)]
     for one in text_objects(seen):
         if one["type"] == "plain_text":
             assert one["emoji"] is False

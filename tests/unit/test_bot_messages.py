@@ -22,6 +22,7 @@ from runtime.model.messages import (
     Plain,
     PostMessage,
     Reminder,
+    RequestHanded,
     RunEnded,
     RunName,
     Said,
@@ -31,6 +32,7 @@ from runtime.model.messages import (
     TimeRunsShort,
     Unfulfillable,
     VoteCounted,
+    VoteWithdrawn,
 )
 from runtime.model.run import HeldAct
 from runtime.model.states import ApprovalStatus, RunStatus
@@ -50,6 +52,11 @@ SAID: list[tuple[Said, str]] = [
         VoteCounted(ask=AskKind.EFFECT, person="Anna", verdict=APPROVE, reason='so "it" is', count=1, quorum=2),
         r'Anna approved (1 of 2): "so \"it\" is"',
     ),
+    (VoteCounted(ask=AskKind.EFFECT, person="Anna", verdict=VoteVerdict.CHANGES, reason="so", count=1, quorum=2),
+     'Anna asked for changes: "so"'),
+    (VoteWithdrawn(person="Anna", reason="read it again", count=1, quorum=2),
+     'Anna withdrew their vote (1 of 2): "read it again"'),
+    (RequestHanded(person="Anna", to="Ben", reason="away", mention=["U1"]), 'Anna has handed this to Ben: "away"'),
     (VoteCounted(ask=AskKind.IN_DOUBT, person="Anna", verdict=REJECT, reason="", count=1, quorum=1),
      "Anna says it did not happen."),
     (TaskClaimed(person="Anna", before=""), "Anna works on this now."),

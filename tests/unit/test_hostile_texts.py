@@ -12,7 +12,6 @@ from bot.cards.desk.fields import FieldKind, FormField
 from bot.cards.desk.forms import chooser_modal, form_modal
 from bot.cards.desk.lists import Reply, approval_reply, run_reply, runs_reply, said, why_reply
 from bot.cards.details import details_modals
-from bot.cards.home import home
 from bot.cards.modals import reason_modal
 from runtime.desk.declared.model import Declared, DeclaredField
 from runtime.desk.front.model import Form, Runs, RunView, StepLine
@@ -22,7 +21,7 @@ from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.finding import EvidenceState, FoundRun
 from sandbox.rules.blocks import check_message_blocks, check_view
 from sandbox.rules.mrkdwn import parse, walk
-from tests.unit.bot_samples import KYC, NOW, everywhere, read, text_objects
+from tests.unit.bot_samples import KYC, NOW, everywhere, home_of, read, text_objects
 from tests.unit.hostile_texts import hostile_texts
 from tests.unit.test_bot_declared import hostile
 
@@ -90,7 +89,7 @@ def form(text: str) -> Sent:
 
 def desk(text: str) -> Sent:
     held = HeldView(run_id="run_1", step="look", version=0, run_title=text, error=text, code="refused")
-    return of_views("home", home([(everywhere(text), None)], 1, HeldWaiting(1, (held,)), now=NOW))
+    return of_views("home", home_of(everywhere(text), held=HeldWaiting(1, (held,))))
 
 
 def run(text: str) -> Sent:

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.cards.blocks import Block, bold, context, date, header, mrkdwn_text, plain_text, rows, section
-from bot.cards.request.buttons import show_all_button
+from bot.cards.home.home import counted
+from bot.cards.request.buttons import cancel_button, show_all_button
 from bot.cards.text import Shown, mrkdwn, plain, render, short
 from bot.cards.wording import approvals, headline, requirement, title, verdict_word
 from runtime.desk.front.model import Runs, RunView
-from runtime.desk.model import ApprovalView, Pending
+from runtime.desk.home.model import Waiting
+from runtime.desk.model import ApprovalView
 from runtime.model.finding import FoundRun
 
 SHOWN = 10
@@ -32,13 +34,14 @@ def said(words: str) -> Reply:
     return Reply(mrkdwn(words[:_LIMIT]), [section(short(words, _LIMIT, lines=50))])
 
 
-def pending_reply(pending: Pending, now: datetime) -> Reply:
+def pending_reply(waiting: Waiting, now: datetime) -> Reply:
     """Return what waits for a person, the most urgent first."""
-    if not pending.total:
+    if not waiting.total:
         return said("No request waits for you.")
-    words = Shown(f"{pending.total:,} request{'s' if pending.total != 1 else ''} for you")
-    blocks = [block for view in pending.views for block in _request(view, now)]
-    left = pending.total - len(pending.views)
+    words = Shown(counted(waiting.total))
+    entries = waiting.page.entries
+    blocks = [block for entry in entries for block in _request(entry.view, now)]
+    left = waiting.total - len(entries)
     more = [context(bold(f"… {left:,} more, less urgent. They appear as you decide these."))] if left else []
     return Reply(words, [header(words), *blocks, *more])
 
@@ -50,20 +53,25 @@ def _request(view: ApprovalView, now: datetime) -> list[Block]:
     return [{**about, "accessory": show_all_button(view)}, context(plain_text(why), until)]
 
 
-def runs_reply(heading: str, found: Runs, none: str) -> Reply:
-    """Return a list of runs under fixed words of ours; `none` is said where there is no run."""
+def runs_reply(heading: str, found: Runs, none: str, *, may_cancel: bool = False) -> Reply:
+    """Return a list of runs under fixed words of ours; `none` is said where there is no run.
+
+    With `may_cancel`, a button beside each that goes on asks for it to be canceled.
+    """
     if not found.runs:
         return said(none)
     words = Shown(heading)
     more = "There are more, older ones: /countersign search finds them by reference, customer or runbook."
     behind = [context(bold(more))] if found.has_more else []
-    return Reply(words, [header(words), *(block for run in found.runs for block in _run_lines(run)), *behind])
+    lines = [block for run in found.runs for block in _run_lines(run, may_cancel=may_cancel)]
+    return Reply(words, [header(words), *lines, *behind])
 
 
-def _run_lines(run: FoundRun) -> list[Block]:
+def _run_lines(run: FoundRun, *, may_cancel: bool) -> list[Block]:
     line = short(f"{run.reference} · {run.ending}", _LINE, lines=1)
     small = short(f"{run.definition} v{run.definition_version} · {run.run_id}", _LINE, lines=1)
-    return [section(line), context(plain_text(small), mrkdwn_text(date(run.created_at)))]
+    accessory = {"accessory": cancel_button(run.run_id)} if may_cancel and run.finished_at is None else {}
+    return [{**section(line), **accessory}, context(plain_text(small), mrkdwn_text(date(run.created_at)))]
 
 
 def approval_reply(view: ApprovalView, now: datetime) -> Reply:

@@ -1,21 +1,18 @@
 """An open request: what happens to whom, what it means, who asks, what changes, and who has to sign."""
 
-import re
-
-from bot.cards.blocks import Block, bold, context, date, mrkdwn_text, plain_text, rows, rows_of, section
+from bot.cards.blocks import Block, bold, call_of, context, date, mrkdwn_text, plain_text, rows, rows_of, section
 from bot.cards.layout.shown import Level, group, left_out
 from bot.cards.layout.values import Row, is_for_machines, label, laid_out
 from bot.cards.request.buttons import claim_buttons, decide_buttons, show_all_button
 from bot.cards.request.declared import summary_blocks
 from bot.cards.request.facts import changing, fact_blocks
+from bot.cards.request.more import more_menus
 from bot.cards.text import Shown, inline
 from bot.cards.wording import approvals, explanation, requirement, verdict_word
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 
 Pair = tuple[Block, Block]
-
-_USER, _USER_GROUP = re.compile(r"[UW][A-Z0-9]{1,20}"), re.compile(r"S[A-Z0-9]{1,20}")
 
 
 def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
@@ -36,8 +33,8 @@ def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
 
 
 def asked_buttons(view: ApprovalView) -> list[Block]:
-    """Return the buttons that answer it."""
-    return [*decide_buttons(view), *claim_buttons(view), show_all_button(view)]
+    """Return the buttons that answer it, and the menu of what else one may do."""
+    return [*decide_buttons(view), *claim_buttons(view), show_all_button(view), *more_menus(view)]
 
 
 def expiry(view: ApprovalView) -> Shown:
@@ -46,9 +43,8 @@ def expiry(view: ApprovalView) -> Shown:
 
 
 def _call(view: ApprovalView) -> list[Block]:
-    called = [f"<@{one}>" for one in view.asked if _USER.fullmatch(one)]
-    called += [f"<!subteam^{one}>" for one in view.asked if _USER_GROUP.fullmatch(one)]
-    return [context(mrkdwn_text(Shown(f"For {' '.join(called)}")))] if called else []
+    people = call_of(view.asked)
+    return [context(mrkdwn_text(people))] if people else []
 
 
 def _shortfall(view: ApprovalView, level: Level) -> list[Block]:
@@ -96,13 +92,15 @@ def _rule(view: ApprovalView, level: Level) -> list[Pair]:
     rules = [(bold("Rule"), plain_text(level.value(message))) for _, message in view.reasons[: level.others]]
     needed = [("Needed", requirement(view)), ("Worked on by", view.assignee_name)]
     pairs = [(bold(name), plain_text(level.value(value))) for name, value in needed if value]
-    return [*rules, *pairs, *([(bold("So far"), plain_text(so_far(view, level.others)))] if view.votes else [])]
+    so_far_now = [(bold("So far"), plain_text(so_far(view, level.others)))] if view.votes or view.withdrawn else []
+    return [*rules, *pairs, *so_far_now]
 
 
 def so_far(view: ApprovalView, most: int) -> Shown:
     """Return how many have approved, and who has said what."""
     people = [f"{inline(vote.person_name, 60)} {verdict_word(view.kind, vote.verdict)}" for vote in view.votes[-most:]]
-    return _joined(f"{approvals(view)} of {view.quorum}", *people)
+    taken_back = [f"{inline(vote.person_name, 60)} withdrew" for vote in view.withdrawn[-most:]]
+    return _joined(f"{approvals(view)} of {view.quorum}", *people, *taken_back)
 
 
 def _said(view: ApprovalView, level: Level) -> list[Pair]:

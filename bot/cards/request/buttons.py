@@ -48,6 +48,11 @@ def claim_buttons(view: ApprovalView) -> list[Block]:
     return [button(references.RELEASE, "Release", value), *over]
 
 
+def cancel_button(run_id: str) -> Block:
+    """Return the button beside a run that asks for it to be canceled."""
+    return button(references.CANCEL, "Cancel…", references.RunRef(run_id=run_id).model_dump_json())
+
+
 def undo_buttons(view: ApprovalView) -> list[Block]:
     """Return the button that asks what can be undone, where what was asked for was done and can be."""
     if not view.can_undo:

@@ -103,6 +103,9 @@ def _votes(view: ApprovalView) -> Iterator[Unit]:
     for vote in view.votes:
         yield from _named((f"{verdict_word(view.kind, vote.verdict).capitalize()} · {utc(vote.at)}", vote.person_name))
         yield from _named(("Because", vote.reason))
+    for vote in view.withdrawn:
+        said = f"{verdict_word(view.kind, vote.verdict).capitalize()} · {utc(vote.at)} · withdrawn since"
+        yield from _named((said, vote.person_name), ("Because", vote.reason))
 
 
 def _ids(view: ApprovalView) -> Iterator[Unit]:

@@ -31,6 +31,7 @@ from bot.listeners.payloads import Command, User
 from bot.slack.log import slack_logger
 from runtime.clock import Clock
 from runtime.desk.front.model import FrontDesk
+from runtime.desk.home.model import Look
 from runtime.desk.model import Desk
 from runtime.model.actor import Person
 
@@ -101,10 +102,11 @@ class Commands:
         return said(refusal_words(identity.refusal))
 
     async def _pending(self, person: Person, _: str) -> Reply:
-        return pending_reply(await self._desk.pending(person.id, SHOWN), self._clock())
+        return pending_reply(await self._front.home.waiting(person.id, Look(SHOWN)), self._clock())
 
     async def _mine(self, person: Person, _: str) -> Reply:
-        return runs_reply("What you asked for", await self._front.mine(person, SHOWN), words.NOTHING_ASKED)
+        found = await self._front.mine(person, SHOWN)
+        return runs_reply("What you asked for", found, words.NOTHING_ASKED, may_cancel=True)
 
     async def _show(self, person: Person, some_id: str) -> Reply:
         if not some_id:

@@ -16,7 +16,12 @@ _WAITS = {
     "signal": "a signal",
     "child_run": "another run",
 }
-_CLAIMS = {"claim": "The claim of", "release": "The release by"}
+_CLAIMS = {
+    "claim": "The claim of",
+    "release": "The release by",
+    "withdraw": "The withdrawal of",
+    "hand": "The handing on by",
+}
 _MOST = 9
 """Groups that are named."""
 
@@ -37,7 +42,9 @@ def _voted(material: Material, leaf: Record) -> str:
     reason = because(text(vote, "reason")) or ", without a reason"
     delegator = text(vote, "delegation", "delegator")
     whom = f", for {person(material, delegator)}," if delegator else ""
-    return f"{person(material, who)}{whom} {prose(said, NAME)}, on {asked(material, leaf)}{reason}"
+    count = number(vote, "together", "count")
+    among = f", one of {count:,} decided at once," if count else ""
+    return f"{person(material, who)}{whom} {prose(said, NAME)}, on {asked(material, leaf)}{among}{reason}"
 
 
 def _uncounted(material: Material, leaf: Record) -> str:
@@ -58,6 +65,16 @@ def _released(material: Material, leaf: Record) -> str:
     if text(leaf, "actor", "id") != who:
         return f"{person(material, who)} is asked no more, and works no more on {asked(material, leaf)}"
     return f"{person(material, who)} gave {asked(material, leaf)} back"
+
+
+def _withdrawn(material: Material, leaf: Record) -> str:
+    who, reason = person(material, text(leaf, "data", "person")), because(text(leaf, "data", "reason"))
+    return f"{who} took back their vote on {asked(material, leaf)}{reason}"
+
+
+def _handed(material: Material, leaf: Record) -> str:
+    who, to = (person(material, text(leaf, "data", name)) for name in ("person", "to"))
+    return f"{who} handed {asked(material, leaf)} to {to}{because(text(leaf, 'data', 'reason'))}"
 
 
 def _unfit(material: Material, leaf: Record) -> str:
@@ -140,6 +157,8 @@ TELL: dict[str, Callable[[Material, Record], str]] = {
     "card.shown": _shown,
     "vote.counted": _voted,
     "vote.refused": _uncounted,
+    "vote.withdrawn": _withdrawn,
+    "approval.handed": _handed,
     "task.claimed": _claimed,
     "task.released": _released,
     "notification.refused": _unfit,

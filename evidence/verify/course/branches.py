@@ -3,7 +3,7 @@
 from evidence.reading.paths import block_of, inside, iterated
 from evidence.verify.course.blocks import BEGUN
 from evidence.verify.material.comparing import broken
-from evidence.verify.material.facts import Facts
+from evidence.verify.material.facts import Facts, Requested
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import Leaf
 
@@ -43,18 +43,19 @@ def _check_case(facts: Facts, path: str, leaf: Leaf, taken: str) -> None:
 @rule(
     "blocks.branch",
     "The ending of a step that may have steps of its own has them: of a success `success`, where people said no to a"
-    " review `rejected`; of a failure `timeout` if its `code` is `no_answer`, `expired`, `not_begun` or `sla`,"
-    " `rejected` if it is `rejected`, and where the definition has no such branch `failure`. A failure is"
-    " `step.failed_handled` if there is a branch for it, else `step.failed_terminal`. Of all branches of a step that"
-    " one alone has word, behind that of its ending; it has, unless an `end` ended the run at that moment.",
+    " review `rejected`, or before that `changes_requested` where the vote asked for these; of a failure `timeout` if"
+    " its `code` is `no_answer`, `expired`, `not_begun` or `sla`, `rejected` if it is `rejected`, `changes_requested`"
+    " or else `rejected` if it is `changes_requested`, and where the definition has no such branch `failure`. A"
+    " failure is `step.failed_handled` if there is a branch for it, else `step.failed_terminal`. Of all branches of a"
+    " step that one alone has word, behind that of its ending; it has, unless an `end` ended the run at that moment.",
 )
 def _branches(facts: Facts) -> str:
-    said_no = {one.record.step for one in facts.approvals.values() if _is_no(one.record.kind, one.record.status)}
+    said_no = {one.record.step: _no_to(one) for one in facts.approvals.values() if _is_no(one)}
     taken = 0
     for path, leaves in facts.of_steps.items():
         if iterated(path):
             continue
-        end, wanted = leaves[-1], _wanted(facts, path, leaves[-1], is_no=path in said_no)
+        end, wanted = leaves[-1], _wanted(facts, path, leaves[-1], said_no.get(path))
         if end.event in _FAILED and (end.event == "step.failed_handled") != (wanted is not None):
             raise broken(end, f"{end.event} of step {path}, which has {'a' if wanted else 'no'} branch for that")
         for branch in sorted(facts.plan.branches(path)):
@@ -62,17 +63,26 @@ def _branches(facts: Facts) -> str:
     return counted(taken, "branch", "branches")
 
 
-def _is_no(kind: str, status: str) -> bool:
-    return (kind, status) == ("task", "rejected")
+_NO = {"rejected": ["rejected"], "changes_requested": ["changes_requested", "rejected"]}
+"""The branches of people's no, the first that there is taken."""
 
 
-def _wanted(facts: Facts, path: str, end: Leaf, *, is_no: bool) -> str | None:
-    """Return the branch that the ending of a step takes, None where it has none for that."""
+def _is_no(approval: Requested) -> bool:
+    return (approval.record.kind, approval.record.status) == ("task", "rejected")
+
+
+def _no_to(approval: Requested) -> list[str]:
+    is_changes = any(vote.record.verdict == "changes" for vote in approval.standing)
+    return _NO["changes_requested" if is_changes else "rejected"]
+
+
+def _wanted(facts: Facts, path: str, end: Leaf, no: list[str] | None) -> str | None:
+    """Return the branch that the ending of a step takes, None where it has none for that; `no` are those of a no."""
     if end.event == "step.succeeded":
-        wanted = ["rejected" if is_no else "success"]
+        wanted = no or ["success"]
     elif end.event in _FAILED:
-        code = end.data.get("code")
-        wanted = [*(["timeout"] if code in TIMEOUTS else ["rejected"] if code == "rejected" else []), "failure"]
+        code = str(end.data.get("code"))
+        wanted = [*(["timeout"] if code in TIMEOUTS else _NO.get(code, [])), "failure"]
     else:
         wanted = []
     there = facts.plan.branches(path)

@@ -9,7 +9,7 @@ _BY_CLASS = (
     ("expression", "params", "unrecordable"),
     ("refused", "not_taken", "unavailable", "held", "outcome_unknown", "result", "failed", "unexpected"),
     ("no_answer", "expired", "not_begun", "sla"),
-    ("denied", "rejected", "no_policy", "unauthenticated", "forbidden"),
+    ("denied", "rejected", "changes_requested", "no_policy", "unauthenticated", "forbidden"),
     ("illegal_transition", "lease_lost", "key_in_use"),
 )
 CODES = frozenset(code for codes in _BY_CLASS for code in codes)
@@ -19,11 +19,11 @@ _WITH_ERROR = ("step.failed_handled", "step.failed_terminal", "step.failed_retry
 
 @rule(
     "steps.errors",
-    "The leaf of a step that failed or is held has the `code` of its error, one of those that there are: `definition`;"
-    " `expression`, `params`, `unrecordable`; `refused`, `not_taken`, `unavailable`, `held`, `outcome_unknown`,"
-    " `result`, `failed`, `unexpected`; `no_answer`, `expired`, `not_begun`, `sla`; `denied`, `rejected`, `no_policy`,"
-    " `unauthenticated`, `forbidden`; `illegal_transition`, `lease_lost`, `key_in_use`. No other leaf of a step has"
-    " one.",
+    "The leaf of a step that failed or is held has the `code` of its error, one of those that there are:"
+    " `definition`; `expression`, `params`, `unrecordable`; `refused`, `not_taken`, `unavailable`, `held`,"
+    " `outcome_unknown`, `result`, `failed`, `unexpected`; `no_answer`, `expired`, `not_begun`, `sla`; `denied`,"
+    " `rejected`, `changes_requested`, `no_policy`, `unauthenticated`, `forbidden`; `illegal_transition`,"
+    " `lease_lost`, `key_in_use`. No other leaf of a step has one.",
 )
 def _errors(facts: Facts) -> str:
     codes = 0

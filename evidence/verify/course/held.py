@@ -9,17 +9,17 @@ from receipts.chain import HELD_SETTLED, Leaf
 
 _HELD, _FAILED, _CANCELED = "step.held", "step.failed_terminal", "step.canceled"
 _FOLLOWS = {"retry": None, "supply": "step.succeeded", "skip": "step.skipped", "end": _FAILED}
-_DECIDED = ("rejected", "denied")
+_DECIDED = ("rejected", "changes_requested", "denied")
 
 
 @rule(
     "steps.held",
-    "A step is held (`step.held`) where the definition says `on_error: hold` of it, by an error whose `code` is neither"
-    " `rejected` nor `denied`, and for which it has no branch; such an error fails it in no other way. A held step goes"
-    " on by a `held.settled`, which is by a person and of a step that is held, or is canceled. It says the `reason`,"
-    " and of the `policy` that allowed it `decision_id` and `digest`; a `result` if its `act` is `supply`, and no"
-    " other. An `act` of `supply`, `skip` or `end` is followed at that moment by `step.succeeded` with that `result`,"
-    " `step.skipped` or `step.failed_terminal`; beside these there is `retry`.",
+    "A step is held (`step.held`) where the definition says `on_error: hold` of it, by an error whose `code` is none"
+    " of `rejected`, `changes_requested` and `denied`, and for which it has no branch; such an error fails it in no"
+    " other way. A held step goes on by a `held.settled`, which is by a person and of a step that is held, or is"
+    " canceled. It says the `reason`, and of the `policy` that allowed it `decision_id` and `digest`; a `result` if"
+    " its `act` is `supply`, and no other. An `act` of `supply`, `skip` or `end` is followed at that moment by"
+    " `step.succeeded` with that `result`, `step.skipped` or `step.failed_terminal`; beside these there is `retry`.",
 )
 def _held(facts: Facts) -> str:
     course, times = _Course(facts), 0

@@ -13,6 +13,8 @@ _BY_OTHERS = frozenset(
         "run.retry_requested",
         "vote.counted",
         "vote.refused",
+        "vote.withdrawn",
+        "approval.handed",
         "task.claimed",
         "task.released",
         "wait.completed",
@@ -27,7 +29,8 @@ _BY_OTHERS = frozenset(
     "leaves.actors",
     "A leaf is by `countersign`, a system, but for those of the events that tell what others asked for, answered or"
     " said: `run.queued`, `run.cancel_requested`, `run.retry_requested`, `vote.counted`, `vote.refused`,"
-    " `task.claimed`, `task.released`, `wait.completed`, `wait.progress`, `notification.refused` and `held.settled`.",
+    " `vote.withdrawn`, `approval.handed`, `task.claimed`, `task.released`, `wait.completed`, `wait.progress`,"
+    " `notification.refused` and `held.settled`.",
 )
 def _actors(facts: Facts) -> str:
     for leaf in facts.leaves:

@@ -1,5 +1,6 @@
 """A bundle's members as records, parsed strictly and no earlier than they are asked for."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,11 +11,11 @@ from pydantic import BaseModel, ValidationError
 from evidence import names
 from evidence.errors import EvidenceError
 from evidence.reading.material import Material
-from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, RequirementRecord, RunRecord
+from evidence.records import ApprovalRecord, DecisionRecord, DefinitionRecord, RequirementRecord, RunRecord, VoteRecord
 from evidence.statement import Statement
 from evidence.verify.trust import Trust
 from receipts import canonical
-from receipts.chain import Leaf
+from receipts.chain import VOTE_WITHDRAWN, Leaf
 from receipts.model import Receipt
 from receipts.read import ReadRecord
 
@@ -127,6 +128,21 @@ class Contents:
             about = leaf.data.get("approval_id", leaf.correlation.approval_id)
             found.setdefault(str(about), []).append(leaf)
         return found
+
+    def standing(self, approval: ApprovalRecord) -> list[VoteRecord]:
+        """Return the votes of an approval that no `vote.withdrawn` names by their digest."""
+        about = self.leaves_about.get(approval.id, [])
+        withdrawn = Counter(str(leaf.data.get("digest")) for leaf in about if leaf.event == VOTE_WITHDRAWN)
+        if not withdrawn or self.version == 1:
+            return list(approval.votes)
+        standing = []
+        for vote in approval.votes:
+            digest = canonical.digest(vote.model_dump())
+            if withdrawn[digest]:
+                withdrawn[digest] -= 1
+            else:
+                standing.append(vote)
+        return standing
 
     @cached_property
     def material(self) -> Material:

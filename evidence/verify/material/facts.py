@@ -25,6 +25,7 @@ from receipts.chain import (
     RECEIPT_WRITTEN,
     RUN_ENDED,
     VOTE_COUNTED,
+    VOTE_WITHDRAWN,
     WAIT_OPENED,
     Leaf,
 )
@@ -69,6 +70,7 @@ class Requested:
     record: ApprovalForm
     leaf: Leaf
     votes: list[Counted]
+    standing: list[Counted]  # of its votes, those that were not withdrawn
     end: Leaf | None
 
 
@@ -166,7 +168,7 @@ class Facts:
         said = {canonical.digest(vote.model_dump()): vote for vote in record.votes}
         votes = [Counted(said[leaf.data["digest"]], leaf) for leaf in about if leaf.event == VOTE_COUNTED]
         end = next((leaf for leaf in about if leaf.event in APPROVAL_ENDED), None)
-        return Requested(name, record, leaf, votes, end)
+        return Requested(name, record, leaf, votes, standing(votes, about), end)
 
     @cached_property
     def waits(self) -> list[tuple[Leaf, Opened]]:
@@ -200,3 +202,13 @@ class Facts:
     def _named(self, folder: str, event: str, key: str) -> Iterator[tuple[str, Leaf]]:
         for number, leaf in enumerate(self.contents.leaves_of(event), start=1):
             yield names.numbered(folder, number, str(leaf.data.get(key))), leaf
+
+
+def standing(votes: list[Counted], about: list[Leaf]) -> list[Counted]:
+    """Return the votes that no `vote.withdrawn` names by their digest; of two that are alike, one for each."""
+    left = list(votes)
+    for leaf in (leaf for leaf in about if leaf.event == VOTE_WITHDRAWN):
+        found = (vote for vote in left if vote.leaf.data.get("digest") == leaf.data.get("digest"))
+        if (vote := next(found, None)) is not None:
+            left.remove(vote)
+    return left

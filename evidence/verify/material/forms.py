@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from evidence.records import (
     Answered,
@@ -134,13 +134,28 @@ class DelegationForm(DelegationRecord):
     reason: str
 
 
+class TogetherForm(Open):
+    """One act that decided several requests, as it stands on each vote."""
+
+    id: NonEmpty
+    count: Annotated[int, Field(ge=2)]
+
+
 class VoteForm(VoteRecord):
     """A counted vote."""
 
     delegation: DelegationForm | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
+    together: TogetherForm | None = Field(default=None, exclude_if=lambda together: together is None)
     reason: str
     slack: AccountForm
     at: Timestamp
+
+    @field_validator("together", mode="before")
+    @classmethod
+    def _is_several(cls, together: object) -> object:
+        if together is None:
+            raise ValueError("is left out where there is none")
+        return together
 
     @property
     def way(self) -> tuple[object, object]:
@@ -203,3 +218,21 @@ class Progressed(Open):
 
     wait_id: NonEmpty
     count: int = Field(ge=1)
+
+
+class Withdrawn(Open):
+    """The data of `vote.withdrawn`; `digest` is that of the vote."""
+
+    approval_id: NonEmpty
+    person: NonEmpty
+    digest: Sha256Hex
+    reason: str
+
+
+class Handed(Open):
+    """The data of `approval.handed`."""
+
+    approval_id: NonEmpty
+    person: NonEmpty
+    to: NonEmpty
+    reason: str

@@ -49,7 +49,7 @@ def _check_end(facts: Facts, approval: Requested) -> None:
         if record.kind != "in_doubt":
             raise BrokenError(approval.name, "is still open, and its run has ended")
     elif record.status in ("approved", "rejected"):
-        last = approval.votes[-1].leaf.at if approval.votes else None
+        last = approval.standing[-1].leaf.at if approval.standing else None
         agree(approval.name, "its last vote", **{"the moment of its end": (end.at, last)})
     elif record.status == "expired":
         until = facts.until(record.id, record.expires_at, end)
@@ -87,7 +87,7 @@ def _is_told(decision: DecisionForm, approval: Requested, seq: int) -> bool:
         asked.effect.digest,
         asked.approval.requested_at,
         asked.approval.expires_at,
-    ) and _told_votes(record.votes) == _told_votes(asked.votes)
+    ) and _told_votes([vote.record for vote in approval.standing]) == _told_votes(asked.votes)
 
 
 def _told_votes(votes: Sequence[VoteForm | ToldVote]) -> list[tuple[str, ...]]:

@@ -54,13 +54,13 @@ def as_decided(contents: Contents) -> str:
 
 @rule(
     "approvals.consent",
-    "Every approval that is approved, whatever its kind and whether or not anything followed, has votes by distinct"
-    " people, among whom are those for whom one was given (`delegation`); none is by, for, or by leave of"
-    " (`recorded_by`) the requester or submitter of the run, an actor whom policy was told of for that effect, or an"
-    " excluded person; each is of a group that was asked: one of `groups`, or of those of `escalate_to` whom a"
-    " `wait.escalated` before the vote asks (`to`; all where it names none), or an `approval.fell_back` that comes"
-    " first after `approval.requested`. At least `quorum` of such votes approved;"
-    " with `all_groups`, every group has a person of its own among those who did.",
+    "Every approval that is approved, whatever its kind and whether or not anything followed, has votes that were not"
+    " withdrawn (`vote.withdrawn`) by distinct people, among whom are those for whom one was given (`delegation`);"
+    " none is by, for, or by leave of (`recorded_by`) the requester or submitter of the run, an actor whom policy was"
+    " told of for that effect, or an excluded person; each is of a group that was asked: one of `groups`, or of those"
+    " of `escalate_to` whom a `wait.escalated` before the vote asks (`to`; all where it names none), or an"
+    " `approval.fell_back` that comes first after `approval.requested`. At least `quorum` of such votes approved; with"
+    " `all_groups`, every group has a person of its own among those who did.",
 )
 def consent(contents: Contents) -> str:
     """Look at who approved."""
@@ -72,12 +72,13 @@ def consent(contents: Contents) -> str:
 
 def _check_consent(contents: Contents, name: str, approval: ApprovalRecord) -> None:
     """Raise unless an approval that says so was granted: by people who might, and enough of them."""
-    people = [person for vote in approval.votes for person in vote.people]
+    votes = contents.standing(approval)
+    people = [person for vote in votes for person in vote.people]
     if len(set(people)) < len(people):
         raise BrokenError(name, "counts a person twice")
     requesters = _requesters(contents, approval)
     electorate = _electorate(contents, approval)
-    for vote in approval.votes:
+    for vote in votes:
         for person in (*vote.people, *([vote.delegation.recorded_by] if vote.delegation else ())):
             if person in requesters:
                 raise BrokenError(name, f"counts the vote of the requester, {person}")
@@ -85,7 +86,7 @@ def _check_consent(contents: Contents, name: str, approval: ApprovalRecord) -> N
                 raise BrokenError(name, f"counts the vote of {person}, who was excluded")
         if not electorate[vote.person] & set(vote.groups):
             raise BrokenError(name, f"counts the vote of {vote.person}, who is in none of the groups that were asked")
-    check_quorum(name, approval.requirement, approval.votes, electorate)
+    check_quorum(name, approval.requirement, votes, electorate)
 
 
 @rule(
@@ -130,7 +131,7 @@ def _check_votes(contents: Contents, name: str, decision: DecisionRecord) -> Non
             *("effect", "approved"),
             *bound,
         )
-        if is_of_it and _said(approval.votes) == _said(decision.input.votes):
+        if is_of_it and _said(contents.standing(approval)) == _said(decision.input.votes):
             return
     raise BrokenError(name, "allows on votes that no approval in the bundle has")
 
@@ -180,7 +181,7 @@ def _check_approval(
         raise BrokenError(name, f"is bound to another effect than that of receipt {receipt.receipt_id}")
     if approval.requirement not in requirements:
         raise BrokenError(name, "its requirement is not one that policy asked for")
-    if _said(approval.votes) != _said(decision.input.votes):
+    if _said(contents.standing(approval)) != _said(decision.input.votes):
         raise BrokenError(name, f"its votes are not those that policy was told in decision {decision.id}")
     check_quorum(name, approval.requirement, decision.input.votes, _electorate(contents, approval))
 

@@ -6,7 +6,7 @@ from evidence.verify.material.comparing import broken
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Counted, Facts, Requested
 from evidence.verify.rules import Rule, counted, rule
-from receipts.chain import APPROVAL_ENDED, PROGRAM, VOTE_COUNTED, Leaf
+from receipts.chain import APPROVAL_ENDED, APPROVAL_HANDED, PROGRAM, VOTE_COUNTED, Leaf
 
 _CLAIMED, _RELEASED = "task.claimed", "task.released"
 
@@ -44,7 +44,8 @@ def _check_way(facts: Facts, approval: Requested, vote: Counted) -> None:
 @rule(
     "tasks.claimed",
     "A `task.claimed` is about an open approval of kind `task`, by the person whom it names, and says who had claimed"
-    " it until then (`from`). A `task.released` names who had, and is by them or by `countersign`.",
+    " it until then (`from`). A `task.released` names who had, and is by them or by `countersign`. What somebody has"
+    " claimed is handed on by them alone, and is then claimed by whom an `approval.handed` names (`to`).",
 )
 def _claimed(facts: Facts) -> str:
     said = 0
@@ -52,6 +53,8 @@ def _claimed(facts: Facts) -> str:
         if leaf.event in (_CLAIMED, _RELEASED):
             _check_claim(facts, leaf, holder)
             said += 1
+        elif leaf.event == APPROVAL_HANDED and holder not in (None, leaf.data.get("person")):
+            raise broken(leaf, f"{leaf.data.get('person')} handed on what {holder} had claimed")
     return counted(said, "claim")
 
 
@@ -90,8 +93,15 @@ def _with_holders(facts: Facts) -> Iterator[tuple[Leaf, object]]:
         yield leaf, holders.get(approval_id)
         if leaf.event == _CLAIMED:
             holders[approval_id] = leaf.data.get("person")
+        elif leaf.event == APPROVAL_HANDED and _is_task(facts, approval_id):
+            holders[approval_id] = leaf.data.get("to")
         elif leaf.event == _RELEASED or leaf.event in APPROVAL_ENDED:
             holders.pop(approval_id, None)
+
+
+def _is_task(facts: Facts, approval_id: str) -> bool:
+    approval = facts.approvals.get(approval_id)
+    return approval is not None and approval.record.kind == "task"
 
 
 RULES: tuple[Rule[Facts], ...] = (_brought, _claimed, _answered)

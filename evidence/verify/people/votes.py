@@ -62,11 +62,11 @@ def _while_open(facts: Facts) -> str:
     return _count(facts)
 
 
-@rule("votes.accounts", "No two votes on an approval came from one Slack account (`team` and `user`).")
+@rule("votes.accounts", "No two votes on an approval that count came from one Slack account (`team` and `user`).")
 def _accounts(facts: Facts) -> str:
     for approval in facts.approvals.values():
         seen = dict[tuple[str, str], str]()
-        for vote in approval.votes:
+        for vote in approval.standing:
             account = (vote.record.slack.team, vote.record.slack.user)
             if account in seen:
                 raise BrokenError(
@@ -78,13 +78,13 @@ def _accounts(facts: Facts) -> str:
 
 @rule(
     "votes.reasons",
-    "A vote that rejects, or is on an approval that wants reasons (`reason_required`), has a reason of three"
-    " characters or more.",
+    "A vote that rejects or asks for changes, or is on an approval that wants reasons (`reason_required`), has a"
+    " reason of three characters or more.",
 )
 def _reasons(facts: Facts) -> str:
     for approval in facts.approvals.values():
         for vote in approval.votes:
-            needed = vote.record.verdict == "reject" or approval.record.requirement.reason_required
+            needed = vote.record.verdict != "approve" or approval.record.requirement.reason_required
             if needed and len(vote.record.reason.strip()) < REASON_MIN:
                 raise BrokenError(approval.name, f"the vote of {vote.record.person} has to have a reason, and has none")
     return _count(facts)
@@ -92,24 +92,27 @@ def _reasons(facts: Facts) -> str:
 
 @rule(
     "votes.rejections",
-    "One vote that rejects ends its approval: it is the last one, and the approval is `rejected`. None is rejected"
-    " without.",
+    "One vote that rejects or asks for changes (`changes`) ends its approval: it is the last one, and the approval is"
+    " `rejected`. None is rejected without, and nobody is asked for changes of what may have happened (`in_doubt`).",
 )
 def _rejections(facts: Facts) -> str:
     for approval in facts.approvals.values():
         verdicts = [vote.record.verdict for vote in approval.votes]
-        if "reject" in verdicts[:-1]:
+        if any(verdict != "approve" for verdict in verdicts[:-1]):
             raise BrokenError(approval.name, "counts votes after one that rejects")
-        if (verdicts[-1:] == ["reject"]) != (approval.record.status == "rejected"):
-            said = "a vote rejects" if verdicts[-1:] == ["reject"] else "no vote rejects"
+        is_no = verdicts[-1:] not in ([], ["approve"])
+        if is_no != (approval.record.status == "rejected"):
+            said = "a vote rejects" if is_no else "no vote rejects"
             raise BrokenError(approval.name, f"is {approval.record.status}, and {said}")
+        if approval.record.kind == "in_doubt" and "changes" in verdicts:
+            raise BrokenError(approval.name, "asks for changes of what may have happened")
     return _count(facts)
 
 
 @rule(
     "votes.counted",
-    "The leaf with which an approval ended as `approved`, `rejected` or `expired` says how many votes had been counted,"
-    " and is of the approval's effect and step.",
+    "The leaf with which an approval ended as `approved`, `rejected` or `expired` says how many votes counted"
+    " then, and is of the approval's effect and step.",
 )
 def _counted(facts: Facts) -> str:
     for approval in facts.approvals.values():
@@ -124,7 +127,7 @@ def _check_end(approval: Requested) -> None:
         agree(
             approval.name,
             f"{names.AUDIT} line {end.seq}",
-            votes=(len(approval.votes), end.data.get("votes")),
+            votes=(len(approval.standing), end.data.get("votes")),
             effect_id=(approval.record.effect_id, end.correlation.effect_id),
             step=(approval.record.step, end.correlation.step or ""),
         )

@@ -99,6 +99,7 @@ class OnShape(Spec):
     failure: "list[StepShape] | None" = Field(None, min_length=1)
     timeout: "list[StepShape] | None" = Field(None, min_length=1)
     rejected: "list[StepShape] | None" = Field(None, min_length=1)
+    changes_requested: "list[StepShape] | None" = Field(None, min_length=1)
 
     def blocks(self) -> "dict[BranchName, list[StepShape]]":
         """Return the branches that are there."""

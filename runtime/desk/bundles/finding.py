@@ -43,6 +43,7 @@ class CountedVote:
     step: str
     approval_id: str
     sha256: str | None  # of the run's bundle, once it is stored
+    is_withdrawn: bool  # its person took it back, and it counts no more
 
 
 async def find_votes(
@@ -70,6 +71,7 @@ def _vote(row: Mapping[str, Any]) -> CountedVote:
         fields=shown_fields(row, kind),
         rules=tuple((reason["code"], reason["msg"]) for reason in row["reasons"]),
         requirement=Requirement.of(row["requirement"]),
+        is_withdrawn=row["withdrawn_at"] is not None,
     )
 
 

@@ -10,6 +10,7 @@ from runtime.desk.callers import CallerDesk
 from runtime.desk.desk import EngineDesk
 from runtime.desk.front.model import Filled, Form, Runs, RunView, Started, StepLine
 from runtime.desk.front.starting import Starting
+from runtime.desk.home.counter import HomeCounter
 from runtime.desk.model import ApprovalView
 from runtime.engine import Engine
 from runtime.model.actor import Person, SlackAccount
@@ -27,6 +28,11 @@ class FrontCounter:
     engine: Engine
     tenant: str
     catalog: Catalog
+
+    @property
+    def home(self) -> HomeCounter:
+        """Return the counter of people's desks."""
+        return HomeCounter(self.engine, self.tenant)
 
     async def approval(self, person: Person, approval_id: str) -> ApprovalView | None:
         """Return a request that the person may see."""

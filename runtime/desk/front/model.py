@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from runtime.desk.home.model import HomeDesk
 from runtime.desk.model import ApprovalView
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.votes import RefusalCode
@@ -86,6 +87,11 @@ class FrontDesk(Protocol):
 
     A person sees what they asked for, and what their groups may decide, open or not; operators see everything.
     """
+
+    @property
+    def home(self) -> HomeDesk:
+        """Return the counter of people's desks."""
+        ...
 
     async def approval(self, person: Person, approval_id: str) -> ApprovalView | None:
         """Return a request that the person may see."""

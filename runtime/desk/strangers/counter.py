@@ -19,12 +19,12 @@ class StrangerCounter:
     engine: Engine
     tenant: str
 
-    async def on_card(self, stranger: Stranger, approval_id: str) -> None:
-        """Put on record that a stranger wanted undone what a card asked about."""
+    async def on_card(self, stranger: Stranger, approval_id: str, act: StrangerAct) -> None:
+        """Put on record what a stranger wanted of what a card asked about."""
         async with self.engine.pool.connection() as conn:
             approval = await approvals.get_approval(conn, approval_id)
         if approval is not None:
-            await self.on_step(stranger, approval.run_id, approval.step, "undo")
+            await self.on_step(stranger, approval.run_id, approval.step, act)
 
     async def on_step(self, stranger: Stranger, run_id: str, step: str, act: StrangerAct) -> None:
         """Put on record what a stranger wanted of a step: the first time for each account, step and reason."""

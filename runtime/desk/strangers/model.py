@@ -20,8 +20,8 @@ class Stranger:
 class StrangerDesk(Protocol):
     """Where the bot hands in what strangers clicked. What is not there is not put on record."""
 
-    async def on_card(self, stranger: Stranger, approval_id: str) -> None:
-        """Put on record that a stranger wanted undone what a card asked about."""
+    async def on_card(self, stranger: Stranger, approval_id: str, act: StrangerAct) -> None:
+        """Put on record what a stranger wanted of what a card asked about."""
         ...
 
     async def on_step(self, stranger: Stranger, run_id: str, step: str, act: StrangerAct) -> None:

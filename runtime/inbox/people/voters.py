@@ -9,7 +9,7 @@ from runtime.approvals.rules import Ballot, may_still_answer
 from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval, AskKind
 from runtime.model.approvals.delegation import Account
-from runtime.model.approvals.votes import ClaimAct, Refusal, RefusalCode, Via, Vote, VoteVerdict
+from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, RefusalCode, Via, Vote, VoteVerdict
 from runtime.model.notification.notification import Applied
 from runtime.model.notification.people import PersonPayload
 from runtime.model.states import ApprovalStatus, NotificationStatus
@@ -103,7 +103,7 @@ async def end_lapsed_claim(tx: RunTx, approval: Approval, *people: str) -> None:
 
 
 def refuse(
-    tx: RunTx, approval: Approval, payload: PersonPayload, wanted: VoteVerdict | ClaimAct, refusal: Refusal
+    tx: RunTx, approval: Approval, payload: PersonPayload, wanted: VoteVerdict | ClaimAct | CardAct, refusal: Refusal
 ) -> Applied:
     """Put on record that what somebody said does not count."""
     facts = {

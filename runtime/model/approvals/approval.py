@@ -29,6 +29,7 @@ class ResultCode(StrEnum):
     PERFORMED_BEFORE = "performed_before"  # under the same idempotency key
     CONFIRMED = "confirmed"  # it was in doubt, and a person says that it happened
     REJECTED = "rejected"
+    CHANGES_REQUESTED = "changes_requested"
     NOT_IN_TIME = "not_in_time"  # nobody decided; expiry is never consent
     NOT_PERFORMED = "not_performed"
     WORDED = "worded"  # by the first release

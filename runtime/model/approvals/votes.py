@@ -15,6 +15,12 @@ class VoteVerdict(StrEnum):
 
     APPROVE = "approve"
     REJECT = "reject"
+    CHANGES = "changes"  # ends the request as a rejection does, and says what should be otherwise
+
+    @property
+    def is_no(self) -> bool:
+        """Return whether one such vote ends the request, and nothing is done."""
+        return self is not VoteVerdict.APPROVE
 
 
 class ClaimAct(StrEnum):
@@ -22,6 +28,13 @@ class ClaimAct(StrEnum):
 
     CLAIM = "claim"
     RELEASE = "release"
+
+
+class CardAct(StrEnum):
+    """What one person does with a request beside deciding it or taking it on."""
+
+    WITHDRAW = "withdraw"
+    HAND = "hand"
 
 
 class Via(StrEnum):
@@ -46,6 +59,9 @@ class RefusalCode(StrEnum):
     REPEATED = "vote.repeated"
     REASON_MISSING = "vote.reason_missing"
     BROUGHT = "vote.brought"
+    NO_VOTE = "vote.none"
+    IN_DOUBT = "vote.in_doubt"
+    NOT_ENTITLED = "hand.not_entitled"
     NO_TASK = "task.none"
     CLAIMED = "task.claimed"
     CLAIMED_BEFORE = "task.claimed_before"
@@ -74,6 +90,14 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Together:
+    """One act that decided several requests, a vote each: its id, and how many they were."""
+
+    id: str
+    count: int
+
+
+@dataclass(frozen=True)
 class Vote:
     """One person's verdict; `team` and `account` are the Slack account that clicked.
 
@@ -93,6 +117,7 @@ class Vote:
     via: Via = Via.SLACK
     brought_by: str = ""
     delegation: Mapping[str, Any] | None = None  # by which it was given for somebody else, as `StandIn.document`
+    together: Mapping[str, Any] | None = None  # `id` and `count` of the act that decided several at once
 
     @property
     def delegator(self) -> str | None:
@@ -113,9 +138,11 @@ class Vote:
         """Return the vote as evidence has it."""
         otherwise = {} if self.via is Via.SLACK else {"via": str(self.via), "brought_by": self.brought_by}
         delegated = {} if self.delegation is None else {"delegation": dict(self.delegation)}
+        together = {} if self.together is None else {"together": dict(self.together)}
         return {
             **otherwise,
             **delegated,
+            **together,
             "person": self.person,
             "person_name": self.person_name,
             "groups": list(self.groups),

@@ -8,6 +8,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from policy.model import Ruling
 from receipts.chain import Actor
+from runtime.model.notification.answering import Answering
 from runtime.model.notification.answers import Answer, SignalPayload
 from runtime.model.notification.moments import Signal
 from runtime.model.notification.payload import PayloadError
@@ -19,7 +20,8 @@ from runtime.model.states import NotificationStatus
 from runtime.model.wait import NamedWait
 
 Command = RunCommand | TenantCommand
-Payload = VotePayload | ClaimPayload | Answer | SignalPayload | Signal | Command
+Said = VotePayload | ClaimPayload | Answering
+Payload = Said | Answer | SignalPayload | Signal | Command
 
 _PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discriminator="kind")])
 

@@ -1,6 +1,8 @@
 """What people say about an approval."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from runtime.model.approvals.votes import ClaimAct, RefusalCode, Via, VoteVerdict
 from runtime.model.notification.payload import PayloadModel
@@ -28,6 +30,13 @@ class PersonPayload(PayloadModel):
     brought_by: str = ""
 
 
+class TogetherPayload(PayloadModel):
+    """One act that decided several requests: its id, and how many they were."""
+
+    id: Annotated[str, Field(min_length=1, max_length=255)]
+    count: Annotated[int, Field(ge=2)]
+
+
 class VotePayload(PersonPayload):
     """A verdict. `stamp` is that of the approval as the person saw it, "" where an old button did not carry one."""
 
@@ -35,6 +44,7 @@ class VotePayload(PersonPayload):
     stamp: str
     verdict: VoteVerdict
     reason: str
+    together: TogetherPayload | None = None
 
 
 class ClaimPayload(PersonPayload):

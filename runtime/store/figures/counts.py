@@ -51,11 +51,11 @@ _PEOPLE = f"""
                                            WHERE a.tenant = p.tenant AND {MAY_ANSWER} LIMIT {_MOST_WAITING}) AS found
                    ) AS waiting,
            LATERAL (SELECT count(*) FILTER (WHERE v.verdict = 'approve') AS approved,
-                           count(*) FILTER (WHERE v.verdict = 'reject') AS rejected,
+                           count(*) FILTER (WHERE v.verdict <> 'approve') AS rejected,
                            percentile_disc(ARRAY[0.5, 0.9])
                                WITHIN GROUP (ORDER BY extract(epoch FROM v.at - a.requested_at)::float) AS answer
                       FROM votes v JOIN approvals a USING (approval_id)
-                     WHERE v.person = p.actor_id AND a.tenant = p.tenant
+                     WHERE v.person = p.actor_id AND v.withdrawn_at IS NULL AND a.tenant = p.tenant
                        AND v.at >= %(since)s AND v.at < %(until)s) AS given
      WHERE p.tenant = %(tenant)s AND p.kind = 'person'
        AND (%(groups)s::text[] IS NULL OR EXISTS (SELECT 1 FROM json_array_elements_text(p.groups) AS g (name)

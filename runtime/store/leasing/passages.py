@@ -33,7 +33,7 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
                                                                'groups', {GROUPS_NOW}, 'delegation', v.delegation)
                                              ORDER BY v.at, v.person)
                                FROM votes v LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
-                              WHERE v.approval_id = a.approval_id), '[]'::json) AS votes,
+                              WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL), '[]'::json) AS votes,
                    done.fingerprint AS done_fingerprint, done.response AS done_response
               FROM unnest(%(effects)b::text[], %(approvals)b::text[], %(keys)b::text[], %(runs)b::text[],
                           %(steps)b::text[])

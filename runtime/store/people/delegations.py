@@ -35,13 +35,14 @@ STANDS_IN = f"""
                AND EXISTS (SELECT FROM jsonb_array_elements_text(q.groups::jsonb) AS g (name)
                             WHERE d.groups::jsonb ? g.name
                               AND ((a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name))
-               AND NOT EXISTS (SELECT FROM votes v WHERE v.approval_id = a.approval_id
+               AND NOT EXISTS (SELECT FROM votes v WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL
                                   AND q.actor_id IN (v.person, v.delegator))
                AND NOT EXISTS (SELECT FROM slack_accounts s
                                 WHERE s.tenant = q.tenant AND s.actor_id = q.actor_id
                                   AND ((r.requester_accounts::jsonb @> jsonb_build_array(
                                             jsonb_build_array(s.team, s.account)))
                                        OR EXISTS (SELECT FROM votes v WHERE v.approval_id = a.approval_id
+                                                     AND v.withdrawn_at IS NULL
                                                      AND v.team = s.team AND v.account = s.account))))
 """  # noqa: S608 - our own clauses
 """What `approvals.standing_in.refuse_for` says of the delegator, for all approvals `a` at once, to which `p` is not

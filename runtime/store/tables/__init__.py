@@ -85,7 +85,7 @@ __all__ = [
 ]
 
 INSERT_ONLY = (
-    *("audit_leaves", "log_entries", "policy_decisions", "policy_texts", "receipts", "reads", "votes", "definitions"),
+    *("audit_leaves", "log_entries", "policy_decisions", "policy_texts", "receipts", "reads", "definitions"),
     "tenant_leaves",
     "entity_changes",
 )

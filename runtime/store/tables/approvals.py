@@ -8,7 +8,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
-    UniqueConstraint,
+    text,
 )
 
 from runtime.model.approvals.approval import AskKind
@@ -55,6 +55,14 @@ approvals = Table(
     Index("ix_approvals_tenant_requested_at", "tenant", "requested_at"),
     # what waits for a tenant's people
     partial("ix_approvals_open", "tenant", "expires_at", where="status = 'requested'"),
+    # the same, in the order in which it is looked through
+    partial(
+        "ix_approvals_waiting",
+        "tenant",
+        text("coalesce(prolonged_until, expires_at)"),
+        "approval_id",
+        where="status = 'requested'",
+    ),
     # an effect asks one question of a kind at a time
     partial("uq_approvals_open", "effect_id", "kind", where="status = 'requested'", unique=True),
 )
@@ -90,10 +98,18 @@ votes = Table(
     one_of("via", Via),
     words("delegator", nullable=True),  # for whom it was given
     document("delegation", nullable=True),  # by which it was, as it said then
+    moment("withdrawn_at", nullable=True),  # counts no more since; its person may vote again
+    document("together", nullable=True),  # the act that decided several at once: its id, and how many
     CheckConstraint("(via = 'edge') = (brought_by <> '')", name="brought_by"),
     CheckConstraint("(delegator IS NULL) = (delegation IS NULL) AND delegator <> person", name="delegator"),
-    PrimaryKeyConstraint("approval_id", "person"),  # people count, not accounts
-    UniqueConstraint("approval_id", "team", "account"),  # and nobody counts twice by another name
-    UniqueConstraint("approval_id", "delegator"),  # nor by what others vote for them
+    PrimaryKeyConstraint("notification_id"),  # one word, one vote
     one_of("verdict", VoteVerdict),
+    Index("ix_votes_approval", "approval_id"),
+    # of the votes that count: people count, not accounts
+    partial("uq_votes_person", "approval_id", "person", where="withdrawn_at IS NULL", unique=True),
+    # and nobody counts twice by another name
+    partial("uq_votes_account", "approval_id", "team", "account", where="withdrawn_at IS NULL", unique=True),
+    # nor by what others vote for them
+    partial("uq_votes_delegator", "approval_id", "delegator", where="withdrawn_at IS NULL", unique=True),
+    Index("ix_votes_person", "person", "at", "approval_id"),  # what somebody has decided
 )

@@ -61,6 +61,10 @@ runs = Table(
     ),
     # the newest first, for whoever looks for runs
     Index("ix_runs_listed", "tenant", "created_at", "run_id"),
+    # what people have asked for; programs ask for far more, and nobody looks through it by them
+    partial(
+        *("ix_runs_of_people", "tenant", "requested_by", "created_at", "run_id"), where="requester_kind = 'person'"
+    ),
     partial("ix_runs_children", text("(parent ->> 'run_id')"), where="parent IS NOT NULL AND finished_at IS NULL"),
     partial("ix_runs_referred", "tenant", "reference", "run_id", where="reference <> ''"),
     # of a runbook one run at most goes on about the same

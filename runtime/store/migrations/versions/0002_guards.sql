@@ -31,7 +31,7 @@ BEGIN
         EXECUTE format('CREATE TRIGGER no_truncate BEFORE TRUNCATE ON %I
                         FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate()', kept);
     END LOOP;
-    FOREACH kept IN ARRAY ARRAY['runs', 'steps', 'waits', 'approvals', 'effects', 'notifications', 'evidence_bundles',
+    FOREACH kept IN ARRAY ARRAY['runs', 'steps', 'waits', 'approvals', 'votes', 'effects', 'notifications', 'evidence_bundles',
         'tenants', 'directories', 'signing_keys', 'log_checkpoints', 'log_stamps', 'log_heads', 'log_tiles']
     LOOP
         EXECUTE format('CREATE TRIGGER no_delete BEFORE DELETE ON %I
@@ -57,6 +57,14 @@ CREATE TRIGGER write_once BEFORE UPDATE OF
     approval_id, tenant, run_id, effect_id, step, kind, digest, tier, requirement, reasons, before, purpose,
     requested_at, expires_at, shortfall, shown, route
     ON approvals FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+
+-- a vote stays as it was given; that it was withdrawn is said once
+CREATE TRIGGER write_once BEFORE UPDATE OF
+    approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at, via, brought_by,
+    delegator, delegation
+    ON votes FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER set_once BEFORE UPDATE OF withdrawn_at
+    ON votes FOR EACH ROW WHEN (OLD.withdrawn_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
 
 -- a review may be given more time while it is open; nothing else, and no less, ever
 CREATE TRIGGER only_later BEFORE UPDATE OF prolonged_until ON approvals FOR EACH ROW

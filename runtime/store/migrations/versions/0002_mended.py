@@ -34,6 +34,8 @@ PARTS = (
     "workspaces",
     "figures",
     "notices",
+    "answers",
+    "home",
     "guards",  # stays the last: it guards what the others made
 )
 

@@ -1,0 +1,51 @@
+"""What came of several votes, request by request."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from bot.cards.blocks import plain_text, rows, section
+from bot.cards.home.boxes import modal
+from bot.cards.home.several import DONE_MODAL
+from bot.cards.refusals import refusal_words
+from bot.cards.text import Shown, inline, short
+from bot.cards.wording import approvals, headline
+from runtime.desk.home.model import Entry
+from runtime.desk.model import ClickOutcome
+
+_WHY = 300
+
+
+def counting_modal(count: int) -> dict[str, Any]:
+    """Return what stands until all votes are counted: they are recorded, whatever happens to this window."""
+    words = f"{count:,} votes are recorded, and are counted one by one. You can close this."
+    return modal(DONE_MODAL, "Decide several", None, None, [section(Shown(words))])
+
+
+def done_words(outcomes: Sequence[ClickOutcome | None]) -> str:
+    """Say how many votes counted."""
+    counted = sum(one is not None and one.counted for one in outcomes)
+    later = sum(one is None for one in outcomes)
+    waits = f" {later:,} are recorded, and are counted as soon as that can be." if later else ""
+    return f"{counted:,} of {len(outcomes):,} votes counted.{waits}"
+
+
+def done_modal(
+    entries: Sequence[Entry | None], ids: Sequence[str], outcomes: Sequence[ClickOutcome | None]
+) -> dict[str, Any]:
+    """Return what came of each vote: what did not count first, with the reason, and then what did."""
+    told = [
+        (headline(entry.view) if entry else some_id, _came_of(outcome, entry), bool(outcome and outcome.counted))
+        for some_id, entry, outcome in zip(ids, entries, outcomes, strict=True)
+    ]
+    order = sorted(told, key=lambda one: one[2])
+    shown = [(plain_text(inline(what, 80)), short(came, _WHY)) for what, came, _ in order]
+    return modal(DONE_MODAL, "Decide several", None, None, [section(Shown(done_words(outcomes))), *rows(shown)])
+
+
+def _came_of(outcome: ClickOutcome | None, entry: Entry | None) -> str:
+    if outcome is None:
+        return "Recorded, and counted as soon as that can be."
+    if outcome.refusal:
+        return refusal_words(outcome.refusal)
+    how = f": {approvals(entry.view)} of {entry.view.quorum} approvals" if entry else ""
+    return f"Counted{how}."

@@ -1,0 +1,72 @@
+"""The entries of a Home: a request that waits, a run that was asked for, a decision."""
+
+from datetime import datetime
+
+from bot.cards.blocks import Block, context, date, link, mrkdwn_text, plain_text, section
+from bot.cards.request.buttons import claim_buttons, decide_buttons, show_all_button
+from bot.cards.text import Shown, inline, mrkdwn, one_line, render, short
+from bot.cards.wording import approvals, headline, requirement, title, verdict_word
+from runtime.desk.home.model import AskedFor, Entry
+
+_LINE = 300
+
+
+def to_card(entry: Entry, workspace: str) -> Shown | None:
+    """Return a link to the request's card, as Slack's own are made; None where there is no card."""
+    if entry.card is None:
+        return None
+    channel, ts = entry.card
+    return link(Shown("Open the card"), f"{workspace}archives/{channel}/p{ts.replace('.', '')}")
+
+
+def waiting_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
+    """Return a request with all that decides it."""
+    view = entry.view
+    asked = Shown(f"{title(view, now)}: {short(headline(view), _LINE, lines=1)}")
+    why = short(
+        f"{one_line(view.reference)} · {render(view.run_title)} · {view.tier} tier · {requirement(view)}", _LINE
+    )
+    place = to_card(entry, workspace) or mrkdwn("There is no card of this in its channel just now.")
+    held = f" · {inline(view.assignee_name, 60)} works on it" if view.assignee is not None else ""
+    expiry = Shown(f"{approvals(view)} of {view.quorum} · expires {date(view.expires_at)}")
+    return [
+        section(asked),
+        context(
+            plain_text(why), mrkdwn_text(expiry), mrkdwn_text(place), *([plain_text(Shown(held[3:]))] if held else [])
+        ),
+        {
+            "type": "actions",
+            "block_id": f"home-{view.approval_id}-{view.revision}",
+            "elements": [*decide_buttons(view), *claim_buttons(view), show_all_button(view)],
+        },
+        {"type": "divider"},
+    ]
+
+
+def asked_for_blocks(asked: AskedFor, workspace: str, now: datetime) -> list[Block]:
+    """Return a run that the person asked for, with how it stands and for whom it waits."""
+    line = section(short(f"{one_line(asked.reference)} · {one_line(asked.title)}", _LINE, lines=1))
+    known = context(plain_text(short(asked.run_id, _LINE)), mrkdwn_text(Shown(f"asked for {date(asked.created_at)}")))
+    entry = asked.waits_for
+    if entry is None:
+        how = f"{asked.ending}: {one_line(asked.error)}" if asked.error else asked.ending
+        return [line, section(short(how, _LINE, lines=2)), known, {"type": "divider"}]
+    view = entry.view
+    more = f" · and {asked.more:,} more" if asked.more else ""
+    waits = short(f"{title(view, now)}: {headline(view)}", _LINE, lines=1)
+    progress = mrkdwn_text(Shown(f"{approvals(view)} of {view.quorum}{more} · expires {date(view.expires_at)}"))
+    place = to_card(entry, workspace)
+    small = [plain_text(short(requirement(view), _LINE)), progress, *([mrkdwn_text(place)] if place else [])]
+    return [line, {**section(waits), "accessory": show_all_button(view)}, context(*small), known, {"type": "divider"}]
+
+
+def decided_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
+    """Return a request that the person voted on, with how it stands."""
+    view = entry.view
+    said = f"You {verdict_word(view.kind, entry.own)}" if entry.own else "You voted"
+    line = section(Shown(f"{said}: {short(headline(view), _LINE, lines=1)}"))
+    why = short(f"{one_line(view.reference)} · {render(view.run_title)} · {view.tier} tier", _LINE)
+    stands = Shown(f"{title(view, now)} · {approvals(view)} of {view.quorum}")
+    place = to_card(entry, workspace)
+    small = [plain_text(why), plain_text(stands), *([mrkdwn_text(place)] if place else [])]
+    return [{**line, "accessory": show_all_button(view)}, context(*small), {"type": "divider"}]

@@ -1,0 +1,153 @@
+"""Several requests at once: the modal to choose them, and the list before the vote."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.cards import references
+from bot.cards.blocks import Block, bold, context, heading, plain_text, rows, section
+from bot.cards.home.alike import alike
+from bot.cards.home.boxes import box, boxes, modal, option
+from bot.cards.home.state import PREFIX, HomeState
+from bot.cards.modals import REASON_MAX, reason_input
+from bot.cards.refusals import refusal_words
+from bot.cards.text import Shown, inline, short
+from bot.cards.wording import headline
+from runtime.desk.home.model import Entry, Standing
+from runtime.desk.model import ApprovalView
+from runtime.model.approvals.approval import AskKind
+from runtime.model.approvals.votes import VoteVerdict
+
+CHOOSE_MODAL, DECIDE_MODAL, DONE_MODAL = f"{PREFIX}choose", f"{PREFIX}decide", f"{PREFIX}done"
+MODALS = (CHOOSE_MODAL, DECIDE_MODAL)
+VERDICT, EVERY = "verdict", "every"
+
+MOST = 100
+"""Requests that are decided by one act."""
+
+_TEXT, _NOTE, _WHY, _LISTED = 55, 34, 300, 20
+_VERDICTS = {VoteVerdict.APPROVE: "Approve", VoteVerdict.REJECT: "Reject"}
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ChooseRef(_Strict):
+    """The chooser's private metadata: what the Home showed from which one chooses."""
+
+    state: HomeState
+
+
+class DecideRef(_Strict):
+    """The private metadata of the list before the vote: what is said of all, and whether a reason has to be given."""
+
+    verdict: Annotated[VoteVerdict, Field(strict=False)]
+    needs_reason: bool
+
+
+class Sorted(NamedTuple):
+    """What of the chosen can be decided by one act, and what can't, each with the reason."""
+
+    together: Sequence[ApprovalView]
+    apart: Sequence[tuple[str, str]]
+
+
+def choose_modal(entries: Sequence[Entry], total: int, state: HomeState) -> dict[str, Any]:
+    """Return the modal in which a person chooses requests, and says what they are going to say of them."""
+    more = f" There are more: these are the {len(entries):,} that expire first." if total > len(entries) else ""
+    words = f"You see what you have chosen once more, with what differs, before you sign.{more}"
+    every = [option(Shown(f"All {len(entries):,} of these"), Shown("whatever is ticked below"), EVERY)]
+    options = [option(inline(headline(one.view), _TEXT), _about(one.view), one.view.approval_id) for one in entries]
+    said = [option(Shown(word), None, verdict) for verdict, word in _VERDICTS.items()]
+    verdicts = {"type": "radio_buttons", "action_id": VERDICT, "options": said, "initial_option": said[0]}
+    blocks = [
+        section(Shown(words)),
+        {"type": "input", "block_id": VERDICT, "label": plain_text(Shown("What do you say?")), "element": verdicts},
+        box(EVERY, "Which of them?", every, ()),
+        *boxes(options, are_ticked=False),
+    ]
+    return modal(CHOOSE_MODAL, "Decide several", "Look at them", ChooseRef(state=state), blocks)
+
+
+def _about(view: ApprovalView) -> Shown:
+    return Shown(f"{inline(view.reference, _NOTE)} · {inline(view.tier, 10)} tier")
+
+
+def sort(standings: Sequence[Standing]) -> Sorted:
+    """Tell what can be decided by one act: what the person may decide at all, of the kind of the first, no doubts."""
+    views = [one.entry.view for one in standings if one.entry and not one.refusal]
+    kind = next((view.kind for view in views if view.kind is not AskKind.IN_DOUBT), None)
+    refused = [
+        (headline(one.entry.view) if one.entry else one.approval_id, refusal_words(one.refusal))
+        for one in standings
+        if one.refusal
+    ]
+    apart = [(headline(view), _why_apart(view)) for view in views if view.kind is not kind]
+    return Sorted([view for view in views if view.kind is kind], [*refused, *apart])
+
+
+def _why_apart(view: ApprovalView) -> str:
+    if view.kind is AskKind.IN_DOUBT:
+        return "What became of an attempt has to be looked up for each by itself."
+    return "Reviews and approvals are not decided by one act: choose the one kind, and then the other."
+
+
+def decide_modal(found: Sorted, verdict: VoteVerdict) -> dict[str, Any]:
+    """Return the list before the vote: in what all are alike, what differs, and what is left out."""
+    count, word = len(found.together), _VERDICTS[verdict]
+    left = _left_out(found.apart)
+    if not count:
+        return modal(DONE_MODAL, "Decide several", None, None, [section(Shown("None of these can be decided.")), *left])
+    needs_reason = verdict is VoteVerdict.REJECT or any(view.reason_required for view in found.together)
+    same, other = alike(found.together)
+    blocks = [
+        section(Shown(f"You {word.lower()} {count:,} requests, each with a vote of its own. {_CONSEQUENCE[verdict]}")),
+        *([heading("What differs"), *other] if other else []),
+        heading("The same in all of them"),
+        *same,
+        *boxes([_bound(view) for view in found.together], are_ticked=True),
+        context(bold("Untick what you don't want to decide now. Each vote is for the action of its fingerprint.")),
+        *left,
+        _reason(verdict, needs_reason=needs_reason),
+    ]
+    ref = DecideRef(verdict=verdict, needs_reason=needs_reason)
+    return modal(DECIDE_MODAL, f"{word} several", f"{word} what is ticked", ref, blocks)
+
+
+_CONSEQUENCE = {
+    VoteVerdict.APPROVE: "Each counts as your signature. Exactly what is asked is done, once.",
+    VoteVerdict.REJECT: "None of them will be done.",
+}
+
+
+def _reason(verdict: VoteVerdict, *, needs_reason: bool) -> Block:
+    asked = reason_input("Why do you reject them?" if verdict is VoteVerdict.REJECT else "Why do you approve them?")
+    if needs_reason:
+        return asked
+    element = {name: value for name, value in asked["element"].items() if name != "min_length"}
+    return {**asked, "optional": True, "element": {**element, "max_length": REASON_MAX}}
+
+
+def _bound(view: ApprovalView) -> Block:
+    """Return a request as an option whose value binds the vote to what is shown of it."""
+    ref = references.CardRef(**references.of(view))
+    where = view.target or view.reference
+    note = Shown(f"{inline(where, _NOTE)} · {view.digest[:16]}")
+    return option(inline(headline(view), _TEXT), note, f"{ref.id} {ref.digest} {ref.stamp}")
+
+
+def bound_to(value: str) -> references.CardRef:
+    """Read such a value; raise ValueError where it is none."""
+    some_id, digest, stamp = value.split(" ")
+    return references.CardRef(id=some_id, digest=digest, stamp=stamp)
+
+
+def _left_out(apart: Sequence[tuple[str, str]]) -> list[Block]:
+    if not apart:
+        return []
+    shown = [(plain_text(inline(what, 80)), short(why, _WHY)) for what, why in apart[:_LISTED]]
+    rest = len(apart) - len(shown)
+    more = [context(bold(f"… {rest:,} more"))] if rest else []
+    return [heading(f"Left out: {len(apart):,}"), *rows(shown), *more]

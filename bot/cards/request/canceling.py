@@ -1,0 +1,33 @@
+"""The modal before a request is canceled: which one, what that means, and why."""
+
+from typing import Any
+
+from bot.cards import references
+from bot.cards.blocks import bold, plain_text, rows, section
+from bot.cards.modals import reason_input
+from bot.cards.text import Shown, one_line, render, short
+from runtime.desk.answers.model import CancelView
+
+_MEANS = (
+    "What has not been done will not be, and nobody is asked any more. What was done stays done. Policy says whether "
+    "you may. Your words are kept as evidence."
+)
+
+
+def cancel_modal(view: CancelView, channel: str | None, *, over: bool) -> dict[str, Any]:
+    """Return the modal; `over` says that it lies over the details."""
+    ref = references.CancelRef(act="cancel", run_id=view.run_id, channel=channel, over=over)
+    facts = (("Request", view.title), ("Reference", view.reference), ("Run", view.run_id))
+    return {
+        "type": "modal",
+        "callback_id": references.MORE_MODAL,
+        "title": plain_text(Shown("Cancel the request")),
+        "submit": plain_text(Shown("Cancel the request")),
+        "close": plain_text(Shown("Keep it")),
+        "private_metadata": ref.model_dump_json(),
+        "blocks": [
+            *rows([(bold(name), short(render(one_line(value)), 300)) for name, value in facts]),
+            section(Shown(_MEANS)),
+            reason_input("Why is it canceled?"),
+        ],
+    }

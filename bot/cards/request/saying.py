@@ -1,0 +1,86 @@
+"""The modals of the menu in which a person writes something: what it is about, what it means, and the words."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import AfterValidator
+
+from bot.cards import references
+from bot.cards.blocks import Block, bold, plain_text, rows, section
+from bot.cards.modals import reason_input, summary
+from bot.cards.request.more import known_act
+from bot.cards.text import Shown, render, short
+from runtime.desk.model import ApprovalView
+from runtime.model.approvals.votes import CardAct, VoteVerdict
+
+
+@dataclass(frozen=True)
+class Saying:
+    """An act that needs words: what it is, how its modal is called, what it means, and what it asks."""
+
+    act: str
+    says: VoteVerdict | CardAct
+    title: str
+    means: str
+    question: str
+
+
+CHANGES = Saying(
+    "changes",
+    VoteVerdict.CHANGES,
+    "Request changes",
+    "It will not be done as it is, and the request ends. Whoever asked is told what should change, and may ask anew. "
+    "Your words are kept as evidence.",
+    "What should change?",
+)
+WITHDRAW = Saying(
+    "withdraw",
+    CardAct.WITHDRAW,
+    "Withdraw my vote",
+    "Your vote stays on record and counts no more. As long as this is open you may vote again. Your words are kept as "
+    "evidence.",
+    "Why do you withdraw it?",
+)
+HAND = Saying(
+    "hand",
+    CardAct.HAND,
+    "Hand to",
+    "They are told, and a review becomes theirs to work on. Nothing is decided by it. Your words are kept as evidence.",
+    "Why do you hand it on?",
+)
+
+
+class SayRef(references.CardRef):
+    """The modal's private metadata: the act, where to answer the person, and whether it lies over the details."""
+
+    act: Annotated[str, AfterValidator(known_act)]
+    channel: str | None
+    over: bool
+
+
+def say_modal(saying: Saying, view: ApprovalView, channel: str | None, *, over: bool) -> dict[str, Any]:
+    """Return the modal."""
+    ref = SayRef(**references.of(view), act=saying.act, channel=channel, over=over)
+    return {
+        "type": "modal",
+        "callback_id": references.MORE_MODAL,
+        "title": plain_text(Shown(saying.title)),
+        "submit": plain_text(Shown(saying.title)),
+        "close": plain_text(Shown("Cancel")),
+        "private_metadata": ref.model_dump_json(),
+        "blocks": [
+            *summary(view),
+            section(Shown(saying.means)),
+            *(_whom(view) if saying is HAND else []),
+            reason_input(saying.question),
+        ],
+    }
+
+
+def _whom(view: ApprovalView) -> list[Block]:
+    """Return who may be asked, and the choice of one."""
+    groups = " or ".join((*view.groups, *view.joined))
+    element = {"type": "users_select", "action_id": references.WHOM, "placeholder": plain_text(Shown("A person"))}
+    label = plain_text(Shown("To whom?"))
+    asked = rows([(bold("Asked are"), short(render(groups), 300))])
+    return [*asked, {"type": "input", "block_id": references.WHOM, "label": label, "element": element}]

@@ -1,0 +1,1 @@
+"""What people do on their Home tab."""

@@ -1,0 +1,120 @@
+"""Draws people's Homes: each in turn, as it is to be by then.
+
+Whose Home was drawn here is remembered for a while, with what it shows, so that it is drawn anew after a vote that was
+given elsewhere. Who has not opened theirs costs a look into a dictionary.
+"""
+
+import asyncio
+from typing import Any
+from weakref import WeakValueDictionary
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.cards.home.home import HELD_SHOWN, SHOWN, Seen, home, home_refusal
+from bot.cards.home.state import HomeState, Section
+from bot.cards.refusals import refusal_words
+from bot.listeners.home.looking_after import CardsThere
+from bot.listeners.identity import identify
+from bot.listeners.installation import InstallationWatch
+from bot.listeners.payloads import User
+from bot.slack.client import FAILURES, error_code
+from bot.slack.log import slack_logger
+from runtime.clock import Clock
+from runtime.desk.held.model import HeldWaiting
+from runtime.desk.home.model import AskedFor, Entry, HomeDesk, Waiting
+from runtime.desk.model import CardLedger, Desk
+from runtime.model.actor import Person
+from runtime.model.home.pages import Page
+
+AT_ONCE = 2
+"""Homes that are drawn at the same time: they share what clicks need, and clicks don't wait for them."""
+
+_REMEMBERED = 1000
+_NOTHING_HELD = HeldWaiting(0, ())
+
+
+class Drawing:
+    """Knows what Homes show, and has them drawn."""
+
+    def __init__(
+        self,
+        client: AsyncWebClient,
+        desk: Desk,
+        homes: HomeDesk,
+        ledger: CardLedger,
+        installation: InstallationWatch,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._desk = desk
+        self._homes = homes
+        self._installation = installation
+        self._clock = clock
+        self._cards = CardsThere(client, ledger, clock)
+        self._turn = asyncio.Semaphore(AT_ONCE)
+        self._shown: dict[str, tuple[User, HomeState]] = {}
+        self._wanted: set[str] = set()
+        self._drawing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._renewing: set[asyncio.Task[None]] = set()
+
+    def renew(self, user_id: str) -> None:
+        """Have the Home of somebody who has just decided something drawn anew, if it was drawn here before."""
+        if user_id not in self._shown:
+            return
+        task = asyncio.create_task(self._draw(user_id))
+        self._renewing.add(task)
+        task.add_done_callback(self._renewing.discard)
+
+    async def show(self, user: User, state: HomeState) -> None:
+        """Draw the Home of somebody who looks at it, and remember what it shows."""
+        self._shown.pop(user.id, None)
+        self._shown[user.id] = (user, state)
+        while len(self._shown) > _REMEMBERED:
+            del self._shown[next(iter(self._shown))]
+        await self._draw(user.id)
+
+    async def _draw(self, user_id: str) -> None:
+        """Draw what is to be shown by now, in turn; who waits for their turn already is drawn once."""
+        if user_id in self._wanted:
+            return
+        self._wanted.add(user_id)
+        async with self._drawing.setdefault(user_id, asyncio.Lock()), self._turn:
+            self._wanted.discard(user_id)
+            known = self._shown.get(user_id)
+            entries = await self._publish(*known) if known else []
+        await self._cards.look_after(entries)
+
+    async def _publish(self, user: User, state: HomeState) -> list[Entry]:
+        """Draw a Home; return the requests on it."""
+        view, entries = await self._view(user, state)
+        try:
+            await self._client.views_publish(user_id=user.id, view=view)
+        except FAILURES as error:
+            slack_logger().warning("a Home was not drawn: %s", error_code(error))
+        return entries
+
+    async def _view(self, user: User, state: HomeState) -> tuple[dict[str, Any], list[Entry]]:
+        identity = await identify(user, self._installation.known, self._client, self._desk)
+        if identity.refusal or identity.person is None:
+            return home_refusal(refusal_words(identity.refusal) if identity.refusal else ""), []
+        seen = await self._seen(identity.person, state)
+        page = seen.found.page if isinstance(seen.found, Waiting) else seen.found
+        return home(seen, now=self._clock()), [entry for entry in page.entries if isinstance(entry, Entry)]
+
+    async def _seen(self, person: Person, state: HomeState) -> Seen:
+        found = await self._found(person, state)
+        page = found.page if isinstance(found, Waiting) else found
+        if state.corner is not None and not page.entries:  # all of that page is decided by now
+            return await self._seen(person, state.turned())
+        choices = await self._homes.choices(person.id)
+        is_first = state.section is Section.WAITING and state.corner is None
+        held = await self._desk.held.waiting(person, HELD_SHOWN) if is_first else _NOTHING_HELD
+        return Seen(state, found, choices, held, (await self._installation.known()).address)
+
+    async def _found(self, person: Person, state: HomeState) -> Waiting | Page[AskedFor] | Page[Entry]:
+        look = state.look(SHOWN)
+        if state.section is Section.MINE:
+            return await self._homes.asked_for(person.id, look)
+        if state.section is Section.DECIDED:
+            return await self._homes.decided(person.id, look)
+        return await self._homes.waiting(person.id, look)

@@ -1,0 +1,48 @@
+"""The menu itself: hands what was chosen, and what its modal says, to the act's own listener."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+from slack_bolt.async_app import AsyncAck
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.cards.request.more import MoreRef, known_act
+from bot.cards.request.saying import CHANGES, HAND, WITHDRAW
+from bot.listeners.installation import InstallationWatch
+from bot.listeners.more.acting import MoreAct
+from bot.listeners.more.canceling import Canceling
+from bot.listeners.more.handing import Handing
+from bot.listeners.more.saying import SayingAct
+from bot.listeners.payloads import Actions, Submission
+from bot.listeners.private import PrivateAnswers
+from runtime.desk.model import Desk
+
+
+class _Named(BaseModel):
+    """The one member of a modal's metadata that says whose modal it is."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    act: Annotated[str, AfterValidator(known_act)]
+
+
+class More:
+    """The listeners for the menu and its modals; raise ValidationError for what is none of ours."""
+
+    def __init__(
+        self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, answers: PrivateAnswers
+    ) -> None:
+        parts = (client, desk, installation, answers)
+        self.canceling = Canceling(*parts)
+        said = {saying.act: SayingAct(saying, *parts) for saying in (CHANGES, WITHDRAW)}
+        self._acts: dict[str, MoreAct] = {**said, "hand": Handing(HAND, *parts), "cancel": self.canceling}
+
+    async def on_chosen(self, payload: Actions, ack: AsyncAck) -> None:
+        """Handle a choice in the menu."""
+        ref = MoreRef.model_validate_json(payload.action.chosen)
+        await self._acts[ref.act].on_chosen(payload, ref, ack)
+
+    async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
+        """Handle a modal that an entry opened."""
+        act = _Named.model_validate_json(payload.view.private_metadata).act
+        await self._acts[act].on_submission(payload, ack)

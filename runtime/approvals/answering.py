@@ -1,0 +1,61 @@
+"""The rules of what people do with a request beside deciding it. Values in, values out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from runtime.approvals.rules import REASON_MIN, Ballot, refuse_vote
+from runtime.model.actor import Person
+from runtime.model.approvals.delegation import Account
+from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
+from runtime.model.states import ApprovalStatus
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A person, with the accounts by which the rules know them: the one that clicked, or all where none has."""
+
+    person: Person
+    accounts: Sequence[Account]
+
+
+def refuse_withdrawal(
+    ballot: Ballot, person: Person, voters: frozenset[str], reason: str | None, now: datetime
+) -> Refusal | None:
+    """Return why the person cannot take their vote back, or None: as long as the request is open they may.
+
+    `voters` are those who gave a vote that counts; for whom it was given takes nothing back. `reason` None means that
+    it is not asked yet.
+    """
+    if refusal := refuse_closed(ballot, now):
+        return refusal
+    if person.id not in voters:
+        return Refusal(RefusalCode.NO_VOTE)
+    return refuse_short(reason)
+
+
+def refuse_hand(ballot: Ballot, person: Candidate, to: Candidate, reason: str | None, now: datetime) -> Refusal | None:
+    """Return why the person cannot hand the request to another, or None.
+
+    Who may decide it now may hand it to somebody else who might: never to the requester, to whom policy excludes, or to
+    whoever has voted on it. A review that somebody works on is theirs alone to hand on.
+    """
+    if refusal := refuse_vote(ballot, person.person, person.accounts, VoteVerdict.APPROVE, None, now):
+        return refusal
+    free = replace(ballot, holder=None)
+    theirs = refuse_vote(free, to.person, to.accounts, VoteVerdict.APPROVE, None, now)
+    if theirs or to.person.id == person.person.id:
+        return Refusal(RefusalCode.NOT_ENTITLED, (to.person.name,))
+    return refuse_short(reason)
+
+
+def refuse_closed(ballot: Ballot, now: datetime) -> Refusal | None:
+    """Return why nothing more is said to a request, or None: it is open."""
+    if ballot.status is not ApprovalStatus.REQUESTED:
+        return Refusal(RefusalCode.CLOSED, (str(ballot.status),))
+    return Refusal(RefusalCode.EXPIRED) if now >= ballot.expires_at else None
+
+
+def refuse_short(reason: str | None) -> Refusal | None:
+    """Return why these words say nothing, or None, also where they are not asked yet."""
+    return None if reason is None or len(reason.strip()) >= REASON_MIN else Refusal(RefusalCode.REASON_MISSING)

@@ -1,0 +1,74 @@
+"""The counter at which people in the chat have their requests canceled."""
+
+from dataclasses import dataclass
+
+from receipts.chain import Actor
+from runtime.approvals.answering import Candidate, refuse_hand, refuse_withdrawal
+from runtime.approvals.rules import refuse_vote
+from runtime.desk.answers.looking import look
+from runtime.desk.answers.model import CancelView, CancelWish
+from runtime.engine import Engine
+from runtime.inbox import inbox
+from runtime.inbox.people.voters import UNKNOWN_APPROVAL
+from runtime.model.approvals.votes import CardAct, Refusal, VoteVerdict
+from runtime.model.json_limits import error_text
+from runtime.model.notification.notification import Notification
+from runtime.model.notification.runs import CancelPayload
+from runtime.store.listings import find_run
+
+
+@dataclass(frozen=True)
+class AnswersCounter:
+    """The counter of one tenant, over the engine."""
+
+    engine: Engine
+    tenant: str
+
+    async def may(self, act: CardAct, approval_id: str, person_id: str) -> Refusal | None:
+        """Return why what the person would do with a request cannot count now, or None. Reads only."""
+        now = self.engine.clock()
+        async with self.engine.pool.connection() as conn:
+            seen = await look(conn, self.tenant, approval_id, person_id)
+        if seen is None:
+            return UNKNOWN_APPROVAL
+        if act is CardAct.HAND:
+            return refuse_vote(seen.ballot, seen.person, seen.accounts, VoteVerdict.APPROVE, None, now)
+        voters = frozenset(vote.person for vote in seen.votes)
+        return refuse_withdrawal(seen.ballot, seen.person, voters, None, now)
+
+    async def may_hand(self, approval_id: str, person_id: str, to_id: str) -> Refusal | None:
+        """Return why the person cannot hand a request to that other one now, or None. Reads only."""
+        async with self.engine.pool.connection() as conn:
+            seen = await look(conn, self.tenant, approval_id, person_id)
+            other = await look(conn, self.tenant, approval_id, to_id)
+        if seen is None or other is None:
+            return UNKNOWN_APPROVAL
+        who, to = Candidate(seen.person, seen.accounts), Candidate(other.person, other.accounts)
+        return refuse_hand(seen.ballot, who, to, None, self.engine.clock())
+
+    async def cancel_view(self, run_id: str) -> CancelView | None:
+        """Return a run that can be canceled, None where there is none by that id, or it has ended."""
+        async with self.engine.pool.connection() as conn:
+            run = await find_run(conn, self.tenant, run_id)
+            if run is None or run["finished_at"] is not None:
+                return None
+            definition = await self.engine.definitions.get(conn, run["definition_name"], run["definition_version"])
+        return CancelView(run_id, definition.title, run["reference"] or run["trigger_ref"])
+
+    async def ask_cancel(self, wish: CancelWish) -> str:
+        """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
+        notification = Notification(
+            notification_id=self.engine.new_id("ntf"),
+            tenant=self.tenant,
+            dedupe_key=f"cancel:{wish.dedupe_key}",
+            correlation_key=wish.run_id,
+            payload=CancelPayload(run_id=wish.run_id, reason=error_text(wish.reason)),
+            actor=Actor(id=wish.person_id, kind="person"),
+            request_id=wish.request_id,
+        )
+        return await inbox.record(self.engine, notification)
+
+    async def apply_cancel(self, notification_id: str) -> str:
+        """Apply a recorded wish, at most once; return why nothing was done, "" where it was."""
+        facts = await inbox.apply(self.engine, notification_id)
+        return "" if facts["status"] == "applied" else str(facts["reason"])

@@ -1,0 +1,112 @@
+"""The desk of a person, over the engine: each page is read by its keys, so what is open beside it costs nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from runtime.desk.desk import EngineDesk, view_of
+from runtime.desk.home.model import AskedFor, Choices, Entry, Look, Standing, Waiting
+from runtime.engine import Engine
+from runtime.inbox.people.voters import UNKNOWN_APPROVAL
+from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.home.pages import Narrowed, Page, cut
+from runtime.store import approvals
+from runtime.store.database.pool import Conn
+from runtime.store.home import own
+from runtime.store.home.waiting import Looker, find_waiting
+
+_MOST_RUNBOOKS, _MOST_GROUPS = 99, 99  # what a menu has room for, beside the choice of all
+
+
+@dataclass(frozen=True)
+class HomeCounter:
+    """The counter of one tenant."""
+
+    engine: Engine
+    tenant: str
+
+    async def waiting(self, person_id: str, look: Look) -> Waiting:
+        """Return the open requests that the person may decide, the first to expire first."""
+        async with self.engine.pool.connection() as conn:
+            rows = await find_waiting(conn, self._looker(person_id), look.narrowed, look.edge, look.limit + 1)
+            page = cut(rows, look.edge, look.limit)
+            entries = await self._entries(conn, page.entries)
+        return Waiting(rows[0]["total"] if rows else 0, replace_entries(page, entries))
+
+    async def asked_for(self, person_id: str, look: Look) -> Page[AskedFor]:
+        """Return the runs that the person asked for, the newest first."""
+        async with self.engine.pool.connection() as conn:
+            rows = await own.find_asked_for(conn, self._looker(person_id), look.narrowed, look.edge, look.limit + 1)
+            page = cut(rows, look.edge, look.limit)
+            open_ = [row["approval_id"] for row in page.entries if row["approval_id"]]
+            found = await self._entries(conn, await own.find_requests(conn, self.tenant, open_)) if open_ else []
+        entries = {entry.view.approval_id: entry for entry in found}
+        return replace_entries(page, [_asked_for(row, entries.get(row["approval_id"])) for row in page.entries])
+
+    async def decided(self, person_id: str, look: Look) -> Page[Entry]:
+        """Return the requests that the person voted on, the latest vote first."""
+        async with self.engine.pool.connection() as conn:
+            rows = await own.find_decided(conn, self._looker(person_id), look.narrowed, look.edge, look.limit + 1)
+            page = cut(rows, look.edge, look.limit)
+            return replace_entries(page, await self._entries(conn, page.entries))
+
+    async def choices(self, person_id: str) -> Choices:
+        """Return by what the person may narrow."""
+        async with self.engine.pool.connection() as conn:
+            runbooks = await own.find_runbooks(conn, _MOST_RUNBOOKS)
+            groups = await own.groups_of_looker(conn, self._looker(person_id))
+        return Choices(runbooks, groups[:_MOST_GROUPS])
+
+    async def requests(self, approval_ids: Sequence[str]) -> list[Entry]:
+        """Return requests as they are now, open or not."""
+        async with self.engine.pool.connection() as conn:
+            return await self._entries(conn, await own.find_requests(conn, self.tenant, list(approval_ids)))
+
+    async def may_decide_all(self, person_id: str, approval_ids: Sequence[str]) -> list[Standing]:
+        """Return, in their order, how requests stand for the person now.
+
+        What the person may decide is read at once; why they may not is asked one by one, which is seldom.
+        """
+        ids = list(approval_ids)
+        async with self.engine.pool.connection() as conn:
+            rows = await find_waiting(conn, self._looker(person_id), Narrowed(ids=ids), None, len(ids), counted=0)
+            may = {row["approval_id"] for row in rows}
+            found = await self._entries(conn, await own.find_requests(conn, self.tenant, ids))
+        entries = {entry.view.approval_id: entry for entry in found}
+        desk = EngineDesk(self.engine, self.tenant)
+        refusals = {one: await desk.may_decide(one, person_id) for one in ids if one in entries and one not in may}
+        return [
+            Standing(one, entries.get(one), refusals.get(one) if one in entries else UNKNOWN_APPROVAL) for one in ids
+        ]
+
+    def _looker(self, person_id: str) -> Looker:
+        return Looker(self.tenant, person_id, self.engine.clock())
+
+    async def _entries(self, conn: Conn, rows: Sequence[dict[str, Any]]) -> list[Entry]:
+        votes = await approvals.votes_of_all(conn, [row["approval_id"] for row in rows])
+        return [
+            Entry(
+                view_of(row, votes[row["approval_id"]], mocked=self.engine.mocked),
+                (row["channel"], row["card_ts"]) if row["card_ts"] else None,
+                VoteVerdict(row["own_verdict"]) if row.get("own_verdict") else None,
+            )
+            for row in rows
+        ]
+
+
+def replace_entries(page: Page[Any], entries: Sequence[Any]) -> Page[Any]:
+    """Return the page with what its rows stand for."""
+    return replace(page, entries=entries)
+
+
+def _asked_for(row: dict[str, Any], waits_for: Entry | None) -> AskedFor:
+    return AskedFor(
+        run_id=row["run_id"],
+        reference=row["reference"],
+        title=f"{row['title']} ({row['definition_name']} v{row['definition_version']})",
+        ending=row["outcome"] or row["status"],
+        error=row["error"] or "",
+        created_at=row["created_at"],
+        waits_for=waits_for,
+        more=max(row["open"] - 1, 0),
+    )

@@ -1,0 +1,1 @@
+"""What people say to a request beside a verdict on it."""

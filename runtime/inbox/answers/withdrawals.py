@@ -1,0 +1,46 @@
+"""Votes that are taken back while their request is open: they stay on record, count no more, and may be given anew."""
+
+from receipts.canonical import digest
+from receipts.chain import VOTE_WITHDRAWN, Actor
+from runtime.approvals.answering import refuse_withdrawal
+from runtime.inbox.answers.standing import Answer, answered, heard
+from runtime.inbox.matter import Matter
+from runtime.inbox.people.voters import refuse
+from runtime.model.approvals.votes import CardAct
+from runtime.model.messages import VoteWithdrawn
+from runtime.model.notification.answering import WithdrawPayload
+from runtime.model.notification.notification import Applied
+from runtime.outbox import messages
+from runtime.store import approvals
+
+
+async def apply_withdrawal(matter: Matter, payload: WithdrawPayload) -> Applied:
+    """Take a vote back, or refuse that; either way the run's chain says so."""
+    answer = await heard(matter, payload, CardAct.WITHDRAW, payload.stamp)
+    if isinstance(answer, Applied):
+        return answer
+    voters = frozenset(vote.person for vote in answer.votes)
+    refusal = refuse_withdrawal(answer.ballot, answer.person, voters, payload.reason, answer.tx.now)
+    if refusal:
+        return refuse(answer.tx, answer.approval, payload, CardAct.WITHDRAW, refusal)
+    return await _withdraw(matter, answer, payload)
+
+
+async def _withdraw(matter: Matter, answer: Answer, payload: WithdrawPayload) -> Applied:
+    tx, approval, person = answer.tx, answer.approval, answer.person
+    reason = (await tx.privacy()).text(payload.reason.strip())
+    vote = await approvals.withdraw_vote(tx.conn, approval.approval_id, person.id, tx.now)
+    facts = {"approval_id": approval.approval_id, "person": person.id, "digest": digest(vote.document())}
+    tx.leaf(
+        VOTE_WITHDRAWN,
+        {**facts, "reason": reason},
+        actor=Actor(id=person.id, kind="person"),
+        step=approval.step,
+        approval_id=approval.approval_id,
+        effect_id=approval.effect_id,
+    )
+    left = len(answer.votes) - 1
+    said = VoteWithdrawn(person=vote.given_by, reason=reason, count=left, quorum=approval.requirement.quorum)
+    name = f"withdrawn:{matter.notification.notification_id}"
+    await messages.tell_thread(matter.engine, tx, approval.approval_id, name, said)
+    return await answered(matter, answer)

@@ -1,0 +1,25 @@
+"""What people do with a request beside deciding it."""
+
+from typing import Literal
+
+from runtime.model.notification.people import PersonPayload
+
+
+class WithdrawPayload(PersonPayload):
+    """Somebody takes back their vote, for a reason. `stamp` is that of the request as the person saw it."""
+
+    kind: Literal["withdraw"] = "withdraw"
+    stamp: str
+    reason: str
+
+
+class HandPayload(PersonPayload):
+    """Somebody hands a request to another person, `to`, for a reason. `stamp` as for a withdrawal."""
+
+    kind: Literal["hand"] = "hand"
+    stamp: str
+    to: str
+    reason: str
+
+
+Answering = WithdrawPayload | HandPayload

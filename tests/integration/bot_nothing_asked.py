@@ -1,0 +1,23 @@
+"""A counter of answers for a bot of which nobody asks anything."""
+
+from runtime.desk.answers.model import CancelView, CancelWish
+from runtime.model.approvals.votes import CardAct, Refusal
+
+
+class NothingAsked:
+    """A counter at which nobody cancels anything."""
+
+    async def may(self, act: CardAct, approval_id: str, person_id: str) -> Refusal | None:
+        raise AssertionError(f"nobody here does this: {act} {approval_id} {person_id}")
+
+    async def may_hand(self, approval_id: str, person_id: str, to_id: str) -> Refusal | None:
+        raise AssertionError(f"nobody here hands anything on: {approval_id} {person_id} {to_id}")
+
+    async def cancel_view(self, run_id: str) -> CancelView | None:
+        raise AssertionError(f"nothing here is canceled: {run_id}")
+
+    async def ask_cancel(self, wish: CancelWish) -> str:
+        raise AssertionError(f"nothing here is canceled: {wish}")
+
+    async def apply_cancel(self, notification_id: str) -> str:
+        raise AssertionError(f"nothing here is canceled: {notification_id}")

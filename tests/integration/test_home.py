@@ -1,0 +1,177 @@
+"""The Home tab in Slack: a desk at which a person finds, narrows and decides."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from bot.cards.home.state import CLEAR, GROUP, RUNBOOK, SEARCH, TIER, TURNS, Section, state_of
+from bot.cards.references import APPROVE, REJECT, SHOW_ALL
+from countersign.embedded.opa import OpaChild
+from policy.client import OpaEngine
+from runtime.model.states import ApprovalStatus
+from sandbox.client import SandboxError, SandboxUser
+from tests.integration.chat_stage import Chat, chatting
+from tests.integration.conftest import Targets
+from tests.integration.home_stage import copies
+from tests.patience import MINUTE
+
+
+@pytest.fixture
+async def chat(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Chat]:
+    async with OpaEngine(opa.url, timeout=MINUTE) as policy, chatting(dsn, policy, targets) as running:
+        yield running
+
+
+async def act(chat: Chat, person: SandboxUser, action: str, **how: Any) -> str:
+    """Use something on the Home; return the Home that is drawn then, as text."""
+    drawn = chat.faults.calls["views.publish"]
+    before = (await person.see())["home"]["hash"]
+    assert (await person.click_view("home", action, **how))["ok"]
+    await chat.faults.called("views.publish", drawn + 1)
+    return str(await person.wait_for(lambda state: state["home"]["hash"] != before and state["home"]))
+
+
+async def until_voted(chat: Chat, approval_id: str) -> None:
+    async with asyncio.timeout(MINUTE):
+        while not await chat.bench.rows("SELECT FROM votes WHERE approval_id = %s", approval_id):
+            await asyncio.sleep(0.01)
+
+
+def section(one: Section) -> str:
+    return f"countersign_home_{one}"
+
+
+async def test_a_person_goes_through_their_sections(chat: Chat) -> None:
+    approval_id = await chat.file("REF-7")
+    ann, rita = await chat.person("ann"), await chat.person("rita")
+    assert "1 request for you" in str(await chat.home(ann))
+    await chat.bench.click("ann", approval_id)
+    assert "You approved" in await act(chat, ann, section(Section.DECIDED))
+    assert "Nothing is due soon" in await act(chat, ann, section(Section.LATE))
+    assert "Nothing waits for you" in await act(chat, ann, section(Section.WAITING))
+    await chat.home(rita)
+    mine = await act(chat, rita, section(Section.MINE))
+    assert "REF-7" in mine
+    assert "1 of 2" in mine
+    assert APPROVE not in mine
+
+
+async def test_the_home_remembers_what_it_showed_when_it_is_opened_again(chat: Chat) -> None:
+    await chat.file()
+    ann = await chat.person("ann")
+    await chat.home(ann)
+    await act(chat, ann, TIER, chosen="low")
+    home = await chat.home(ann)
+    state = state_of(home["private_metadata"])
+    assert (state.section, state.tier) == (Section.WAITING, "low")
+    assert "Nothing fits." in str(home)
+
+
+async def test_menus_and_search_narrow_and_one_button_brings_all_back(chat: Chat) -> None:
+    approval_id = await chat.file("REF-7")
+    await copies(chat.bench, approval_id, 4)
+    ann = await chat.person("ann")
+    await chat.home(ann)
+    assert "1 request for you" in await act(chat, ann, SEARCH, chosen="ref-000003")
+    assert "1 request for you" in await act(chat, ann, GROUP, chosen="compliance")
+    found = await act(chat, ann, RUNBOOK, chosen="bench-file")
+    assert "REF-000003" in found
+    assert "REF-000002" not in found
+    assert "5 requests for you" in await act(chat, ann, CLEAR)
+
+
+async def test_the_page_is_turned_and_turned_back(chat: Chat) -> None:
+    await copies(chat.bench, await chat.file("REF-0"), 12)
+    ann = await chat.person("ann")
+    first = str(await chat.home(ann))
+    assert "13 requests for you" in first
+    assert TURNS[0] not in first
+    second = await act(chat, ann, TURNS[1])
+    assert "REF-000012" in second
+    assert "REF-000001" not in second
+    assert TURNS[1] not in second
+    back = await act(chat, ann, TURNS[0])
+    assert "REF-000001" in back
+    assert "REF-000012" not in back
+
+
+async def test_who_decides_in_the_home_sees_it_anew_after_the_vote(chat: Chat) -> None:
+    approval_id = await chat.file()
+    ben = await chat.person("ben")
+    await chat.home(ben)
+    await ben.click_view("home", REJECT)
+    modal = await ben.find_modal()
+    assert "Why do you reject?" in str(modal)
+    assert (await ben.submit({"reason": "x"}))["errors"]
+    await ben.submit({"reason": "the owners are others"})
+    await ben.wait_for(lambda state: "Nothing waits for you" in str(state["home"]))
+    assert await chat.decided(approval_id) is ApprovalStatus.REJECTED
+
+
+async def test_who_decides_on_the_card_sees_their_open_home_anew(chat: Chat) -> None:
+    await chat.file()
+    await chat.bench.settle()
+    ann = await chat.person("ann")
+    assert "1 request for you" in str(await chat.home(ann))
+    [card] = await chat.cards()
+    await ann.click({**card, "channel": "C0COMPLIANCE"}, APPROVE)
+    await ann.find_modal()
+    await ann.submit({"reason": "seen and checked"})
+    await ann.wait_for(lambda state: "Nothing waits for you" in str(state["home"]))
+
+
+async def test_a_home_that_was_not_opened_is_not_drawn_after_a_vote(chat: Chat) -> None:
+    approval_id = await chat.file()
+    await chat.bench.settle()
+    ann = await chat.person("ann")
+    [card] = await chat.cards()
+    await ann.click({**card, "channel": "C0COMPLIANCE"}, APPROVE)
+    await ann.find_modal()
+    await ann.submit({"reason": "seen and checked"})
+    await until_voted(chat, approval_id)
+    assert await chat.decided(approval_id) is ApprovalStatus.REQUESTED
+    assert chat.faults.calls["views.publish"] == 0
+
+
+async def test_a_click_in_the_home_is_acknowledged_while_slack_takes_its_time(chat: Chat) -> None:
+    await chat.file()
+    ann = await chat.person("ann")
+    await chat.home(ann)
+    chat.faults.hold("views.publish")
+    for action, how in ((section(Section.MINE), {}), (SEARCH, {"chosen": "x"}), (RUNBOOK, {"chosen": "bench-file"})):
+        async with asyncio.timeout(3):
+            assert (await ann.click_view("home", action, **how))["ok"]
+    chat.faults.lift("views.publish")
+    await ann.wait_for(lambda state: "My requests" in str(state["home"]))
+
+
+async def test_the_last_page_that_was_decided_away_gives_way_to_the_first(chat: Chat) -> None:
+    approval_id = await chat.file("REF-0")
+    await copies(chat.bench, approval_id, 10)
+    ann = await chat.person("ann")
+    await chat.home(ann)
+    assert "REF-000010" in await act(chat, ann, TURNS[1])
+    await ann.click_view("home", APPROVE)
+    await ann.find_modal()
+    await ann.submit({"reason": "seen and checked"})
+    await ann.wait_for(lambda state: "10 requests for you" in str(state["home"]) and "REF-000001" in str(state["home"]))
+
+
+async def test_show_all_opens_from_the_home(chat: Chat) -> None:
+    await chat.file()
+    ann = await chat.person("ann")
+    await chat.home(ann)
+    await ann.click_view("home", SHOW_ALL)
+    assert "Page 1 of" in str((await ann.find_modal())["blocks"][0])
+
+
+async def test_an_input_without_a_dispatch_is_sent_by_its_form_alone(chat: Chat) -> None:
+    await chat.file()
+    ann = await chat.person("ann")
+    await chat.home(ann)
+    await ann.click_view("home", REJECT)
+    await ann.find_modal()
+    with pytest.raises(SandboxError, match="sent with its form"):
+        await ann.click_view("modal", "reason", chosen="because")

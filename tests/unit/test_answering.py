@@ -1,0 +1,97 @@
+"""What people may do with a request beside deciding it: take their vote back, and hand it to another."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.approvals.answering import Candidate, refuse_hand, refuse_withdrawal
+from runtime.approvals.rules import Ballot
+from runtime.model.actor import Person
+from runtime.model.approvals.votes import RefusalCode
+from runtime.model.states import ApprovalStatus
+from tests.unit.test_approvals import BALLOT, NOW
+
+GROUP = BALLOT.requirement.groups[0]
+ANN, BEN, CAT = (Person(name, name.title(), (GROUP,)) for name in ("p-ann", "p-ben", "p-cat"))
+EVERYBODY = [ANN, BEN, CAT, replace(ANN, id=BALLOT.requested_by), Person("p-zoe", "Zoe", ("elsewhere",))]
+
+
+def whose(person: Person) -> Candidate:
+    return Candidate(person, [("T1", person.id)])
+
+
+def test_who_has_voted_takes_their_vote_back_while_the_request_is_open() -> None:
+    assert refuse_withdrawal(BALLOT, ANN, frozenset({ANN.id}), "read again", NOW) is None
+
+
+def test_only_the_voter_takes_a_vote_back() -> None:
+    refusal = refuse_withdrawal(BALLOT, BEN, frozenset({ANN.id}), "read again", NOW)
+    assert refusal
+    assert refusal.code is RefusalCode.NO_VOTE
+
+
+def test_a_vote_is_taken_back_for_a_reason() -> None:
+    refusal = refuse_withdrawal(BALLOT, ANN, frozenset({ANN.id}), "  ", NOW)
+    assert refusal
+    assert refusal.code is RefusalCode.REASON_MISSING
+
+
+@pytest.mark.parametrize(
+    ("ballot", "code"),
+    [
+        (replace(BALLOT, status=ApprovalStatus.APPROVED), RefusalCode.CLOSED),
+        (replace(BALLOT, expires_at=NOW - timedelta(seconds=1)), RefusalCode.EXPIRED),
+    ],
+)
+def test_what_is_over_stays_as_it_was_decided(ballot: Ballot, code: RefusalCode) -> None:
+    refusal = refuse_withdrawal(ballot, ANN, frozenset({ANN.id}), "read again", NOW)
+    assert refusal
+    assert refusal.code is code
+    handed = refuse_hand(ballot, whose(ANN), whose(BEN), "away", NOW)
+    assert handed
+    assert handed.code is code
+
+
+def test_who_may_decide_hands_it_to_somebody_else_who_may() -> None:
+    assert refuse_hand(BALLOT, whose(ANN), whose(BEN), "away", NOW) is None
+
+
+@pytest.mark.parametrize(
+    "to", [ANN, replace(BEN, id=BALLOT.requested_by), replace(BEN, id=BALLOT.submitted_by), replace(BEN, groups=())]
+)
+def test_nothing_is_handed_to_oneself_or_to_who_may_not_decide(to: Person) -> None:
+    refusal = refuse_hand(BALLOT, whose(ANN), whose(to), "away", NOW)
+    assert refusal
+    assert (refusal.code, refusal.about) == (RefusalCode.NOT_ENTITLED, (to.name,))
+
+
+def test_nothing_is_handed_to_who_is_excluded_or_has_voted() -> None:
+    excluded = replace(BALLOT, requirement=replace(BALLOT.requirement, exclude=(BEN.id,)))
+    voted = replace(BALLOT, voted=frozenset({BEN.id}))
+    by_account = replace(BALLOT, voted_accounts=frozenset({("T1", BEN.id)}))
+    for ballot in (excluded, voted, by_account):
+        refusal = refuse_hand(ballot, whose(ANN), whose(BEN), "away", NOW)
+        assert refusal
+        assert refusal.code is RefusalCode.NOT_ENTITLED
+
+
+def test_what_somebody_works_on_is_theirs_alone_to_hand_on() -> None:
+    held = replace(BALLOT, holder=ANN)
+    assert refuse_hand(held, whose(ANN), whose(BEN), "away", NOW) is None
+    refusal = refuse_hand(held, whose(CAT), whose(BEN), "away", NOW)
+    assert refusal
+    assert refusal.code is RefusalCode.CLAIMED
+
+
+@given(acts=st.lists(st.tuples(st.sampled_from(EVERYBODY), st.sampled_from(EVERYBODY)), max_size=12))
+def test_whoever_comes_to_hold_a_request_may_decide_it(acts: list[tuple[Person, Person]]) -> None:
+    ballot = replace(BALLOT, holder=ANN)
+    for person, to in acts:
+        before = ballot.holder
+        if refuse_hand(ballot, whose(person), whose(to), "away", NOW) is None:
+            assert person == before, "none but who held it"
+            ballot = replace(ballot, holder=to)
+    assert ballot.holder in (ANN, BEN, CAT)
