@@ -27,7 +27,7 @@ from bot.slack.client import SlackClient, slack_client
 from bot.slack.log import Tally, slack_logger
 from bot.workspaces.client import WorkspaceClient
 from bot.workspaces.known import Workspaces
-from bot.workspaces.origin import ORIGIN, origin_of_request
+from bot.workspaces.origin import origin_of_request
 from runtime.clock import Clock
 from runtime.desk.front.model import FrontDesk
 from runtime.desk.model import CardLedger, Desk
@@ -77,11 +77,7 @@ class _Endpoint(AsyncSlackRequestHandler):
         except ValueError:
             self._refused.add()
             return BoltResponse(status=400, body="")
-        ORIGIN.set(origin)
-        try:
-            await self._life.take(payload, origin)
-        except Exception as error:  # noqa: BLE001 - not recorded, so not acknowledged: Slack says it again
-            slack_logger().error("what Slack said of the app was not recorded: %s", type(error).__name__)
+        if not await self._life.let_in(payload, origin):
             return BoltResponse(status=503, body="")
         body = json.dumps(as_read(payload))
         return await self.app.async_dispatch(AsyncBoltRequest(body=body, headers={"content-type": "application/json"}))

@@ -12,7 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.listeners.payloads import as_read, parse_payload
 from bot.listeners.places.life import Life
 from bot.slack.log import Tally, slack_logger
-from bot.workspaces.origin import ORIGIN, origin_of
+from bot.workspaces.origin import origin_of
 
 _LOOK, _PING, _HANDSHAKE = 1.0, 5.0, 7.0
 
@@ -32,11 +32,7 @@ class _Handler(AsyncSocketModeHandler):
         except ValueError:
             self._refused.add()
             return
-        ORIGIN.set(origin)
-        try:
-            await self._life.take(payload, origin)
-        except Exception as error:  # noqa: BLE001 - not recorded, so not acknowledged: Slack says it again
-            slack_logger().error("what Slack said of the app was not recorded: %s", type(error).__name__)
+        if not await self._life.let_in(payload, origin):
             return
         req.payload = as_read(payload)
         await super().handle(client, req)

@@ -279,6 +279,17 @@ async def test_who_is_deactivated_counts_no_more_among_those_who_can_be_asked(st
     assert said == [("UANN", False), ("UBEN", False), ("UANN", True)]
 
 
+async def test_a_member_of_an_organization_is_noted_by_the_team_that_the_directory_names(
+    dsn: str, policy: OpaEngine, targets: Targets
+) -> None:
+    async with installing(dsn, policy, targets, WHOLE) as stage:
+        await stage.install(BETA)
+        await known_there(stage, GRID)
+        await (await stage.person("rita", BETA)).change_member("UANN", "deactivate")
+        said = [(act["team"], act["user"]) for act in await stage.acts("slack.member_changed")]
+        assert said == [(GRID, "UANN")]
+
+
 async def test_who_is_none_of_the_directory_is_not_noted(stage: Stage) -> None:
     await stage.life.note_member("T0ELSE", "U0NOBODY", is_active=False)
     await stage.life.note_member(TEAM, "UANN", is_active=True)

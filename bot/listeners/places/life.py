@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from bot.listeners.payloads import Event, EventCallback, Member, Payload
 from bot.slack.log import slack_logger
 from bot.workspaces.known import Workspaces
-from bot.workspaces.origin import Origin
+from bot.workspaces.origin import ORIGIN, Origin
 from runtime.clock import Clock
 from runtime.desk.workspaces.model import EndedWhy, LifeDesk
 from runtime.model.workspaces.installed import Place
@@ -41,10 +41,21 @@ class Life:
     workspaces: Workspaces | None  # None where the settings name one bot's token
     clock: Clock
 
-    async def take(self, payload: Payload, origin: Origin) -> None:
-        """Record what an event says; whatever else a payload is stays aside."""
-        if not isinstance(payload, EventCallback):
-            return
+    async def let_in(self, payload: Payload, origin: Origin) -> bool:
+        """Have what follows be for the workspace that a payload comes from, and record what it says of the app's life.
+
+        False where that is not recorded: then it must not be acknowledged, and Slack says it again.
+        """
+        ORIGIN.set(origin)
+        try:
+            if isinstance(payload, EventCallback):
+                await self._take(payload, origin)
+        except Exception as error:  # noqa: BLE001 - the database's, say: nothing was recorded, whatever it is
+            slack_logger().error("what Slack said of the app was not recorded: %s", type(error).__name__)
+            return False
+        return True
+
+    async def _take(self, payload: EventCallback, origin: Origin) -> None:
         event = payload.event
         async with asyncio.timeout(_SECONDS):
             if event.type == "app_uninstalled":
@@ -52,8 +63,9 @@ class Life:
             elif event.type == "tokens_revoked" and event.tokens and event.tokens.bot:
                 await self._ended(payload, origin, "tokens_revoked")
             elif event.type in ("user_change", "team_join") and isinstance(event.user, Member):
-                team = event.user.team_id or payload.team_id
-                await self.desk.note_member(team, event.user.id, is_active=not event.user.deleted)
+                # on Enterprise Grid the directory may know a member by any of these
+                for team in {event.user.team_id, payload.team_id, origin.enterprise or None} - {None}:
+                    await self.desk.note_member(str(team), event.user.id, is_active=not event.user.deleted)
         _tell(event)
 
     async def _ended(self, payload: EventCallback, origin: Origin, why: EndedWhy) -> None:

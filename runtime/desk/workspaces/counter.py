@@ -74,7 +74,6 @@ class InstallationCounter:
                 link_id=link_id,
             )
             await put_act(conn, self.tenant, act, by, now)
-        self.engine.wakeup.poke()
 
     async def lease_refresh(self, installation_id: str) -> Refreshing | None:
         """Take on to get new tokens, or return None where nobody needs to."""
