@@ -105,6 +105,16 @@ async def test_a_mention_is_acknowledged_while_slacks_api_takes_ten_seconds(chat
     assert not (await ann.see())["warnings"]
 
 
+async def test_a_message_shortcut_is_acknowledged_while_slacks_api_takes_ten_seconds(chat: Chat) -> None:
+    rita = await chat.person("rita")
+    await rita.say(CHANNEL, "look")
+    message = await rita.find_card(lambda one: one["user"] == rita.user_id)
+    chat.faults.hold("users.info")
+    async with asyncio.timeout(3):
+        assert (await rita.message_shortcut(message, ASK_APPROVAL))["ok"]
+    chat.faults.lift("users.info")
+
+
 async def test_a_strangers_mention_is_refused_and_on_record(chat: Chat) -> None:
     await chat.bench.meddle("DELETE FROM slack_accounts WHERE actor_id = 'ann'")
     assert "directory" in await mention(chat, await chat.person("ann"), "pending")

@@ -102,6 +102,19 @@ async def test_each_workspace_is_answered_with_its_own_token(stage: Stage) -> No
     assert "Approved" in str(stage.posted(BETA, CHANNEL))
 
 
+async def test_a_command_is_answered_in_time_in_each_of_several_workspaces_while_slack_takes_ten_seconds(
+    stage: Stage,
+) -> None:
+    await stage.install(TEAM)
+    await stage.install(BETA)
+    await known_there(stage)
+    stage.faults.hold("users.info")
+    for team, channel in ((TEAM, "C0APPROVALS"), (BETA, CHANNEL)):
+        async with asyncio.timeout(3):
+            assert (await (await stage.person("ann", team)).command(channel, "/countersign pending"))["ok"]
+    stage.faults.lift("users.info")
+
+
 async def test_a_workspace_without_an_installation_is_answered_to_nobody(stage: Stage) -> None:
     await stage.install(TEAM)
     await known_there(stage)

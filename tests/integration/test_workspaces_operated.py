@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,18 +10,22 @@ from typing import Any
 
 import pytest
 
+from countersign.checks.readiness import Readiness
 from countersign.checks.slack import members, slack
+from countersign.compose.system import Role, compose
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
+from countersign.serve import make_edge
 from policy.client import OpaEngine
 from runtime.inbox import inbox
 from runtime.log.audit import audit
 from runtime.log.sequencer import Sequencer
 from tests.bench import TEAM, TENANT, Bench
+from tests.integration.bot_stage import heard
 from tests.integration.conftest import Targets
 from tests.integration.program_stage import Finished, command, environment, settings_of
 from tests.integration.test_cli import is_one_sentence
-from tests.integration.workspaces_stage import BETA, CHANNEL, CREDENTIALS, OUR_KEY, Stage, installing
+from tests.integration.workspaces_stage import BETA, CHANNEL, CREDENTIALS, DAY, OUR_KEY, Stage, installing
 from tests.patience import MINUTE
 
 NEW_ONE = """
@@ -93,6 +98,27 @@ async def test_places_are_listed_and_tokens_put_under_another_key(
     wrong = environment(_settings(dsn, opa, tmp_path))
     wrong = {name: value for name, value in wrong.items() if value != "None"}
     assert is_one_sentence(await command("slack", "rekey", env=wrong), "nothing was changed: there is no key")
+
+
+async def test_a_process_serves_the_pages_and_posts_with_granted_tokens_where_its_settings_say_so(
+    stage: Stage, dsn: str, opa: OpaChild, tmp_path: Path
+) -> None:
+    await stage.install(BETA)
+    _, link = await stage.link(lasts=10_000 * DAY)  # the process reads the real clock
+    base_url = stage.workspaces._client.base_url
+    settings = _settings(dsn, opa, tmp_path, slack_api_url=base_url)
+    listener = socket.create_server(("127.0.0.1", 0))
+    async with compose(settings, frozenset({Role.BOT, Role.WORKER})) as system:
+        assert system.bot
+        app = make_edge(system, Readiness(system, system.bot.health))
+        async with heard(app, listener):
+            here = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            status, where, _ = await stage.begin(link.replace(stage.public, here))
+        assert status == 302
+        assert where.startswith("https://slack.com/oauth/v2/authorize?")
+        assert "redirect_uri=https://countersign.example/slack/oauth_redirect" in where
+        assert (await system.bot.client.auth_test())["team_id"] == BETA
+    listener.close()
 
 
 async def test_the_doctor_names_each_place_and_what_is_wrong_there(
