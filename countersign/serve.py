@@ -18,8 +18,10 @@ from edge.app import Api, build_edge
 from edge.buckets import Rate
 from edge.server import Limits, Server
 from runtime.desk.callers import CallerDesk
+from runtime.desk.desk import EngineDesk
 from runtime.desk.inbound.signals import SignalDesk
 from runtime.desk.inbound.tasks import TaskDesk
+from runtime.desk.passkeys.counter import PasskeyCounter
 from runtime.desk.undo.callers import TakeBackDesk
 from runtime.engine import Engine
 from runtime.log.sequencer import Sequencer
@@ -109,4 +111,13 @@ def make_edge(system: System, ready: Readiness) -> FastAPI:
         api=Api(desk, signals, tasks, taking_back, secrets, rate) if Role.EDGE in system.roles else None,
         slack=hears.asgi if hears is not None else None,
         install=system.bot.pages if Role.BOT in system.roles and system.bot is not None else None,
+        passkeys=_passkeys(system) if Role.EDGE in system.roles else None,
     )
+
+
+def _passkeys(system: System) -> PasskeyCounter | None:
+    """Return the counter of passkeys, where people's browsers reach the edge."""
+    settings = system.settings
+    if settings.public_url is None:
+        return None
+    return PasskeyCounter(EngineDesk(system.engine, settings.tenant), settings.public_url)

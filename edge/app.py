@@ -25,6 +25,7 @@ from edge.messages import (
     TriggerSignalOut,
     WaitOut,
 )
+from edge.passkeys.routes import add_passkeys
 from edge.problems import Problem, handle_problems
 from edge.signals import add_signals
 from edge.signing import claimed, is_signed
@@ -45,6 +46,7 @@ from runtime.desk.callers import (
 from runtime.desk.held.callers import MendDesk
 from runtime.desk.inbound.signals import SignalDesk
 from runtime.desk.inbound.tasks import TaskDesk
+from runtime.desk.passkeys.counter import PasskeyCounter
 from runtime.desk.undo.callers import TakeBackDesk
 from runtime.model.notification.answers import AnswerCode
 from runtime.model.states import NotificationStatus
@@ -75,10 +77,17 @@ class Api:
     rate: Rate
 
 
-def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None, install: ASGIApp | None = None) -> FastAPI:
+def build_edge(
+    ready: Ready,
+    *,
+    api: Api | None,
+    slack: ASGIApp | None,
+    install: ASGIApp | None = None,
+    passkeys: PasskeyCounter | None = None,
+) -> FastAPI:
     """Return the application; `ready` names the parts that are not in order, `slack` takes what Slack sends.
 
-    `install` is for browsers: it shows the pages by which the Slack app is installed.
+    `install` shows browsers the pages by which the Slack app is installed; `passkeys` is there where they reach it.
     """
     app = FastAPI(title="Countersign", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     handle_problems(app)
@@ -103,6 +112,8 @@ def build_edge(ready: Ready, *, api: Api | None, slack: ASGIApp | None, install:
         add_tasks(app, api.tasks, routes.signed)
         add_held(app, MendDesk(api.desk.engine, api.desk.tenant), routes.signed, routes.requester)
         add_undo(app, api.taking_back, routes.signed, routes.requester)
+    if passkeys is not None:
+        add_passkeys(app, passkeys)
     if slack is not None:
         app.router.routes.append(Route("/slack/events", slack))
     if install is not None:

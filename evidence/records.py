@@ -68,28 +68,45 @@ class DelegationRecord(Open):
     recorded_by: NonEmpty
 
 
+class GlassRecord(Open):
+    """That a vote broke the glass: the ticket that says why, and the how manieth time that was of its person."""
+
+    ticket: NonEmpty
+    nth: int = Field(ge=1)
+
+
 class VoteRecord(Open):
     """A counted vote, as policy was told or as an approval has it, with the groups that the person was in then.
 
-    Where it has a `delegation`, it was given for somebody else, in groups of theirs.
+    Where it has a `delegation`, it was given for somebody else, in groups of theirs. Where it has a `break_glass`, it
+    does without the others. One that was signed with a passkey has `signed_with` as policy was told, and on its
+    approval the `passkey` itself.
     """
 
     person: NonEmpty
     groups: list[str]
     verdict: Literal["approve", "reject", "changes"]
     delegation: DelegationRecord | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
+    break_glass: GlassRecord | None = Field(default=None, exclude_if=lambda glass: glass is None)
+    signed_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
+    passkey: Open | None = Field(default=None, exclude_if=lambda passkey: passkey is None)
 
-    @field_validator("delegation", mode="before")
+    @field_validator("delegation", "break_glass", "signed_with", "passkey", mode="before")
     @classmethod
-    def _is_said(cls, delegation: object) -> object:
-        if delegation is None:
+    def _is_said(cls, said: object) -> object:
+        if said is None:
             raise ValueError("is left out where there is none")
-        return delegation
+        return said
 
     @property
     def delegator(self) -> str | None:
         """Return for whom it was given, None for the voter alone."""
         return self.delegation.delegator if self.delegation else None
+
+    @property
+    def is_signed(self) -> bool:
+        """Return whether it says that it was signed with more than a click."""
+        return self.passkey is not None or self.signed_with is not None
 
     @property
     def people(self) -> list[str]:
@@ -112,14 +129,36 @@ class NextInLineRecord(Open):
     to: list[str]
 
 
+class BreakGlassRecord(Open):
+    """Who could do without the others, how often within a time, and who had to say afterwards if that was right."""
+
+    groups: list[str] = Field(min_length=1)
+    at_most: int = Field(ge=1)
+    within: NonEmpty
+    tell: list[str]
+    review_by: list[str] = Field(min_length=1)
+
+
 class RequirementRecord(Open):
-    """What a human authorization had to fulfil; of those next in line, the first release said the groups alone."""
+    """What a human authorization had to fulfil; of those next in line, the first release said the groups alone.
+
+    With `sign_with` a vote to approve has to be signed so.
+    """
 
     quorum: int = Field(ge=1)
     groups: list[str] = Field(min_length=1)
     all_groups: bool
     exclude: list[str]
     escalate_to: list[str] | list[NextInLineRecord]
+    break_glass: BreakGlassRecord | None = Field(default=None, exclude_if=lambda glass: glass is None)
+    sign_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
+
+    @field_validator("break_glass", "sign_with", mode="before")
+    @classmethod
+    def _is_said(cls, said: object) -> object:
+        if said is None:
+            raise ValueError("is left out where there is none")
+        return said
 
     @property
     def leads(self) -> list[str]:
@@ -150,7 +189,7 @@ class ApprovalRecord(Open):
     """One file of `approvals/`. `digest` is what the approval is bound to: for an effect, the effect's digest."""
 
     id: Identifier
-    kind: Literal["effect", "task", "in_doubt"]
+    kind: Literal["effect", "task", "in_doubt", "afterwards"]
     effect_id: str | None
     digest: str
     requirement: RequirementRecord

@@ -97,10 +97,19 @@ class VoteDelegation(Strict):
     recorded_by: str
 
 
+class BrokenGlass(Strict):
+    """That a vote broke the glass: the ticket that says why, and the how manieth time that was of its person."""
+
+    ticket: str
+    nth: int
+
+
 class VoteInput(Strict):
     """One person's counted verdict on that approval, given at `at`.
 
     `delegation` is there where it was given for somebody else; the groups are then theirs, as far as they were given.
+    `break_glass` is there where it is to do without the others.
+    `signed_with` is there where its person has signed it with more than a click.
     """
 
     person: str
@@ -108,6 +117,8 @@ class VoteInput(Strict):
     verdict: Literal["approve", "reject", "changes"]
     at: str
     delegation: VoteDelegation | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
+    break_glass: BrokenGlass | None = Field(default=None, exclude_if=lambda glass: glass is None)
+    signed_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
 
 
 class Counters(Strict):
@@ -157,19 +168,38 @@ class DelegationInput(Strict):
     ends_at: str
 
 
+class PasskeyInput(Strict):
+    """Whose passkey it is about, and which; `credential_id` is "" where it is still to be made."""
+
+    person: str
+    credential_id: str
+
+
 class OperatorQuestion(Strict):
     """The whole input document of a question about what an operator does; a run that is canceled has no `step`.
 
-    `delegation` is there where it is about one, which has no run.
+    `delegation` and `passkey` are there where it is about one, which has no run.
     """
 
     time: str
     tenant: str
     actor: ActorInput
-    act: Literal["retry", "supply", "skip", "end", "cancel", "delegate", "undelegate", "install_link"]
+    act: Literal[
+        "retry",
+        "supply",
+        "skip",
+        "end",
+        "cancel",
+        "delegate",
+        "undelegate",
+        "invite_passkey",
+        "revoke_passkey",
+        "install_link",
+    ]
     run: OperatedRun | None
     step: HeldInput | None
     delegation: DelegationInput | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
+    passkey: PasskeyInput | None = Field(default=None, exclude_if=lambda passkey: passkey is None)
 
 
 class NextInLine(Strict):
@@ -179,8 +209,24 @@ class NextInLine(Strict):
     to: Texts = Field(min_length=1)
 
 
+class BreakGlass(Strict):
+    """Who may do without the others in an emergency: one of these groups, so often within a time (ISO 8601 duration).
+
+    `tell` are the groups that hear of it at once; one person of `review_by` has to say afterwards whether it was right.
+    """
+
+    groups: Texts = Field(min_length=1)
+    at_most: int = Field(ge=1, le=100)
+    within: Text
+    tell: Texts
+    review_by: Texts = Field(min_length=1)
+
+
 class Requirement(Strict):
-    """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration."""
+    """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration.
+
+    With `sign_with` a vote to approve counts only if it is signed so.
+    """
 
     quorum: int = Field(ge=1, le=MOST_SIGNATURES)
     groups: Texts = Field(min_length=1)
@@ -189,6 +235,8 @@ class Requirement(Strict):
     expires_in: Text
     reason_required: bool
     escalate_to: list[NextInLine] = Field(max_length=MOST_ESCALATIONS)
+    break_glass: BreakGlass | None = Field(default=None, exclude_if=lambda glass: glass is None)
+    sign_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
 
 
 class Reason(Strict):
@@ -219,6 +267,8 @@ class Answer(Strict):
         asked = self.requirement
         names = [*asked.groups, *asked.exclude] if asked else []
         names += [group for entry in asked.escalate_to for group in entry.to] if asked else []
+        glass = asked.break_glass if asked else None
+        names += [*glass.groups, *glass.tell, *glass.review_by] if glass else []
         if sum(len(name.encode()) for name in (*names, *(reason.code for reason in self.reasons))) > LONGEST_NAMES:
             raise ValueError(f"its groups, people and codes have more than {LONGEST_NAMES} bytes")
         return self

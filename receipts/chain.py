@@ -163,8 +163,13 @@ def _check_leaf(leaf: Leaf, last: Head, run_id: str) -> None:
         raise ChainError(f"leaf {leaf.seq} belongs to another run than {run_id}")
     if leaf.prev_hash != last.hash:
         raise ChainError(f"leaf {leaf.seq}: prev_hash is not the hash of leaf {last.seq}")
-    if leaf.hash != _hash(canonical.dumps(leaf.model_dump(exclude={"hash"}))):
+    if not is_sound(leaf):
         raise ChainError(f"leaf {leaf.seq}: its content does not give its hash")
+
+
+def is_sound(leaf: Leaf) -> bool:
+    """Return whether what a leaf says gives its hash."""
+    return leaf.hash == _hash(canonical.dumps(leaf.model_dump(exclude={"hash"})))
 
 
 def _hash(hashed: bytes) -> str:

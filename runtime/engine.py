@@ -63,7 +63,8 @@ class Timing:
 class Routing:
     """Where cards go: by the first of the tenant's rules that fits; else to their group's channel, or the one for all.
 
-    `doubt_groups` settle what is in doubt. `fallback` is asked, too, where nobody who is asked can decide.
+    `doubt_groups` settle what is in doubt. `fallback` is asked, too, where nobody who is asked can decide. `public_url`
+    is where people's browsers reach the edge (scheme, host and port), "" where they do not.
     """
 
     default_channel: str
@@ -71,6 +72,7 @@ class Routing:
     doubt_groups: tuple[str, ...] = ("operators",)
     rules: tuple[Rule, ...] = ()
     fallback: Fallback | None = None
+    public_url: str = ""
 
     def channel(self, groups: tuple[str, ...]) -> str:
         """Return the channel of the first group that has one."""

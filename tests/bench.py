@@ -50,6 +50,7 @@ from tests.logins import as_program
 
 TENANT = "acme"
 TEAM = "T0ACME"
+PUBLIC_URL = "https://countersign.example"
 EDITION = directory.Edition(0, "be" * 32)
 BENCH_SECRET = "xapp-1-benchSettingsHoldThisToken-0987654321"
 """A secret of the bench's settings."""
@@ -135,7 +136,7 @@ def _in_words(params: JsonObject) -> JsonObject:
 _SAID: TypeAdapter[Said] = TypeAdapter(Said)
 
 
-ROUTING = Routing("C0APPROVALS", {"compliance": "C0COMPLIANCE"})
+ROUTING = Routing("C0APPROVALS", {"compliance": "C0COMPLIANCE"}, public_url=PUBLIC_URL)
 CHAT_OPERATIONS = ("post_card", "update_card", "post_message", "update_message", "direct_message", "post_task")
 
 

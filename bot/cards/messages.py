@@ -14,6 +14,7 @@ from runtime.model.messages import (
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
+    GlassBroken,
     Held,
     HeldOver,
     HeldSettled,
@@ -71,12 +72,22 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
             return _run_ended(said)
         case EvidenceSealed() | EvidenceStuck():
             return _evidence(said)
-        case Unfulfillable():
-            return f"Nobody can fulfil the request for {said.step} of {_run(said.run)}: {said.why}."
+        case GlassBroken() | Unfulfillable():
+            return _alarm(said)
         case Held() | StepHeld() | HeldSettled():
             return _held(said)
         case Plain():
             return said.text
+
+
+def _alarm(said: GlassBroken | Unfulfillable) -> str:
+    of = f"{said.step} of {_run(said.run)}"
+    if isinstance(said, Unfulfillable):
+        return f"Nobody can fulfil the request for {of}: {said.why}."
+    return (
+        f"{said.person} broke the glass for {of}: it is done without the signatures that policy wants."
+        f" Ticket: {said.ticket}. Why: {said.why}"
+    )
 
 
 def _patience(said: TimeRunsShort | Reminder | NotStarted) -> str:

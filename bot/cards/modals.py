@@ -16,6 +16,8 @@ REASON_MIN, REASON_MAX = 3, 2000
 def _question(view: ApprovalView, verdict: VoteVerdict) -> str:
     if view.kind is AskKind.IN_DOUBT:
         return "How do you know?"
+    if view.kind is AskKind.AFTERWARDS:
+        return "What did you find?"
     return "Why do you approve?" if verdict is VoteVerdict.APPROVE else "Why do you reject?"
 
 
@@ -23,6 +25,8 @@ def _consequence(view: ApprovalView, verdict: VoteVerdict) -> str:
     if view.kind is AskKind.IN_DOUBT:
         done = "It is recorded as done." if verdict is VoteVerdict.APPROVE else "It may be attempted once more."
         return f"{done} Your words are kept as evidence."
+    if view.kind is AskKind.AFTERWARDS:
+        return "What was done stays done. Your words are kept as evidence."
     refused = "The review ends as rejected." if view.kind is AskKind.TASK else "It will not be done."
     signed = "This counts as your signature." if verdict is VoteVerdict.APPROVE else refused
     return f"{signed} Your words are kept as evidence, and whoever asked can read them."

@@ -21,6 +21,7 @@ CANCEL = "countersign_cancel"
 PAGE_ACTIONS = ("countersign_page_back", "countersign_page_next")
 REASON_MODAL = "countersign_reason"
 UNDO_MODAL = "countersign_undo_modal"
+SIGNING_MODAL = "countersign_signing"
 MORE_MODAL = "countersign_more_modal"
 DETAILS_MODAL = "countersign_details"
 REASON = "reason"

@@ -12,6 +12,8 @@ _WORDS = {
     RefusalCode.EXCLUDED: "Policy excludes you from deciding this request.",
     RefusalCode.REPEATED: "You have voted on this request already. It stands, unless you withdraw it under More.",
     RefusalCode.BROUGHT: "Whoever brought this run in cannot bring an answer to it, too. Nothing has changed.",
+    RefusalCode.GLASS_SPENT: "You have broken the glass as often as policy lets you. Nothing has changed.",
+    RefusalCode.NO_GLASS: "Policy lets nobody do without the others here. Nothing has changed.",
     RefusalCode.NO_VOTE: "You have no vote on this request that counts, so there is nothing to withdraw.",
     RefusalCode.IN_DOUBT: "This asks what happened, and takes no other answer. Nothing has changed.",
     RefusalCode.NOT_ENTITLED: "This person may not decide this, or has voted on it already. Please choose another.",
@@ -19,6 +21,10 @@ _WORDS = {
     RefusalCode.CLAIMED: "Somebody else works on this. You can answer it when they give it back.",
     RefusalCode.CLAIMED_BEFORE: "You have claimed this already.",
     RefusalCode.NOT_CLAIMED: "You have not claimed this, so you cannot give it back. Nothing has changed.",
+    RefusalCode.PASSKEY_NEEDED: "This has to be signed with a passkey. Press Approve on its card for a link to sign.",
+    RefusalCode.PASSKEY_UNKNOWN: "This passkey is not registered for you. Please ask an operator.",
+    RefusalCode.PASSKEY_REVOKED: "This passkey was revoked. Please use another, or ask an operator.",
+    RefusalCode.PASSKEY_WRONG: "The signature is not over this request. Nothing has changed.",
     RefusalCode.REASON_MISSING: "A reason is needed, in a few words.",
     RefusalCode.OTHER_TEAM: "You belong to another workspace. Only members of this one can decide here.",
     RefusalCode.DEACTIVATED: "This Slack account is deactivated, so it cannot decide.",
@@ -54,6 +60,8 @@ def refusal_words(refusal: Refusal) -> str:
             return "This request is closed already. Your click changes nothing."
         case RefusalCode.CLAIMED, (name, *_):
             return f"{name} works on this. You can answer it when they give it back."
+        case RefusalCode.GLASS_SPENT, (most, *_):
+            return f"You have broken the glass as often as policy lets you, which is {most}. Nothing has changed."
         case RefusalCode.NOT_IN_GROUP, groups:
             return f"This request is for members of: {', '.join(groups)}."
     return _WORDS[refusal.code]

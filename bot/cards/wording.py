@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from bot.cards.text import one_line
-from runtime.desk.model import ApprovalView
+from runtime.desk.model import ApprovalView, VoteView
 from runtime.model.approvals.approval import AskKind, Result, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.states import ApprovalStatus
@@ -13,10 +13,15 @@ _DOUBT = (
     "it as done, and it is never done again. “It did not happen” lets it be attempted once more; if it did happen "
     "after all, it happens twice."
 )
+_AFTERWARDS = (
+    "Somebody did this without the signatures that policy wants, in an emergency. It is done, whatever you say. Please "
+    "look into it, and say whether that was right. Your words close the record of the run."
+)
 _ASKS = {
     AskKind.EFFECT: ("Approval needed", "If you approve, exactly this is done, once. If you reject, it is not done."),
     AskKind.TASK: ("Review needed", "Your decision completes this review, and the run goes on with it."),
     AskKind.IN_DOUBT: ("Did this happen?", _DOUBT),
+    AskKind.AFTERWARDS: ("Was it right to break the glass?", _AFTERWARDS),
 }
 _ENDS = {
     ApprovalStatus.APPROVED: "Approved",
@@ -28,12 +33,21 @@ _DOUBT_ENDS = {
     ApprovalStatus.APPROVED: "Settled: it happened",
     ApprovalStatus.REJECTED: "Settled: it did not happen",
 }
+_AFTER_ENDS = {ApprovalStatus.APPROVED: "Reviewed: justified", ApprovalStatus.REJECTED: "Reviewed: not justified"}
+_OWN_ENDS = {AskKind.IN_DOUBT: _DOUBT_ENDS, AskKind.AFTERWARDS: _AFTER_ENDS}
 _VERDICTS = {
     VoteVerdict.APPROVE: "approved",
     VoteVerdict.REJECT: "rejected",
     VoteVerdict.CHANGES: "asked for changes",
 }
 _DOUBT_VERDICTS = {VoteVerdict.APPROVE: "says it happened", VoteVerdict.REJECT: "says it did not happen"}
+
+_AFTER_VERDICTS = {VoteVerdict.APPROVE: "says it was justified", VoteVerdict.REJECT: "says it was not justified"}
+_OWN_VERDICTS = {AskKind.IN_DOUBT: _DOUBT_VERDICTS, AskKind.AFTERWARDS: _AFTER_VERDICTS}
+_BUTTONS = {
+    AskKind.IN_DOUBT: ("It happened", "It did not happen"),
+    AskKind.AFTERWARDS: ("Justified", "Not justified"),
+}
 
 _RESULTS = {
     ResultCode.PERFORMED: "performed",
@@ -58,13 +72,20 @@ def title(view: ApprovalView, now: datetime) -> str:
         return _ASKS[view.kind][0] if now < view.expires_at else "Time has run out"
     if any(vote.verdict is VoteVerdict.CHANGES for vote in view.votes):
         return "Changes requested"
-    ends = _DOUBT_ENDS if view.kind is AskKind.IN_DOUBT else {}
+    if view.status is ApprovalStatus.APPROVED and any(vote.ticket for vote in view.votes):
+        return "Glass broken"
+    ends = _OWN_ENDS.get(view.kind, {})
     return ends.get(view.status, _ENDS[view.status])
 
 
 def verdict_word(ask: AskKind, verdict: VoteVerdict) -> str:
     """Return what a person said, for a sentence that begins with the name."""
-    return (_DOUBT_VERDICTS if ask is AskKind.IN_DOUBT else _VERDICTS)[verdict]
+    return _OWN_VERDICTS.get(ask, _VERDICTS)[verdict]
+
+
+def vote_word(view: ApprovalView, vote: VoteView) -> str:
+    """Return what somebody said, and by which ticket where they did without the others."""
+    return f"broke the glass ({vote.ticket})" if vote.ticket else verdict_word(view.kind, vote.verdict)
 
 
 def approvals(view: ApprovalView) -> int:
@@ -103,7 +124,7 @@ def requirement(view: ApprovalView) -> str:
 
 def button_words(view: ApprovalView) -> tuple[str, str]:
     """Return the words on the two buttons: yes and no."""
-    return ("It happened", "It did not happen") if view.kind is AskKind.IN_DOUBT else ("Approve", "Reject")
+    return _BUTTONS.get(view.kind, ("Approve", "Reject"))
 
 
 def result_words(result: Result) -> str:

@@ -21,6 +21,7 @@ from bot.cards.home import several
 from bot.cards.home.state import PREFIX
 from bot.cards.modals import reason_fault, reason_modal
 from bot.cards.refusals import refusal_words
+from bot.cards.request.signing import has_to_be_signed
 from bot.listeners import private
 from bot.listeners.clicks import click
 from bot.listeners.front.forms import Forms
@@ -29,6 +30,7 @@ from bot.listeners.home.tab import HomeTab
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.more.menu import More
+from bot.listeners.passkeys.links import SigningLinks
 from bot.listeners.payloads import Actions, Submission, User
 from bot.listeners.private import PrivateAnswers
 from bot.listeners.undoing import Undoing
@@ -85,6 +87,7 @@ class Interactions:
         self._installation = installation
         self._answers = PrivateAnswers(client)
         self._holding = Holding(client, desk, installation, self._answers)
+        self._links = SigningLinks(desk)
         self._undoing = Undoing(client, desk, installation, self._answers)
         self._more = More(client, desk, installation, self._answers)
         self._telling: set[asyncio.Task[None]] = set()
@@ -141,14 +144,22 @@ class Interactions:
         if notification is None:
             await ack(response_action="errors", errors={references.REASON: fault or private.REASON_NOT_RECORDED})
             return
+        if isinstance(notification, dict):
+            await ack(response_action="update", view=notification)
+            return
         await (ack(response_action="clear") if ref.over else ack())
         await self._settle(notification, payload.user, ref.channel)
 
-    async def _record_reason(self, payload: Submission, ref: references.ReasonRef) -> str | None:
-        """Record the vote; None when that failed, whatever the cause: the modal must not close as if it had not."""
+    async def _record_reason(self, payload: Submission, ref: references.ReasonRef) -> str | dict[str, Any] | None:
+        """Record the vote, or return the modal that leads to the page where it is signed.
+
+        None when that failed, whatever the cause: the modal must not close as if it had not.
+        """
         try:
             async with asyncio.timeout(DEADLINE):
                 standing = await self._standing(payload.user, ref)
+                if modal := await self._to_sign(standing, ref.verdict, payload.reason):
+                    return modal
                 return await self._record(ref, standing, ref.verdict, payload.view.id, payload.reason)
         except Exception as error:  # noqa: BLE001 - fails closed, see above
             self._log.error("a reason was not recorded: %s", type(error).__name__)
@@ -189,9 +200,9 @@ class Interactions:
         notification = None
         async with asyncio.timeout(DEADLINE):
             standing = await self._standing(payload.user, ref)
-            if _wants_reason(standing.view, verdict):
+            if _wants_reason(standing.view, verdict) or (standing.view and has_to_be_signed(standing.view, verdict)):
                 standing = await self._may_decide(standing, ref)
-            modal = _modal(standing, verdict, payload)
+            modal = _modal(standing, verdict, payload) or await self._to_sign(standing, verdict, "")
             if modal is None:
                 notification = await self._record(ref, standing, verdict, payload.action.action_ts, "")
         await ack()
@@ -200,6 +211,13 @@ class Interactions:
         elif notification is not None:
             await self._settle(notification, payload.user, payload.place)
             await self._renew(payload, ref)
+
+    async def _to_sign(
+        self, standing: _Standing, verdict: VoteVerdict | ClaimAct, reason: str
+    ) -> dict[str, Any] | None:
+        """Return the modal with a link to sign, where a click is not enough and could count."""
+        view = None if standing.refusal else standing.view
+        return await self._links.modal(standing.identity, view, verdict, reason)
 
     async def _renew(self, payload: Actions, ref: references.CardRef) -> None:
         """Show in the open details what has become of the click there."""
@@ -244,9 +262,9 @@ class Interactions:
     async def _open(self, payload: Actions, modal: dict[str, Any]) -> None:
         """Open a modal, or turn the open one into it. A repeated delivery finds its trigger used, and is silent.
 
-        One that asks for a reason comes over the details.
+        One that asks for a reason, or to sign, comes over the details.
         """
-        asks = modal["callback_id"] == references.REASON_MODAL
+        asks = modal["callback_id"] in (references.REASON_MODAL, references.SIGNING_MODAL)
         try:
             if payload.modal and asks:
                 await self._client.views_push(trigger_id=payload.trigger_id, view=modal)

@@ -48,7 +48,8 @@ def make_routing(settings: Settings) -> Routing:
     """Return where cards go; raise RoutingError over any fault in the file of rules."""
     channel = required(settings, "slack_channel")
     rules, fallback = (read_routing(settings.routing) if settings.routing else RoutingFile()).of_runtime()
-    return Routing(channel, settings.slack_channels, tuple(settings.doubt_groups), rules, fallback)
+    groups, url = tuple(settings.doubt_groups), settings.public_url or ""
+    return Routing(channel, settings.slack_channels, groups, rules, fallback, public_url=url)
 
 
 def make_engine(

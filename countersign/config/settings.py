@@ -14,6 +14,7 @@ from pydantic_settings.exceptions import SettingsError
 
 from countersign.config.dsn import check_dsn
 from countersign.config.errors import CountersignError
+from receipts.passkeys import ORIGIN
 from receipts.vault import parse_key
 from runtime.definitions.problems import hint
 from runtime.model.life import Activation
@@ -58,6 +59,13 @@ def _server(url: str) -> str:
 def _base(url: str) -> str:
     if not _http(url).endswith("/"):
         raise ValueError("does not end with a slash")
+    return url
+
+
+def _origin(url: str) -> str:
+    """Refuse where browsers let nobody use a passkey."""
+    if not re.match(ORIGIN, url):
+        raise ValueError("is not https://HOST or https://HOST:PORT (http:// for localhost alone), in small letters")
     return url
 
 
@@ -155,9 +163,6 @@ class Settings(BaseSettings):
     slack_authorize_url: Annotated[str, AfterValidator(_http)] = Field(
         "https://slack.com/oauth/v2/authorize", description="where Slack asks people whether to install the app"
     )
-    public_url: Annotated[str, AfterValidator(_server)] | None = Field(
-        None, description="https://HOST at which browsers reach this process, to install the app"
-    )
     slack_channel: Word | None = Field(None, description="channel of cards that no group's channel takes")
     slack_channels: dict[str, Word] = Field({}, description="channel by group")
     routing: Path | None = Field(None, description="YAML file of rules: which requests go where, by what they are")
@@ -202,6 +207,9 @@ class Settings(BaseSettings):
     )
     host: Word = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
+    public_url: Annotated[str, AfterValidator(_origin)] | None = Field(
+        None, description="where browsers reach us, to sign with passkeys and to install the Slack app: https://HOST"
+    )
     caller_rate: float = Field(10.0, gt=0, description="requests a second that a caller may send on end")
     caller_burst: int = Field(100, ge=1, description="requests that a caller may send at once after a pause")
     http_connections: int = Field(500, ge=10, le=50_000, description="connections to this process at once")

@@ -22,8 +22,10 @@ ENDINGS = {
     "canceled": "canceled",
     "requested": "not decided",
 }
+AFTER_ENDINGS = {"approved": "reviewed: justified", "rejected": "reviewed: not justified"}
 DOUBT_ENDINGS = {"approved": "settled: it happened", "rejected": "settled: it did not happen"}
 VERDICTS = {"approve": "approved", "reject": "rejected", "changes": "asked for changes"}
+AFTER_VERDICTS = {"approve": "found it justified", "reject": "found it not justified"}
 DOUBT_VERDICTS = {"approve": "stated that it happened", "reject": "stated that it did not happen"}
 
 MEANINGS = {
@@ -35,6 +37,8 @@ MEANINGS = {
     ("task", "changes"): "has reviewed it, and says what should change",
     ("in_doubt", "approve"): "states that it happened",
     ("in_doubt", "reject"): "states that it did not happen",
+    ("afterwards", "approve"): "has looked into it, and finds it justified",
+    ("afterwards", "reject"): "has looked into it, and finds it not justified",
 }
 """What a signature means, by what was asked and what was answered (21 CFR 11.50), after the name of who signed."""
 
@@ -45,6 +49,7 @@ KINDS = {
     "effect": "An action that needs approval",
     "task": "A review",
     "in_doubt": "Whether an attempt had happened",
+    "afterwards": "Whether it was right to break the glass",
 }
 OUTCOMES = {
     "success": "done",
@@ -61,6 +66,8 @@ REFUSALS = {
     "vote.repeated": "had voted already",
     "vote.reason_missing": "gave no reason where one is wanted",
     "vote.brought": "was spoken for by who had brought the run in",
+    "glass.none": "wanted to do without the others, where policy lets nobody",
+    "glass.spent": "had done without the others as often as policy lets one",
     "vote.none": "had no vote that counted",
     "vote.in_doubt": "answered otherwise than was asked",
     "hand.not_entitled": "chose somebody who may not decide it",
@@ -89,12 +96,14 @@ REFUSALS = {
 
 def ending(kind: str, status: str) -> str:
     """Return how a request of a kind ended."""
-    return (DOUBT_ENDINGS.get(status) if kind == "in_doubt" else None) or ENDINGS.get(status, status)
+    own = {"in_doubt": DOUBT_ENDINGS, "afterwards": AFTER_ENDINGS}
+    return own.get(kind, {}).get(status) or ENDINGS.get(status, status)
 
 
 def verdict(kind: str, code: str) -> str:
     """Return what a person answered, for a sentence that begins with the name."""
-    return (DOUBT_VERDICTS if kind == "in_doubt" else VERDICTS).get(code, code)
+    own = {"in_doubt": DOUBT_VERDICTS, "afterwards": AFTER_VERDICTS}
+    return own.get(kind, VERDICTS).get(code, code)
 
 
 def moment(text: str) -> str:

@@ -30,6 +30,8 @@ from evidence.verify.people import (
     authority,
     children,
     escalations,
+    glass,
+    passkeys,
     requests,
     standing_in,
     tasks,
@@ -112,7 +114,10 @@ STEPS = (
     Step(
         8,
         (authority.allowed, authority.as_decided, authority.consent, authority.approved, authority.of_votes),
-        (*votes.RULES, *standing_in.RULES, *answers.RULES, *tasks.RULES, *requests.RULES, *approvals.RULES),
+        (
+            *(*votes.RULES, *standing_in.RULES, *answers.RULES, *glass.RULES, *passkeys.RULES, *tasks.RULES),
+            *(*requests.RULES, *approvals.RULES),
+        ),
         _authority,
     ),
     Step(9, (policies.digest_of_each, policies.there, policies.used), (), _policies),

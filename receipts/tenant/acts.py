@@ -13,7 +13,8 @@ from receipts import canonical
 from receipts.chain import Leaf
 from receipts.errors import ReceiptsError
 from receipts.fields import Identifier, NonEmpty, Sha256Hex, Timestamp
-from receipts.tenant.form import Act, Allowed
+from receipts.tenant.act import Act, Allowed
+from receipts.tenant.passkeys import PasskeyRegistered, PasskeyRevoked, passkey_record
 from receipts.tenant.workspaces import (
     SlackAct,
     SlackInstalled,
@@ -23,8 +24,6 @@ from receipts.tenant.workspaces import (
     SlackRemoved,
     slack_record,
 )
-
-__all__ = ["Act", "Allowed"]  # which stand in `form`, for acts of other rooms
 
 _CHAIN = "tenant_"
 
@@ -306,6 +305,7 @@ _ACTS: dict[str, type[Act]] = {
         *(DefinitionStored, PolicySeen, DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
         CommandRefused,
         *(SlackLinkMade, SlackInstalled, SlackRemoved, SlackMemberChanged, SlackRekeyed),
+        *(PasskeyRegistered, PasskeyRevoked),
         *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),
     )
 }
@@ -329,6 +329,8 @@ def record_of(leaf: Leaf) -> dict[str, str]:
         return hold_record(act.event, act.model_dump(), leaf.actor.id)
     if isinstance(act, _DelegationAct):
         return delegation_record(act.event, act.model_dump(), leaf.actor.id)
+    if isinstance(act, PasskeyRegistered | PasskeyRevoked):
+        return passkey_record(act.event, act.model_dump(), leaf.actor.id)
     if isinstance(act, _LifeAct):
         return life_record(act.event, act.model_dump(), leaf.actor.id)
     if isinstance(act, SlackAct):

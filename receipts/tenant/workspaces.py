@@ -7,7 +7,7 @@ from pydantic import Field
 
 from receipts import canonical
 from receipts.fields import Identifier, NonEmpty, Timestamp
-from receipts.tenant.form import Act, Allowed
+from receipts.tenant.act import Act, Allowed
 
 RemovedWhy = Literal["app_uninstalled", "tokens_revoked", "installed_again"]
 

@@ -78,7 +78,7 @@ async def open_approval(passage: Passage, answer: Answer, before: Mapping[str, A
     verb = await passage.verb()
     approval_id = passage.engine.new_id("apr")
     await passage.settle(EffectStatus.DEFERRED, approval_id=approval_id, digest=passage.attempt.action.digest)
-    asked = await _ask(
+    asked = await ask(
         passage,
         NewApproval(
             approval_id=approval_id,
@@ -144,7 +144,7 @@ async def _open_task(passage: Passage, verb: Verb) -> None:
     requirement = Requirement.of_one(passage.effect.fields.get("groups", []), verb.timeout)
     line = (NextInLine(format_duration(entry.after), entry.to) for entry in verb.escalation if entry.to)
     requirement = replace(requirement, escalate_to=tuple(line))
-    asked = await _ask(
+    asked = await ask(
         passage,
         NewApproval(
             approval_id=passage.attempt.task_id,
@@ -174,7 +174,7 @@ async def open_question(passage: Passage, error: str, found: Mapping[str, Any] |
         return
     requirement = Requirement.of_one(passage.engine.routing.doubt_groups, _DOUBT_LASTS, reason_required=True)
     approval_id = passage.engine.new_id("apr")
-    asked = await _ask(
+    asked = await ask(
         passage,
         NewApproval(
             approval_id=approval_id,
@@ -192,7 +192,7 @@ async def open_question(passage: Passage, error: str, found: Mapping[str, Any] |
     await messages.post_cards(passage.engine, tx, approval_id, asked.route.places, tx.now + _DOUBT_LASTS)
 
 
-async def _ask(passage: Passage, new: NewApproval, first: str | None = None) -> NewApproval:
+async def ask(passage: Passage, new: NewApproval, first: str | None = None) -> NewApproval:
     """Ask people, and return the request as it was asked; `first` is where a card of it goes in any case."""
     tx = passage.tx
     new = replace(await routed(passage, new, first), shown=await declared_card(passage, new.before))

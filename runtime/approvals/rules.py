@@ -21,12 +21,17 @@ REASON_MIN = 3
 
 
 class Cast(NamedTuple):
-    """A vote as far as the quorum depends on it; `delegator` is for whom it was given, None for the person alone."""
+    """A vote as far as the quorum depends on it; `delegator` is for whom it was given, None for the person alone.
+
+    `signed_with` is with what it was signed, "" where with a click.
+    """
 
     verdict: VoteVerdict
     person: str
     groups: Sequence[str]
     delegator: str | None = None
+    breaks_glass: bool = False
+    signed_with: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,23 @@ def refuse_release(ballot: Ballot, person: Person) -> Refusal | None:
     return None
 
 
+def refuse_glass(
+    ballot: Ballot, person: Person, accounts: Iterable[Account], reason: str, used: int, now: datetime
+) -> Refusal | None:
+    """Return why the person cannot do without the others, or None; `used` is how often they have, of late.
+
+    Who may is one of the groups that the requirement names for it, whether asked or not; all else is as for a vote.
+    """
+    glass = ballot.requirement.break_glass
+    if glass is None:
+        return Refusal(RefusalCode.NO_GLASS)
+    named = replace(ballot.requirement, groups=glass.groups, reason_required=True)
+    seen = replace(ballot, requirement=named, joined=(), holder=None)
+    if refusal := refuse_vote(seen, person, accounts, VoteVerdict.APPROVE, reason, now):
+        return refusal
+    return Refusal(RefusalCode.GLASS_SPENT, (str(glass.at_most),)) if used >= glass.at_most else None
+
+
 def may_still_answer(requirement: Requirement, groups: Iterable[str], joined: Sequence[str]) -> bool:
     """Return whether somebody of these groups, who has claimed a review, is still asked; else the claim is over."""
     return not set(requirement.electorate(joined)).isdisjoint(groups)
@@ -112,16 +134,19 @@ def _refuse_reason(ballot: Ballot, verdict: VoteVerdict, reason: str | None) -> 
 def tally(requirement: Requirement, votes: Sequence[Cast]) -> ApprovalStatus:
     """Return what votes add up to: one that says no rejects; the quorum counts people, nobody in two votes.
 
-    `votes` are those that were not withdrawn.
+    `votes` are those that were not withdrawn. One that breaks the glass does without the others.
     """
     if any(vote.verdict.is_no for vote in votes):
         return ApprovalStatus.REJECTED
+    if any(vote.breaks_glass for vote in votes):
+        return ApprovalStatus.APPROVED
     asked = {*requirement.groups, *requirement.leads}
     votes_with = Counter(person for vote in votes for person in {vote.person, vote.delegator or vote.person})
     approvers = {
         vote.person: frozenset(vote.groups)
         for vote in votes
         if asked & set(vote.groups)  # who has left the groups since counts no more
+        and requirement.sign_with in ("", vote.signed_with)
         and (vote.delegator is None or votes_with[vote.person] == votes_with[vote.delegator] == 1)
     }
     return ApprovalStatus.APPROVED if is_met(requirement, approvers) else ApprovalStatus.REQUESTED

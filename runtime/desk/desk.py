@@ -12,6 +12,7 @@ from runtime.desk.fields import shown_fields
 from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, ProgressView, VoteView
+from runtime.desk.signing.counter import SigningCounter
 from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.undo.counter import UndoCounter
 from runtime.engine import Engine
@@ -49,6 +50,7 @@ class EngineDesk(UndoCounter):
         self.held = HeldCounter(engine, tenant)
         self.figures = FigureCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
+        self.signing = SigningCounter(engine, tenant)
 
     async def people(self, account: SlackAccount) -> list[Person]:
         """Return every person the directory maps the account to: exactly one may act."""
@@ -121,9 +123,13 @@ def _payload_of(click: Click) -> VotePayload | ClaimPayload | Answering:
         return ClaimPayload(**who, act=click.verdict)
     if isinstance(click.verdict, CardAct):
         return _act_payload(click, who)
-    together = TogetherPayload(**vars(click.together)) if click.together else None
     return VotePayload(
-        **who, stamp=click.stamp, verdict=click.verdict, reason=error_text(click.reason), together=together
+        **who,
+        stamp=click.stamp,
+        verdict=click.verdict,
+        reason=error_text(click.reason),
+        ticket=error_text(click.ticket),
+        together=TogetherPayload(**vars(click.together)) if click.together else None,
     )
 
 
@@ -173,6 +179,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         groups=tuple(requirement["groups"]),
         all_groups=requirement["all_groups"],
         reason_required=requirement["reason_required"],
+        sign_with=requirement.get("sign_with", ""),
         asked=(),
         votes=tuple(map(_vote_view, votes)),
         requested_at=row["requested_at"],
@@ -185,6 +192,7 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         assignee=row["assignee"],
         joined=tuple(row["joined"]),
         assignee_name=row["assignee_name"] or row["assignee"] or "",
+        break_glass=tuple(requirement.get("break_glass", {}).get("groups", ())),
         leads=Requirement.of(requirement).leads if kind is AskKind.TASK else (),
         progress=_progress(row["progress"]),
         reference=row["reference"] or row["trigger_ref"],
@@ -200,7 +208,8 @@ def _route(row: dict[str, Any]) -> Route:
 
 
 def _vote_view(vote: Vote) -> VoteView:
-    return VoteView(vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at)
+    ticket = str(vote.break_glass["ticket"]) if vote.break_glass else ""
+    return VoteView(vote.given_by, VoteVerdict(vote.verdict), vote.reason, vote.at, ticket)
 
 
 def _progress(document: dict[str, Any] | None) -> ProgressView | None:

@@ -7,7 +7,8 @@ from receipts.canonical import digest
 from receipts.chain import PROGRAM
 from receipts.register import Entry, RegisterError, entry, revoked, succeeded
 from receipts.signing import SigningKey
-from receipts.tenant.acts import Act, KeyRegistered, KeyRevoked, KeySucceeded, KeyVouched
+from receipts.tenant.act import Act
+from receipts.tenant.acts import KeyRegistered, KeyRevoked, KeySucceeded, KeyVouched
 from runtime.store.database.pool import Conn
 from runtime.store.evidence import keys
 from runtime.store.evidence.keys import needed_by, newest_key, register_of

@@ -9,6 +9,7 @@ from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
+from runtime.desk.signing.model import SigningDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
@@ -34,6 +35,7 @@ class VoteView:
     verdict: VoteVerdict
     reason: str
     at: datetime
+    ticket: str = ""  # where it did without the others
 
 
 @dataclass(frozen=True)
@@ -95,11 +97,13 @@ class ApprovalView:
     progress: ProgressView | None = None
     reference: str = ""  # of the business, by what people know the run
     decided_at: datetime | None = None
+    sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
     declared: Declared = NOTHING  # by its author, for its card
     withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
+    break_glass: tuple[str, ...] = ()  # groups of which one person may do without the others
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,7 @@ class Click:
     person_id: str | None
     refusal: Refusal | None
     request_id: str
+    ticket: str = ""  # of an emergency, in which the person does without the others
     about: str = ""  # of a request that is handed on: to whom
     together: Together | None = None
 
@@ -157,6 +162,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def strangers(self) -> StrangerDesk:
         """Return the counter for clicks of those who may ask for nothing."""
+        ...
+
+    @property
+    def signing(self) -> SigningDesk:
+        """Return the counter of links to sign."""
         ...
 
     async def people(self, account: SlackAccount) -> list[Person]:

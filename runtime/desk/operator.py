@@ -13,6 +13,7 @@ from runtime.engine import new_id
 from runtime.model.approvals.votes import Via
 from runtime.model.notification.answers import SignalPayload
 from runtime.model.notification.notification import Command, Notification
+from runtime.model.notification.passkeys import InvitePasskeyPayload, RevokePasskeyPayload
 from runtime.model.notification.people import ClaimPayload, VotePayload
 from runtime.model.notification.runs import CancelPayload, MendPayload, RetryPayload, UndoPayload
 from runtime.model.notification.tenants import (
@@ -148,6 +149,16 @@ class OperatorDesk:
     async def install_link(self, by: str, wish: InstallLinkPayload) -> str:
         """Ask for leave to install the Slack app in a workspace."""
         return await self._record(by, wish.secret_sha256, wish)
+
+    async def invite_passkey(self, by: str, person: str, link_id: str, reason: str) -> str:
+        """Ask for a person to register a passkey, by the link whose token has this SHA-256 (hex)."""
+        payload = InvitePasskeyPayload(person=person, link_id=link_id, reason=reason)
+        return await self._record(by, person, payload)
+
+    async def revoke_passkey(self, by: str, credential_id: str, reason: str) -> str:
+        """Ask for a passkey to sign no more."""
+        payload = RevokePasskeyPayload(credential_id=credential_id, reason=reason)
+        return await self._record(by, credential_id, payload)
 
     async def outcome(self, notification_id: str, patience: float) -> Mapping[str, Any] | None:
         """Return the facts of what became of it, or None if no worker has applied it within `patience` seconds."""

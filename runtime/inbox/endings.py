@@ -1,5 +1,6 @@
 """What the end of an approval means for the effect, the step and the card."""
 
+from runtime.approvals.passages import passage_of
 from runtime.engine import Engine
 from runtime.gate import settlement
 from runtime.model.approvals.approval import Approval, AskKind, Result, ResultCode
@@ -9,13 +10,10 @@ from runtime.model.errors import ErrorCode
 from runtime.model.messages import ApprovalEnded, Note
 from runtime.model.states import ApprovalStatus, EffectStatus, StepStatus, WaitStatus, has_stopped
 from runtime.outbox import messages
-from runtime.outbox.attempt import make_attempt
 from runtime.planning.advance import advance
 from runtime.planning.making import CHANGES_KEY
-from runtime.planning.passage import Passage
 from runtime.planning.planner import StepMoved
 from runtime.store import approvals, effects, waits
-from runtime.store.leasing.passages import read_facts
 from runtime.store.running import steps
 from runtime.store.transactions.run_tx import RunTx
 
@@ -35,7 +33,8 @@ async def end_approval(
         effect_id=approval.effect_id,
     )
     ending = {AskKind.EFFECT: _end_effect, AskKind.TASK: _end_task, AskKind.IN_DOUBT: _end_doubt}
-    await ending[approval.kind](engine, tx, approval, status, votes)
+    if end := ending.get(approval.kind):  # nothing follows from what is asked afterwards: what was done stays done
+        await end(engine, tx, approval, status, votes)
     await messages.card_changed(engine, tx, approval.approval_id)
     if approval.kind is AskKind.EFFECT or _wants_changes(votes):
         said = ApprovalEnded(
@@ -105,14 +104,9 @@ def _why_not(status: ApprovalStatus, votes: list[Vote]) -> str:
 
 
 async def _refusal_receipt(engine: Engine, tx: RunTx, approval: Approval, reason: str) -> None:
-    passage = await _passage(engine, tx, approval)
+    passage = await passage_of(engine, tx, approval)
     passage.attempt.approval_id = approval.approval_id
     await passage.write_receipt(AttemptOutcome.REFUSAL, error=reason)
-
-
-async def _passage(engine: Engine, tx: RunTx, approval: Approval) -> Passage:
-    effect = await effects.get_effect(tx.conn, approval.effect_id)
-    return Passage(engine, tx, make_attempt(effect, await read_facts(tx.conn, effect)))
 
 
 async def _end_task(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
@@ -133,7 +127,7 @@ async def _end_task(engine: Engine, tx: RunTx, approval: Approval, status: Appro
 
 async def _end_doubt(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
     """A person said whether it happened. If not, the effect may be attempted again, as long as its step wants it."""
-    passage = await _passage(engine, tx, approval)
+    passage = await passage_of(engine, tx, approval)
     effect = passage.effect
     step_is_over = has_stopped(await steps.step_status(tx.conn, tx.run_id, effect.step))
     happened = status is ApprovalStatus.APPROVED

@@ -27,6 +27,7 @@ from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
 from runtime.inbox.operators.delegations import apply_delegation
 from runtime.inbox.operators.links import apply_link
+from runtime.inbox.operators.passkeys import apply_to_passkey
 from runtime.inbox.operators.ruling import ruled
 from runtime.inbox.people.claims import apply_claim
 from runtime.inbox.people.strangers import apply_stranger
@@ -40,6 +41,7 @@ from runtime.model.notification.answering import HandPayload, WithdrawPayload
 from runtime.model.notification.answers import CompletionPayload, ProgressPayload, SignalPayload
 from runtime.model.notification.moments import ChildEndedPayload, DeadlinePayload, EscalationPayload
 from runtime.model.notification.notification import Addressed, Applied, Command, Notification, Said
+from runtime.model.notification.passkeys import InvitePasskeyPayload, RegisterPasskeyPayload, RevokePasskeyPayload
 from runtime.model.notification.payload import PayloadError
 from runtime.model.notification.people import ClaimPayload, VotePayload
 from runtime.model.notification.runs import CancelPayload, MendPayload, RetryPayload, StrangerPayload, UndoPayload
@@ -274,3 +276,5 @@ async def _administer(matter: Matter, command: TenantCommand) -> Applied:
             return await apply_delegation(matter, payload)
         case InstallLinkPayload() as payload:
             return await apply_link(matter, payload)
+        case InvitePasskeyPayload() | RegisterPasskeyPayload() | RevokePasskeyPayload() as payload:
+            return await apply_to_passkey(matter, payload)

@@ -1,16 +1,19 @@
 """Votes and what they lead to: the approval's end, the effect's next status, the task's result."""
 
-from typing import NamedTuple
+from contextlib import nullcontext
+from typing import Any, NamedTuple
 
 from receipts.canonical import digest
 from receipts.chain import Actor
+from receipts.passkeys import PASSKEY
 from runtime.approvals.rules import Cast, tally
 from runtime.approvals.standing_in import way_to_vote
 from runtime.engine import Engine
 from runtime.inbox.endings import end_approval
 from runtime.inbox.matter import Matter
+from runtime.inbox.people.glass import ask_afterwards, way_past_glass
+from runtime.inbox.people.signing import signature_on
 from runtime.inbox.people.voters import (
-    UNKNOWN_APPROVAL,
     account_of,
     accounts_of,
     ballot_of,
@@ -18,12 +21,14 @@ from runtime.inbox.people.voters import (
     holder_of,
     person_of,
     refuse,
+    refuse_stale,
     refuse_way,
     unknown,
 )
 from runtime.model.actor import Person
-from runtime.model.approvals.approval import Approval, AskKind
+from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.delegation import StandIn
+from runtime.model.approvals.passkeys import Signature
 from runtime.model.approvals.votes import Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.messages import VoteCounted
 from runtime.model.notification.notification import Applied, Notification
@@ -36,31 +41,53 @@ from runtime.store.transactions.run_tx import RunTx
 
 
 class Voter(NamedTuple):
-    """Who votes, and by which delegation for whom; None for themselves."""
+    """Who votes, and by which delegation for whom, None for themselves; `glass` is what is on record of breaking it.
+
+    `signature` is with what they signed; None for a click.
+    """
 
     person: Person
     stand_in: StandIn | None
+    glass: dict[str, Any] | None = None
+    signature: Signature | None = None
 
 
 async def apply_vote(matter: Matter, payload: VotePayload) -> Applied:
     """Count a click, or refuse it; either way the run's chain says so."""
-    engine, tx = matter.engine, matter.run()
+    tx = matter.run()
     approval = None if tx is None else await tx.loads.approval(payload.approval_id)
     if tx is None or approval is None:
         return unknown()
+    # runs share transactions: how often somebody has broken the glass must not be counted by two before either writes
+    async with tx.loads.alone if payload.ticket else nullcontext():
+        return await _apply(matter, tx, approval, payload)
+
+
+async def _apply(matter: Matter, tx: RunTx, approval: Approval, payload: VotePayload) -> Applied:
     person = await person_of(tx, payload)
-    way = person if isinstance(person, Refusal) else await _way(tx, approval, person, payload)
-    if not isinstance(person, Refusal) and not isinstance(way, Refusal):
-        return await _count(engine, tx, approval, Voter(person, way), matter.notification, payload)
-    applied = refuse(tx, approval, payload, payload.verdict, way if isinstance(way, Refusal) else UNKNOWN_APPROVAL)
+    voter = person if isinstance(person, Refusal) else await _voter(tx, approval, person, payload)
+    if isinstance(voter, Voter):
+        return await _count(matter.engine, tx, approval, voter, matter.notification, payload)
+    applied = refuse(tx, approval, payload, payload.verdict, voter)
     if payload.stamp not in ("", approval.stamp):
-        await messages.card_outdated(engine, tx, approval, f"seen:{payload.team}:{payload.user}")
+        await messages.card_outdated(matter.engine, tx, approval, f"seen:{payload.team}:{payload.user}")
     return applied
+
+
+async def _voter(tx: RunTx, approval: Approval, person: Person, payload: VotePayload) -> Voter | Refusal:
+    stand_in, glass = None, None
+    if payload.ticket:
+        if isinstance(glass := await way_past_glass(tx, approval, person, payload), Refusal):
+            return glass
+    elif isinstance(stand_in := await _way(tx, approval, person, payload), Refusal):
+        return stand_in
+    signature = await signature_on(tx, approval, person, payload)
+    return signature if isinstance(signature, Refusal) else Voter(person, stand_in, glass, signature)
 
 
 async def _way(tx: RunTx, approval: Approval, person: Person, payload: VotePayload) -> StandIn | Refusal | None:
     """Return why the vote does not count, or for whom it does: None for the person themselves."""
-    if payload.verdict is VoteVerdict.CHANGES and approval.kind is AskKind.IN_DOUBT:
+    if payload.verdict is VoteVerdict.CHANGES and approval.kind.outlives_run:
         return Refusal(RefusalCode.IN_DOUBT)
     ballot = ballot_of(approval, await tx.loads.votes(approval.approval_id), tx.row, await holder_of(tx, approval))
     accounts = await accounts_of(tx, person, payload)
@@ -69,14 +96,13 @@ async def _way(tx: RunTx, approval: Approval, person: Person, payload: VotePaylo
     way = way_to_vote(ballot, person, accounts, stand_ins, payload.verdict, payload.reason, tx.now)
     if isinstance(way, Refusal):
         return way
-    stale = Refusal(RefusalCode.STALE) if payload.stamp not in ("", approval.stamp) else None
-    return stale or refuse_way(tx, approval, payload) or way
+    return refuse_stale(approval, payload) or refuse_way(tx, approval, payload) or way
 
 
 async def _count(
     engine: Engine, tx: RunTx, approval: Approval, voter: Voter, notification: Notification, payload: VotePayload
 ) -> Applied:
-    person, stand_in = voter
+    person, stand_in, glass, signature = voter
     team, account = await account_of(tx, person, payload)
     vote = Vote(
         person=person.id,
@@ -90,6 +116,8 @@ async def _count(
         via=payload.via,
         brought_by=payload.brought_by,
         delegation=stand_in.document() if stand_in else None,
+        break_glass=glass,
+        passkey=signature.document() if signature else None,
         together=payload.together.model_dump() if payload.together else None,
     )
     await end_lapsed_claim(tx, approval, *vote.people)
@@ -102,6 +130,7 @@ async def _count(
             "verdict": str(vote.verdict),
             "digest": digest(vote.document()),
             **({"delegator": vote.delegator} if vote.delegator else {}),
+            **({"break_glass": glass} if glass else {}),
         },
         actor=Actor(id=person.id, kind="person"),
         step=approval.step,
@@ -110,15 +139,23 @@ async def _count(
     )
     votes = await tx.loads.votes(approval.approval_id)
     requirement = approval.requirement
-    status = tally(requirement, [Cast(v.verdict, v.person, v.groups, v.delegator) for v in votes])
+    status = tally(requirement, [cast_of(one) for one in votes])
     name = f"vote:{notification.notification_id}"
     await _tell_vote(engine, tx, approval, name, vote, len(votes))
+    if glass:
+        await ask_afterwards(engine, tx, approval, vote)
     if status is ApprovalStatus.REQUESTED:
         await approvals.touch(tx.conn, approval.approval_id)
         await messages.card_changed(engine, tx, approval.approval_id)
     else:
         await end_approval(engine, tx, approval, status, votes)
     return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": str(status)})
+
+
+def cast_of(vote: Vote) -> Cast:
+    """Return a counted vote as the rules see it."""
+    signed_with = PASSKEY if vote.passkey else ""
+    return Cast(vote.verdict, vote.person, vote.groups, vote.delegator, vote.break_glass is not None, signed_with)
 
 
 async def _tell_vote(engine: Engine, tx: RunTx, approval: Approval, name: str, vote: Vote, count: int) -> None:

@@ -183,6 +183,17 @@ class EvidenceStuck(Message):
     why: str
 
 
+class GlassBroken(Message):
+    """Somebody did without the signatures of others."""
+
+    kind: Literal["glass_broken"] = "glass_broken"
+    run: RunName
+    step: str
+    person: str
+    why: str
+    ticket: str
+
+
 class Unfulfillable(Message):
     """An approval was asked for that nobody can give."""
 
@@ -251,6 +262,7 @@ Said = Annotated[
     | RunEnded
     | EvidenceSealed
     | EvidenceStuck
+    | GlassBroken
     | Unfulfillable
     | Held
     | StepHeld

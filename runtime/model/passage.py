@@ -11,13 +11,18 @@ from runtime.model.states import ApprovalStatus, StepStatus
 
 @dataclass(frozen=True)
 class VoteFacts:
-    """A counted vote, with the groups for which it counts now, and the delegation by which it was given, if by one."""
+    """A counted vote, with the groups for which it counts now, and the delegation by which it was given, if by one.
+
+    `is_signed` says that it was signed with a passkey.
+    """
 
     person: str
     groups: tuple[str, ...]
     verdict: VoteVerdict
     at: datetime
     delegation: Mapping[str, Any] | None
+    break_glass: Mapping[str, Any] | None
+    is_signed: bool
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,8 @@ def _approval(row: Mapping[str, Any]) -> ApprovalFacts:
                 verdict=VoteVerdict(vote["verdict"]),
                 at=datetime.fromisoformat(vote["at"]),
                 delegation=vote["delegation"],
+                break_glass=vote["break_glass"],
+                is_signed=vote["is_signed"],
             )
             for vote in row["votes"]
         ),

@@ -8,6 +8,7 @@ from typing import Any
 from policy.model import (
     ActorInput,
     ApprovalInput,
+    BrokenGlass,
     Counters,
     EffectInput,
     Question,
@@ -17,6 +18,7 @@ from policy.model import (
     VoteInput,
 )
 from receipts.fields import timestamp
+from receipts.passkeys import PASSKEY
 from runtime.handlers import Answer, HandlerError
 from runtime.model.effects.action import Action
 from runtime.model.effects.effect import Effect
@@ -167,6 +169,8 @@ def _vote(vote: VoteFacts) -> VoteInput:
         verdict=vote.verdict.value,
         at=timestamp(vote.at),
         delegation=_delegation(vote.delegation) if vote.delegation else None,
+        break_glass=BrokenGlass.model_validate(vote.break_glass) if vote.break_glass else None,
+        signed_with=PASSKEY if vote.is_signed else None,
     )
 
 

@@ -22,7 +22,7 @@ _COUNTED = Kind(
     "votes",
     """
     INSERT INTO votes (approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at,
-                       via, brought_by, delegator, delegation, together)
+                       via, brought_by, delegator, delegation, passkey, together, break_glass)
     SELECT * FROM {r}
     """,
     (
@@ -40,7 +40,9 @@ _COUNTED = Kind(
         ("brought_by", "text"),
         ("delegator", "text"),
         ("delegation", "json"),
+        ("passkey", "json"),
         ("together", "json"),
+        ("break_glass", "json"),
     ),
     key=2,
 )
@@ -58,7 +60,7 @@ _TOUCHED = Kind(
 
 _VOTES = f"""
     SELECT v.approval_id, v.person, v.person_name, {GROUPS_NOW} AS groups, v.verdict, v.reason, v.team, v.account, v.at,
-           v.delegation, v.together
+           v.delegation, v.passkey, v.together, v.break_glass
       FROM votes v JOIN approvals USING (approval_id) JOIN runs r USING (run_id)
       LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
      WHERE v.withdrawn_at IS NULL
@@ -198,7 +200,7 @@ async def cancel_open(conn: Conn, run_id: str, now: datetime, step: str | None =
         await conn.execute(
             "UPDATE approvals SET status = 'canceled', decided_at = %(now)s, revision = revision + 1"
             " WHERE run_id = %(run_id)s AND (%(step)s::text IS NULL OR step = %(step)s)"
-            " AND status = 'requested' AND kind <> 'in_doubt' RETURNING approval_id",
+            " AND status = 'requested' AND kind NOT IN ('in_doubt', 'afterwards') RETURNING approval_id",
             {"now": now, "run_id": run_id, "step": step},
         )
     ).fetchall()
@@ -211,7 +213,9 @@ async def insert_vote(conn: Conn, approval_id: str, vote: Vote, notification_id:
     who = (vote.person, vote.person_name, groups, vote.verdict, vote.reason, vote.team, vote.account)
     delegated = (vote.delegator, json.dumps(dict(vote.delegation)) if vote.delegation else None)
     together = json.dumps(dict(vote.together)) if vote.together else None
-    way = (notification_id, vote.at, vote.via, vote.brought_by, *delegated, together)
+    glass = json.dumps(dict(vote.break_glass)) if vote.break_glass else None
+    signed = json.dumps(dict(vote.passkey)) if vote.passkey else None
+    way = (notification_id, vote.at, vote.via, vote.brought_by, *delegated, signed, together, glass)
     await conn.gather(_COUNTED, (approval_id, *who, *way))
 
 
@@ -300,7 +304,8 @@ async def approval_view_row(conn: Conn, approval_id: str) -> dict[str, Any] | No
 
 # What `approvals.standing_in.way_to_vote` says of one approval, for all of them at once; who has claimed it, apart.
 MAY_ANSWER = f"""
-    a.status = 'requested' AND (a.kind = 'in_doubt' OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)
+    a.status = 'requested'
+    AND (a.kind IN ('in_doubt', 'afterwards') OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)
     AND p.actor_id NOT IN (r.requested_by, r.submitted_by)
     AND NOT (a.requirement::jsonb -> 'exclude') ? p.actor_id
     AND (EXISTS (SELECT 1 FROM jsonb_array_elements_text(p.groups::jsonb) AS g (name)
@@ -332,7 +337,8 @@ async def votes_of_all(conn: Conn, approval_ids: Sequence[str]) -> dict[str, lis
     """Return the counted votes of several approvals, oldest first, with the groups that each person had."""
     rows = await (
         await conn.execute(
-            "SELECT approval_id, person, person_name, groups, verdict, reason, team, account, at, delegation FROM votes"
+            "SELECT approval_id, person, person_name, groups, verdict, reason, team, account, at, delegation,"
+            " break_glass FROM votes"
             " WHERE approval_id = ANY(%s) AND withdrawn_at IS NULL ORDER BY at, person",
             (list(approval_ids),),
         )

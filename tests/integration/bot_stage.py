@@ -17,6 +17,7 @@ from bot.slack.connector import slack_handlers
 from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
+from runtime.desk.signing.model import SigningWish
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.handlers import Call, Handler, JsonObject
@@ -105,6 +106,18 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 @dataclass
+class Links:
+    """Links to sign, as they were asked for; there are none where the edge has no `address`."""
+
+    address: str | None = "https://countersign.example/passkeys/"
+    wishes: list[SigningWish] = field(default_factory=list)
+
+    async def link(self, wish: SigningWish) -> str | None:
+        self.wishes.append(wish)
+        return self.address and f"{self.address}{len(self.wishes)}"
+
+
+@dataclass
 class MemoryDesk:
     """A desk and a ledger with the runtime's rules: one row per dedupe key, applied once, distinct people."""
 
@@ -120,6 +133,7 @@ class MemoryDesk:
     held: HeldDesk = field(default_factory=NothingHeld)
     figures: LooksAlone = field(default_factory=LooksAlone)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
+    signing: Links = field(default_factory=Links)
     down: set[str] = field(default_factory=set)
     applied: asyncio.Condition = field(default_factory=asyncio.Condition)
 

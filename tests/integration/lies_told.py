@@ -4,6 +4,7 @@ import copy
 from typing import Any
 
 from tests.integration.forger import Bend, Forged, Lie, change, change_leaf, later
+from tests.integration.lies_of_votes import DELEGATED, GLASS
 
 
 def _vote(forged: Forged, person: str, verdict: str, kind: str = "effect") -> None:
@@ -238,51 +239,6 @@ ANSWERS: dict[str, Lie] = {
 }
 
 
-def _delegated(path: str, value: Any) -> Bend:
-    """Return what changes the delegation of the vote that has one, also where policy was told of it."""
-
-    def bend(forged: Forged) -> None:
-        told = [vote for decision in forged.decisions.values() for vote in decision["input"]["votes"]]
-        for vote in (*forged.approval()["votes"], *told):
-            if path in vote.get("delegation", {}):
-                vote["delegation"][path] = value
-        if path == "delegator":
-            next(leaf for leaf in forged.all("vote.counted") if path in leaf["data"])["data"][path] = value
-
-    return bend
-
-
-def _undelegated(forged: Forged) -> None:
-    """Let the vote have been the delegate's own, on record and as policy was told, but not on the chain."""
-    told = [vote for decision in forged.decisions.values() for vote in decision["input"]["votes"]]
-    for vote in (*forged.approval()["votes"], *told):
-        vote.pop("delegation", None)
-
-
-DELEGATED: dict[str, Lie] = {
-    "for somebody, and the chain tells of nobody": ("votes.as-told", "delegated", _undelegated),
-    "for who has voted": ("approvals.consent", "delegated", _delegated("delegator", "ben")),
-    "for the requester": ("approvals.consent", "delegated", _delegated("delegator", "rita")),
-    "by leave of the requester": ("approvals.consent", "delegated", _delegated("recorded_by", "rita")),
-    "by their own leave": ("votes.for-others", "delegated", _delegated("recorded_by", "sam")),
-    "before the delegation began": (
-        *("votes.for-others", "delegated"),
-        _delegated("starts_at", "2030-01-05T09:00:00.000000Z"),
-    ),
-    "when the delegation was over": (
-        *("votes.for-others", "delegated"),
-        _delegated("ends_at", "2020-01-05T09:00:00.000000Z"),
-    ),
-    "for groups that it does not give": ("votes.for-others", "delegated", _delegated("groups", ["legal"])),
-    "by another delegation than policy was told of": (
-        *("approvals.told", "delegated"),
-        lambda f: next(one for one in f.approval()["votes"] if "delegation" in one)["delegation"].update(
-            recorded_by="olga"
-        ),
-    ),
-}
-
-
 def _as_edge(forged: Forged, kind: str, **more: str) -> None:
     """Let a vote have come by the edge."""
     forged.approval(kind)["votes"][0] |= {"via": "edge", "brought_by": "officer-portal", **more}
@@ -383,6 +339,7 @@ GROUPS = {
     "votes": VOTES,
     "answers": ANSWERS,
     "delegated": DELEGATED,
+    "glass": GLASS,
     "tasks": TASKS,
     "approvals": APPROVALS,
 }

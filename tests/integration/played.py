@@ -1,8 +1,10 @@
 """Genuine runs of every ending, on real parts, to be told as they are or bent."""
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 from aiohttp.test_utils import TestServer
@@ -30,9 +32,11 @@ from tests.conftest import fresh_database
 from tests.integration.answers_stage import say
 from tests.integration.conftest import PACK, PATIENCE, Targets
 from tests.integration.delegates_stage import delegate
+from tests.integration.glass_stage import break_glass, filing, glass_bench
 from tests.integration.incident_stage import PACK as INCIDENTS
 from tests.integration.incident_stage import Desk
 from tests.integration.kyc_stage import Case, open_case
+from tests.integration.passkeys_stage import open_vault, play_vault
 from tests.patience import MINUTE
 
 NODES = PACK.parent / "nodes"
@@ -49,6 +53,8 @@ async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Sto
             **await _play_incident(postgres, policy, key),
             **await _play_nodes(postgres, policy, key),
             **await _play_patience(postgres, policy, key),
+            **await _play_glass(postgres, key),
+            **await _play_vault(postgres, policy, key),
         }
 
 
@@ -74,6 +80,17 @@ async def _play_fallback(postgres: str, policy: OpaEngine, key: SigningKey) -> d
             return await stories_of(key, bench, {"fell_back": run_id})
 
 
+async def _play_glass(postgres: str, key: SigningKey) -> dict[str, Story]:
+    """Play a filing for which one person did without the others, and another found that right."""
+    with fresh_database(postgres) as dsn, tempfile.TemporaryDirectory() as folder:
+        async with glass_bench(dsn, Targets.fresh(), Path(folder)) as bench:
+            run_id, approval = await filing(bench)
+            assert (await break_glass(bench, "ivy", approval)).counted
+            await bench.settle()
+            assert (await bench.click("sue", await bench.approval_id("afterwards"))).counted
+            return await stories_of(key, bench, {"glass": run_id})
+
+
 async def _play_onboarding(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
     with fresh_database(postgres) as dsn:
         async with open_case(dsn, policy) as case:
@@ -89,6 +106,12 @@ async def _play_incident(postgres: str, policy: OpaEngine, key: SigningKey) -> d
                 run_id = await Desk(bench, url).start(VPN_INCIDENT, "1")
                 await bench.settle()
                 return await stories_of(key, bench, {"incident": run_id})
+
+
+async def _play_vault(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
+    with fresh_database(postgres) as dsn:
+        async with open_vault(dsn, policy) as bench:
+            return await stories_of(key, bench, {"signed": await play_vault(bench)})
 
 
 async def _play_patience(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:

@@ -23,7 +23,7 @@ def env(dsn: str, opa: OpaChild, tmp_path: Path) -> dict[str, str]:
     return environment(settings_of(dsn, opa.url, tmp_path))
 
 
-async def _act(bench: Bench, env: dict[str, str], *words: str) -> Finished:
+async def act(bench: Bench, env: dict[str, str], *words: str) -> Finished:
     """Run a command that puts acts on record, and apply them here, as a worker would."""
     acting = asyncio.create_task(command(*words, env=env))
     while not acting.done():
@@ -40,7 +40,7 @@ async def _json(env: dict[str, str], *words: str) -> Any:
 
 
 async def test_who_votes_for_whom_is_recorded_listed_shown_and_ended(bench: Bench, env: dict[str, str]) -> None:
-    done = await _act(bench, env, *AWAY, *UNTIL, "--group", "compliance", *BY, "--json")
+    done = await act(bench, env, *AWAY, *UNTIL, "--group", "compliance", *BY, "--json")
     assert done.code == 0, done.err
     named = json.loads(done.out)["delegation_id"]
     assert {one["person"]: one["delegates"] for one in await _json(env, "list", "--group", "compliance")} == {
@@ -52,7 +52,7 @@ async def test_who_votes_for_whom_is_recorded_listed_shown_and_ended(bench: Benc
     assert (sam["stands_in_for"], sam["slack"]) == (["ann"], ["T0ACME USAM"])
     ((told,), said) = (sam["delegations"], ("delegator", "delegate", "groups", "recorded_by", "reason", "ended_by"))
     assert [told[name] for name in said] == ["ann", "sam", ["compliance"], "omar", "on leave", None]
-    over = await _act(bench, env, "people", "undelegate", named, "--as", "ann", "--reason", "back early")
+    over = await act(bench, env, "people", "undelegate", named, "--as", "ann", "--reason", "back early")
     assert (over.code, over.out) == (0, f"{named} is over\n")
     shown = await command("people", "show", "sam", env=env)
     assert "back early" in shown.out
@@ -60,9 +60,9 @@ async def test_who_votes_for_whom_is_recorded_listed_shown_and_ended(bench: Benc
 
 
 async def test_what_cannot_be_is_one_sentence_and_changes_nothing(bench: Bench, env: dict[str, str]) -> None:
-    denied = await _act(bench, env, *AWAY, *UNTIL, "--as", "ben", "--reason", "on leave")
+    denied = await act(bench, env, *AWAY, *UNTIL, "--as", "ben", "--reason", "on leave")
     assert is_one_sentence(denied, "nothing was done: denied by policy: Only people of the tenant's operators may do")
-    assert is_one_sentence(await _act(bench, env, *AWAY, *UNTIL, "--group", "legal", *BY), "ann is not in legal")
+    assert is_one_sentence(await act(bench, env, *AWAY, *UNTIL, "--group", "legal", *BY), "ann is not in legal")
     assert is_one_sentence(await command("people", "show", "nobody", env=env), "there is no person nobody")
     for moment in ("tomorrow", "2100-01-01T00:00:00"):
         wrong = await command(*AWAY, "--until", moment, *BY, env=env)

@@ -21,6 +21,7 @@ from runtime.store.log.checkpoints import Signed
 from runtime.store.log.tenant import TenantRows
 from tests.bench import TENANT, Bench
 from tests.integration.delegates_stage import delegate, undelegate
+from tests.integration.passkeys_stage import register, revoke
 from tests.once import Once
 
 FILE = {"company": "ACME", "text": "report"}
@@ -58,6 +59,7 @@ async def _play(bench: Bench, folder: Path) -> tuple[str, TreeHead]:
     await desk.lift("ben", Subject("reference", "w"), "answered")
     await delegate(bench, "ann", "sam")
     await undelegate(bench, (await delegate(bench, "ben", "sam"))["delegation_id"])
+    await revoke(bench, (await register(bench, "sam")).id)
     while await Sequencer(bench.engine)():
         pass
     async with bench.engine.pool.connection() as conn:
@@ -191,6 +193,13 @@ CHANGED: dict[str, tuple[str, set[str]]] = {
     "a delegation is gone": ("DELETE FROM delegations", {"record.missing"}),
     "a delegation is said to go on": (
         "UPDATE delegations SET ended_at = NULL, ended_by = NULL, ended_reason = NULL",
+        {"record.missing"},
+    ),
+    "a passkey has another key": ("UPDATE passkeys SET public_key = 'AAAA'", {"record.changed"}),
+    "a passkey is said to be another's": ("UPDATE passkeys SET person = 'ann'", {"record.changed"}),
+    "a passkey is gone": ("DELETE FROM passkeys", {"record.missing"}),
+    "a passkey is said to sign again": (
+        "UPDATE passkeys SET revoked_at = NULL, revoked_by = NULL, revoked_reason = NULL",
         {"record.missing"},
     ),
     "a hold was put in": (

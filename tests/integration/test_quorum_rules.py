@@ -20,6 +20,7 @@ from evidence.verify.material.contents import BrokenError
 from evidence.verify.people.quorum import check_quorum
 from policy.bundle import build_bundle
 from policy.vet import run_opa
+from receipts.passkeys import PASSKEY
 from runtime.approvals.rules import Ballot, Cast, tally
 from runtime.approvals.standing_in import way_to_vote
 from runtime.model.actor import Person
@@ -103,7 +104,7 @@ def leave(delegator: str = "", recorded_by: str = "omar") -> dict[str, Any]:
 
 def runtime_says(case: Case) -> bool:
     requirement, votes = case
-    counted = [Cast(VoteVerdict.APPROVE, who, groups, *whom) for (who, *whom), groups in votes]
+    counted = [Cast(VoteVerdict.APPROVE, who, groups, next(iter(whom), None)) for (who, *whom), groups in votes]
     return tally(Requirement.of(requirement), counted) is ApprovalStatus.APPROVED
 
 
@@ -216,3 +217,28 @@ async def test_what_is_counted_is_enough_for_all_three_or_for_none_and_nobody_co
         people = [person for one in votes for person in one.people]
         assert len(set(people)) == len(people), "nobody stands in two votes"
         assert not REQUESTERS & {*people, *map(_recorded_by, votes)}
+
+
+@given(cases=st.lists(st.tuples(REQUIREMENTS, VOTES, st.lists(st.booleans(), min_size=5)), min_size=20, max_size=60))
+@settings(max_examples=8, phases=[Phase.generate])
+async def test_they_agree_on_what_is_enough_where_it_has_to_be_signed(
+    bundle: Path, cases: list[tuple[dict[str, Any], list[tuple[list[str], list[str]]], list[bool]]]
+) -> None:
+    asked, answers = [], []
+    for plain, votes, signs in cases:
+        requirement = {**plain, "sign_with": PASSKEY}
+        signed = [(vote, sign) for vote, sign in zip(votes, signs, strict=False)]
+        cast = [
+            Cast(VoteVerdict.APPROVE, who, groups, next(iter(whom), None), signed_with=PASSKEY if sign else "")
+            for ((who, *whom), groups), sign in signed
+        ]
+        said = [
+            {**vote(who), "groups": groups, **leave(*whom), **({"signed_with": PASSKEY} if sign else {})}
+            for ((who, *whom), groups), sign in signed
+        ]
+        by_runtime = tally(Requirement.of(requirement), cast) is ApprovalStatus.APPROVED
+        answers.append((by_runtime, enough(requirement, said)))
+        kept = {**_kept(requirement), "sign_with": PASSKEY}
+        asked.append([question(said or None).model_dump(mode="json"), kept])
+    for case, answer, by_policy in zip(cases, answers, await fulfilled(bundle, asked), strict=True):
+        assert (case, answer) == (case, (by_policy, by_policy))

@@ -34,6 +34,8 @@ RECORDS = {
         "delegations",
         "slack_installations",
         "slack_links",
+        "passkeys",
+        "passkey_links",
         "waits",
         "approvals",
         "votes",
@@ -70,6 +72,11 @@ WRITTEN_ONCE = [
     ("delegations", "ends_at = now()"),
     ("slack_installations", "tenant = 'x'"),
     ("slack_links", "expires_at = now()"),
+    ("passkeys", "public_key = 'x'"),
+    ("passkeys", "cose_key = ''"),
+    ("passkeys", "person = 'x'"),
+    ("passkey_links", "nonce = 'x'"),
+    ("passkey_links", "expires_at = now()"),
     ("definition_lives", "trigger_type = 'x'"),
     ("runs", "requested_by = 'x'"),
     ("runs", "definition_name = 'x'"),
@@ -95,6 +102,8 @@ SET_ONCE = [
     ("delegations", "ended_at = now()"),
     ("slack_installations", "removed_why = 'tokens_revoked'"),
     ("slack_links", "used_at = now()"),
+    ("passkeys", "revoked_at = now()"),
+    ("passkey_links", "opened_at = now()"),
     ("votes", "withdrawn_at = now()"),
     ("runs", "finished_at = now()"),
     ("runs", "trigger_digest = 'x'"),
@@ -167,6 +176,14 @@ async def _a_finished_run(bench: Bench) -> None:
     await bench.rows(
         "INSERT INTO slack_installations SELECT 'ins_1', tenant, 'T1', '', 'Acme', 'A1', 'U1', 'B1', '[]', 'lnk_1',"
         " 'u', now(), now(), 'app_uninstalled' FROM runs RETURNING 1"
+    )
+    await bench.rows(
+        "INSERT INTO passkeys SELECT tenant, 'c1', 'ann', 'k', '', -7, 'o', 0, 'omar', 'why', now(), now(), 'omar', 'x'"
+        " FROM runs RETURNING 1"
+    )
+    await bench.rows(
+        "INSERT INTO passkey_links SELECT 'l1', tenant, 'ann', 'register', 'n', now(), now(), NULL, '', 'why', '', '',"
+        " 'omar', '{}', now() FROM runs RETURNING 1"
     )
     await bench.rows("INSERT INTO entities SELECT tenant, 'thing', 'a', 1, false, '{}' FROM runs RETURNING 1")
     await bench.rows("INSERT INTO entity_changes SELECT tenant, 'k1', 'thing', 'a', 1, 'd', '{}' FROM runs RETURNING 1")

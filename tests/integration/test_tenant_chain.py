@@ -8,8 +8,8 @@ import pytest
 from receipts import canonical
 from receipts.chain import GENESIS, PROGRAM, Actor, Head, Leaf, in_place, verify_chain
 from receipts.fields import timestamp
+from receipts.tenant.act import Act
 from receipts.tenant.acts import (
-    Act,
     ActError,
     BundleFetched,
     CommandRefused,

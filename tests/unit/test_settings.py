@@ -103,7 +103,7 @@ def test_settings_cannot_be_changed() -> None:
         ("SLACK_SIGNING_SECRETS", '["one"]', "has fewer than 20 characters"),
         ("SLACK_TOKEN_KEYS", json.dumps([f"{CANARY}!"]), "is not base64"),
         ("SLACK_TOKEN_KEYS", '["YWJj"]', "is base64 of 3 bytes, not of 32"),
-        ("PUBLIC_URL", "https://here.example/slack", "without a path"),
+        ("PUBLIC_URL", "https://here.example/slack", "is not https://HOST"),
         ("CALLERS", json.dumps({"portal": CANARY}), "has fewer than 32 characters"),
         ("CALLERS", json.dumps({"Po:rtal": CALLER_SECRET}), "pattern"),
         ("CALLERS", CANARY, "is not JSON"),

@@ -8,11 +8,13 @@ from bot.cards.request.declared import summary_blocks
 from bot.cards.request.facts import changing, fact_blocks
 from bot.cards.request.more import more_menus
 from bot.cards.text import Shown, inline
-from bot.cards.wording import approvals, explanation, requirement, verdict_word
+from bot.cards.wording import approvals, explanation, requirement, vote_word
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 
 Pair = tuple[Block, Block]
+
+_SIGNED = {"passkey": "with a passkey: Approve leads to a page where you sign"}
 
 
 def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
@@ -90,7 +92,11 @@ def _joined(*parts: str) -> Shown:
 
 def _rule(view: ApprovalView, level: Level) -> list[Pair]:
     rules = [(bold("Rule"), plain_text(level.value(message))) for _, message in view.reasons[: level.others]]
-    needed = [("Needed", requirement(view)), ("Worked on by", view.assignee_name)]
+    needed = [
+        ("Needed", requirement(view)),
+        ("Signed", _SIGNED.get(view.sign_with, "")),
+        ("Worked on by", view.assignee_name),
+    ]
     pairs = [(bold(name), plain_text(level.value(value))) for name, value in needed if value]
     so_far_now = [(bold("So far"), plain_text(so_far(view, level.others)))] if view.votes or view.withdrawn else []
     return [*rules, *pairs, *so_far_now]
@@ -98,7 +104,7 @@ def _rule(view: ApprovalView, level: Level) -> list[Pair]:
 
 def so_far(view: ApprovalView, most: int) -> Shown:
     """Return how many have approved, and who has said what."""
-    people = [f"{inline(vote.person_name, 60)} {verdict_word(view.kind, vote.verdict)}" for vote in view.votes[-most:]]
+    people = [f"{inline(vote.person_name, 60)} {inline(vote_word(view, vote), 150)}" for vote in view.votes[-most:]]
     taken_back = [f"{inline(vote.person_name, 60)} withdrew" for vote in view.withdrawn[-most:]]
     return _joined(f"{approvals(view)} of {view.quorum}", *people, *taken_back)
 

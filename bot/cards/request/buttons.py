@@ -30,10 +30,10 @@ def decide_buttons(view: ApprovalView) -> list[Block]:
     """Return the two buttons that decide a request."""
     value = references.CardRef(**references.of(view)).model_dump_json()
     yes, no = button_words(view)
-    # A modal that asks for the reason takes the place of the question.
-    ask = {} if view.reason_required else {"confirm": confirmation(view)}
+    # A modal that asks for the reason, or a page on which one signs, takes the place of the question.
+    ask = {} if view.reason_required or view.sign_with else {"confirm": confirmation(view)}
     # Neither answer about what happened is the safe one, so neither is coloured.
-    good, bad = ({}, {}) if view.kind is AskKind.IN_DOUBT else ({"style": "primary"}, {"style": "danger"})
+    good, bad = ({}, {}) if view.kind.outlives_run else ({"style": "primary"}, {"style": "danger"})
     return [button(references.APPROVE, yes, value, **good, **ask), button(references.REJECT, no, value, **bad)]
 
 

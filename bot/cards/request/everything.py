@@ -96,6 +96,8 @@ def _rules(view: ApprovalView) -> Iterator[Unit]:
     yield from _named(("Approvals needed", str(view.quorum)))
     words = "From all of these groups" if view.all_groups else "From any of these groups"
     yield from _named(*((words, group) for group in view.groups))
+    if view.sign_with:
+        yield from _named(("Signed with", view.sign_with))
     yield from _named(("Reason needed", "yes" if view.reason_required else "no"))
 
 

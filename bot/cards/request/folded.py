@@ -4,7 +4,7 @@ from bot.cards.blocks import Block, bold, context, date, mrkdwn_text, plain_text
 from bot.cards.layout.shown import Level, left_out
 from bot.cards.request.buttons import show_all_button, undo_buttons
 from bot.cards.text import Shown, inline
-from bot.cards.wording import result_words, verdict_word
+from bot.cards.wording import result_words, vote_word
 from runtime.desk.model import ApprovalView
 
 
@@ -14,7 +14,7 @@ def folded_blocks(view: ApprovalView, level: Level) -> list[Block]:
     votes = view.votes[-level.others :]
     said = [
         (
-            plain_text(Shown(f"{inline(vote.person_name, 60)}\n{verdict_word(view.kind, vote.verdict)}")),
+            plain_text(Shown(f"{inline(vote.person_name, 60)}\n{inline(vote_word(view, vote), 150)}")),
             level.value(vote.reason) if vote.reason else Shown("—"),
         )
         for vote in votes

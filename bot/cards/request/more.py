@@ -27,23 +27,28 @@ class Entry:
     is_there: Callable[[ApprovalView], bool]
 
 
-def _always(_: ApprovalView) -> bool:
-    return True
+def _has_consequence(view: ApprovalView) -> bool:
+    return view.kind is not AskKind.AFTERWARDS
 
 
 def _is_decision(view: ApprovalView) -> bool:
-    return view.kind is not AskKind.IN_DOUBT
+    return not view.kind.outlives_run
 
 
 def _has_votes(view: ApprovalView) -> bool:
     return bool(view.votes)
 
 
+def _has_glass(view: ApprovalView) -> bool:
+    return bool(view.break_glass)
+
+
 ENTRIES = (
     Entry("changes", "Request changes…", _is_decision),
     Entry("withdraw", "Withdraw my vote…", _has_votes),
     Entry("hand", "Hand to…", _is_decision),
-    Entry("cancel", "Cancel this request…", _always),
+    Entry("break_glass", "Break the glass…", _has_glass),
+    Entry("cancel", "Cancel this request…", _has_consequence),
 )
 
 

@@ -11,6 +11,7 @@ from bot.cards.request.saying import CHANGES, HAND, WITHDRAW
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.more.acting import MoreAct
 from bot.listeners.more.canceling import Canceling
+from bot.listeners.more.glass import BreakingGlass
 from bot.listeners.more.handing import Handing
 from bot.listeners.more.saying import SayingAct
 from bot.listeners.payloads import Actions, Submission
@@ -35,7 +36,12 @@ class More:
         parts = (client, desk, installation, answers)
         self.canceling = Canceling(*parts)
         said = {saying.act: SayingAct(saying, *parts) for saying in (CHANGES, WITHDRAW)}
-        self._acts: dict[str, MoreAct] = {**said, "hand": Handing(HAND, *parts), "cancel": self.canceling}
+        own: dict[str, MoreAct] = {
+            "hand": Handing(HAND, *parts),
+            "break_glass": BreakingGlass(*parts),
+            "cancel": self.canceling,
+        }
+        self._acts: dict[str, MoreAct] = {**said, **own}
 
     async def on_chosen(self, payload: Actions, ack: AsyncAck) -> None:
         """Handle a choice in the menu."""

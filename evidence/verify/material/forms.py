@@ -17,7 +17,9 @@ from evidence.records import (
     RequirementRecord,
     VoteRecord,
 )
+from receipts.chain import Leaf
 from receipts.fields import NonEmpty, Sha256Hex, Timestamp
+from receipts.passkeys import Base64Url
 
 Tier = Literal["low", "medium", "high"]
 
@@ -134,6 +136,17 @@ class DelegationForm(DelegationRecord):
     reason: str
 
 
+class PasskeyForm(Open):
+    """With what a vote was signed, and the acts about that passkey in the tenant's chain until then."""
+
+    credential_id: Base64Url
+    nonce: str
+    authenticator_data: Base64Url
+    client_data: Base64Url
+    signature: Base64Url
+    acts: list[Leaf] = Field(min_length=1)
+
+
 class TogetherForm(Open):
     """One act that decided several requests, as it stands on each vote."""
 
@@ -144,6 +157,7 @@ class TogetherForm(Open):
 class VoteForm(VoteRecord):
     """A counted vote."""
 
+    passkey: PasskeyForm | None = Field(default=None, exclude_if=lambda passkey: passkey is None)
     delegation: DelegationForm | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
     together: TogetherForm | None = Field(default=None, exclude_if=lambda together: together is None)
     reason: str

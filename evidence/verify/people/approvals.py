@@ -9,6 +9,8 @@ from evidence.verify.material.forms import DecisionForm, ToldVote, VoteForm
 from evidence.verify.rules import Rule, counted, rule
 
 STOPPED = "step.held"
+UNTIL_KNOWN = ("in_doubt", "afterwards")
+"""Kinds of what is asked until somebody answers."""
 OVER = ("step.succeeded", "step.failed_handled", "step.failed_terminal", "step.skipped", "step.canceled")
 
 
@@ -34,8 +36,8 @@ def _used_once(facts: Facts) -> str:
 @rule(
     "approvals.ended",
     "An approval is `approved` or `rejected` at the moment of its last vote; `expired` no earlier than at its"
-    " `expires_at`, as it was prolonged, and never where it asks what became of an attempt; `canceled` once its step"
-    " has ended, or is held. One of kind `effect` or `task` does not stay open.",
+    " `expires_at`, as it was prolonged, and never where it asks what became of an attempt, or afterwards whether it"
+    " was right; `canceled` once its step has ended, or is held. None but one of kind `in_doubt` stays open.",
 )
 def _ended(facts: Facts) -> str:
     for approval in facts.approvals.values():
@@ -46,14 +48,14 @@ def _ended(facts: Facts) -> str:
 def _check_end(facts: Facts, approval: Requested) -> None:
     record, end = approval.record, approval.end
     if end is None:
-        if record.kind != "in_doubt":
+        if record.kind != "in_doubt":  # a glass that was broken is reviewed before the seal
             raise BrokenError(approval.name, "is still open, and its run has ended")
     elif record.status in ("approved", "rejected"):
         last = approval.standing[-1].leaf.at if approval.standing else None
         agree(approval.name, "its last vote", **{"the moment of its end": (end.at, last)})
     elif record.status == "expired":
         until = facts.until(record.id, record.expires_at, end)
-        if end.at < until or record.kind == "in_doubt":
+        if end.at < until or record.kind in UNTIL_KNOWN:
             raise broken(end, f"approval {record.id} cannot expire before {until}")
     elif not any(leaf.event in (*OVER, STOPPED) and leaf.seq < end.seq for leaf in facts.of_steps.get(record.step, ())):
         raise broken(end, f"approval {record.id} was canceled, and its step had not ended")
@@ -91,11 +93,15 @@ def _is_told(decision: DecisionForm, approval: Requested, seq: int) -> bool:
 
 
 def _told_votes(votes: Sequence[VoteForm | ToldVote]) -> list[tuple[str, ...]]:
-    """Return votes in one order, each with its moment, and where it was given for somebody else by which leave."""
+    """Return votes in one order, each with its moment, if it is signed, by whose leave, and what glass it broke."""
     return sorted(
-        (vote.person, vote.verdict, vote.at, *((leave.delegator, leave.recorded_by) if leave else ()))
+        (
+            *(vote.person, vote.verdict, vote.at, str(vote.is_signed)),
+            *((leave.delegator, leave.recorded_by) if leave else ()),
+            *((glass.ticket, str(glass.nth)) if glass else ()),
+        )
         for vote in votes
-        for leave in [vote.delegation]
+        for leave, glass in [(vote.delegation, vote.break_glass)]
     )
 
 

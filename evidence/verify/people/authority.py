@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from evidence import names
 from evidence.records import ApprovalRecord, AskedEffect, DecisionRecord, RequirementRecord, VoteRecord
 from evidence.verify.material.contents import BrokenError, Contents
-from evidence.verify.people.quorum import check_quorum
+from evidence.verify.people.quorum import breaks_glass, check_quorum
 from evidence.verify.rules import counted, rule
 from receipts import canonical
 from receipts.chain import APPROVAL_REQUESTED, FELL_BACK, VOTE_COUNTED, Leaf
@@ -60,7 +60,9 @@ def as_decided(contents: Contents) -> str:
     " told of for that effect, or an excluded person; each is of a group that was asked: one of `groups`, or of those"
     " of `escalate_to` whom a `wait.escalated` before the vote asks (`to`; all where it names none), or an"
     " `approval.fell_back` that comes first after `approval.requested`. At least `quorum` of such votes approved; with"
-    " `all_groups`, every group has a person of its own among those who did.",
+    " `all_groups`, every group has a person of its own among those who did. Instead of all that, one vote with a"
+    " `break_glass` is enough, by somebody of the groups of the requirement's `break_glass`, for nobody else, whose"
+    " `nth` is no more than its `at_most`.",
 )
 def consent(contents: Contents) -> str:
     """Look at who approved."""
@@ -84,7 +86,7 @@ def _check_consent(contents: Contents, name: str, approval: ApprovalRecord) -> N
                 raise BrokenError(name, f"counts the vote of the requester, {person}")
             if person in approval.requirement.exclude:
                 raise BrokenError(name, f"counts the vote of {person}, who was excluded")
-        if not electorate[vote.person] & set(vote.groups):
+        if not electorate[vote.person] & set(vote.groups) and not breaks_glass(approval.requirement, vote):
             raise BrokenError(name, f"counts the vote of {vote.person}, who is in none of the groups that were asked")
     check_quorum(name, approval.requirement, votes, electorate)
 
@@ -186,8 +188,8 @@ def _check_approval(
     check_quorum(name, approval.requirement, decision.input.votes, _electorate(contents, approval))
 
 
-def _said(votes: Sequence[VoteRecord]) -> list[tuple[str, str, str]]:
-    return sorted((vote.person, vote.verdict, vote.delegator or "") for vote in votes)
+def _said(votes: Sequence[VoteRecord]) -> list[tuple[str, str, str, bool]]:
+    return sorted((vote.person, vote.verdict, vote.delegator or "", vote.is_signed) for vote in votes)
 
 
 def _requesters(contents: Contents, approval: ApprovalRecord) -> set[str]:

@@ -7,19 +7,33 @@ from evidence.records import RequirementRecord, VoteRecord
 from evidence.verify.material.contents import BrokenError
 
 
+def breaks_glass(requirement: RequirementRecord, vote: VoteRecord) -> bool:
+    """Return whether a vote does without the others, by somebody whom the requirement lets do so, and often enough."""
+    glass, said = requirement.break_glass, vote.break_glass
+    if glass is None or said is None or vote.verdict != "approve" or vote.delegation is not None:
+        return False
+    if requirement.sign_with is not None and not vote.is_signed:
+        return False
+    return said.nth <= glass.at_most and not set(glass.groups).isdisjoint(vote.groups)
+
+
 def check_quorum(
     name: str, requirement: RequirementRecord, votes: Sequence[VoteRecord], electorate: dict[str, set[str]]
 ) -> None:
     """Raise unless enough people approved who are in a group that was asked; with `all_groups`, of each of them.
 
-    A vote for somebody else counts where neither of the two has another one.
+    A vote for somebody else counts where neither of the two has another one; where the requirement says with what it
+    is signed, one that is signed so. One that breaks the glass is enough.
     """
+    if any(breaks_glass(requirement, vote) for vote in votes):
+        return
     votes_with = Counter(person for vote in votes for person in set(vote.people))
     approving = [
         vote
         for vote in votes
         if vote.verdict == "approve"
         and electorate[vote.person] & set(vote.groups)
+        and (requirement.sign_with is None or vote.is_signed)
         and (vote.delegation is None or (len(set(vote.people)) > 1 and all(votes_with[p] == 1 for p in vote.people)))
     ]
     if len(approving) < requirement.quorum:

@@ -4,6 +4,8 @@ from evidence import names
 from evidence.verify.material.comparing import agree, broken
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts, Requested
+from evidence.verify.material.forms import VoteForm
+from evidence.verify.people.approvals import UNTIL_KNOWN
 from evidence.verify.rules import Rule, counted, rule
 
 REASON_MIN = 3
@@ -17,7 +19,8 @@ def _count(facts: Facts) -> str:
 @rule(
     "votes.as-told",
     "A vote's leaf is by the person who voted, and says the `person`, `verdict`, effect and step of the vote and its"
-    " approval and, of one for somebody else, its `delegator`; the vote's `at` is the leaf's.",
+    " approval and, of one for somebody else, its `delegator`, of one that breaks the glass, its"
+    " `break_glass`; the vote's `at` is the leaf's.",
 )
 def _as_told(facts: Facts) -> str:
     for approval in facts.approvals.values():
@@ -29,6 +32,7 @@ def _as_told(facts: Facts) -> str:
                 person=(record.person, leaf.data.get("person")),
                 verdict=(record.verdict, leaf.data.get("verdict")),
                 delegator=(record.delegator, leaf.data.get("delegator")),
+                break_glass=(_glass(record), leaf.data.get("break_glass")),
                 voter=((record.person, "person"), (leaf.actor.id, leaf.actor.kind)),
                 at=(record.at, leaf.at),
                 effect_id=(approval.record.effect_id, leaf.correlation.effect_id),
@@ -37,16 +41,20 @@ def _as_told(facts: Facts) -> str:
     return _count(facts)
 
 
+def _glass(record: VoteForm) -> object:
+    return record.break_glass.model_dump() if record.break_glass else None
+
+
 @rule(
     "votes.in-time",
     "A vote was counted before its approval's `expires_at`, as it was prolonged, unless it says what became of an"
-    " attempt (`in_doubt`), which is asked until somebody knows.",
+    " attempt (`in_doubt`), or afterwards whether it was right (`afterwards`), which is asked until somebody answers.",
 )
 def _in_time(facts: Facts) -> str:
     for approval in facts.approvals.values():
         for vote in approval.votes:
             until = facts.until(approval.record.id, approval.record.expires_at, vote.leaf)
-            if approval.record.kind != "in_doubt" and vote.leaf.at >= until:
+            if approval.record.kind not in UNTIL_KNOWN and vote.leaf.at >= until:
                 raise broken(vote.leaf, f"{vote.record.person} voted after {until}, when"
                                         f" approval {approval.record.id} had expired")  # fmt: skip
     return _count(facts)

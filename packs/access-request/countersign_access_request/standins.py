@@ -20,7 +20,7 @@ from runtime.handlers import JsonObject
 
 PREFIX = "/access"
 TOKEN = "st-5b0d92f6e417"  # noqa: S105 - of a stand-in; no word, since its parts are taken out of records
-ROLES = {"payments": ("reader", "operator"), "ledger": ("reader", "auditor")}
+ROLES = {"payments": ("reader", "operator"), "ledger": ("reader", "auditor"), "vault": ("reader",)}
 ACCOUNTS = ("rita", "ivan", "omar")
 
 

@@ -65,10 +65,11 @@ entitled contains place if {
 # title: Counted votes
 # description: >-
 #   Entitled votes; of those for somebody else, the ones whose two people stand in no other vote. Nobody counts twice by
-#   another's name.
+#   another's name. Where the requirement says with what it is signed (`sign_with`), only what is signed so.
 counted contains input.votes[place] if {
 	some place in entitled
 	not _used_up(place)
+	_signed_as_asked(input.votes[place])
 }
 
 # METADATA
@@ -110,6 +111,19 @@ unopposed if {
 fulfilled if {
 	count(approvers) >= requirement.quorum
 	groups_met
+}
+
+fulfilled if broken_glass
+
+# METADATA
+# title: Broken glass
+# description: >-
+#   Somebody whom the requirement lets do without the others has, by a ticket, no more often than they may, and on an
+#   approval that is current. Who is excluded cannot.
+broken_glass if {
+	current
+	some vote in input.votes
+	_breaks(vote, requirement.break_glass)
 }
 
 # METADATA
@@ -187,6 +201,23 @@ _delegated_well(vote) if {
 	}
 	not vote.person in {vote.delegation.delegator, vote.delegation.recorded_by}
 }
+
+_breaks(vote, glass) if {
+	vote.verdict == "approve"
+	vote.break_glass.ticket != ""
+	vote.break_glass.nth <= glass.at_most
+	time.parse_rfc3339_ns(vote.at) < _expiry
+	not "delegation" in object.keys(vote)
+	is_string(vote.person)
+	not vote.person in duties.excluded
+	_signed_as_asked(vote)
+	some group in vote.groups
+	group in glass.groups
+}
+
+_signed_as_asked(_) if not "sign_with" in object.keys(requirement)
+
+_signed_as_asked(vote) if vote.signed_with == requirement.sign_with
 
 _used_up(place) if {
 	"delegation" in object.keys(input.votes[place])

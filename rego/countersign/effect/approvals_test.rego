@@ -108,6 +108,18 @@ test_a_rejection_for_somebody_else_outweighs_every_approval if {
 	filed([rejected, given.approve("bob"), given.approve("cyd")]) == "deny"
 }
 
+test_where_a_passkey_is_asked_for_only_what_is_signed_with_one_approves if {
+	tenant := json.patch(given.tenant, [{"op": "add", "path": "/requirements/high/sign_with", "value": "passkey"}])
+	signed := [object.union(given.approve(person), {"signed_with": "passkey"}) | some person in ["bob", "cyd"]]
+	outcome(given.filing(signed), tenant) == "allow"
+	outcome(given.filing([signed[0], given.approve("cyd")]), tenant) == "needs_approval"
+	outcome(given.filing([signed[0], object.union(given.approve("cyd"), {"signed_with": "x"})]), tenant) == "needs_approval"
+	outcome(given.filing([signed[0], given.reject("cyd")]), tenant) == "deny"
+	decide(given.filing([]), tenant).requirement.sign_with == "passkey"
+	not "sign_with" in object.keys(decide(given.filing([]), given.tenant).requirement)
+	outcome(given.filing(signed), given.tenant) == "allow"
+}
+
 test_any_group_is_enough_unless_each_is_asked if {
 	votes := [given.approve("bob"), given.approve("cyd")]
 	outcome(given.filing(votes), either) == "allow"
@@ -149,4 +161,52 @@ test_what_cannot_be_undone_is_signed_with_a_reason if {
 	every reversible in [false, null, "true", 1] {
 		approvals.reason_required == true with input as given.asked({"reversible": reversible}, [])
 	}
+}
+
+glass := {"groups": ["commanders"], "at_most": 2, "within": "P1D", "tell": [], "review_by": ["legal"]}
+
+with_glass := json.patch(given.tenant, [{"op": "add", "path": "/requirements/high/break_glass", "value": glass}])
+
+breaking(person, said) := object.union(given.vote(person, "commanders", "approve"), {"break_glass": said})
+
+first := {"ticket": "INC1", "nth": 1}
+
+test_one_of_those_named_does_without_the_others if {
+	outcome(given.filing([breaking("eve", first)]), with_glass) == "allow"
+	outcome(given.filing([given.approve("bob"), breaking("eve", {"ticket": "INC1", "nth": 2})]), with_glass) == "allow"
+}
+
+test_nobody_breaks_a_glass_that_is_not_there if {
+	filed([breaking("eve", first)]) == "needs_approval"
+}
+
+test_glass_is_broken_by_a_ticket_and_within_its_bound if {
+	outcome(given.filing([breaking("eve", {"ticket": "", "nth": 1})]), with_glass) == "needs_approval"
+	outcome(given.filing([breaking("eve", {"ticket": "INC1", "nth": 3})]), with_glass) == "needs_approval"
+	outcome(given.filing([breaking("eve", {"ticket": "INC1"})]), with_glass) == "needs_approval"
+}
+
+test_requester_and_outsiders_break_no_glass if {
+	outcome(given.filing([breaking("ann", first)]), with_glass) == "needs_approval"
+	outcome(given.filing([breaking("hook", first)]), with_glass) == "needs_approval"
+	outsider := object.union(breaking("eve", first), {"groups": ["legal"]})
+	outcome(given.filing([outsider]), with_glass) == "needs_approval"
+}
+
+test_glass_is_broken_for_nobody_else if {
+	for_another := object.union(breaking("eve", first), {"delegation": {"delegator": "bob", "recorded_by": "omar"}})
+	outcome(given.filing([for_another]), with_glass) == "needs_approval"
+}
+
+test_a_rejection_is_not_broken_through if {
+	outcome(given.filing([given.vote("bob", "compliance", "reject"), breaking("eve", first)]), with_glass) == "deny"
+}
+
+test_demand_says_who_may_break_the_glass if {
+	decide(given.filing([]), with_glass).requirement.break_glass == glass
+}
+
+test_glass_without_bound_is_no_configuration if {
+	boundless := json.remove(with_glass, ["/requirements/high/break_glass/at_most"])
+	outcome(given.filing([breaking("eve", first)]), boundless) == "deny"
 }

@@ -39,6 +39,7 @@ is_requirement(entry) if {
 		is_string(later.after)
 		is_array(later.to)
 	}
+	_glass_can_be_read(entry)
 }
 
 # METADATA
@@ -80,6 +81,16 @@ deny contains reasons.of(rego.metadata.rule()) if not tenant
 deny contains reasons.of(rego.metadata.rule()) if {
 	tenant
 	not valid
+}
+
+_glass_can_be_read(entry) if not "break_glass" in object.keys(entry)
+
+_glass_can_be_read(entry) if {
+	is_array(entry.break_glass.groups)
+	is_number(entry.break_glass.at_most)
+	is_string(entry.break_glass.within)
+	is_array(entry.break_glass.tell)
+	is_array(entry.break_glass.review_by)
 }
 
 _misfit if {
@@ -130,6 +141,19 @@ _next_in_line := {
 	"properties": {"after": _duration, "to": object.union(_texts, {"minItems": 1})},
 }
 
+_break_glass := {
+	"type": "object",
+	"additionalProperties": false,
+	"required": ["groups", "at_most", "within", "tell", "review_by"],
+	"properties": {
+		"groups": object.union(_texts, {"minItems": 1}),
+		"at_most": {"type": "integer", "minimum": 1, "maximum": 100},
+		"within": _duration,
+		"tell": _texts,
+		"review_by": object.union(_texts, {"minItems": 1}),
+	},
+}
+
 _text := {"type": "string", "minLength": 1, "maxLength": 2000, "pattern": `^[^\x00-\x1f\x7f-\x9f]*$`}
 
 _texts := {"type": "array", "items": _text, "uniqueItems": true, "maxItems": 100}
@@ -164,6 +188,8 @@ _requirement := {
 		"all_groups": {"type": "boolean"},
 		"expires_in": _duration,
 		"escalate_to": {"type": "array", "items": _next_in_line, "maxItems": 20},
+		"break_glass": _break_glass,
+		"sign_with": {"enum": ["passkey"]},
 	},
 	"if": {"properties": {"all_groups": {"const": true}}},
 	"then": {"properties": {"groups": {"maxItems": 8}}},

@@ -1,8 +1,8 @@
 # METADATA
 # title: Decision on what an operator does
 # description: >-
-#   The entrypoint for a privileged act: how a held step goes on, that a run stops, who votes for whom, or that the
-#   app may be installed in a workspace. It is allowed only when every rule says so outright.
+#   The entrypoint for a privileged act: how a held step goes on, that a run stops, who votes for whom, who signs with
+#   which passkey, or that the app may be installed in a workspace. It is allowed only when every rule says so outright.
 # schemas:
 #   - input: schema.operator
 package countersign.operator
@@ -39,8 +39,8 @@ permitted if {
 # METADATA
 # title: Known
 # description: >-
-#   The act is one of the four on a held step, stops a run, records or ends who votes for whom, or lets somebody install
-#   the app.
+#   The act is one of the four on a held step, stops a run, records or ends who votes for whom, is about a passkey, or
+#   lets somebody install the app.
 known if {
 	input.act in {"retry", "supply", "skip", "end"}
 	is_object(input.run)
@@ -66,12 +66,19 @@ known if {
 	input.step == null
 }
 
+known if {
+	_about_passkey
+	input.run == null
+	input.step == null
+	is_object(input.passkey)
+}
+
 # METADATA
 # title: Entitled
 # description: >-
 #   A person of one of the groups that the tenant names as its operators; nobody, where it names none. Who asked for a run
 #   may stop it, too, and so may a caller that speaks for itself: the edge lets in those alone that the directory lets
-#   stop runs of this kind. People say themselves who votes for them, and until when.
+#   stop runs of this kind. People say themselves who votes for them, and until when, and revoke passkeys of their own.
 entitled if {
 	input.actor.kind == "person"
 	some group in input.actor.groups
@@ -96,13 +103,26 @@ entitled if {
 	input.actor.id == input.delegation.delegator
 }
 
+entitled if {
+	input.act == "revoke_passkey"
+	input.actor.kind == "person"
+	input.actor.id == input.passkey.person
+}
+
 # METADATA
 # title: Apart
 # description: >-
 #   Who asked for the run, or sent it, neither supplies nor skips what people have to sign or to answer. To try it again,
-#   or to end the run, takes nothing away from anybody; nor does it to end a delegation, or to let somebody install the
-#   app. Nobody records that they vote for somebody else.
-apart if input.act in {"retry", "end", "cancel", "undelegate", "install_link"}
+#   or to end the run, takes nothing away from anybody; nor does it to end a delegation, to revoke a passkey, or to
+#   let somebody install the app. Nobody records that they vote for somebody else, or invites themselves to register a
+#   passkey.
+apart if input.act in {"retry", "end", "cancel", "undelegate", "revoke_passkey", "install_link"}
+
+apart if {
+	input.act == "invite_passkey"
+	is_string(input.passkey.person)
+	input.actor.id != input.passkey.person
+}
 
 apart if {
 	input.act == "delegate"
@@ -122,6 +142,8 @@ apart if {
 # title: Answerable
 # description: What people are asked is answered by those who are asked, and by no operator in their place.
 answerable if input.act in {"retry", "skip", "end", "cancel", "delegate", "undelegate", "install_link"}
+
+answerable if _about_passkey
 
 answerable if input.step.people in {"none", "sign"}
 
@@ -150,6 +172,7 @@ deny contains reasons.of(rego.metadata.rule()) if not entitled
 deny contains reasons.of(rego.metadata.rule()) if {
 	not apart
 	not _delegates
+	not _about_passkey
 }
 
 # METADATA
@@ -164,6 +187,17 @@ deny contains reasons.of(rego.metadata.rule()) if {
 }
 
 # METADATA
+# title: Own passkey
+# description: Denies people to invite themselves to register a passkey.
+# custom:
+#   short_name: operator.own_passkey
+#   failure_msg: Whoever is to register a passkey is invited by somebody else
+deny contains reasons.of(rego.metadata.rule()) if {
+	not apart
+	_about_passkey
+}
+
+# METADATA
 # title: Answer of others
 # description: Denies an answer in the place of the people who are asked.
 # custom:
@@ -172,3 +206,5 @@ deny contains reasons.of(rego.metadata.rule()) if {
 deny contains reasons.of(rego.metadata.rule()) if not answerable
 
 _delegates if input.act in {"delegate", "undelegate"}
+
+_about_passkey if input.act in {"invite_passkey", "revoke_passkey"}

@@ -110,6 +110,35 @@ test_an_agent_says_for_nobody_who_votes if {
 	said_of(asked) == {"operator.not_entitled"}
 }
 
+with_passkey(act, person, groups) := object.union(
+	json.remove(question, ["run", "step"]),
+	{
+		"act": act,
+		"run": null,
+		"step": null,
+		"passkey": {"person": "ann", "credential_id": "c1"},
+		"actor": {"id": person, "kind": "person", "groups": groups, "submitted_by": person},
+	},
+)
+
+test_operators_invite_others_and_revoke if {
+	said_of(with_passkey("invite_passkey", "omar", ["ops"])) == set()
+	said_of(with_passkey("revoke_passkey", "omar", ["ops"])) == set()
+	said_of(with_passkey("invite_passkey", "eve", ["compliance"])) == {"operator.not_entitled"}
+	said_of(with_passkey("revoke_passkey", "eve", ["compliance"])) == {"operator.not_entitled"}
+}
+
+test_nobody_invites_themselves_and_all_revoke_their_own if {
+	said_of(with_passkey("invite_passkey", "ann", ["ops"])) == {"operator.own_passkey"}
+	said_of(with_passkey("revoke_passkey", "ann", ["compliance"])) == set()
+}
+
+test_a_passkey_is_about_no_run if {
+	changed := object.union(with_passkey("invite_passkey", "omar", ["ops"]), {"run": question.run})
+	said_of(changed) == {"operator.unknown_act"}
+	"operator.unknown_act" in said_of(json.remove(with_passkey("invite_passkey", "omar", ["ops"]), ["passkey"]))
+}
+
 test_an_empty_question_is_denied if {
 	operator.decision.outcome == "deny" with input as {}
 }

@@ -5,8 +5,9 @@ from typing import Any
 from runtime.store.database.pool import Conn
 from runtime.store.people import delegations
 from runtime.store.people.listing import find_people
+from runtime.store.people.passkeys import list_passkeys
 
-__all__ = ["find_person", "list_people"]
+__all__ = ["find_person", "list_passkeys", "list_people"]
 
 
 async def list_people(conn: Conn, tenant: str, group: str | None) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ async def _candidate(tx: RunTx, person_id: str) -> Candidate | None:
 
 
 async def _refusal(answer: Answer, to: Candidate | None, payload: HandPayload) -> Refusal | None:
-    if answer.approval.kind is AskKind.IN_DOUBT:
+    if answer.approval.kind.outlives_run:
         return Refusal(RefusalCode.IN_DOUBT)
     if to is None:
         return Refusal(RefusalCode.NOT_ENTITLED, (payload.to,))

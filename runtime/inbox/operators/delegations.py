@@ -7,7 +7,8 @@ from typing import Any
 
 from policy.model import DelegationInput, OperatorQuestion, Ruling
 from receipts.fields import timestamp
-from receipts.tenant.acts import Allowed, DelegationEnded, DelegationRecorded
+from receipts.tenant.act import Allowed
+from receipts.tenant.acts import DelegationEnded, DelegationRecorded
 from runtime.engine import Engine
 from runtime.inbox.matter import Matter
 from runtime.inbox.people.wishes import actor_of, denial, policy_of

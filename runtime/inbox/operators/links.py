@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from policy.model import OperatorQuestion
 from receipts.fields import timestamp
-from receipts.tenant.acts import Allowed
+from receipts.tenant.act import Allowed
 from receipts.tenant.workspaces import SlackLinkMade
 from runtime.engine import Engine
 from runtime.inbox.matter import Matter

@@ -11,7 +11,7 @@ from runtime.model.approvals.approval import Approval, AskKind
 from runtime.model.approvals.delegation import Account
 from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, RefusalCode, Via, Vote, VoteVerdict
 from runtime.model.notification.notification import Applied
-from runtime.model.notification.people import PersonPayload
+from runtime.model.notification.people import PersonPayload, VotePayload
 from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.store import approvals, directory
 from runtime.store.transactions.run_tx import RunTx
@@ -74,9 +74,14 @@ def ballot_of(
         voted_accounts=frozenset((vote.team, vote.account) for vote in votes),
         joined=approval.joined,
         # what happened is asked until somebody knows
-        expires_at=datetime.max.replace(tzinfo=UTC) if approval.kind is AskKind.IN_DOUBT else approval.expires_at,
+        expires_at=datetime.max.replace(tzinfo=UTC) if approval.kind.outlives_run else approval.expires_at,
         holder=holder,
     )
+
+
+def refuse_stale(approval: Approval, payload: VotePayload) -> Refusal | None:
+    """Return why a click is about something else than the approval is now, or None."""
+    return Refusal(RefusalCode.STALE) if payload.stamp not in ("", approval.stamp) else None
 
 
 def refuse_way(tx: RunTx, approval: Approval, payload: PersonPayload) -> Refusal | None:

@@ -15,11 +15,20 @@ from runtime.model.states import ApprovalStatus
 
 
 class AskKind(StrEnum):
-    """What a card asks a person: to authorize an effect, to do a review, or to say what became of an attempt."""
+    """What a card asks a person: to authorize an effect, to do a review, to say what became of an attempt.
+
+    Or to say afterwards whether it was right to do without the signatures that were asked for.
+    """
 
     EFFECT = "effect"
     TASK = "task"
     IN_DOUBT = "in_doubt"
+    AFTERWARDS = "afterwards"
+
+    @property
+    def outlives_run(self) -> bool:
+        """Return whether it is asked until somebody answers, whatever becomes of the run."""
+        return self in (AskKind.IN_DOUBT, AskKind.AFTERWARDS)
 
 
 class ResultCode(StrEnum):

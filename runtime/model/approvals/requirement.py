@@ -23,6 +23,34 @@ class NextInLine:
 
 
 @dataclass(frozen=True)
+class BreakGlass:
+    """Who may do without the others, how often each `within` a time (ISO 8601); who hears of it, and who reviews it."""
+
+    groups: tuple[str, ...]
+    at_most: int
+    within: str
+    tell: tuple[str, ...]
+    review_by: tuple[str, ...]
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "BreakGlass":
+        """Read what is stored."""
+        said = {name: tuple(document[name]) for name in ("groups", "tell", "review_by")}
+        return cls(**said, at_most=document["at_most"], within=document["within"])
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it is stored and put on record."""
+        said = {name: list(getattr(self, name)) for name in ("groups", "tell", "review_by")}
+        return {**said, "at_most": self.at_most, "within": self.within}
+
+    @property
+    def lasts(self) -> timedelta:
+        """Return the time within which it is counted."""
+        duration: timedelta = isodate.parse_duration(self.within)
+        return duration
+
+
+@dataclass(frozen=True)
 class Requirement:
     """What an authorization must fulfil; `groups` are any-of, or all-of with `all_groups`."""
 
@@ -33,6 +61,8 @@ class Requirement:
     reason_required: bool
     escalate_to: tuple[NextInLine, ...]  # in the order of their time
     expires_in: str  # ISO 8601 duration
+    break_glass: BreakGlass | None = None
+    sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Requirement":
@@ -45,6 +75,8 @@ class Requirement:
             reason_required=document["reason_required"],
             escalate_to=_next_in_line(document["escalate_to"]),
             expires_in=document["expires_in"],
+            break_glass=BreakGlass.of(document["break_glass"]) if "break_glass" in document else None,
+            sign_with=document.get("sign_with", ""),
         )
 
     @classmethod
@@ -62,6 +94,8 @@ class Requirement:
             "expires_in": self.expires_in,
             "reason_required": self.reason_required,
             "escalate_to": self._escalate_to(),
+            **({"break_glass": self.break_glass.document()} if self.break_glass else {}),
+            **({"sign_with": self.sign_with} if self.sign_with else {}),
         }
 
     def _escalate_to(self) -> list[Any]:

@@ -59,6 +59,8 @@ class RefusalCode(StrEnum):
     REPEATED = "vote.repeated"
     REASON_MISSING = "vote.reason_missing"
     BROUGHT = "vote.brought"
+    NO_GLASS = "glass.none"
+    GLASS_SPENT = "glass.spent"
     NO_VOTE = "vote.none"
     IN_DOUBT = "vote.in_doubt"
     NOT_ENTITLED = "hand.not_entitled"
@@ -66,6 +68,10 @@ class RefusalCode(StrEnum):
     CLAIMED = "task.claimed"
     CLAIMED_BEFORE = "task.claimed_before"
     NOT_CLAIMED = "task.not_claimed"
+    PASSKEY_NEEDED = "passkey.needed"
+    PASSKEY_UNKNOWN = "passkey.unknown"
+    PASSKEY_REVOKED = "passkey.revoked"
+    PASSKEY_WRONG = "passkey.wrong"
     OTHER_TEAM = "identity.other_team"
     DEACTIVATED = "identity.deactivated"
     BOT = "identity.bot"
@@ -117,6 +123,8 @@ class Vote:
     via: Via = Via.SLACK
     brought_by: str = ""
     delegation: Mapping[str, Any] | None = None  # by which it was given for somebody else, as `StandIn.document`
+    break_glass: Mapping[str, Any] | None = None  # ticket, and the how manieth time (nth), where it does without others
+    passkey: Mapping[str, Any] | None = None  # with which it was signed, as `Signature.document`
     together: Mapping[str, Any] | None = None  # `id` and `count` of the act that decided several at once
 
     @property
@@ -138,10 +146,14 @@ class Vote:
         """Return the vote as evidence has it."""
         otherwise = {} if self.via is Via.SLACK else {"via": str(self.via), "brought_by": self.brought_by}
         delegated = {} if self.delegation is None else {"delegation": dict(self.delegation)}
+        glass = {} if self.break_glass is None else {"break_glass": dict(self.break_glass)}
+        signed = {} if self.passkey is None else {"passkey": dict(self.passkey)}
         together = {} if self.together is None else {"together": dict(self.together)}
         return {
             **otherwise,
             **delegated,
+            **glass,
+            **signed,
             **together,
             "person": self.person,
             "person_name": self.person_name,

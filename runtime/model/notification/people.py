@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from runtime.model.approvals.passkeys import Assertion
 from runtime.model.approvals.votes import ClaimAct, RefusalCode, Via, VoteVerdict
 from runtime.model.notification.payload import PayloadModel
 
@@ -38,12 +39,18 @@ class TogetherPayload(PayloadModel):
 
 
 class VotePayload(PersonPayload):
-    """A verdict. `stamp` is that of the approval as the person saw it, "" where an old button did not carry one."""
+    """A verdict. `stamp` is that of the approval as the person saw it, "" where an old button did not carry one.
+
+    With a `ticket` it does without the others' signatures: that breaks the glass. `assertion` is there where they have
+    signed it with a passkey.
+    """
 
     kind: Literal["vote"] = "vote"
     stamp: str
     verdict: VoteVerdict
     reason: str
+    ticket: str = ""
+    assertion: Assertion | None = Field(default=None, exclude_if=lambda assertion: assertion is None)
     together: TogetherPayload | None = None
 
 

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, Field
 
+from runtime.model.notification.passkeys import PasskeyCommand
 from runtime.model.notification.payload import PayloadModel
 
 
@@ -95,4 +96,5 @@ TenantCommand = (
     | DelegatePayload
     | UndelegatePayload
     | InstallLinkPayload
+    | PasskeyCommand
 )

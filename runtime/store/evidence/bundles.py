@@ -63,6 +63,8 @@ class OpenBundle:
 async def next_over(conn: Conn, tenant: str, but: Sequence[str]) -> list[str]:
     """Return finished runs that nothing was begun for and whose steps' effects have settled, locked in the transaction.
 
+    Of those in which somebody broke the glass, the ones of which another has said whether that was right.
+
     Messages that the chat has not taken hold up nothing; what becomes of them is about the chain after the seal.
     """
     rows = await (
@@ -72,6 +74,8 @@ async def next_over(conn: Conn, tenant: str, but: Sequence[str]) -> list[str]:
              WHERE tenant = %(tenant)s AND finished_at IS NOT NULL AND NOT sealed AND run_id <> ALL(%(but)s)
                AND NOT EXISTS (SELECT 1 FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
                                 AND e.status <> ALL(%(settled)s))
+               AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.run_id = r.run_id AND a.kind = 'afterwards'
+                                AND a.status = 'requested')
              ORDER BY finished_at LIMIT 10 FOR UPDATE SKIP LOCKED
             """,
             {"settled": _SETTLED, "tenant": tenant, "but": list(but)},
@@ -252,7 +256,10 @@ async def list_open(conn: Conn, tenant: str) -> list[OpenBundle]:
                    coalesce(b.tries, 0) AS tries, b.next_try_at, coalesce(b.error, '') AS error,
                    ARRAY(SELECT e.step || ' is ' || e.status FROM effects e
                           WHERE b.run_id IS NULL AND e.run_id = r.run_id AND e.purpose = 'step'
-                            AND e.status <> ALL(%(settled)s) ORDER BY e.step) AS waits_for
+                            AND e.status <> ALL(%(settled)s) ORDER BY e.step)
+                   || ARRAY(SELECT a.step || ' was done by broken glass, and nobody has said whether that was right'
+                              FROM approvals a WHERE a.run_id = r.run_id AND a.kind = 'afterwards'
+                               AND a.status = 'requested' ORDER BY a.step) AS waits_for
               FROM runs r LEFT JOIN evidence_bundles b USING (run_id)
              WHERE r.tenant = %(tenant)s AND r.finished_at IS NOT NULL AND b.stored_at IS NULL
              ORDER BY open_for DESC LIMIT 500

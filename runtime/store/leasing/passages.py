@@ -30,7 +30,9 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
                    a.status AS approval_status, a.digest AS approval_digest, a.requested_at AS approval_requested_at,
                    a.expires_at AS approval_expires_at, a.consumed_at AS approval_consumed_at,
                    coalesce((SELECT json_agg(json_build_object('person', v.person, 'verdict', v.verdict, 'at', v.at,
-                                                               'groups', {GROUPS_NOW}, 'delegation', v.delegation)
+                                                               'groups', {GROUPS_NOW}, 'delegation', v.delegation,
+                                                               'break_glass', v.break_glass,
+                                                               'is_signed', v.passkey IS NOT NULL)
                                              ORDER BY v.at, v.person)
                                FROM votes v LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
                               WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL), '[]'::json) AS votes,

@@ -22,10 +22,12 @@ from receipts.tenant.acts import (
     life_record,
     policy_name,
 )
+from receipts.tenant.passkeys import PasskeyRegistered, PasskeyRevoked, passkey_record
 from receipts.tenant.workspaces import SlackInstalled, SlackRemoved, slack_record
 from runtime.model.states import DefinitionStatus
 from runtime.store.log.audit import ChainRows, View, all_rows, pending
 from runtime.store.people.delegations import delegation_of
+from runtime.store.people.passkeys import passkey_of
 from runtime.store.tenant.existing import ACCOUNTS, ACTORS, SETTINGS, rows_digest
 
 _MOVES = {
@@ -100,6 +102,15 @@ def _installations(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
         if row["removed_at"] is not None:
             removed = {"installation_id": row["installation_id"], "why": row["removed_why"]}
             yield from slack_record(SlackRemoved.event, removed, PROGRAM.id).items()
+    yield from _passkeys(conn, tenant)
+
+
+def _passkeys(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
+    for row in all_rows(conn, "SELECT * FROM passkeys WHERE tenant = %s", tenant):
+        yield from passkey_record(PasskeyRegistered.event, passkey_of(row).said(), row["person"]).items()
+        if row["revoked_at"] is not None:
+            revoked = {"credential_id": row["credential_id"], "person": row["person"], "reason": row["revoked_reason"]}
+            yield from passkey_record(PasskeyRevoked.event, revoked, row["revoked_by"]).items()
 
 
 def _of_others(conn: View, tenant: str) -> list[str]:

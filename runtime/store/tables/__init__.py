@@ -7,7 +7,14 @@ from runtime.store.tables.approvals import approvals, votes
 from runtime.store.tables.base import metadata
 from runtime.store.tables.breakers import breakers
 from runtime.store.tables.definitions import definitions, tenant_leaves, tenants
-from runtime.store.tables.directory import actors, delegations, directories, slack_accounts
+from runtime.store.tables.directory import (
+    actors,
+    delegations,
+    directories,
+    passkey_links,
+    passkeys,
+    slack_accounts,
+)
 from runtime.store.tables.effects import effects
 from runtime.store.tables.entities import entities, entity_changes
 from runtime.store.tables.figures import marks
@@ -65,6 +72,8 @@ __all__ = [
     "marks",
     "metadata",
     "notifications",
+    "passkey_links",
+    "passkeys",
     "policy_decisions",
     "policy_texts",
     "reads",

@@ -98,10 +98,14 @@ votes = Table(
     one_of("via", Via),
     words("delegator", nullable=True),  # for whom it was given
     document("delegation", nullable=True),  # by which it was, as it said then
+    document("passkey", nullable=True),  # with which it was signed, as it stands in evidence
     moment("withdrawn_at", nullable=True),  # counts no more since; its person may vote again
     document("together", nullable=True),  # the act that decided several at once: its id, and how many
+    document("break_glass", nullable=True),  # what was said where it does without the others
     CheckConstraint("(via = 'edge') = (brought_by <> '')", name="brought_by"),
     CheckConstraint("(delegator IS NULL) = (delegation IS NULL) AND delegator <> person", name="delegator"),
+    CheckConstraint("break_glass IS NULL OR verdict = 'approve' AND delegation IS NULL", name="break_glass"),
+    partial("ix_votes_glass", "person", "at", where="break_glass IS NOT NULL"),
     PrimaryKeyConstraint("notification_id"),  # one word, one vote
     one_of("verdict", VoteVerdict),
     Index("ix_votes_approval", "approval_id"),

@@ -1,16 +1,20 @@
-"""People, agents and their Slack accounts, which version of the directory is loaded, and who stands in for whom."""
+"""People, agents and their accounts, which version of the directory is loaded, who stands in for whom, passkeys."""
 
 from sqlalchemy import (
+    BigInteger,
     CheckConstraint,
     Column,
     ForeignKey,
     ForeignKeyConstraint,
+    Index,
+    LargeBinary,
     PrimaryKeyConstraint,
     Table,
     Text,
 )
 
-from runtime.store.tables.base import document, metadata, moment, number, partial, words
+from runtime.model.approvals.passkeys import LinkPurpose
+from runtime.store.tables.base import document, metadata, moment, number, one_of, partial, words
 
 directories = Table(
     "directories",
@@ -75,4 +79,59 @@ delegations = Table(
         "(ended_at IS NULL) = (ended_by IS NULL) AND (ended_at IS NULL) = (ended_reason IS NULL)", name="ended"
     ),
     partial("ix_delegations_delegate", "tenant", "delegate", where="ended_at IS NULL"),
+)
+
+
+# with what people sign
+passkeys = Table(
+    "passkeys",
+    metadata,
+    Column("tenant", Text, ForeignKey("tenants.tenant"), nullable=False),
+    words("credential_id"),
+    words("person"),
+    words("public_key"),  # SubjectPublicKeyInfo, in base64url
+    Column("cose_key", LargeBinary, nullable=False),  # the same, as its authenticator wrote it
+    number("algorithm"),  # of COSE
+    words("origin"),  # for which it was made
+    Column("sign_count", BigInteger, nullable=False),  # how often its authenticator had signed when it did last
+    words("invited_by"),
+    words("reason"),  # of whoever invited
+    moment("registered_at"),
+    moment("revoked_at", nullable=True),
+    words("revoked_by", nullable=True),
+    words("revoked_reason", nullable=True),
+    PrimaryKeyConstraint("tenant", "credential_id"),
+    CheckConstraint("invited_by <> person", name="by_two"),
+    CheckConstraint(
+        "(revoked_at IS NULL) = (revoked_by IS NULL) AND (revoked_at IS NULL) = (revoked_reason IS NULL)",
+        name="revoked",
+    ),
+    Index("ix_passkeys_person", "tenant", "person"),
+)
+
+
+# the way to the page where one signs or registers; its token is nowhere
+passkey_links = Table(
+    "passkey_links",
+    metadata,
+    words("link_id", primary_key=True),  # SHA-256 of the token, in hex
+    Column("tenant", Text, ForeignKey("tenants.tenant"), nullable=False),
+    words("person"),
+    words("purpose"),
+    words("nonce"),
+    moment("made_at"),
+    moment("expires_at"),
+    Column("approval_id", Text, ForeignKey("approvals.approval_id"), nullable=True),  # that is to be signed
+    words("stamp"),  # of the approval, as the person saw it
+    words("reason"),  # of the vote; to register, of whoever invited
+    words("team"),
+    words("account"),
+    words("invited_by"),
+    document("policy", nullable=True),  # which decision allowed the invitation
+    moment("opened_at", nullable=True),
+    one_of("purpose", LinkPurpose),
+    CheckConstraint(
+        "(purpose = 'sign') = (approval_id IS NOT NULL) AND (purpose = 'register') = (policy IS NOT NULL)",
+        name="about",
+    ),
 )

@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 
 from receipts.chain import PROGRAM, Actor, Correlation, Head, Written, next_leaf
-from receipts.tenant.acts import Act, chain_of
+from receipts.tenant.act import Act
+from receipts.tenant.acts import chain_of
 from runtime.store.database.pool import Conn
 from runtime.store.tenant.existing import existing
 from runtime.store.tenant.rows import ChainEnd, lock_chain

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from receipts import canonical
-from receipts.tenant.acts import Act, DefinitionStored, DirectoryLoaded, KeyRegistered, PolicySeen
+from receipts.tenant.act import Act
+from receipts.tenant.acts import DefinitionStored, DirectoryLoaded, KeyRegistered, PolicySeen
 from runtime.store.database.pool import Conn
 
 ACTORS = "SELECT actor_id AS id, kind, name, groups, grants, notices FROM actors WHERE tenant = %s"

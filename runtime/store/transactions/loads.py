@@ -1,5 +1,6 @@
 """What the runs of one transaction read, and must know at once: one statement for all that ask at the same moment."""
 
+import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -30,6 +31,7 @@ class Loads:
     """What the runs of a transaction on `conn` share: reads, and messages, each of which may be there already."""
 
     def __init__(self, conn: Conn) -> None:
+        self.alone = asyncio.Lock()  # of what is looked at and written by one run of the transaction at a time
         self.steps: Batches[Wanted, tuple[dict[str, StepState], frozenset[StepStatus]]]
         self.steps = Batches(partial(load_steps, conn), most=_MOST, at_once=1)
         self.leftovers: Batches[str, Leftovers]

@@ -119,6 +119,24 @@ CREATE TRIGGER write_once BEFORE UPDATE OF
     ON slack_installations FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 CREATE TRIGGER set_once BEFORE UPDATE OF removed_at, removed_why
     ON slack_installations FOR EACH ROW WHEN (OLD.removed_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
+-- a passkey stays on record when it is revoked, which is once; its authenticator counts
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON passkeys FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER no_delete BEFORE DELETE ON passkeys FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER write_once BEFORE UPDATE OF
+    tenant, credential_id, person, public_key, cose_key, algorithm, origin, invited_by, reason, registered_at
+    ON passkeys FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER set_once BEFORE UPDATE OF revoked_at, revoked_by, revoked_reason
+    ON passkeys FOR EACH ROW WHEN (OLD.revoked_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
+
+-- a link is opened once
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON passkey_links FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER no_delete BEFORE DELETE ON passkey_links FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER write_once BEFORE UPDATE OF
+    link_id, tenant, person, purpose, nonce, made_at, expires_at, approval_id, stamp, reason, team, account, invited_by,
+    policy
+    ON passkey_links FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER set_once BEFORE UPDATE OF opened_at
+    ON passkey_links FOR EACH ROW WHEN (OLD.opened_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
 
 -- a version moves between draft, active and retired, and stays the version that it is
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON definition_lives FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();

@@ -32,10 +32,12 @@ PARTS = (
     "entities",
     "delegations",
     "workspaces",
+    "passkeys",
     "figures",
     "notices",
     "answers",
     "home",
+    "glass",
     "guards",  # stays the last: it guards what the others made
 )
 

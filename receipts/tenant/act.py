@@ -1,4 +1,4 @@
-"""The form that acts of a tenant share."""
+"""What all acts of a tenant share."""
 
 from typing import ClassVar
 

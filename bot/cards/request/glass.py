@@ -1,0 +1,58 @@
+"""The modal before somebody breaks the glass: what is done without others, what follows, why, and by which ticket."""
+
+from typing import Any, Literal
+
+from bot.cards import references
+from bot.cards.blocks import bold, plain_text, rows, section
+from bot.cards.modals import reason_input
+from bot.cards.text import Shown, render, short, visible_length
+from bot.cards.wording import headline, requirement
+from runtime.desk.model import ApprovalView
+
+TICKET = "ticket"
+LONGEST_TICKET = 200
+_MEANS = (
+    "This is for emergencies. It is done with your signature alone. Those who watch over this are told at once, it "
+    "counts towards how often you may, and another person reviews afterwards whether it was right."
+)
+
+
+class GlassRef(references.CardRef):
+    """The modal's private metadata: the request as the person saw it, and where to answer."""
+
+    act: Literal["break_glass"] = "break_glass"
+    channel: str | None
+    over: bool
+
+
+def glass_modal(view: ApprovalView, channel: str | None, *, over: bool) -> dict[str, Any]:
+    """Return the modal; `over` says that it lies over the details."""
+    ref = GlassRef(**references.of(view), channel=channel, over=over)
+    facts = (("What", headline(view)), ("Without", requirement(view)))
+    ticket = {"type": "plain_text_input", "action_id": TICKET, "min_length": 1, "max_length": LONGEST_TICKET}
+    return {
+        "type": "modal",
+        "callback_id": references.MORE_MODAL,
+        "title": plain_text(Shown("Break the glass")),
+        "submit": plain_text(Shown("Break the glass")),
+        "close": plain_text(Shown("Leave it")),
+        "private_metadata": ref.model_dump_json(),
+        "blocks": [
+            *rows([(bold(name), short(render(value), 300)) for name, value in facts]),
+            section(Shown(_MEANS)),
+            reason_input("What is the emergency?"),
+            {
+                "type": "input",
+                "block_id": TICKET,
+                "label": plain_text(Shown("Ticket or incident")),
+                "element": ticket,
+            },
+        ],
+    }
+
+
+def ticket_fault(ticket: str) -> str | None:
+    """Say what is wrong with a ticket, or None."""
+    if not visible_length(ticket):
+        return "Please name the ticket or incident."
+    return f"Please use at most {LONGEST_TICKET} characters." if len(ticket) > LONGEST_TICKET else None

@@ -1,0 +1,39 @@
+"""What stands between Approve and a vote that has to be signed: a link to the page where one signs."""
+
+from typing import Any
+
+from bot.cards import references
+from bot.cards.blocks import bold, context, link, mrkdwn_text, plain_text, rows, section
+from bot.cards.text import Shown, short
+from bot.cards.wording import headline
+from runtime.desk.model import ApprovalView
+from runtime.model.approvals.votes import ClaimAct, VoteVerdict
+
+_WHY = Shown(
+    "This has to be signed with your passkey. The page shows what you sign, and your device or security key confirms "
+    "that it is you. Your approval counts when you have signed there."
+)
+_SMALL = Shown("The link is yours alone. It can be opened once, within five minutes.")
+_NOWHERE = Shown(
+    "This has to be signed with a passkey, and this installation has no page for it. Nothing was recorded. Please tell "
+    "its operator, who sets COUNTERSIGN_PUBLIC_URL."
+)
+
+
+def has_to_be_signed(view: ApprovalView, verdict: VoteVerdict | ClaimAct) -> bool:
+    """Say whether a click with this verdict is not enough."""
+    return bool(view.sign_with) and verdict is VoteVerdict.APPROVE
+
+
+def signing_modal(view: ApprovalView, url: str | None) -> dict[str, Any]:
+    """Return the modal with the link, or what is told where there is none."""
+    there = link(Shown("Open the page to sign"), url) if url else None
+    what = rows([(bold("What"), short(headline(view), 300))])
+    way = [section(_WHY), {"type": "section", "text": mrkdwn_text(Shown(f"*{there}*"))}, context(plain_text(_SMALL))]
+    return {
+        "type": "modal",
+        "callback_id": references.SIGNING_MODAL,
+        "title": plain_text(Shown("Sign to approve")),
+        "close": plain_text(Shown("Close")),
+        "blocks": [*what, *(way if there else [section(_NOWHERE)])],
+    }

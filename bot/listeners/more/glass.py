@@ -1,0 +1,73 @@
+"""What *Break the glass* does: show what that means, and hand in the vote of whoever confirms it."""
+
+import asyncio
+from dataclasses import replace
+
+from slack_bolt.async_app import AsyncAck
+
+from bot.cards import references
+from bot.cards.modals import reason_fault
+from bot.cards.refusals import refusal_words
+from bot.cards.request.glass import TICKET, GlassRef, glass_modal, ticket_fault
+from bot.cards.request.more import MoreRef
+from bot.listeners import private
+from bot.listeners.asking import DEADLINE, Asking
+from bot.listeners.clicks import click
+from bot.listeners.more.acting import close
+from bot.listeners.payloads import Actions, Submission, User
+from runtime.model.approvals.votes import VoteVerdict
+
+
+class BreakingGlass(Asking):
+    """The listeners for the entry and its modal. Who may do it is looked at when it is applied, and on record."""
+
+    async def on_chosen(self, payload: Actions, ref: MoreRef, ack: AsyncAck) -> None:
+        """Ask why, and by which ticket."""
+        async with asyncio.timeout(DEADLINE):
+            identity = await self._identity(payload.user)
+            view = None if identity.refusal else await self._desk.approval(ref.id)
+        await ack()
+        refusal = identity.refusal or references.stale(ref, view)
+        if view is None or refusal:
+            await self._tell(payload, refusal_words(refusal) if refusal else private.OVER)
+            return
+        await self._open(payload, glass_modal(view, payload.place, over=payload.modal is not None))
+
+    async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
+        """Record the vote before the modal closes; a fault is shown at its input, and it stays open."""
+        ref = GlassRef.model_validate_json(payload.view.private_metadata)
+        ticket = payload.typed(TICKET)
+        faults = {references.REASON: reason_fault(payload.reason), TICKET: ticket_fault(ticket)}
+        if not any(faults.values()):
+            notification = await self._record(payload, ref, ticket)
+            if notification:
+                await close(ack, over=ref.over)
+                await self._settle(notification, payload.user, ref.channel)
+                return
+            faults[references.REASON] = private.REASON_NOT_RECORDED
+        await ack(response_action="errors", errors={name: fault for name, fault in faults.items() if fault})
+
+    async def _record(self, payload: Submission, ref: GlassRef, ticket: str) -> str:
+        """Return the notification's id, "" where there is none, whatever the cause."""
+        try:
+            async with asyncio.timeout(DEADLINE):
+                identity = await self._identity(payload.user)
+                refusal = identity.refusal or references.stale(ref, await self._desk.approval(ref.id))
+                said = click(
+                    ref, identity, VoteVerdict.APPROVE, occasion=payload.view.id, reason=payload.reason, refusal=refusal
+                )
+                return await self._desk.record(replace(said, ticket=ticket))
+        except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it were recorded
+            self._log.error("a broken glass was not recorded: %s", type(error).__name__)
+            return ""
+
+    async def _settle(self, notification: str, user: User, channel: str | None) -> None:
+        """Apply the vote, and tell the person why it does not count, if so. Never raises."""
+        try:
+            outcome = await self._desk.apply(notification)
+            said = refusal_words(outcome.refusal) if outcome.refusal else ""
+        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
+            self._log.error("a recorded vote was not applied: %s", type(error).__name__)
+            said = private.NOT_YET_COUNTED
+        if said:
+            await self._answers.tell(user.id, channel, said, occasion=notification)

@@ -1,0 +1,1 @@
+"""What clicks and commands do about passkeys."""

@@ -1,0 +1,37 @@
+"""What people are told on these pages: why a link leads nowhere, and why what they signed does not count."""
+
+from runtime.desk.passkeys.model import Closed
+from runtime.model.approvals.votes import Refusal, RefusalCode
+
+CLOSED = {
+    Closed.UNKNOWN: "There is no such page",
+    Closed.OPENED: "This page was opened before",
+    Closed.EXPIRED: "The time for this page has run out",
+}
+REMEDY = (
+    "A link is for one person and for one time. If you were about to sign, press Approve on the card again. If you "
+    "were about to register a passkey, ask whoever invited you for another link."
+)
+SIGNED = "Signed. Your approval counts, and the card in Slack says so. You can close this page."
+REGISTERED = "Your passkey is registered. You can close this page."
+NOT_REGISTERED = "Your passkey is not registered: {}."
+
+_REFUSED = {
+    RefusalCode.STALE: "The request has changed since you opened this page. Look at its card as it is now.",
+    RefusalCode.CLOSED: "This request is closed already. Your signature changes nothing.",
+    RefusalCode.EXPIRED: "The time for this request has run out. Nothing has changed.",
+    RefusalCode.REQUESTER: "You asked for this yourself, so somebody else has to decide it.",
+    RefusalCode.EXCLUDED: "Policy excludes you from deciding this request.",
+    RefusalCode.NOT_IN_GROUP: "This request is for members of other groups than yours.",
+    RefusalCode.REPEATED: "You have voted on this request already. Your first vote stands.",
+    RefusalCode.REASON_MISSING: "A reason is needed. Press Approve on the card again.",
+    RefusalCode.PASSKEY_UNKNOWN: "This passkey is not registered for you. Use another, or ask an operator.",
+    RefusalCode.PASSKEY_REVOKED: "This passkey was revoked. Use another, or ask an operator.",
+    RefusalCode.PASSKEY_WRONG: "The signature is not over this request. Press Approve on the card again.",
+    RefusalCode.FAILING: "This could not be counted just now, and is tried again. The card says when it is.",
+}
+
+
+def refusal_words(refusal: Refusal) -> str:
+    """Return what the person is told; what is rare has its code, for whoever is asked about it."""
+    return _REFUSED.get(refusal.code, f"This does not count ({refusal.code}). Nothing has changed.")

@@ -1,0 +1,79 @@
+"""Rules about glass that was broken: by whom it might be, and that another has said whether it was right."""
+
+from evidence.verify.material.comparing import agree
+from evidence.verify.material.contents import BrokenError
+from evidence.verify.material.facts import Facts, Requested
+from evidence.verify.material.forms import VoteForm
+from evidence.verify.people.quorum import breaks_glass
+from evidence.verify.people.votes import REASON_MIN
+from evidence.verify.rules import Rule, counted, rule
+
+
+def _broken(facts: Facts) -> list[tuple[Requested, VoteForm]]:
+    """Return the votes that broke a glass, each with its approval."""
+    return [
+        (approval, vote.record)
+        for approval in facts.approvals.values()
+        for vote in approval.votes
+        if vote.record.break_glass is not None
+    ]
+
+
+def _asked_afterwards(facts: Facts) -> list[Requested]:
+    return [approval for approval in facts.approvals.values() if approval.record.kind == "afterwards"]
+
+
+@rule(
+    "votes.break-glass",
+    "A vote with a `break_glass` is on an approval of kind `effect`, by somebody of the groups of the requirement's"
+    " `break_glass`, approves, is for nobody else, has a reason of three characters or more and an `nth` of no more"
+    " than `at_most`; at its moment an approval of kind `afterwards` of the same effect and digest is requested.",
+)
+def _break_glass(facts: Facts) -> str:
+    found = _broken(facts)
+    for approval, vote in found:
+        whose = f"{vote.person} broke the glass"
+        if approval.record.kind != "effect" or not breaks_glass(approval.record.requirement, vote):
+            raise BrokenError(approval.name, f"{whose}, and might not")
+        if len(vote.reason.strip()) < REASON_MIN:
+            raise BrokenError(approval.name, f"{whose}, and says not why")
+        if not any(_is_about(review, approval, vote) for review in _asked_afterwards(facts)):
+            raise BrokenError(approval.name, f"{whose}, and nobody was asked whether that was right")
+    return counted(len(found), "vote")
+
+
+def _is_about(review: Requested, approval: Requested, vote: VoteForm) -> bool:
+    """Return whether people were asked afterwards about this vote."""
+    asked = review.record
+    return (asked.effect_id, asked.digest, asked.step, asked.requested_at) == (
+        *(approval.record.effect_id, approval.record.digest, approval.record.step),
+        vote.at,
+    )
+
+
+@rule(
+    "approvals.of-hindsight",
+    "An approval of kind `afterwards` is about a vote that broke the glass. It asks one person of the `review_by` of"
+    " that requirement, for a reason, and excludes who broke it, the requester and the submitter of the run.",
+)
+def _of_hindsight(facts: Facts) -> str:
+    found = _asked_afterwards(facts)
+    for review in found:
+        about = [pair for pair in _broken(facts) if _is_about(review, *pair)]
+        if not about:
+            raise BrokenError(review.name, "nobody broke the glass when it was asked")
+        approval, vote = about[0]
+        required, glass = review.record.requirement, approval.record.requirement.break_glass
+        barred = sorted({vote.person, facts.contents.run.requested_by, facts.contents.run.submitted_by})
+        asked = (required.quorum, required.all_groups, required.reason_required, required.escalate_to)
+        agree(
+            review.name,
+            approval.name,
+            requirement=(asked, (1, False, True, [])),
+            groups=(required.groups, glass.review_by if glass else []),
+            exclude=(required.exclude, barred),
+        )
+    return counted(len(found), "approval")
+
+
+RULES: tuple[Rule[Facts], ...] = (_break_glass, _of_hindsight)

@@ -1,0 +1,39 @@
+"""What is asked once somebody has done without the signatures that policy wanted: whether that was right."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from runtime.approvals.requests import ask
+from runtime.model.approvals.approval import Approval, AskKind, NewApproval
+from runtime.model.approvals.requirement import Requirement
+from runtime.model.approvals.votes import Vote
+from runtime.outbox import messages
+from runtime.planning.passage import Passage
+
+_LASTS = timedelta(days=365)
+
+
+async def open_hindsight(passage: Passage, approval: Approval, vote: Vote) -> None:
+    """Ask one person of those whom policy named, none of those who wanted it or did it. It stays open until closed."""
+    glass = approval.requirement.break_glass
+    if glass is None or vote.break_glass is None:
+        raise ValueError("nobody broke the glass")
+    row = passage.tx.row
+    barred = sorted({vote.person, row["requested_by"], row["submitted_by"]})
+    asked = Requirement.of_one(glass.review_by, _LASTS, reason_required=True)
+    ticket = vote.break_glass["ticket"]
+    new = NewApproval(
+        approval_id=passage.engine.new_id("apr"),
+        effect_id=approval.effect_id,
+        step=approval.step,
+        kind=AskKind.AFTERWARDS,
+        digest=approval.digest,
+        tier=approval.tier,
+        requirement=replace(asked, exclude=tuple(barred)),
+        reasons=[{"code": "glass.broken", "msg": f"{vote.person_name} broke the glass ({ticket}): {vote.reason}"}],
+        before={},
+        purpose="Look at what was done without the signatures of others, and say whether that was right.",
+    )
+    new = await ask(passage, new)
+    until = passage.tx.now + _LASTS
+    await messages.post_cards(passage.engine, passage.tx, new.approval_id, new.route.places, until)

@@ -1,0 +1,49 @@
+"""What the edge sees of passkeys: pages to show, and what came of them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from runtime.desk.model import ApprovalView
+
+
+class Closed(StrEnum):
+    """Why a link leads nowhere."""
+
+    UNKNOWN = "unknown"
+    OPENED = "opened"  # before, by whomever
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True)
+class Ceremony:
+    """What the browser's authenticator is asked: challenge (base64url), relying party, and passkeys of the person."""
+
+    challenge: str
+    rp_id: str
+    credential_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SigningPage:
+    """What is signed by whom, and how the authenticator is asked."""
+
+    view: ApprovalView
+    person_name: str
+    reason: str
+    until: datetime
+    ceremony: Ceremony
+
+
+@dataclass(frozen=True)
+class RegistrationPage:
+    """Who registers a passkey, on whose invitation, and how the authenticator is asked."""
+
+    person_id: str
+    person_name: str
+    invited_by: str
+    until: datetime
+    ceremony: Ceremony
+
+
+Page = SigningPage | RegistrationPage

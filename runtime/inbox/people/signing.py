@@ -1,0 +1,46 @@
+"""Votes that are signed with a passkey: whether one has to be, and whether the signature on it holds."""
+
+from runtime.approvals.passkeys import PasskeyError, check_assertion, document_of
+from runtime.model.actor import Person
+from runtime.model.approvals.approval import Approval
+from runtime.model.approvals.passkeys import Assertion, Passkey, Signature
+from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
+from runtime.model.notification.people import VotePayload
+from runtime.store.people import passkeys
+from runtime.store.transactions.run_tx import RunTx
+
+
+async def signature_on(
+    tx: RunTx, approval: Approval, person: Person, payload: VotePayload
+) -> Signature | Refusal | None:
+    """Return what a vote is signed with, None where a click will do; or why it does not count.
+
+    1. Where policy asks for a passkey, a vote to approve has an assertion.
+    2. Its passkey is the person's own, and nobody has revoked it.
+    3. It is over this approval as it is, this verdict and this link.
+    4. The authenticator's counter has gone on, where it has one.
+    """
+    assertion = payload.assertion
+    if assertion is None:
+        is_wanted = approval.requirement.sign_with and payload.verdict is VoteVerdict.APPROVE
+        return Refusal(RefusalCode.PASSKEY_NEEDED) if is_wanted else None  # 1
+    passkey = await passkeys.lock_passkey(tx.conn, tx.tenant, assertion.credential_id)
+    refusal = _refuse(passkey, person)  # 2
+    if passkey is None or refusal is not None:
+        return refusal
+    try:
+        count = check_assertion(passkey, assertion, document_of(approval, payload.verdict, assertion.nonce))  # 3, 4
+    except PasskeyError:
+        return Refusal(RefusalCode.PASSKEY_WRONG)
+    return await _kept(tx, assertion, count)
+
+
+def _refuse(passkey: Passkey | None, person: Person) -> Refusal | None:
+    if passkey is None or passkey.person != person.id:
+        return Refusal(RefusalCode.PASSKEY_UNKNOWN)
+    return Refusal(RefusalCode.PASSKEY_REVOKED) if passkey.revoked_at else None
+
+
+async def _kept(tx: RunTx, assertion: Assertion, count: int) -> Signature:
+    await passkeys.count_signature(tx.conn, tx.tenant, assertion.credential_id, count)
+    return Signature(assertion, await passkeys.acts_about(tx.conn, tx.tenant, assertion.credential_id))

@@ -1,0 +1,129 @@
+"""What somebody tells of votes that are given for others, or do without them; each lie is named by one rule."""
+
+from typing import Any
+
+from tests.integration.forger import Bend, Forged, Lie
+
+
+def _delegated(path: str, value: Any) -> Bend:
+    """Return what changes the delegation of the vote that has one, also where policy was told of it."""
+
+    def bend(forged: Forged) -> None:
+        told = [vote for decision in forged.decisions.values() for vote in decision["input"]["votes"]]
+        for vote in (*forged.approval()["votes"], *told):
+            if path in vote.get("delegation", {}):
+                vote["delegation"][path] = value
+        if path == "delegator":
+            next(leaf for leaf in forged.all("vote.counted") if path in leaf["data"])["data"][path] = value
+
+    return bend
+
+
+def _undelegated(forged: Forged) -> None:
+    """Let the vote have been the delegate's own, on record and as policy was told, but not on the chain."""
+    told = [vote for decision in forged.decisions.values() for vote in decision["input"]["votes"]]
+    for vote in (*forged.approval()["votes"], *told):
+        vote.pop("delegation", None)
+
+
+DELEGATED: dict[str, Lie] = {
+    "for somebody, and the chain tells of nobody": ("votes.as-told", "delegated", _undelegated),
+    "for who has voted": ("approvals.consent", "delegated", _delegated("delegator", "ben")),
+    "for the requester": ("approvals.consent", "delegated", _delegated("delegator", "rita")),
+    "by leave of the requester": ("approvals.consent", "delegated", _delegated("recorded_by", "rita")),
+    "by their own leave": ("votes.for-others", "delegated", _delegated("recorded_by", "sam")),
+    "before the delegation began": (
+        *("votes.for-others", "delegated"),
+        _delegated("starts_at", "2030-01-05T09:00:00.000000Z"),
+    ),
+    "when the delegation was over": (
+        *("votes.for-others", "delegated"),
+        _delegated("ends_at", "2020-01-05T09:00:00.000000Z"),
+    ),
+    "for groups that it does not give": ("votes.for-others", "delegated", _delegated("groups", ["legal"])),
+    "by another delegation than policy was told of": (
+        *("approvals.told", "delegated"),
+        lambda f: next(one for one in f.approval()["votes"] if "delegation" in one)["delegation"].update(
+            recorded_by="olga"
+        ),
+    ),
+}
+
+
+def _glass(said: dict[str, Any] | None = None, **vote: Any) -> Bend:
+    """Return what changes the vote that broke the glass, wherever it is told of; `said` is of its `break_glass`."""
+
+    def bend(forged: Forged) -> None:
+        told = [one for decision in forged.decisions.values() for one in decision["input"]["votes"]]
+        for one in (*forged.approval()["votes"], *told):
+            one["break_glass"] |= said or {}
+            one |= {name: value for name, value in vote.items() if name in one}
+        if said:
+            forged.leaf("vote.counted")["data"]["break_glass"] |= said
+
+    return bend
+
+
+def _unbroken(forged: Forged) -> None:
+    """Let one vote have been enough by itself."""
+    told = [one for decision in forged.decisions.values() for one in decision["input"]["votes"]]
+    for one in (*forged.approval()["votes"], *told):
+        one.pop("break_glass", None)
+    forged.leaf("vote.counted")["data"].pop("break_glass")
+
+
+def _bounded(**glass: Any) -> Bend:
+    """Return what changes the glass of the requirement, wherever it is told of."""
+
+    def bend(forged: Forged) -> None:
+        asked = [one["answer"]["requirement"] for one in forged.decisions.values()]
+        for one in (forged.approval()["requirement"], forged.leaf("approval.requested")["data"]["requirement"], *asked):
+            if one:
+                one["break_glass"] |= glass
+
+    return bend
+
+
+def _reviewed_otherwise(forged: Forged) -> None:
+    """Let the review have been of another action."""
+    review = forged.approval("afterwards")
+    review["digest"] = forged.leaf("approval.requested", approval_id=review["id"])["data"]["digest"] = "cd" * 32
+
+
+def _without_reason(forged: Forged) -> None:
+    """Let nobody have had to say why, and nobody have said it."""
+    asked = [one["answer"]["requirement"] for one in forged.decisions.values()]
+    for one in (forged.approval()["requirement"], forged.leaf("approval.requested")["data"]["requirement"], *asked):
+        if one:
+            one["reason_required"] = False
+    forged.approval()["votes"][0]["reason"] = "  "
+
+
+GLASS: dict[str, Lie] = {
+    "one vote that was enough, and broke no glass": ("approvals.consent", "glass", _unbroken),
+    "glass broken by somebody who is not named": ("approvals.consent", "glass", _glass(groups=["legal"])),
+    "glass broken more often than one may": ("approvals.consent", "glass", _glass({"nth": 3})),
+    "glass broken by another ticket than the chain tells": (
+        *("votes.as-told", "glass"),
+        lambda f: f.approval()["votes"][0]["break_glass"].update(ticket="INC-8"),
+    ),
+    "glass broken without saying why": ("votes.break-glass", "glass", _without_reason),
+    "glass that nobody reviews": ("votes.break-glass", "glass", _reviewed_otherwise),
+    "glass reviewed by others than policy named": (
+        *("approvals.of-hindsight", "glass"),
+        _bounded(review_by=["legal"]),
+    ),
+    "glass reviewed by who broke it": (
+        *("approvals.of-hindsight", "glass"),
+        lambda f: f.approval("afterwards")["requirement"].update(exclude=["portal-bot", "rita"]),
+    ),
+    "glass whose review does not end": ("approvals.ended", "glass", lambda f: _never_closed(f, "afterwards")),
+}
+
+
+def _never_closed(forged: Forged, kind: str) -> None:
+    """Let nobody have answered."""
+    review = forged.approval(kind)
+    for event in (f"approval.{review['status']}", "vote.counted"):
+        forged.drop(forged.all(event, approval_id=review["id"])[-1])
+    review |= {"status": "requested", "votes": []}

@@ -1,0 +1,188 @@
+"""What somebody tells who holds the key of evidence but nobody's passkey, and what passkeys are misused for."""
+
+import copy
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from webauthn.helpers import bytes_to_base64url
+
+from receipts import canonical
+from receipts.passkeys import challenge_of, signed_document
+from tests.authenticator import USER_PRESENT, Authenticator
+from tests.integration.forger import Bend, Forged, Json, Lie, later
+from tests.integration.passkeys_stage import SIGNERS, authenticator
+
+SAM, PAM = SIGNERS["sam"], SIGNERS["pam"]
+_RUN = "signed"
+
+
+def _vote(forged: Forged, person: str = "sam") -> Json:
+    return next(vote for vote in forged.approval()["votes"] if vote["person"] == person)
+
+
+def _document(forged: Forged, **differing: str) -> Mapping[str, str]:
+    """Return what was signed, but for some of it."""
+    approval, requirement = forged.approval(), forged.approval()["requirement"]
+    stamp = canonical.digest([approval["digest"], requirement, "requested"])[:16]
+    said = signed_document(
+        approval_id=approval["id"],
+        digest=approval["digest"],
+        stamp=stamp,
+        requirement=requirement,
+        verdict="approve",
+        nonce=_vote(forged)["passkey"]["nonce"],
+    )
+    return {**said, **differing}
+
+
+def _signed(using: Authenticator = SAM, said: Mapping[str, str] | None = None, **document: str) -> Bend:
+    """Have the vote signed anew; `said` are members of the client data, `document` what was signed, told otherwise."""
+
+    def bend(forged: Forged) -> None:
+        challenge = bytes_to_base64url(challenge_of(_document(forged, **document)))
+        made = using.sign(challenge, **(said or {})).model_dump(exclude={"nonce"})
+        _vote(forged)["passkey"].update(made)
+
+    return bend
+
+
+def _like_sam(**differing: Any) -> Authenticator:
+    """Return an authenticator with the key of sam's that does something else otherwise."""
+    made = replace(SAM, **differing)
+    made.__dict__["key"] = SAM.key
+    return made
+
+
+def _forger() -> Authenticator:
+    """Return an authenticator that says it is sam's, and has another key."""
+    return authenticator(credential_id=SAM.credential_id)
+
+
+def _sound(leaf: Json) -> Json:
+    """Give a leaf the hash of what it says."""
+    body = {name: value for name, value in leaf.items() if name != "hash"}
+    return {**body, "hash": hashlib.sha256(b"\x00" + canonical.dumps(body)).hexdigest()}
+
+
+def _registered(**changes: Any) -> Bend:
+    """Tell something else of the registration, soundly."""
+
+    def bend(forged: Forged) -> None:
+        passkey = _vote(forged)["passkey"]
+        leaf = {**passkey["acts"][0], **{name: value for name, value in changes.items() if name != "data"}}
+        leaf["data"] = {**leaf["data"], **changes.get("data", {})}
+        passkey["acts"] = [_sound(leaf)]
+
+    return bend
+
+
+def _registered_later(forged: Forged) -> None:
+    _registered(at=later(_vote(forged)["at"], seconds=1))(forged)
+
+
+def _revoked(forged: Forged) -> None:
+    acts = _vote(forged)["passkey"]["acts"]
+    data = {name: acts[0]["data"][name] for name in ("credential_id", "person", "reason", "policy")}
+    acts.append(_sound({**acts[0], "seq": acts[0]["seq"] + 1, "event": "passkey.revoked", "data": data}))
+
+
+def _told_otherwise(forged: Forged) -> None:
+    _vote(forged)["passkey"]["acts"][0]["data"]["invited_by"] = "nobody"
+
+
+def _foreign(forged: Forged) -> None:
+    """Sign with the passkey of somebody else, which is theirs."""
+    _vote(forged)["passkey"] = copy.deepcopy(_vote(forged, "pam")["passkey"])
+    _signed(PAM)(forged)
+
+
+def _of_another(forged: Forged) -> None:
+    """Let the passkey of somebody else have been the voter's own, but for its registration."""
+    _foreign(forged)
+    _vote(forged)["passkey"]["credential_id"] = SAM.id
+
+
+def _clicked(forged: Forged) -> None:
+    """Let the vote be a click that says that it is more."""
+    del _vote(forged)["passkey"]
+    _vote(forged)["signed_with"] = "passkey"
+
+
+def _unsigned(forged: Forged) -> None:
+    del _vote(forged)["passkey"]
+    for decision in forged.decisions.values():
+        for vote in decision["input"]["votes"]:
+            if vote["person"] == "sam":
+                vote.pop("signed_with", None)
+
+
+def _told_of_a_click(forged: Forged) -> None:
+    for decision in forged.decisions.values():
+        for vote in decision["input"]["votes"]:
+            vote.pop("signed_with", None)
+
+
+def _asked_for_less(forged: Forged) -> None:
+    """Let policy have asked for one signature, of whomever."""
+    for requirement in (
+        forged.approval()["requirement"],
+        *(decision["answer"]["requirement"] for decision in forged.decisions.values()),
+    ):
+        if requirement:
+            requirement["quorum"] = 1
+
+
+def _by_one_link(forged: Forged) -> None:
+    """Let two people have signed by one link."""
+    made = PAM.sign(bytes_to_base64url(challenge_of(_document(forged)))).model_dump(exclude={"nonce"})
+    _vote(forged, "pam")["passkey"].update(made, nonce=_vote(forged)["passkey"]["nonce"])
+
+
+def _lies(rule: str, **bends: Bend) -> dict[str, Lie]:
+    return {name.replace("_", " "): (rule, _RUN, bend) for name, bend in bends.items()}
+
+
+SIGNED: dict[str, Lie] = {
+    **_lies(
+        "passkeys.signed",
+        forged=_signed(_forger()),
+        replayed_from_another_approval=_signed(approval_id="apr_other"),
+        over_another_action=_signed(digest="0" * 64),
+        over_another_state=_signed(stamp="0" * 16),
+        over_another_requirement=_asked_for_less,
+        to_reject=_signed(verdict="reject"),
+        by_another_link=_signed(nonce="00"),
+        by_one_link_for_two=_by_one_link,
+        on_another_page=_signed(said={"origin": "https://elsewhere.example"}),
+        for_another_party=_signed(_like_sam(rp_id="elsewhere.example")),
+        by_nobody_verified=_signed(_like_sam(flags=USER_PRESENT)),
+        at_a_registration=_signed(said={"type": "webauthn.create"}),
+        with_a_key_of_another_kind=_registered(data={"algorithm": -257}),
+        registered_for_another_page=_registered(data={"origin": "https://elsewhere.example"}),
+        no_signature=lambda f: _vote(f)["passkey"].update(signature="AAAA"),
+        no_client_data=lambda f: _vote(f)["passkey"].update(client_data="e30"),
+        no_json=lambda f: _vote(f)["passkey"].update(client_data="AAAA"),
+        no_authenticator_data=lambda f: _vote(f)["passkey"].update(authenticator_data="AAAA"),
+        base64_of_another_spelling=lambda f: _vote(f)["passkey"].update(signature="AB"),
+    ),
+    **_lies(
+        "passkeys.registered",
+        foreign=_foreign,
+        of_another=_of_another,
+        registered_later=_registered_later,
+        revoked_before=_revoked,
+        told_otherwise=_told_otherwise,
+        of_another_tenant=_registered(run_id="tenant_other"),
+        registered_by_another=_registered(actor={"id": "pam", "kind": "person"}),
+        registered_for_another=_registered(data={"person": "pam"}),
+        no_registration=_registered(event="passkey.revoked"),
+        in_no_form=_registered(data={"algorithm": -35}),
+    ),
+    **_lies("votes.signed", a_click_that_says_more=_clicked),
+    **_lies("approvals.consent", not_signed=_unsigned),
+    **_lies("acts.approved", policy_was_told_of_clicks=_told_of_a_click),
+}
+
+GROUPS = {"signed": SIGNED}

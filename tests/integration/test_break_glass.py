@@ -1,0 +1,133 @@
+"""In an emergency one person does without the others: named by policy, bounded, told at once, and reviewed after."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from evidence.verify.verify import verify
+from receipts.signing import public_path
+from tests.bench import Bench
+from tests.integration.conftest import Targets
+from tests.integration.glass_stage import AT_MOST, break_glass, filing, glass_bench, record_break
+from tests.integration.sealing_stage import open_office
+
+
+@pytest.fixture
+async def bench(dsn: str, targets: Targets, tmp_path: Path) -> AsyncIterator[Bench]:
+    async with glass_bench(dsn, targets, tmp_path) as found:
+        yield found
+
+
+async def code_of(bench: Bench, person: str, approval: str, reason: str = "the bank is down") -> str | None:
+    refusal = (await break_glass(bench, person, approval, reason)).refusal
+    return None if refusal is None else str(refusal.code)
+
+
+async def test_one_person_whom_policy_names_does_without_the_others_and_it_is_done_once(
+    bench: Bench, targets: Targets
+) -> None:
+    run_id, approval = await filing(bench)
+    assert (await break_glass(bench, "ivy", approval)).counted
+    await bench.settle()
+    assert len(targets.file.calls) == 1
+    assert (await bench.run(run_id))["status"] == "succeeded"
+    (vote,) = await bench.rows("SELECT person, break_glass FROM votes")
+    assert vote == {"person": "ivy", "break_glass": {"ticket": "INC-7", "nth": 1}}
+
+
+async def test_nobody_else_does(bench: Bench, targets: Targets) -> None:
+    _, approval = await filing(bench)
+    assert await code_of(bench, "ann", approval) == "vote.not_in_group", "she signs, and is not named for this"
+    assert await code_of(bench, "rita", approval) == "vote.requester", "though her group is named"
+    assert await code_of(bench, "ivy", approval, " ") == "vote.reason_missing"
+    await bench.settle()
+    assert targets.file.calls == []
+    refused = [leaf.event for leaf in await bench.chain((await bench.rows("SELECT run_id FROM runs"))[0]["run_id"])]
+    assert refused.count("vote.refused") == 3
+
+
+async def test_without_a_glass_in_the_requirement_nothing_is_broken(bench: Bench) -> None:
+    await bench.start("bench.review", {"case": "C1"})
+    await bench.settle()
+    assert await code_of(bench, "ivy", await bench.approval_id("task")) == "glass.none"
+
+
+async def test_a_card_that_has_changed_is_looked_at_first(bench: Bench) -> None:
+    _, approval = await filing(bench)
+    refusal = (await break_glass(bench, "ivy", approval, stamp="0" * 16)).refusal
+    assert refusal is not None
+    assert refusal.code == "vote.stale"
+
+
+async def test_nobody_does_so_more_often_than_policy_lets_them_and_may_again_later(bench: Bench) -> None:
+    for number in range(AT_MOST):
+        assert await code_of(bench, "ivy", (await filing(bench, str(number)))[1]) is None
+    _, third = await filing(bench, "third")
+    assert await code_of(bench, "ivy", third) == "glass.spent"
+    bench.clock.move(hours=25)
+    _, later = await filing(bench, "later")
+    assert await code_of(bench, "ivy", later) is None
+
+
+async def test_two_at_once_do_not_pass_the_bound_together(bench: Bench) -> None:
+    assert await code_of(bench, "ivy", (await filing(bench, "first"))[1]) is None
+    asked = [(await filing(bench, ref))[1] for ref in ("a", "b", "c")]
+    recorded = [await record_break(bench, "ivy", one, "the bank is down", "INC-8", "") for one in asked]
+    outcomes = await asyncio.gather(*map(bench.desk.apply, recorded))
+    assert sorted(outcome.counted for outcome in outcomes) == [False, False, True]
+
+
+async def test_who_watches_over_it_and_who_asked_are_told_at_once(bench: Bench) -> None:
+    _, approval = await filing(bench)
+    await break_glass(bench, "ivy", approval)
+    await bench.settle()
+    told = [call for call in bench.chat.said("direct_message") if "broke the glass" in call["text"]]
+    assert {call["user"] for call in told} == {"USAM", "UPAM", "URITA"}
+    assert all("INC-7" in call["text"] and "the bank is down" in call["text"] for call in told)
+
+
+async def test_another_person_says_afterwards_whether_it_was_right(bench: Bench) -> None:
+    run_id, approval = await filing(bench)
+    await break_glass(bench, "ivy", approval)
+    await bench.settle()
+    review = await bench.approval_id("afterwards")
+    for person, code in (("ivy", "vote.excluded"), ("rita", "vote.requester"), ("ann", "vote.not_in_group")):
+        refusal = (await bench.click(person, review)).refusal
+        assert refusal is not None
+        assert refusal.code == code
+    await bench.later(days=400)
+    assert (await bench.click("sue", review, "reject", "there was no emergency")).counted, "it is asked until answered"
+    await bench.settle()
+    assert (await bench.run(run_id))["status"] == "succeeded", "what was done stays done"
+
+
+async def test_a_rejection_and_an_end_close_the_glass(bench: Bench) -> None:
+    _, approval = await filing(bench)
+    assert (await bench.click("ann", approval, "reject", "not like this")).counted
+    assert await code_of(bench, "ivy", approval) == "vote.closed"
+
+
+async def test_a_second_delivery_breaks_it_once(bench: Bench, targets: Targets) -> None:
+    _, approval = await filing(bench)
+    for _ in range(3):
+        assert (await break_glass(bench, "ivy", approval)).counted
+    await bench.settle()
+    assert len(targets.file.calls) == 1
+    assert len(await bench.rows("SELECT 1 FROM approvals WHERE kind = 'afterwards'")) == 1
+    assert len([one for one in bench.chat.said("direct_message") if one["user"] == "USAM"]) == 1
+
+
+async def test_evidence_waits_for_the_review_and_holds(bench: Bench, dsn: str, tmp_path: Path) -> None:
+    run_id, approval = await filing(bench)
+    await break_glass(bench, "ivy", approval)
+    await bench.settle()
+    office = open_office(bench, tmp_path, dsn)
+    assert not await office.sealer()
+    assert "nobody has said whether that was right" in (await office.listed())[run_id]
+    assert (await bench.click("sue", await bench.approval_id("afterwards"), "approve", "the bank was down")).counted
+    await bench.settle()
+    while await office.sealer():
+        pass
+    assert verify(office.folder / f"{run_id}.zip", public_path(office.settings.key_path)).run_id == run_id
