@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.options import Options, parse
 from benchmarks.ours.plant import BenchError
-from benchmarks.parts import killed, latency, parked, people, repeat, throughput
+from benchmarks.parts import home, killed, latency, parked, people, repeat, throughput
 from benchmarks.report import page
 from benchmarks.report.figures import Figures
 from benchmarks.stage import opened, say
@@ -24,6 +24,7 @@ MEASURED = {
     "latency": latency.measure,
     "parked": parked.measure,
     "slack": people.measure,
+    "home": home.measure,
     "killed": killed.measure,
     "repeat": repeat.measure,
 }

@@ -34,7 +34,7 @@ QUICK = Options(
 WHOLE = Options(
     5.0, PARKED, resumes=150, bulk=1_000, sequential=30, clicks=400, peer_parked=10_000, lease=30.0, iterations=10_000
 )
-PARTS = ("steps", "latency", "parked", "slack", "killed", "repeat")
+PARTS = ("steps", "latency", "parked", "slack", "home", "killed", "repeat")
 
 
 def parse(arguments: Sequence[str]) -> Options:

@@ -1,6 +1,6 @@
 """That a run's leaves stand in its tenant's log: the members of a bundle that say so, written and checked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field, ValidationError
@@ -27,17 +27,44 @@ class _Inclusion(Closed):
     proof: list[Sha256Hex]
 
 
+class ActPlace(Closed):
+    """Where a leaf of the tenant's own chain stands in the log."""
+
+    seq: int = Field(ge=1)
+    index: int = Field(ge=0)
+
+
+class _Acts(Closed):
+    places: list[ActPlace] = Field(min_length=1)
+    proof: list[Sha256Hex]
+
+
+@dataclass(frozen=True)
+class ActsProof:
+    """Where acts that votes rest on stand in the log, in the order of their chain, and the proof's hashes."""
+
+    places: Sequence[ActPlace]
+    hashes: Sequence[bytes]
+
+    def member(self) -> bytes:
+        """Return the member of a bundle that holds it."""
+        told = _Acts(places=list(self.places), proof=[one.hex() for one in self.hashes])
+        return canonical.dumps(told.model_dump())
+
+
 @dataclass(frozen=True)
 class LogProof:
     """A checkpoint (a signed note), where the leaves stand in the order of their chain, and the proof's hashes.
 
-    And, if there is one, the time stamp of the checkpoint (DER of a TimeStampResp, RFC 3161).
+    And, if there is one, the time stamp of the checkpoint (DER of a TimeStampResp, RFC 3161), and the proof of the acts
+    of the tenant that votes rest on.
     """
 
     checkpoint: str
     places: Sequence[Span]
     hashes: Sequence[bytes]
     stamp: bytes | None = None
+    acts: ActsProof | None = None
 
     def members(self) -> dict[str, bytes]:
         """Return the members of a bundle that hold it."""
@@ -47,6 +74,7 @@ class LogProof:
             names.CHECKPOINT: self.checkpoint.encode(),
             names.INCLUSION: canonical.dumps(told.model_dump()),
             **stamp,
+            **({} if self.acts is None else {names.ACTS: self.acts.member()}),
         }
 
 
@@ -74,3 +102,17 @@ def check_leaves(leaves: Sequence[Leaf], places: Sequence[Span], hashes: Sequenc
     if len(found) != len(leaves):
         raise ProofError("two leaves have one place in the log")
     check_inclusion(head, found, hashes)
+
+
+def check_acts(acts: Mapping[int, str], data: bytes, head: TreeHead) -> None:
+    """Raise ProofError unless each act, a leaf's hash by its sequence number, and no other, stands in the log."""
+    try:
+        told = _Acts.model_validate(canonical.loads(data))
+    except (canonical.CanonicalError, ValidationError) as error:
+        raise ProofError(f"not a proof of acts: {error}") from error
+    if [one.seq for one in told.places] != sorted(acts):
+        raise ProofError("it is not about the acts that votes rest on, in their order")
+    found = {one.index: bytes.fromhex(acts[one.seq]) for one in told.places}
+    if len(found) != len(acts):
+        raise ProofError("two acts have one place in the log")
+    check_inclusion(head, found, [bytes.fromhex(one) for one in told.proof])

@@ -17,6 +17,7 @@ SUMMARY = "summary.md"
 COSTS = "costs.json"
 CHECKPOINT = "log/checkpoint.txt"
 INCLUSION = "log/inclusion.json"
+ACTS = "log/acts.json"
 STAMP = "log/checkpoint.tsr"
 DECISIONS = "decisions"
 RECEIPTS = "receipts"
@@ -31,7 +32,7 @@ _IN_FORMAT_1 = (
     rf"{POLICIES}/[0-9a-f]{{64}}/{_PATH.pattern}",
 )
 _SINCE_2 = (
-    *map(re.escape, (SUMMARY, COSTS, CHECKPOINT, INCLUSION, STAMP)),
+    *map(re.escape, (SUMMARY, COSTS, CHECKPOINT, INCLUSION, ACTS, STAMP)),
     rf"{READS}/[0-9]{{5,}}-{_IDENTIFIER.pattern}\.json",
 )
 _MEMBERS = {1: re.compile("|".join(_IN_FORMAT_1)), 2: re.compile("|".join((*_IN_FORMAT_1, *_SINCE_2)))}

@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from evidence.archive.archive import Archive, ArchiveConflictError, ArchiveError
 from evidence.errors import EvidenceError
-from evidence.inclusion import LogProof, Span
+from evidence.inclusion import ActPlace, ActsProof, LogProof, Span
 from evidence.stamps.stamping import Stamping
 from evidence.witnesses import Witnesses
 from receipts.log.checkpoint import sign_checkpoint
@@ -65,12 +65,23 @@ class Notary:
             places, size = await self.desk.sealed_leaves(run_id)
         except NotInLogError as error:
             raise EvidenceError(str(error)) from error
+        acts = await self._acts(run_id)
         if size is None:
-            needed = max(one.first_index + one.count for one in places)
+            ends = (one.first_index + one.count for one in places)
+            needed = max(*ends, *(act.index + 1 for act in acts))
             size = await self.desk.stamped_size(needed) or await self._covering(needed)
         fixed = await self.desk.fix_log(run_id, size)
         spans = [Span(first_seq=one.first_seq, count=one.count, first_index=one.first_index) for one in places]
-        return LogProof(fixed.checkpoint, spans, await self.desk.prove(places, fixed.size), fixed.stamp)
+        proof = await self.desk.prove([(one.first_index, one.count) for one in places], fixed.size)
+        proven = ActsProof(acts, await self.desk.prove([(one.index, 1) for one in acts], fixed.size)) if acts else None
+        return LogProof(fixed.checkpoint, spans, proof, fixed.stamp, proven)
+
+    async def _acts(self, run_id: str) -> list[ActPlace]:
+        try:
+            found = await self.desk.acts_of(run_id)
+        except NotInLogError as error:
+            raise EvidenceError(str(error)) from error
+        return [ActPlace(seq=seq, index=index) for seq, index in found]
 
     async def _covering(self, needed: int) -> int:
         """Return the size of a log that has so many leaves and was signed, or is now; and stamped, if that is due."""

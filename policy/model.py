@@ -121,6 +121,16 @@ class VoteInput(Strict):
     signed_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
 
 
+class EditedInput(Strict):
+    """Who changed the effect since the run asked for it, each once, and the changed fields as they were `requested`.
+
+    What was not given then is not among them.
+    """
+
+    by: list[str] = Field(min_length=1)
+    requested: dict[str, Any]
+
+
 class Counters(Strict):
     """How much the run has done so far: effects performed on connectors other than the chat."""
 
@@ -128,7 +138,10 @@ class Counters(Strict):
 
 
 class Question(Strict):
-    """The whole input document of one policy question; `approval` is null where people have granted none."""
+    """The whole input document of one policy question; `approval` is null where people have granted none.
+
+    `edited` is there where the effect is another than the run asked for: somebody approved it with edits.
+    """
 
     time: str
     tenant: str
@@ -139,6 +152,7 @@ class Question(Strict):
     approval: ApprovalInput | None
     votes: list[VoteInput]
     counters: Counters
+    edited: EditedInput | None = Field(default=None, exclude_if=lambda edited: edited is None)
 
 
 class OperatedRun(RunInput):
@@ -225,6 +239,7 @@ class BreakGlass(Strict):
 class Requirement(Strict):
     """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration.
 
+    `editors_may_sign` says that who edited what is asked for may sign it, too; else `exclude` has to name them.
     With `sign_with` a vote to approve counts only if it is signed so.
     """
 
@@ -237,6 +252,7 @@ class Requirement(Strict):
     escalate_to: list[NextInLine] = Field(max_length=MOST_ESCALATIONS)
     break_glass: BreakGlass | None = Field(default=None, exclude_if=lambda glass: glass is None)
     sign_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
+    editors_may_sign: bool = Field(default=False, exclude_if=lambda may: not may)
 
 
 class Reason(Strict):

@@ -39,6 +39,7 @@ APPROVAL_REQUESTED = "approval.requested"  # approval_id, digest (what it is bou
 # ... + asked (digest of the request as the bundle has it)
 APPROVAL_ENDED = frozenset({"approval.approved", "approval.rejected", "approval.expired", "approval.canceled"})
 # ... each of those: approval_id
+EFFECT_EDITED = "effect.edited"  # + approval_id, person, from, to, digest (of the edit as the bundle has it)
 FELL_BACK = "approval.fell_back"  # + approval_id, why, to (groups that it went to as well, since others cannot decide)
 APPROVAL_HANDED = "approval.handed"  # approval_id, person, to, reason
 VOTE_WITHDRAWN = "vote.withdrawn"  # approval_id, person, reason + digest (of the vote that counts no more)

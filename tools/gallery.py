@@ -20,21 +20,24 @@ from playwright.async_api import Browser, async_playwright
 from bot.cards.blocks import Block, section
 from bot.cards.card import card
 from bot.cards.held import held_buttons
+from bot.cards.home.state import SEVERAL
 from bot.cards.messages import words
 from bot.cards.text import plain
-from bot.slack.client import slack_client
+from bot.slack.client import SlackClient, slack_client
 from countersign.embedded.setup.work import to_stderr
 from runtime.clock import utc_now
 from runtime.desk.declared.model import Declared, DeclaredField
-from runtime.desk.model import ApprovalView, FieldView, VoteView
+from runtime.desk.model import ApprovalView, EditsView, FieldView, VoteView
 from runtime.model.approvals.approval import AskKind, Result, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import RunName, StepHeld
 from runtime.model.states import ApprovalStatus
+from sandbox.client import SandboxUser
 from sandbox.harness import served
 from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tools import chromium
+from tools.gallery_desk import Showing, homes, lists
 
 NOW = utc_now()
 APP = {
@@ -105,6 +108,22 @@ SAMPLES = {
     "rejected": replace(
         OVER, status=ApprovalStatus.REJECTED, votes=(BORIS,), result=Result(ResultCode.REJECTED, ("Boris Lind",))
     ),
+    "edited": replace(
+        ASKED,
+        declared=DECLARED,
+        can_edit=True,
+        edited=EditsView(
+            ("Carla Mota",),
+            (FieldView("priority", 1, 2), FieldView("note", None, "Only the tunnel in Oslo")),
+            (("Carla Mota", "It is not as urgent as that."),),
+        ),
+    ),
+    "replaced": replace(
+        OVER,
+        status=ApprovalStatus.CANCELED,
+        result=Result(ResultCode.REPLACED, ("Carla Mota",)),
+        replaced_by="apr-2",
+    ),
     "expired": replace(OVER, status=ApprovalStatus.EXPIRED, result=Result(ResultCode.NOT_IN_TIME)),
     "undoable": replace(
         OVER, status=ApprovalStatus.APPROVED, votes=(ANNA,), result=Result(ResultCode.PERFORMED), can_undo=True
@@ -132,7 +151,7 @@ def _messages() -> Iterator[tuple[str, str, list[Block]]]:
     yield "held", words(HELD), [section(plain(words(HELD))), held_buttons(HELD.run_id, HELD.step)]
 
 
-def _workspace(names: list[str]) -> dict[str, Any]:
+def _workspace(names: list[str], request_url: str) -> dict[str, Any]:
     people = (("U0ANNA", "Anna Berg"), ("U0BORIS", "Boris Lind"))
     users: list[dict[str, Any]] = [
         {"id": one, "name": one.lower(), "real_name": name, "title": "Lead"} for one, name in people
@@ -143,23 +162,41 @@ def _workspace(names: list[str]) -> dict[str, Any]:
         "team": {"id": "T0HOST", "name": "Meridian Bank", "domain": "meridian"},
         "users": [*users, bot],
         "channels": [{"id": f"C0ROOM{at:02}", "name": name, "members": ids} for at, name in enumerate(names)],
-        "app": APP,
+        "app": {**APP, "request_url": request_url},
     }
 
 
-async def _shoot(browser: Browser, url: str, folder: Path, name: str, channel: str) -> None:
+async def _shoot(browser: Browser, url: str, folder: Path, name: str, **place: str) -> None:
     for size, width, height, scheme in SIZES:
         page = await browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-        seen = urlencode({"still": "", "user": "U0ANNA", "channel": channel})
+        seen = urlencode({"still": "", "user": "U0ANNA", **place})
         await page.goto(f"{url}/?{seen}", wait_until="networkidle")
         await page.screenshot(path=folder / f"{name}-{size}.png")
         await page.close()
 
 
+async def _shoot_desk(browser: Browser, url: str, folder: Path, showing: Showing, client: SlackClient) -> None:
+    """Look at a desk, section by section, and then at the lists of several requests, which lie over it."""
+    showing.client = client
+    for name, view in homes(SAMPLES["pending"], SAMPLES["approved"]):
+        await client.views_publish(user_id="U0ANNA", view=view)
+        await _shoot(browser, url, folder, name, view="home")
+    await client.views_publish(user_id="U0ANNA", view=next(homes(SAMPLES["pending"], SAMPLES["approved"]))[1])
+    async with SandboxUser(url, "U0ANNA") as anna:
+        for name, modal in lists(SAMPLES["pending"]):
+            showing.modal = modal
+            await anna.click_view("home", SEVERAL)
+            await _shoot(browser, url, folder, name, view="home")
+            await anna.close_modal()
+
+
 async def _main(folder: Path) -> None:
     viewer, messages = chromium.ensure(to_stderr), list(_messages())
-    workspace = parse_workspace(_workspace([name for name, _, _ in messages]), "the gallery")
+    showing = Showing()
     async with AsyncExitStack() as stack:
+        request_url = f"{await stack.enter_async_context(served(showing.app))}/"
+        described = _workspace([name for name, _, _ in messages], request_url)
+        workspace = parse_workspace(described, "the gallery")
         app = create_app(workspace, clock=utc_now, sleep=asyncio.sleep)
         url = await stack.enter_async_context(served(app))
         playwright = await stack.enter_async_context(async_playwright())
@@ -169,7 +206,8 @@ async def _main(folder: Path) -> None:
         for at, (name, text, blocks) in enumerate(messages):
             channel = f"C0ROOM{at:02}"
             await client.chat_postMessage(channel=channel, text=text, blocks=blocks)
-            await _shoot(browser, url, folder, name, channel)
+            await _shoot(browser, url, folder, name, channel=channel)
+        await _shoot_desk(browser, url, folder, showing, client)
         await browser.close()
 
 

@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import json
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -34,16 +35,24 @@ _POSTED = "UPDATE approvals SET channel = 'C0BENCH', card_ts = '1.' || approval_
 
 @dataclass
 class Slack:
-    """The stand-in; `published` is set whenever a Home has been drawn."""
+    """The stand-in; `drawn` counts how often the Home of each has been."""
 
-    published: asyncio.Event = field(default_factory=asyncio.Event)
+    drawn: Counter[str] = field(default_factory=Counter)
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def until_drawn(self, wanted: Counter[str]) -> None:
+        """Wait until Homes have been drawn so often."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.drawn >= wanted)
 
     async def answer(self, request: web.Request) -> web.Response:
         """Say yes to any method."""
         method = request.match_info["method"]
-        given = await request.post()
+        given = await (request.json() if request.content_type == "application/json" else request.post())
         if method == "views.publish":
-            self.published.set()
+            async with self._changed:
+                self.drawn[str(given.get("user_id", ""))] += 1
+                self._changed.notify_all()
         profile = dict.fromkeys(("deleted", "is_bot", "is_restricted", "is_ultra_restricted"), False)
         user = {"id": given.get("user", request.query.get("user", "")), "team_id": TEAM, **profile}
         place = {"channel": CHANNEL, "ts": str(time.time()), "permalink": "https://bench.example/card"}
@@ -63,25 +72,33 @@ class Desk:
 
     async def clicks(self, approvals: int) -> float:
         """Let two people sign that many approvals; return the clicks a second until every vote is counted."""
-        shown = self.plant.database.rows(_OPEN)[:approvals]
-        values = [json.dumps({**row, "stamp": ""}) for row in shown]
+        values = self.values(approvals)
         began = time.perf_counter()
         for person in PEOPLE:
-            await side_by_side(partial(self._click, person), values, AT_ONCE)
+            await side_by_side(partial(self.click, person), values, AT_ONCE)
         await self.plant.database.until(_VOTED, [len(values) * len(PEOPLE)])
         return len(values) * len(PEOPLE) / (time.perf_counter() - began)
 
-    async def home(self) -> float:
+    def values(self, approvals: int) -> list[str]:
+        """Return what the buttons of that many open requests carry."""
+        return [json.dumps({**row, "stamp": ""}) for row in self.plant.database.rows(_OPEN)[:approvals]]
+
+    async def home(self, user: str = PEOPLE[0]) -> float:
         """Open a Home; return the seconds until it is drawn."""
-        self.slack.published.clear()
-        event = {"type": "app_home_opened", "user": PEOPLE[0], "tab": "home", "channel": "D0BENCH"}
+        wanted = self.slack.drawn + Counter([user])
         began = time.perf_counter()
-        body = json.dumps({"type": "event_callback", "team_id": TEAM, "event": event}).encode()
-        await self._send(body, "application/json")
-        await self.slack.published.wait()
+        await self.open(user)
+        await self.slack.until_drawn(wanted)
         return time.perf_counter() - began
 
-    async def _click(self, person: str, value: str) -> None:
+    async def open(self, user: str) -> None:
+        """Have Slack tell that somebody has opened their Home."""
+        event = {"type": "app_home_opened", "user": user, "tab": "home", "channel": "D0BENCH"}
+        body = json.dumps({"type": "event_callback", "team_id": TEAM, "event": event}).encode()
+        await self.send(body, "application/json")
+
+    async def click(self, person: str, value: str) -> None:
+        """Press the button that approves."""
         stamp = str(time.time())
         payload = {
             "type": "block_actions",
@@ -90,9 +107,10 @@ class Desk:
             "trigger_id": f"{stamp}.trigger",
             "channel": {"id": CHANNEL},
         }
-        await self._send(urlencode({"payload": json.dumps(payload)}).encode(), "application/x-www-form-urlencoded")
+        await self.send(urlencode({"payload": json.dumps(payload)}).encode(), "application/x-www-form-urlencoded")
 
-    async def _send(self, body: bytes, content_type: str) -> None:
+    async def send(self, body: bytes, content_type: str) -> None:
+        """Send what Slack sends, signed."""
         stamp = str(int(time.time()))
         digest = hmac.new(self.secret.encode(), b"v0:" + stamp.encode() + b":" + body, hashlib.sha256).hexdigest()
         signed = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={digest}", "Content-Type": content_type}

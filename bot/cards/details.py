@@ -1,6 +1,8 @@
 """Everything there is to know about an approval, as modal pages: what a card has no room for. One can decide there."""
 
+import itertools
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from bot.cards import references
@@ -17,17 +19,18 @@ _PAGE_BLOCKS = 90
 _PAGE_BYTES = 200_000
 
 
-def _pages(view: ApprovalView) -> list[list[Block]]:
-    pages: list[list[Block]] = [[]]
+def _pages(view: ApprovalView) -> Iterator[list[Block]]:
+    """Yield page by page: whoever wants one has those before it made, and none behind the next."""
+    page: list[Block] = []
     used = 0
     for unit in everything(view):
         cost = len(json.dumps(unit))
-        if len(pages[-1]) + len(unit) > _PAGE_BLOCKS or used + cost > _PAGE_BYTES:
-            pages.append([])
-            used = 0
+        if page and (len(page) + len(unit) > _PAGE_BLOCKS or used + cost > _PAGE_BYTES):
+            yield page
+            page, used = [], 0
         used += cost
-        _add(pages[-1], unit)
-    return pages
+        _add(page, unit)
+    yield page
 
 
 def _add(page: list[Block], unit: Unit) -> None:
@@ -43,41 +46,48 @@ def _add(page: list[Block], unit: Unit) -> None:
 _MOST_FIELDS = 10
 
 
-def _turn(view: ApprovalView, page: int, count: int) -> list[Block]:
+def _turn(view: ApprovalView, page: int, *, is_last: bool) -> list[Block]:
     targets = zip(references.PAGE_ACTIONS, ("Back", "Next"), (page - 1, page + 1), strict=True)
     return [
         button(action, words, references.PageRef(**references.of(view), page=to).model_dump_json())
         for action, words, to in targets
-        if 0 <= to < count
+        if to >= 0 and not (is_last and to > page)
     ]
 
 
-def _buttons(view: ApprovalView, page: int, count: int) -> list[Block]:
+def _buttons(view: ApprovalView, page: int, *, is_last: bool) -> list[Block]:
     """Return what decides the request, as long as it is open, and what turns the page."""
     is_open = view.status is ApprovalStatus.REQUESTED
     decide, more = (decide_buttons(view), more_menus(view)) if is_open else ([], [])
-    elements = [*decide, *_turn(view, page, count), *more]
+    elements = [*decide, *_turn(view, page, is_last=is_last), *more]
     return [{"type": "actions", "elements": elements}] if elements else []
 
 
 def details_modal(view: ApprovalView, page: int) -> dict[str, Any]:
     """Return one page of everything; a page beyond the last is the last."""
-    modals = details_modals(view)
-    return modals[min(page, len(modals) - 1)]
+    *_, modal = itertools.islice(details_modals(view), page + 1)
+    return modal
 
 
-def details_modals(view: ApprovalView) -> list[dict[str, Any]]:
-    """Return everything, page by page."""
+def details_modals(view: ApprovalView) -> Iterator[dict[str, Any]]:
+    """Yield everything, page by page; each is made when it is asked for, with a look at whether there is another."""
     pages = _pages(view)
-    return [_modal(view, blocks, number, len(pages)) for number, blocks in enumerate(pages)]
+    blocks = next(pages)
+    for number in itertools.count():
+        following = next(pages, None)
+        yield _modal(view, blocks, number, is_last=following is None)
+        if following is None:
+            return
+        blocks = following
 
 
-def _modal(view: ApprovalView, blocks: list[Block], page: int, count: int) -> dict[str, Any]:
-    where = f"Page {page + 1} of {count} · revision {view.revision} of the request"
+def _modal(view: ApprovalView, blocks: list[Block], page: int, *, is_last: bool) -> dict[str, Any]:
+    more = f" of {page + 1}" if is_last else ", more follow"
+    where = f"Page {page + 1}{more} · revision {view.revision} of the request"
     return {
         "type": "modal",
         "callback_id": references.DETAILS_MODAL,
         "title": plain_text(Shown("Everything asked")),
         "close": plain_text(Shown("Close")),
-        "blocks": [context(bold(where)), *blocks, *_buttons(view, page, count)],
+        "blocks": [context(bold(where)), *blocks, *_buttons(view, page, is_last=is_last)],
     }

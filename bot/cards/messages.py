@@ -11,6 +11,7 @@ from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
+    Edited,
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
@@ -66,8 +67,8 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
             return _approval(said)
         case TimeRunsShort() | Reminder() | NotStarted():
             return _patience(said)
-        case EffectEnded():
-            return f"Outcome: {result_words(Result(said.code, tuple(said.about)))}."
+        case Edited() | EffectEnded():
+            return _effect(said)
         case RunEnded():
             return _run_ended(said)
         case EvidenceSealed() | EvidenceStuck():
@@ -78,6 +79,13 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
             return _held(said)
         case Plain():
             return said.text
+
+
+def _effect(said: Edited | EffectEnded) -> str:
+    if isinstance(said, EffectEnded):
+        return f"Outcome: {result_words(Result(said.code, tuple(said.about)))}."
+    what = f"{said.step} of {_run(said.run)}, edited: {', '.join(said.params)}"
+    return f"{said.person} asks for another version of {what}{_quoted(said.reason)}"
 
 
 def _alarm(said: GlassBroken | Unfulfillable) -> str:

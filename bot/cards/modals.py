@@ -32,6 +32,10 @@ def _consequence(view: ApprovalView, verdict: VoteVerdict) -> str:
     return f"{signed} Your words are kept as evidence, and whoever asked can read them."
 
 
+def _names(view: ApprovalView) -> list[Block]:
+    return rows([(bold("You vote for"), short(view.votes_for, 200, lines=1))]) if view.votes_for else []
+
+
 def summary(view: ApprovalView) -> list[Block]:
     """Return what a modal is about, in short."""
     facts = (("What", headline(view)), ("Operation", view.operation), ("Target", view.target))
@@ -66,6 +70,7 @@ def reason_modal(
         "private_metadata": ref.model_dump_json(),
         "blocks": [
             *summary(view),
+            *_names(view),
             section(Shown(_consequence(view, verdict))),
             reason_input(_question(view, verdict)),
         ],

@@ -15,6 +15,7 @@ REJECT = "countersign_reject"
 CLAIM = "countersign_claim"
 RELEASE = "countersign_release"
 SHOW_ALL = "countersign_show_all"
+SHOW_REPLACEMENT = "countersign_show_replacement"
 UNDO = "countersign_undo"
 MORE = ("countersign_more", "countersign_more_still")
 CANCEL = "countersign_cancel"
@@ -59,6 +60,17 @@ class ReasonRef(CardRef):
     verdict: Annotated[VoteVerdict, Field(strict=False)]
     channel: str | None
     over: bool = False
+
+
+class EditRef(CardRef):
+    """An edit modal's private metadata: the request as it was shown, and where to answer the person.
+
+    `over` says that it lies over the details, which go with it.
+    """
+
+    act: Literal["edit"]
+    channel: str | None
+    over: bool
 
 
 class UndoRef(_Strict):

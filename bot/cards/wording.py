@@ -57,6 +57,7 @@ _RESULTS = {
     ResultCode.CHANGES_REQUESTED: "not performed: changes requested by {}",
     ResultCode.NOT_IN_TIME: "not performed: nobody decided in time; expiry is never consent",
     ResultCode.NOT_PERFORMED: "not performed: {}",
+    ResultCode.REPLACED: "not performed as it was asked for: edited by {}",
     ResultCode.WORDED: "{}",
 }
 
@@ -70,6 +71,8 @@ def title(view: ApprovalView, now: datetime) -> str:
     """Return the state of the request in a few fixed words."""
     if view.status is ApprovalStatus.REQUESTED:
         return _ASKS[view.kind][0] if now < view.expires_at else "Time has run out"
+    if view.result is not None and view.result.code is ResultCode.REPLACED:
+        return "Replaced by an edited version"
     if any(vote.verdict is VoteVerdict.CHANGES for vote in view.votes):
         return "Changes requested"
     if view.status is ApprovalStatus.APPROVED and any(vote.ticket for vote in view.votes):

@@ -10,6 +10,7 @@ from slack_bolt.adapter.asgi.http_request import AsgiHttpRequest
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
 from bot.listeners.front import commands
+from bot.listeners.front.delegating import Delegating
 from bot.listeners.front.forms import ASK_APPROVAL, NEW_REQUEST, Forms
 from bot.listeners.front.mentions import Mentions
 from bot.listeners.home.drawing import Drawing
@@ -171,12 +172,13 @@ def build_bot(
         attaching_conversation_kwargs_enabled=False,
     )
     forms = Forms(client, desk, front, installation)
+    delegating = Delegating(client, desk, front, installation, clock)
     several = Several(client, desk, front.home, installation)
     home = HomeTab(Drawing(client, desk, front.home, ledger, installation, clock), several)
-    interactions = Interactions(client, desk, installation, forms, home)
+    interactions = Interactions(client, desk, installation, forms, home, delegating)
     app.action(_ANY)(interactions.on_action)
     app.view(_ANY)(interactions.on_submission)
-    asked = commands.Commands(client, desk, front, installation, clock, forms)
+    asked = commands.Commands(client, desk, front, installation, clock, forms, delegating)
     app.command(commands.NAME)(asked.on_command)
     app.shortcut(NEW_REQUEST)(forms.on_shortcut)
     app.shortcut(ASK_APPROVAL)(forms.on_message_shortcut)

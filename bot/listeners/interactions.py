@@ -15,6 +15,7 @@ from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards import held, references
+from bot.cards.desk.delegation import DELEGATION_MODAL
 from bot.cards.desk.forms import MODALS
 from bot.cards.details import details_modal
 from bot.cards.home import several
@@ -24,6 +25,7 @@ from bot.cards.refusals import refusal_words
 from bot.cards.request.signing import has_to_be_signed
 from bot.listeners import private
 from bot.listeners.clicks import click
+from bot.listeners.front.delegating import Delegating
 from bot.listeners.front.forms import Forms
 from bot.listeners.holding import Holding
 from bot.listeners.home.tab import HomeTab
@@ -38,6 +40,7 @@ from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
 from runtime.desk.model import ApprovalView, Desk
 from runtime.model.approvals.votes import ClaimAct, Refusal, VoteVerdict
+from runtime.model.states import ApprovalStatus
 
 # Slack waits three seconds for the acknowledgement, and a trigger lives as long.
 DEADLINE = 2.0
@@ -78,12 +81,19 @@ class Interactions:
     """The listeners for buttons and modals."""
 
     def __init__(
-        self, client: AsyncWebClient, desk: Desk, installation: InstallationWatch, forms: Forms, home: HomeTab
+        self,
+        client: AsyncWebClient,
+        desk: Desk,
+        installation: InstallationWatch,
+        forms: Forms,
+        home: HomeTab,
+        delegating: Delegating,
     ) -> None:
         self._client = client
         self._desk = desk
         self._forms = forms
         self._home = home
+        self._delegating = delegating
         self._installation = installation
         self._answers = PrivateAnswers(client)
         self._holding = Holding(client, desk, installation, self._answers)
@@ -99,7 +109,7 @@ class Interactions:
         action_id = payload.action.action_id
         if action_id in _VERDICTS:
             await self._guarded(payload, ack, self._vote(payload, ack))
-        elif action_id == references.SHOW_ALL or action_id in references.PAGE_ACTIONS:
+        elif action_id in (references.SHOW_ALL, references.SHOW_REPLACEMENT, *references.PAGE_ACTIONS):
             await self._guarded(payload, ack, self._show(payload, ack))
         elif action_id in held.ACTIONS:
             await self._guarded(payload, ack, self._holding.on_click(payload, ack))
@@ -118,8 +128,9 @@ class Interactions:
         """Handle the reason modal: a fault is shown at its input, and the modal stays open."""
         payload = Submission.model_validate(body)
         try:
-            if payload.view.callback_id in MODALS:
-                await self._forms.on_submission(payload, ack)
+            if payload.view.callback_id in (*MODALS, DELEGATION_MODAL):
+                is_away = payload.view.callback_id == DELEGATION_MODAL
+                await (self._delegating if is_away else self._forms).on_submission(payload, ack)
                 return
             if payload.view.callback_id in several.MODALS:
                 await self._home.on_submission(payload, ack)
@@ -201,7 +212,7 @@ class Interactions:
         async with asyncio.timeout(DEADLINE):
             standing = await self._standing(payload.user, ref)
             if _wants_reason(standing.view, verdict) or (standing.view and has_to_be_signed(standing.view, verdict)):
-                standing = await self._may_decide(standing, ref)
+                standing = await self._in_whose_name(await self._may_decide(standing, ref))
             modal = _modal(standing, verdict, payload) or await self._to_sign(standing, verdict, "")
             if modal is None:
                 notification = await self._record(ref, standing, verdict, payload.action.action_ts, "")
@@ -232,6 +243,14 @@ class Interactions:
             return standing
         return replace(standing, refusal=await self._desk.may_decide(ref.id, person.id))
 
+    async def _in_whose_name(self, standing: _Standing) -> _Standing:
+        """Let what is shown to this one person say for whom they vote, where that is somebody else."""
+        person, view = standing.identity.person, standing.view
+        if standing.refusal or person is None or view is None or view.status is not ApprovalStatus.REQUESTED:
+            return standing
+        votes_for = await self._desk.votes_for(view.approval_id, person.id)
+        return replace(standing, view=replace(view, votes_for=votes_for, stand_ins=()))
+
     async def _settle(self, notification: str, user: User, channel: str | None) -> None:
         """Apply a recorded click and say in private why it did not count, if so. Never raises."""
         try:
@@ -252,6 +271,7 @@ class Interactions:
             view = None if identity.refusal else await self._desk.approval(ref.id)
             if view and identity.person:
                 await self._desk.figures.looked(view.approval_id, identity.person)
+            view = (await self._in_whose_name(_Standing(identity, view, identity.refusal))).view
         await ack()
         refusal = identity.refusal or (None if view else references.stale(ref, None))
         if view:

@@ -35,6 +35,7 @@ NOT_YET_APPLIED = "What you said is recorded, and is followed as soon as that ca
 UNDOING = "It is being undone, by {}. You are told what comes of it."
 OVER = "The run of this has ended, or is not there any more. Nothing was done."
 CANCELED = "It is canceled: nobody is asked any more, and what has not been done will not be."
+EDITED = "The request is void, and what you made of it is put to policy. Whoever has to sign it is asked anew."
 NOT_YET_UNDONE = "Your wish is recorded, and is followed as soon as that can be."
 
 TELL_SECONDS = 10.0

@@ -18,6 +18,7 @@ from runtime.clock import Clock
 from runtime.desk.model import ApprovalView, CardLedger, Desk
 from runtime.failpoints import Point, at
 from runtime.handlers import JsonObject, RefusedError, TransientError
+from runtime.model.messages import UpdateCard
 from runtime.model.states import ApprovalStatus
 
 CARD_EVENT = "countersign_card"
@@ -30,7 +31,7 @@ _UPDATE_PASSES = 5
 _GONE = "message_not_found"
 FINAL = frozenset({_GONE, "cant_update_message", "edit_window_closed"})
 # Of what a place is, when it is a person.
-_PEOPLE = ("U", "W")
+PEOPLE = ("U", "W")
 
 Location = tuple[str, str]
 
@@ -63,7 +64,7 @@ class CardPosts:
 
     async def _conversation(self, place: str) -> str:
         """Return the conversation that a place is: with a person it is opened."""
-        if not place.startswith(_PEOPLE):
+        if not place.startswith(PEOPLE):
             return place
         return str((await self._client.conversations_open(users=place))["channel"]["id"])
 
@@ -107,6 +108,10 @@ class CardPosts:
         if location is None:
             raise TransientError("the card is not posted yet")
         return location
+
+    async def has_copy(self, params: UpdateCard) -> bool:
+        """Return whether the copy that is to be edited was posted."""
+        return await self._ledger.location(params.approval_id, params.copy_at) is not None
 
     async def link(self, approval_id: str) -> Shown | None:
         """Return a link to the card, or None where there is none to be had: what it is added to says enough."""

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
@@ -12,13 +13,14 @@ from bot.cards.card import BUDGET
 from bot.cards.held import held_buttons
 from bot.cards.messages import closed_words, words
 from bot.cards.text import Shown, chunks, clip, mrkdwn, plain
-from bot.slack.card_posts import CardPosts
+from bot.slack.card_posts import PEOPLE, CardPosts
 from bot.slack.client import FAILURES, error_code, failure
 from bot.slack.history import find_message
 from bot.slack.operations import params_of
 from bot.slack.pace import machine_pace
 from bot.slack.posts import Posts
 from bot.slack.questions import Questions
+from bot.slack.told import MESSAGE_EVENT, Told
 from runtime.clock import Clock
 from runtime.desk.model import CardLedger, Desk
 from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, Untouched
@@ -33,8 +35,6 @@ from runtime.model.messages import (
     UpdateCard,
     UpdateMessage,
 )
-
-MESSAGE_EVENT = "countersign_message"
 
 _MESSAGE_UNITS, _MESSAGE_LINES, _FALLBACK_CHARS = BUDGET - 2000, 200, 2000
 # What Slack says of a thread whose first message is gone.
@@ -67,10 +67,11 @@ class SlackConnector:
     """The operations of the chat."""
 
     def __init__(
-        self, client: AsyncWebClient, posts: Posts, cards: CardPosts, questions: Questions, *, mocked: bool
+        self, client: AsyncWebClient, posts: Posts, cards: CardPosts, questions: Questions, told: Told, *, mocked: bool
     ) -> None:
         self._prefix = "On mocks: " if mocked else ""
         self._questions = questions
+        self._told = told
         self._client = client
         self._posts = posts
         self._cards = cards
@@ -78,7 +79,12 @@ class SlackConnector:
     async def post_card(self, call: Call) -> JsonObject:
         """Post an approval's card, or a copy of it, once."""
         params = params_of(PostCard, call)
-        return await self._cards.post(params.approval_id, params.channel, call.key, _copy_at(params))
+        copy_at = _copy_at(params)
+        if copy_at is None or not copy_at.startswith(PEOPLE):
+            return await self._cards.post(params.approval_id, params.channel, call.key, copy_at)
+        view = await self._cards.approval(params.approval_id)
+        post = partial(self._cards.post, params.approval_id, key=call.key, copy_at=copy_at)
+        return await self._told.copy(view, copy_at, post)
 
     async def post_task(self, call: Call) -> JsonObject:
         """Post the card of a review."""
@@ -94,6 +100,10 @@ class SlackConnector:
     async def update_card(self, call: Call) -> JsonObject:
         """Show the present state on the card."""
         params = params_of(UpdateCard, call)
+        if params.copy_at and params.copy_at.startswith(PEOPLE) and not await self._cards.has_copy(params):
+            view = await self._cards.approval(params.approval_id)
+            if await self._told.is_no_card(view, params.copy_at):
+                return {"is_shown": False}
         return await self._cards.update(params.approval_id, params.copy_at)
 
     async def post_message(self, call: Call) -> JsonObject:
@@ -124,9 +134,9 @@ class SlackConnector:
             return Untouched()
 
     async def direct_message(self, call: Call) -> JsonObject:
-        """Write to one person."""
+        """Write to one person, as much and at such times as they are told."""
         params = params_of(DirectMessage, call)
-        return await self._say(params, await self._direct(params), call.key, None)
+        return await self._told.tell(params, call.key, lambda channel: self._say(params, channel, call.key, None))
 
     async def update_message(self, call: Call) -> JsonObject:
         """Have a message that asked about a held step say what came of it."""
@@ -136,12 +146,8 @@ class SlackConnector:
 
     async def reconcile_direct(self, call: Call) -> Reconciled:
         """Find a direct message that was posted without an answer."""
-        channel = await self._direct(params_of(DirectMessage, call))
+        channel = await self._told.channel(params_of(DirectMessage, call).user)
         return _place(channel, await find_message(self._client, channel, call.key))
-
-    async def _direct(self, params: DirectMessage) -> str:
-        response = await self._client.conversations_open(users=params.user)
-        return str(response["channel"]["id"])
 
     async def _say(self, params: PostMessage | DirectMessage, channel: str, key: str, thread: str | None) -> JsonObject:
         """Put what happened into words and, where it is about a card that is elsewhere, add the way there."""
@@ -174,7 +180,8 @@ def slack_handlers(
     """Return the chat's handlers. `client` must not retry by itself (see client.py); `mocked` messages say so."""
     posts = Posts(client, machine_pace())
     cards = CardPosts(client, posts, desk, ledger, clock)
-    slack = SlackConnector(client, posts, cards, Questions(posts, desk), mocked=mocked)
+    told = Told(client, posts, desk, clock)
+    slack = SlackConnector(client, posts, cards, Questions(posts, desk), told, mocked=mocked)
     find_card = _answered(slack.reconcile_card)
     return {
         "slack::post_card": Handler(_answered(slack.post_card), find_card),

@@ -53,6 +53,8 @@ class WorkspaceClient(AsyncWebClient):
         channel, user = str(said.get("channel") or ""), str(said.get("users") or said.get("user") or "")
         if channel:
             return await self._owners.of_channel(channel, here)
+        if here is None and not user:
+            raise not_installed("a workspace that the call names: there are several")
         return here or await self._owners.of_user(user)
 
 

@@ -108,7 +108,7 @@ def _request(material: Material, approval: Record) -> Request:
         fields=_fields(kind, effect, record(approval, "before")),
         cards=cards,
         votes=_votes(kind, approval, about, cards),
-        ending=ending(kind, status),
+        ending="replaced by an edited version" if record(approval, "edited") else ending(kind, status),
         ended_at=_moment_of(about, f"approval.{status}") if status != "requested" else "",
     )
 

@@ -22,6 +22,7 @@ from evidence.verify.course import (
     steps,
     texts,
 )
+from evidence.verify.editing import edits, versions
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.people import (
@@ -108,7 +109,7 @@ STEPS = (
     Step(
         7,
         (record.decisions, record.receipts, record.receipts_of_run, reads.untold, record.as_answered, record.approvals),
-        (record.bound, *reads.TOLD, *decisions.RULES, *attempts.RULES, *requests.TOLD, *votes.TOLD),
+        (record.bound, *reads.TOLD, *decisions.RULES, *attempts.RULES, *requests.TOLD, *votes.TOLD, *edits.TOLD),
         _record,
     ),
     Step(
@@ -117,6 +118,7 @@ STEPS = (
         (
             *(*votes.RULES, *standing_in.RULES, *answers.RULES, *glass.RULES, *passkeys.RULES, *tasks.RULES),
             *(*requests.RULES, *approvals.RULES),
+            *(*edits.RULES, *versions.RULES),
         ),
         _authority,
     ),

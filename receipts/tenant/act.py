@@ -26,7 +26,7 @@ class Act(Closed):
 
 
 class Allowed(Closed):
-    """The decision of policy that allowed an act, by OPA's id and the digest of the policy's text."""
+    """The decision of policy that allowed an act, or denied it, by OPA's id and the digest of the policy's text."""
 
     decision_id: NonEmpty
     digest: Sha256Hex

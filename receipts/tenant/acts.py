@@ -273,6 +273,25 @@ class DelegationEnded(_DelegationAct):
     event = "delegation.ended"
 
 
+class DelegationRefused(Act):
+    """Policy denied what somebody wanted of a delegation; `why` are its reasons, `policy` is by which decision.
+
+    The others are what was wanted: `groups` is empty for all, `reason` that of whoever wanted it.
+    """
+
+    event = "delegation.refused"
+
+    act: Literal["delegate", "undelegate"]
+    delegator: str
+    delegate: str
+    groups: list[str]
+    starts_at: Timestamp
+    ends_at: Timestamp
+    reason: NonEmpty
+    why: NonEmpty
+    policy: Allowed
+
+
 class BundleFetched(Act):
     """Somebody was given the bundle of a run."""
 
@@ -301,7 +320,7 @@ class CommandRefused(Act):
 _ACTS: dict[str, type[Act]] = {
     act.event: act
     for act in (
-        *(DefinitionActivated, DefinitionRetired, DelegationRecorded, DelegationEnded),
+        *(DefinitionActivated, DefinitionRetired, DelegationRecorded, DelegationEnded, DelegationRefused),
         *(DefinitionStored, PolicySeen, DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
         CommandRefused,
         *(SlackLinkMade, SlackInstalled, SlackRemoved, SlackMemberChanged, SlackRekeyed),

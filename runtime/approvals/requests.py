@@ -109,6 +109,9 @@ async def open_approval(passage: Passage, answer: Answer, before: Mapping[str, A
         opened = await passage.tx.loads.approval(approval_id)
         if opened is not None:
             await messages.tell_opened(passage.engine, passage.tx, opened)
+    for edit in passage.attempt.facts.edits[-1:]:  # whose card leads to this one from now on
+        await approvals.touch(passage.tx.conn, edit.approval_id)
+        await messages.card_changed(passage.engine, passage.tx, edit.approval_id)
 
 
 async def _remind(tx: RunTx) -> Mapping[str, Any]:

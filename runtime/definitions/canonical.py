@@ -172,6 +172,7 @@ def _verb_document(verb: Verb) -> dict[str, Any]:
         **({"compensate": asdict(verb.compensate)} if verb.compensate else {}),
         **({"on_cancel": asdict(verb.on_cancel)} if verb.on_cancel else {}),
         **({"card": card_document(verb.card)} if verb.card else {}),
+        **({"editable": list(verb.editable)} if verb.editable else {}),
     }
 
 
@@ -243,6 +244,7 @@ def _verb(document: Document) -> Verb:
         on_cancel=_compensation(document, "on_cancel"),
         card=read_card(document["card"]) if "card" in document else None,
         remind=tuple(parse_duration(pause) for pause in execution.get("remind", ())),
+        editable=tuple(document.get("editable", ())),
     )
 
 

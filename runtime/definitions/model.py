@@ -119,6 +119,7 @@ class Verb:
     compensate: Compensation | None = None
     on_cancel: Compensation | None = None
     card: CardSpec | None = None  # how a request for it is shown
+    editable: tuple[str, ...] = ()  # the params that who may approve a request for it may change
 
     @property
     def compensations(self) -> tuple[Compensation, ...]:

@@ -6,12 +6,15 @@ from typing import Any
 from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN, Actor
 from runtime.desk.answers.counter import AnswersCounter
-from runtime.desk.answers.looking import refusal_to_decide
+from runtime.desk.answers.looking import refusal_to_decide, way_to_decide
 from runtime.desk.declared.model import NOTHING, Declared
+from runtime.desk.edited.showing import seen_edits
+from runtime.desk.editing.counter import EditingCounter
 from runtime.desk.fields import shown_fields
 from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, ProgressView, VoteView
+from runtime.desk.notices.counter import NoticeCounter
 from runtime.desk.signing.counter import SigningCounter
 from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.undo.counter import UndoCounter
@@ -20,6 +23,7 @@ from runtime.failpoints import Point, at
 from runtime.inbox import inbox
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result, ResultCode, stamp
+from runtime.model.approvals.delegation import StandIn
 from runtime.model.approvals.requirement import Requirement
 from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.json_limits import error_text
@@ -33,6 +37,7 @@ from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.cards.posted import Location, location_of, remember_card
 from runtime.store.database.pool import Conn
+from runtime.store.people.delegations import stand_ins_in
 from runtime.store.transactions.run_tx import RunTx
 
 _DONE = (ResultCode.PERFORMED, ResultCode.CONFIRMED)
@@ -47,9 +52,11 @@ class EngineDesk(UndoCounter):
     def __init__(self, engine: Engine, tenant: str) -> None:
         super().__init__(engine, tenant)
         self.answers = AnswersCounter(engine, tenant)
+        self.editing = EditingCounter(engine, tenant)
         self.held = HeldCounter(engine, tenant)
         self.figures = FigureCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
+        self.notices = NoticeCounter(engine, tenant, self.may_decide)
         self.signing = SigningCounter(engine, tenant)
 
     async def people(self, account: SlackAccount) -> list[Person]:
@@ -76,7 +83,10 @@ class EngineDesk(UndoCounter):
             called = asked if len(asked) <= MOST_CALLED else ()
         can_undo = await self._can_undo(conn, row, view)
         withdrawn = tuple(map(_vote_view, await approvals.withdrawn_votes(conn, approval_id)))
-        return replace(view, asked=called, can_undo=can_undo, withdrawn=withdrawn)
+        is_open = view.status is ApprovalStatus.REQUESTED
+        pairs = tuple(await stand_ins_in(conn, self.tenant, people, self.engine.clock())) if is_open else ()
+        view = replace(view, asked=called, can_undo=can_undo, withdrawn=withdrawn, stand_ins=pairs)
+        return await seen_edits(self.engine, conn, row, view)
 
     async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
         if view.kind is AskKind.TASK or view.result is None or view.result.code not in _DONE:
@@ -88,6 +98,12 @@ class EngineDesk(UndoCounter):
         """Return why the person may not decide this now, or None. Reads only."""
         async with self.engine.pool.connection() as conn:
             return await refusal_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
+
+    async def votes_for(self, approval_id: str, person_id: str) -> str:
+        """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
+        async with self.engine.pool.connection() as conn:
+            way = await way_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
+        return way.delegator.name if isinstance(way, StandIn) else ""
 
     async def record(self, click: Click) -> str:
         """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""

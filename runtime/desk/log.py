@@ -21,6 +21,7 @@ from runtime.store.database.pool import Conn
 from runtime.store.evidence import bundles
 from runtime.store.log import checkpoints, stamps
 from runtime.store.log.checkpoints import Places, Signed
+from runtime.store.people import passkeys
 from runtime.store.tenant.acts import put_act
 
 __all__ = ["LogChangedError", "LogDesk", "NotInLogError", "Places", "Signed"]
@@ -141,9 +142,20 @@ class LogDesk:
             found = await stamps.first_stamped(conn, self.engine.tenant, least)
         return found.size if found else None
 
-    async def prove(self, places: Sequence[Places], size: int) -> list[bytes]:
-        """Return the proof that these leaves stand in the log of this size."""
-        indices = sorted(one.first_index + step for one in places for step in range(one.count))
+    async def acts_of(self, run_id: str) -> list[tuple[int, int]]:
+        """Return which acts of the tenant votes of a run rest on: each one's place in its chain, and in the log.
+
+        Raise NotInLogError as long as not all of them have their places.
+        """
+        async with self.engine.pool.connection() as conn:
+            found = await passkeys.acts_signed_by(conn, self.engine.tenant, run_id)
+        if missing := [seq for seq, index in found if index is None]:
+            raise NotInLogError(f"leaf {missing[0]} of the tenant's own chain has no place in the log yet")
+        return [(seq, index) for seq, index in found if index is not None]
+
+    async def prove(self, places: Sequence[tuple[int, int]], size: int) -> list[bytes]:
+        """Return the proof that the leaves from these indices on, so many, stand in the log of this size."""
+        indices = sorted(first + step for first, count in places for step in range(count))
         return await self._from_tiles(size, lambda node: prove_inclusion(node, indices, size))
 
     async def check_growth(self, old: TreeHead, new: TreeHead) -> None:

@@ -7,8 +7,10 @@ from typing import Any, Protocol
 
 from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.declared.model import NOTHING, Declared
+from runtime.desk.editing.model import EditingDesk
 from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
+from runtime.desk.notices.model import NoticeDesk
 from runtime.desk.signing.model import SigningDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
@@ -46,6 +48,18 @@ class ProgressView:
     data: Mapping[str, Any] | None
     at: datetime
     count: int
+
+
+@dataclass(frozen=True)
+class EditsView:
+    """What people made of what was asked for: who, what is another than the run had asked for, and why.
+
+    `reasons` are theirs, each with its name before it.
+    """
+
+    by: tuple[str, ...]
+    changes: tuple[FieldView, ...]
+    reasons: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -101,6 +115,11 @@ class ApprovalView:
     declared: Declared = NOTHING  # by its author, for its card
     withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
+    stand_ins: tuple[tuple[str, str], ...] = ()  # names of who votes now for whom, where it is shown to many
+    votes_for: str = ""  # name of the person for whom the one reader would vote, where it is shown to one
+    can_edit: bool = False  # it is open, and its verb names params that may be edited
+    edited: EditsView | None = None  # how it became what it is, where that is not what the run asked for
+    replaced_by: str = ""  # the request in its place, once people are asked about what somebody made of it
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
     break_glass: tuple[str, ...] = ()  # groups of which one person may do without the others
@@ -150,6 +169,11 @@ class Desk(UndoDesk, Protocol):
         ...
 
     @property
+    def notices(self) -> NoticeDesk:
+        """Return the counter that knows how people are told."""
+        ...
+
+    @property
     def figures(self) -> FigureDesk:
         """Return the counter of figures."""
         ...
@@ -157,6 +181,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def answers(self) -> AnswersDesk:
         """Return the counter for what people do with a request beside deciding it."""
+        ...
+
+    @property
+    def editing(self) -> EditingDesk:
+        """Return the counter for requests that are approved with edits."""
         ...
 
     @property
@@ -179,6 +208,10 @@ class Desk(UndoDesk, Protocol):
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         """Return why the person may not decide this now, or None. Reads only."""
+        ...
+
+    async def votes_for(self, approval_id: str, person_id: str) -> str:
+        """Return the name of the person for whom this one would vote, "" for themselves or nobody. Reads only."""
         ...
 
     async def record(self, click: Click) -> str:

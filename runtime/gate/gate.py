@@ -21,6 +21,7 @@ from datetime import datetime, timedelta
 
 import psycopg
 
+from policy.apart import expect_apart
 from policy.model import Outcome, PolicyUnavailableError, Question, Verdict
 from receipts.errors import ReceiptsError
 from receipts.redaction import redact
@@ -154,6 +155,7 @@ class _Gate(Crossing):
             at(Point.POLICY_ANSWERED)
             if verdict.answer.obligations:
                 raise PolicyUnavailableError(f"unknown obligations: {', '.join(verdict.answer.obligations)}")
+            expect_apart(question, verdict.answer)
         except PolicyUnavailableError as error:
             await self.postpone("policy.unavailable", str(error))
             return None

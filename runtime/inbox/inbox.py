@@ -21,6 +21,7 @@ from runtime.inbox.cancellations import apply_cancel
 from runtime.inbox.children import apply_child_ended
 from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
+from runtime.inbox.editing.edits import apply_edit
 from runtime.inbox.held.acts import apply_mend
 from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.lives import apply_to_life
@@ -43,7 +44,7 @@ from runtime.model.notification.moments import ChildEndedPayload, DeadlinePayloa
 from runtime.model.notification.notification import Addressed, Applied, Command, Notification, Said
 from runtime.model.notification.passkeys import InvitePasskeyPayload, RegisterPasskeyPayload, RevokePasskeyPayload
 from runtime.model.notification.payload import PayloadError
-from runtime.model.notification.people import ClaimPayload, VotePayload
+from runtime.model.notification.people import ClaimPayload, EditPayload, VotePayload
 from runtime.model.notification.runs import CancelPayload, MendPayload, RetryPayload, StrangerPayload, UndoPayload
 from runtime.model.notification.tenants import (
     ActivatePayload,
@@ -218,7 +219,7 @@ async def _settle(
 
 async def _dispatch(matter: Matter) -> Applied:
     match matter.notification.payload:
-        case VotePayload() | ClaimPayload() | WithdrawPayload() | HandPayload() as payload:
+        case VotePayload() | ClaimPayload() | WithdrawPayload() | HandPayload() | EditPayload() as payload:
             return await _hear(matter, payload)
         case CompletionPayload() | ProgressPayload() as payload:
             return await apply_answer(matter, payload)
@@ -245,6 +246,8 @@ async def _hear(matter: Matter, payload: Said) -> Applied:
             return await apply_withdrawal(matter, payload)
         case HandPayload():
             return await apply_hand(matter, payload)
+        case EditPayload():
+            return await apply_edit(matter, payload)
 
 
 async def _obey(matter: Matter, command: Command) -> Applied:

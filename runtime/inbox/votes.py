@@ -75,12 +75,12 @@ async def _apply(matter: Matter, tx: RunTx, approval: Approval, payload: VotePay
 
 
 async def _voter(tx: RunTx, approval: Approval, person: Person, payload: VotePayload) -> Voter | Refusal:
-    stand_in, glass = None, None
-    if payload.ticket:
-        if isinstance(glass := await way_past_glass(tx, approval, person, payload), Refusal):
-            return glass
-    elif isinstance(stand_in := await _way(tx, approval, person, payload), Refusal):
+    stand_in = None if payload.ticket else await _way(tx, approval, person, payload)
+    if isinstance(stand_in, Refusal):
         return stand_in
+    glass = await way_past_glass(tx, approval, person, payload) if payload.ticket else None
+    if isinstance(glass, Refusal):
+        return glass
     signature = await signature_on(tx, approval, person, payload)
     return signature if isinstance(signature, Refusal) else Voter(person, stand_in, glass, signature)
 

@@ -147,6 +147,17 @@ class EffectEnded(Message):
     about: list[str]
 
 
+class Edited(Message):
+    """Somebody approved a request with edits: it is void, and what they made of it is put to policy anew."""
+
+    kind: Literal["edited"] = "edited"
+    run: RunName
+    step: str
+    person: str
+    reason: str
+    params: list[str]
+
+
 class RunEnded(Message):
     """What a run came to: what failed, what people rejected, and what was not done, each with its reason.
 
@@ -259,6 +270,7 @@ Said = Annotated[
     | NotStarted
     | Reminder
     | EffectEnded
+    | Edited
     | RunEnded
     | EvidenceSealed
     | EvidenceStuck

@@ -1,10 +1,11 @@
 """What the gate has to know beside an effect, read at once when its passage begins."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from runtime.model.approvals.edits import Change
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.states import ApprovalStatus, StepStatus
 
@@ -38,6 +39,15 @@ class ApprovalFacts:
 
 
 @dataclass(frozen=True)
+class EditFacts:
+    """Who edited the effect, what they changed, and the approval that this voided."""
+
+    approval_id: str
+    person: str
+    changes: Sequence[Change]
+
+
+@dataclass(frozen=True)
 class EarlierSuccess:
     """The receipt of a success under the same idempotency key; `response` is what a repeat is answered with."""
 
@@ -63,6 +73,7 @@ class PassageFacts:
     task_id: str | None  # the review that the effect posts
     approval: ApprovalFacts | None
     done: EarlierSuccess | None
+    edits: tuple[EditFacts, ...] = ()  # oldest first
 
 
 def passage_facts(row: Mapping[str, Any]) -> PassageFacts:
@@ -81,6 +92,7 @@ def passage_facts(row: Mapping[str, Any]) -> PassageFacts:
         writes=row["writes"],
         task_id=row["task_id"],
         approval=_approval(row) if row["approval_status"] is not None else None,
+        edits=tuple(EditFacts(one["approval_id"], one["person"], one["changes"]) for one in row["edits"] or ()),
         done=None if row["done_fingerprint"] is None else EarlierSuccess(row["done_fingerprint"], row["done_response"]),
     )
 

@@ -10,6 +10,7 @@ from policy.model import (
     ApprovalInput,
     BrokenGlass,
     Counters,
+    EditedInput,
     EffectInput,
     Question,
     RunInput,
@@ -144,7 +145,15 @@ def make_question(attempt: Attempt, now: datetime) -> Question:
         approval=_approval(approval) if approval else None,
         votes=[_vote(vote) for vote in approval.votes] if approval else [],
         counters=Counters(writes=facts.writes),
+        edited=_edited(facts) if facts.edits else None,
     )
+
+
+def _edited(facts: PassageFacts) -> EditedInput:
+    """Return by whom the effect was edited, and what the run had asked for in the place of what they changed."""
+    first = {change["param"]: change for edit in reversed(facts.edits) for change in edit.changes}
+    requested = {name: change["before"] for name, change in sorted(first.items()) if "before" in change}
+    return EditedInput(by=list(dict.fromkeys(edit.person for edit in facts.edits)), requested=requested)
 
 
 def _undoes(effect: Effect, facts: PassageFacts) -> UndoesInput | None:

@@ -151,23 +151,25 @@ async def close_question(engine: Engine, tx: RunTx, asked: Asking, then: HeldSet
 async def tell_people(
     engine: Engine, tx: RunTx, users: Sequence[str], name: str, said: Said, card_of: str | None
 ) -> None:
-    """Write to people by their Slack accounts, to each when their quiet hours are over; tried for a day from then."""
+    """Write to people by their Slack accounts, to each when their quiet hours are over."""
     for user in users:
         message = DirectMessage(user=user, said=said, card_of=card_of)
-        first = await _when_told(tx, user, card_of)
-        last = None if first is None else first + engine.timing.effect_deadline
+        first, last = await _when_told(engine, tx, user, card_of)
         key = f"dm:{tx.run_id}:{name}:{user}"
         await _send(engine, tx, "direct_message", user, message, key, OnDoubt.RECONCILE, last, first)
 
 
-async def _when_told(tx: RunTx, user: str, card_of: str | None) -> datetime | None:
-    """Return when somebody's quiet hours end, or None where they may be told now."""
+async def _when_told(
+    engine: Engine, tx: RunTx, user: str, card_of: str | None
+) -> tuple[datetime, datetime] | tuple[None, None]:
+    """Return from when until when it is tried to tell somebody who has quiet hours: they are not part of that time."""
     notices = await tx.loads.notices((tx.tenant, user))
     if not notices.is_ever_quiet:
-        return None
+        return None, None
     approval = await tx.loads.approval(card_of) if card_of else None
-    first = notices.from_when(tx.now, approval.tier if approval else None)
-    return first if first > tx.now else None
+    first, lasts = notices.from_when(tx.now, approval.tier if approval else None), engine.timing.effect_deadline
+    last = notices.from_when(first + lasts, None)
+    return first, last if last == first + lasts else last + lasts
 
 
 async def _send(

@@ -327,9 +327,9 @@ IS_FREE = """
         SELECT 1 FROM delegations d WHERE d.tenant = p.tenant AND d.delegate = p.actor_id
            AND d.delegator = a.assignee AND d.ended_at IS NULL
            AND d.starts_at <= %(now)s AND d.ends_at > %(now)s) OR NOT EXISTS (
-        SELECT 1 FROM jsonb_array_elements_text(holder.groups::jsonb) AS g (name)
-         WHERE (a.requirement::jsonb -> 'groups') ? g.name
-            OR a.joined::jsonb ? g.name))
+        SELECT 1 FROM actors holder, jsonb_array_elements_text(holder.groups::jsonb) AS g (name)
+         WHERE holder.tenant = a.tenant AND holder.actor_id = a.assignee
+           AND ((a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name)))
 """
 
 

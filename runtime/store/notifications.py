@@ -126,7 +126,7 @@ async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Address
                         (SELECT json_agg(json_build_array(w.wait_id, w.run_id, w.step, w.token)) FROM waits w
                           WHERE w.status = 'active' AND w.wait_id = n.payload ->> 'wait_id')
                    END AS waits,
-                   CASE WHEN n.kind IN ('vote', 'claim', 'withdraw', 'ask', 'reply', 'hand') THEN
+                   CASE WHEN n.kind IN ('vote', 'claim', 'withdraw', 'ask', 'reply', 'hand', 'edit') THEN
                         (SELECT a.run_id FROM approvals a
                           WHERE a.tenant = n.tenant AND a.approval_id = n.payload ->> 'approval_id')
                         WHEN n.kind IN ('cancel', 'undo', 'retry', 'mend', 'stranger', 'repair', 'signal') THEN

@@ -31,7 +31,7 @@ _TOKENS = re.compile(
     re.DOTALL,
 )
 _QUOTE = re.compile(r"^(?:>|&gt;) ?(.*)$")
-_LINK = re.compile(r"^(?:https?://|mailto:)", re.IGNORECASE)
+_LINK = re.compile(r"^(?:https?://|mailto:|slack://)", re.IGNORECASE)
 _DATE = re.compile(r"!date\^(?P<at>[0-9]{1,11})\^(?P<format>[^^]*\{[a-z_]+\}[^^]*)(\^https?://.*)?")
 _BROADCASTS = {"!channel", "!here", "!everyone", "!group"}
 

@@ -24,7 +24,7 @@ export class Modals {
     document.body.append(this.#dialog);
     this.#dialog.showModal();
     const first = this.#dialog.querySelector("[aria-invalid], [autofocus], textarea, input, select") ?? this.#dialog.querySelector(".modal-body");
-    first?.focus();
+    first?.focus({ preventScroll: !first.matches("[aria-invalid], [autofocus]") });
   }
 
   #draw(view) {

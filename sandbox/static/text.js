@@ -2,6 +2,7 @@
 import { h } from "./dom.js";
 
 const SAFE_LINK = /^(?:https?:|mailto:)/iu;
+const HOME_LINK = /^slack:\/\/app\?(?:.*&)?tab=home(?:&|$)/u;
 const WRAPPERS = { bold: "strong", italic: "em", strike: "s", quote: "blockquote" };
 
 /** Draw nodes. */
@@ -60,8 +61,16 @@ function moment({ at, format, v }) {
 }
 
 function link(url, label) {
+  if (HOME_LINK.test(url)) return h("a", { href: home(), title: url }, h("bdi", { text: label }));
   if (!SAFE_LINK.test(url)) return h("bdi", { class: "run", text: label });
   return h("a", { href: url, target: "_blank", rel: "noopener noreferrer", title: url }, h("bdi", { text: label }));
+}
+
+/** Slack's client takes such a link to the Home of the app; so does this page. */
+function home() {
+  const query = new URLSearchParams(location.search);
+  query.set("view", "home");
+  return `?${query}`;
 }
 
 /** Draw a text object. */

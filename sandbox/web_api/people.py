@@ -84,7 +84,18 @@ def auth_test(sandbox: Sandbox, args: Args) -> Json:
     }
 
 
+def bots_info(sandbox: Sandbox, args: Args) -> Json:
+    """bots.info."""
+    workspace = sandbox.workspace
+    bot = workspace.user(workspace.app.bot_user_id)
+    if bot is None or args.text("bot") != workspace.bot_id:
+        raise SlackError("bot_not_found")
+    said = {"id": workspace.bot_id, "deleted": False, "name": bot.real_name, "updated": 0}
+    return {"bot": {**said, "app_id": workspace.app.id, "user_id": bot.id, "icons": {}}}
+
+
 METHODS = {
+    "bots.info": Method(bots_info, TIER_3, "users:read"),
     "users.info": Method(users_info, TIER_4, "users:read"),
     "users.list": Method(users_list, TIER_2, "users:read"),
     "team.info": Method(team_info, TIER_3, "team:read"),

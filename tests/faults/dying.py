@@ -1,4 +1,6 @@
-"""Applies a notification in a process of its own, which is killed (SIGKILL) when it comes to a point for the nth time.
+"""Applies a notification and does what follows, in a process of its own, which is killed (SIGKILL) at a point.
+
+That is when it comes there for the nth time.
 
 To be run as a program: the database's DSN, OPA's address, the notification, the point and the number.
 """
@@ -31,6 +33,7 @@ async def _apply(dsn: str, opa: str, notification_id: str, point: str, number: i
     ):
         failpoints.arm(die)
         await inbox.apply(bench.engine, notification_id)
+        await bench.settle()
 
 
 if __name__ == "__main__":

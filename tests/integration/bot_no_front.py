@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from runtime.desk.front.model import Filled, Form, Runs, RunView, Started
+from runtime.desk.front.model import Filled, Form, Runs, RunView, StandInWish, Started
 from runtime.desk.home.model import HomeDesk
 from runtime.desk.model import ApprovalView
 from runtime.model.actor import Person, SlackAccount
@@ -41,3 +41,9 @@ class NoFront:
 
     async def start(self, person: Person, filled: Filled) -> Started:
         raise AssertionError(f"nothing here can be started: {person} {filled}")
+
+    async def stand_in(self, person: Person, wish: StandInWish) -> str:
+        raise AssertionError(f"nobody here is away: {person} {wish}")
+
+    async def settled(self, notification_id: str) -> str:
+        raise AssertionError(f"nobody here is away: {notification_id}")

@@ -15,8 +15,10 @@ from bot.listeners.app import Bot, BotSettings, Places, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from runtime.desk.answers.model import AnswersDesk
+from runtime.desk.editing.model import EditingDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
+from runtime.desk.notices.model import NoticeDesk
 from runtime.desk.signing.model import SigningWish
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
@@ -35,7 +37,9 @@ from tests.integration.bot_home import MemoryHomes
 from tests.integration.bot_no_front import NoFront
 from tests.integration.bot_no_life import NoLife
 from tests.integration.bot_nothing_asked import NothingAsked
+from tests.integration.bot_nothing_edited import NothingEdited
 from tests.integration.bot_nothing_held import NothingHeld
+from tests.integration.bot_nothing_told import NothingCounted
 from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers
 from tests.patience import MINUTE
 from tests.unit.bot_samples import KYC
@@ -130,7 +134,9 @@ class MemoryDesk:
     applications: int = 0
     missing: list[tuple[str, str, str]] = field(default_factory=list)
     answers: AnswersDesk = field(default_factory=NothingAsked)
+    editing: EditingDesk = field(default_factory=NothingEdited)
     held: HeldDesk = field(default_factory=NothingHeld)
+    notices: NoticeDesk = field(default_factory=NothingCounted)
     figures: LooksAlone = field(default_factory=LooksAlone)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
     signing: Links = field(default_factory=Links)
@@ -149,6 +155,10 @@ class MemoryDesk:
     async def approval(self, approval_id: str) -> ApprovalView | None:
         self._reach("approval", approval_id)
         return self.approvals.get(approval_id)
+
+    async def votes_for(self, approval_id: str, person_id: str) -> str:
+        assert approval_id, person_id
+        return ""
 
     async def may_decide(self, approval_id: str, person_id: str) -> Refusal | None:
         if person_id == self.requester:

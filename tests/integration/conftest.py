@@ -11,6 +11,7 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.handlers import Handler
 from tests.bench import Bench, Target, open_bench
+from tests.integration.editing_stage import Register
 from tests.integration.kyc_stage import Case, open_case
 from tests.integration.nodes_stage import HEAD, Opener
 from tests.patience import MINUTE
@@ -87,4 +88,15 @@ def opened(dsn: str, opa: OpaChild, targets: Targets, tmp_path: Path) -> Opener:
 async def case(dsn: str, opa: OpaChild) -> AsyncIterator[Case]:
     """Give a bench with the pack of onboarding, and its stand-ins beside it."""
     async with OpaEngine(opa.url, timeout=MINUTE) as policy, open_case(dsn, policy) as found:
+        yield found
+
+
+@pytest.fixture
+async def editing(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Bench]:
+    """Give a bench with a write of which some params may be edited, beside the bench's own pack."""
+    targets.file = Register()
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(dsn, policy, [PACK, PACK.with_name("editing")], targets.handlers()) as found,
+    ):
         yield found

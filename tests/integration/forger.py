@@ -15,7 +15,7 @@ from receipts.signing import SigningKey
 from runtime.desk.bundles.sealing import Story
 
 Json = dict[str, Any]
-_SAID = ("status", "votes", "cards")
+_SAID = ("status", "votes", "cards", "edited")
 
 
 @dataclass
@@ -110,6 +110,8 @@ class Forged:
         for approval in self.approvals.values():
             for vote in approval["votes"]:
                 vote["at"] = self.leaf("vote.counted", approval_id=approval["id"], person=vote["person"])["at"]
+            if "edited" in approval:
+                approval["edited"]["at"] = self.leaf("effect.edited", approval_id=approval["id"])["at"]
         for decision in self.decisions.values():
             asked = decision["input"]
             asked["time"] = self.leaf_of(decision)["at"]
@@ -160,6 +162,8 @@ class Forged:
             case "vote.counted":
                 vote = next(vote for vote in approval["votes"] if vote["person"] == data["person"])
                 data.update(digest=canonical.digest(vote), verdict=vote["verdict"])
+            case "effect.edited" if "edited" in approval:
+                data["digest"] = canonical.digest(approval["edited"])
             case "vote.withdrawn":
                 vote = next((vote for vote in approval["votes"] if vote["person"] == data["person"]), None)
                 data["digest"] = canonical.digest(vote)

@@ -27,11 +27,12 @@ from runtime.model.actor import SlackAccount
 from runtime.model.approvals.votes import CardAct, RefusalCode, VoteVerdict
 from runtime.model.routing.rules import Fallback
 from runtime.model.run import HeldAct
-from tests.bench import ROUTING, TENANT, Bench, open_bench
+from tests.bench import ROUTING, TENANT, Bench, Target, open_bench
 from tests.conftest import fresh_database
 from tests.integration.answers_stage import say
 from tests.integration.conftest import PACK, PATIENCE, Targets
 from tests.integration.delegates_stage import delegate
+from tests.integration.editing_stage import Register, asked, edit, request_of
 from tests.integration.glass_stage import break_glass, filing, glass_bench
 from tests.integration.incident_stage import PACK as INCIDENTS
 from tests.integration.incident_stage import Desk
@@ -39,7 +40,7 @@ from tests.integration.kyc_stage import Case, open_case
 from tests.integration.passkeys_stage import open_vault, play_vault
 from tests.patience import MINUTE
 
-NODES = PACK.parent / "nodes"
+NODES, EDITING = PACK.parent / "nodes", PACK.parent / "editing"
 FILE = {"company": "ACME", "text": "report"}
 
 
@@ -53,6 +54,7 @@ async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Sto
             **await _play_incident(postgres, policy, key),
             **await _play_nodes(postgres, policy, key),
             **await _play_patience(postgres, policy, key),
+            **await _play_edits(postgres, policy, key),
             **await _play_glass(postgres, key),
             **await _play_vault(postgres, policy, key),
         }
@@ -130,6 +132,38 @@ async def _play_patience(postgres: str, policy: OpaEngine, key: SigningKey) -> d
                     rows = await bench.rows("SELECT approval_id FROM approvals WHERE run_id = %s", run_ids["prolonged"])
                     assert (await bench.click("sue", rows[0]["approval_id"])).counted
             return await stories_of(key, bench, run_ids)
+
+
+async def _play_edits(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:
+    """Play a filing that two edited before others approved it, and one that was canceled when it had been edited."""
+    targets = Targets(Target(), Target(), Register(), Target())
+    with fresh_database(postgres) as dsn:
+        async with open_bench(dsn, policy, [PACK, EDITING], targets.handlers()) as bench:
+            first = await asked(bench, "edited")
+            run_id = (await bench.rows("SELECT run_id FROM approvals"))[0]["run_id"]
+            assert (await bench.click("ben", first)).counted
+            assert await edit(bench, "cat", first, {"copies": 4, "urgent": True}) is None
+            await bench.settle()
+            second = await request_of(bench, run_id)
+            await StoredCards(bench.engine).remember(second, "C1", "1.0", {"text": "File it?"})
+            for person in ("ann", "ben"):
+                assert (await bench.click(person, second)).counted
+            await bench.settle()
+            return await stories_of(key, bench, {"edited": run_id, "edited_twice": await _edited_twice(bench)})
+
+
+async def _edited_twice(bench: Bench) -> str:
+    """Play a filing that was edited to and fro, and then rejected."""
+    first = await asked(bench, "twice")
+    (row,) = await bench.rows("SELECT run_id FROM approvals WHERE approval_id = %s", first)
+    assert await edit(bench, "ann", first, {"copies": 4}) is None
+    await bench.later(minutes=1)
+    assert await edit(bench, "ben", await request_of(bench, row["run_id"]), {"copies": 10}) is None
+    await bench.later(minutes=1)
+    last = await request_of(bench, row["run_id"])
+    assert (await bench.click("cat", last, "reject", "not at all")).counted
+    await bench.settle()
+    return str(row["run_id"])
 
 
 async def _play_nodes(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:

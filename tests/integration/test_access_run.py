@@ -14,7 +14,9 @@ from countersign_connector.standin import ask
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from runtime.handlers import Json
+from runtime.model.approvals.votes import RefusalCode
 from tests.bench import Bench, HandClock, open_bench
+from tests.integration.editing_stage import edit
 from tests.patience import MINUTE
 
 PACK = Path(__file__).parents[2] / "packs/access-request"
@@ -98,6 +100,26 @@ async def test_one_person_in_both_groups_is_not_two(desk: Desk) -> None:
     assert await desk.actions() == []
     await desk.sign("sam")
     assert await desk.actions() == ["access::grant"]
+
+
+async def test_who_signs_may_ask_for_less_time_and_access_then_ends_sooner(desk: Desk) -> None:
+    run_id = await desk.start()
+    assert await edit(desk.bench, "pam", await desk.bench.approval_id(), {"minutes": 30}) is None
+    await desk.bench.settle()
+    assert not (await desk.bench.click("pam", await desk.bench.approval_id())).counted
+    await desk.sign("olga", "sam")
+    assert await desk.actions() == ["access::grant"]
+    await desk.bench.later(minutes=30)
+    assert (await desk.bench.run(run_id))["status"] == "succeeded"
+    assert await desk.actions() == ["access::grant", "access::revoke"]
+
+
+async def test_access_is_not_edited_to_more_than_the_rules_allow(desk: Desk) -> None:
+    run_id = await desk.start()
+    refused = await edit(desk.bench, "pam", await desk.bench.approval_id(), {"minutes": 43201})
+    assert refused
+    assert refused.code is RefusalCode.UNFIT
+    assert (await desk.bench.run(run_id))["status"] == "waiting_approval"
 
 
 async def test_a_no_ends_the_run_as_rejected(desk: Desk) -> None:

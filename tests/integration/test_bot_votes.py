@@ -197,10 +197,10 @@ async def test_show_all_opens_every_page_for_people_of_the_directory_only(stage:
     await stage.post(ask(purpose="Ω" * 500_000 + "end"))
     await anna.click(await the_card(anna, stage), SHOW_ALL)
     modal = await anna.find_modal()
-    assert "Page 1 of" in str(modal["blocks"][0])
+    assert "Page 1" in str(modal["blocks"][0])
     done = await anna.click_view("modal", "countersign_page_next")
     assert done["ok"]
-    turned = await anna.wait_for(lambda state: "Page 2 of" in str(state["modal"]["blocks"][0]) and state["modal"])
+    turned = await anna.wait_for(lambda state: "Page 2" in str(state["modal"]["blocks"][0]) and state["modal"])
     assert "countersign_page_back" in str(turned["blocks"][-1])
     await eve.click(await the_card(eve, stage), SHOW_ALL)
     await whispered(eve, "another workspace")

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from receipts.chain import Leaf, in_place
-from receipts.tenant.acts import DelegationEnded, DelegationRecorded, act_of, chain_of
+from receipts.tenant.act import Act
+from receipts.tenant.acts import DelegationEnded, DelegationRecorded, DelegationRefused, act_of, chain_of
 from runtime.model.approvals.votes import RefusalCode
 from tests.bench import PEOPLE, TENANT, Bench
 from tests.integration.delegates_stage import delegate, undelegate
@@ -239,6 +240,33 @@ async def test_delegations_are_on_record_in_the_tenants_chain(bench: Bench) -> N
     assert (began.delegator, began.delegate, began.groups, began.reason) == ("ann", "sam", ["compliance"], "on leave")
     assert (ended.delegation_id, ended.reason) == (named, "back early")
     assert {leaf.actor.id for leaf in leaves} == {"omar"}
+
+
+async def _acts(bench: Bench) -> list[tuple[str, Act]]:
+    """Return the acts of the tenant's chain with who did each."""
+    rows = await bench.rows("SELECT seq, hash, leaf FROM tenant_leaves WHERE tenant = %s ORDER BY seq", TENANT)
+    said = [(row["seq"], row["hash"].hex(), row["leaf"]) for row in rows]
+    return [(leaf.actor.id, act_of(leaf)) for leaf in map(Leaf.model_validate, in_place(chain_of(TENANT), said))]
+
+
+async def test_what_policy_denies_of_a_delegation_is_on_record_with_who_wanted_it(bench: Bench) -> None:
+    named = (await delegate(bench, "ann", "sam", "compliance"))["delegation_id"]
+    assert (await delegate(bench, "ann", "sam", by="ben"))["status"] == "refused"
+    assert (await undelegate(bench, named, by="ben"))["status"] == "refused"
+    (who, began), (also, ended) = (await _acts(bench))[-2:]
+    assert isinstance(began, DelegationRefused)
+    assert isinstance(ended, DelegationRefused)
+    assert (who, began.act, began.delegator, began.delegate, began.groups) == ("ben", "delegate", "ann", "sam", [])
+    assert (also, ended.act, ended.groups, ended.reason) == ("ben", "undelegate", ["compliance"], "back early")
+    assert "Only people of the tenant's operators may do this" in began.why
+    assert began.policy.decision_id != ended.policy.decision_id
+
+
+async def test_what_cannot_be_is_no_denial_and_leaves_no_leaf(bench: Bench) -> None:
+    before = len(await _acts(bench))
+    assert (await delegate(bench, "ann", "nobody"))["status"] == "refused"
+    assert (await undelegate(bench, "dlg_none"))["status"] == "refused"
+    assert len(await _acts(bench)) == before
 
 
 async def test_a_delegate_answers_the_review_that_their_delegator_has_claimed(bench: Bench) -> None:

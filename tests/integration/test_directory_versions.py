@@ -4,12 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from psycopg import connect
+from psycopg.rows import dict_row
 
 from countersign.checks.directory import file as check_file
 from countersign.cli.operate import load_people
 from countersign.config.directory import DirectoryError
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
+from receipts.canonical import digest
+from runtime.store.log.tenant import own
 from tests.integration.program_stage import command, environment, program, rows, settings_of
 
 
@@ -111,3 +115,25 @@ async def test_the_doctor_says_where_file_and_database_differ(dsn: str, files: F
     assert await said(first) == (False, "version 1: 1 people, 0 agents; but version 2 is loaded")
     assert await said(second) == (True, "version 2: 1 people, 0 agents")
     assert await said(None) == (True, "none here; version 2 is loaded")
+
+
+async def test_how_people_are_told_is_loaded_with_them_and_part_of_what_is_on_record(dsn: str, files: Files) -> None:
+    plain = files.write(1, "compliance")
+    said = plain.read_text(encoding="utf-8").replace("version: 1", "version: 2")
+    hours = "quiet_hours: [{days: [sat, sun]}]"
+    notices = f"notices: {{timezone: Europe/Zurich, per_hour: 9, {hours}, remind: {{first: PT4H, at_most: 3}}}}\n"
+    told = plain.with_name("told.yaml")
+    told.write_text(said + "- {id: ben, name: Ben, timezone: Asia/Tokyo}\n" + notices, encoding="utf-8")
+    assert (await load(dsn, plain), await load(dsn, told)) == ("", "")
+    found = rows(dsn, "SELECT actor_id, notices FROM actors WHERE tenant = 'acme' ORDER BY actor_id")
+    quiet = [{"days": ["sat", "sun"], "from": "00:00", "until": "24:00"}]
+    both = {"quiet_hours": quiet, "passes": [], "per_hour": 9}
+    assert [row["notices"] for row in found] == [{"timezone": zone, **both} for zone in ("Europe/Zurich", "Asia/Tokyo")]
+    [settings] = rows(dsn, "SELECT remind FROM directories WHERE tenant = 'acme'")
+    assert settings["remind"] == {"first": 14400, "factor": 1, "at_most": 3}
+    leaves = rows(dsn, "SELECT leaf->'data' AS said FROM tenant_leaves WHERE leaf->>'event' = 'directory.loaded'")
+    with connect(dsn, row_factory=dict_row) as conn, conn.transaction():
+        records = own(conn, "acme").records
+        assert records["directory"] == digest(leaves[-1]["said"])
+        conn.execute("""UPDATE actors SET notices = '{}' WHERE actor_id = 'ben'""")
+        assert own(conn, "acme").records["directory"] != records["directory"], "an audit finds what was changed"

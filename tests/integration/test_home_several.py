@@ -234,3 +234,16 @@ async def test_who_decided_several_sees_their_home_anew(chat: Chat) -> None:
     await before_the_vote(ann, "approve")
     await ann.submit(WHY)
     await ann.wait_for(lambda state: "Nothing waits for you" in str(state["home"]))
+
+
+async def test_what_has_to_be_signed_is_left_out_of_what_is_approved_by_one_act(chat: Chat) -> None:
+    signed, other = await filings(chat, 2)
+    requirement = '(requirement::jsonb || \'{"sign_with": "passkey"}\')::json'
+    await chat.bench.meddle(f"UPDATE approvals SET requirement = {requirement} WHERE approval_id = %s", signed)
+    ann = await chat.person("ann")
+    await choosing(chat, ann)
+    modal = await before_the_vote(ann, "approve")
+    assert "It has to be signed with a passkey, by itself." in str(modal)
+    assert (await ann.submit(WHY))["ok"]
+    assert "1 of 1 votes counted." in await told(ann)
+    assert [row["approval_id"] for row in await chat.bench.rows(VOTES)] == [other]

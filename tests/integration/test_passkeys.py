@@ -14,8 +14,11 @@ from receipts.tenant.passkeys import PasskeyRegistered, PasskeyRevoked
 from runtime.desk.model import ClickOutcome
 from runtime.desk.passkeys.model import Closed, RegistrationPage, SigningPage
 from runtime.model.approvals.passkeys import INVITATION_LASTS, SIGNING_LASTS
+from runtime.model.approvals.votes import CardAct
 from tests.authenticator import USER_PRESENT, Authenticator
 from tests.bench import PUBLIC_URL, TENANT, Bench
+from tests.integration.answers_stage import say
+from tests.integration.delegates_stage import delegate
 from tests.integration.passkeys_stage import (
     asked,
     authenticator,
@@ -165,6 +168,27 @@ async def test_what_has_changed_since_the_link_was_made_is_not_signed(vault: Ben
     token, page = await opened(vault, "sam", approval)
     await vault.meddle("UPDATE approvals SET digest = repeat('0', 64)")
     assert _code(await hand_in(vault, token, mine.sign(page.ceremony.challenge))) == "vote.stale"
+
+
+async def test_a_delegate_signs_with_a_passkey_of_their_own(vault: Bench) -> None:
+    await delegate(vault, "sam", "ann")
+    approval, theirs = await asked(vault), await register(vault, "sam")
+    assert _code(await sign(vault, "ann", approval, theirs)) == "passkey.unknown"
+    assert (await sign(vault, "ann", approval, await register(vault, "ann"))).counted
+    (vote,) = await vault.rows("SELECT person, delegator FROM votes")
+    assert vote == {"person": "ann", "delegator": "sam"}
+
+
+async def test_a_vote_that_was_withdrawn_is_signed_anew_by_another_link(vault: Bench) -> None:
+    approval, mine = await asked(vault), await register(vault, "sam")
+    token, page = await opened(vault, "sam", approval)
+    signed = mine.sign(page.ceremony.challenge)
+    assert (await hand_in(vault, token, signed)).counted
+    assert (await say(vault, "sam", approval, CardAct.WITHDRAW, "too early")).counted
+    assert (await hand_in(vault, token, signed)).counted, "the outcome of the first time"
+    assert [row["gone"] for row in await vault.rows("SELECT withdrawn_at IS NOT NULL AS gone FROM votes")] == [True]
+    assert _code(await hand_in(vault, await token_to_sign(vault, "sam", approval), signed)) == "passkey.wrong"
+    assert (await sign(vault, "sam", approval, mine)).counted
 
 
 async def test_requesters_do_not_sign_for_themselves(vault: Bench) -> None:

@@ -11,6 +11,7 @@ from runtime.planning import planner
 from runtime.planning.nodes import switch
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
+from tests.integration.editing_stage import asked, edit, request_of
 from tests.integration.nodes_stage import Opener
 from tests.recorded import CORPUS, recorded_of
 
@@ -144,3 +145,17 @@ steps:
         said = [leaf.correlation.step or "" for leaf in await bench.chain(run_id) if leaf.event.startswith("step.")]
         left = said[said.index("each[1].stop") + 1 :]
         assert left == bench.definitions["bench.tree"].in_order(left)
+
+
+async def test_a_run_of_which_a_request_was_edited_is_planned_again_as_it_was(editing: Bench) -> None:
+    first = await asked(editing)
+    assert await edit(editing, "ann", first, {"copies": 3}) is None
+    await editing.settle()
+    (row,) = await editing.rows("SELECT run_id FROM runs")
+    for person in ("ben", "cat"):
+        assert (await editing.click(person, await request_of(editing, row["run_id"]))).counted
+    await editing.settle()
+    assert (await editing.run(row["run_id"]))["status"] == "succeeded"
+    found = await replayed(editing, row["run_id"])
+    assert found.difference is None
+    assert found.events

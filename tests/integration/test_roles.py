@@ -187,6 +187,11 @@ async def _a_finished_run(bench: Bench) -> None:
     )
     await bench.rows("INSERT INTO entities SELECT tenant, 'thing', 'a', 1, false, '{}' FROM runs RETURNING 1")
     await bench.rows("INSERT INTO entity_changes SELECT tenant, 'k1', 'thing', 'a', 1, 'd', '{}' FROM runs RETURNING 1")
+    await bench.rows(
+        "INSERT INTO edits SELECT a.approval_id, a.run_id, a.effect_id, 1, 'ann', 'Ann', '[]', 'why', 'T', 'U',"
+        " a.digest, 'x', '[]', v.notification_id, now() FROM approvals a JOIN votes v USING (approval_id)"
+        " LIMIT 1 RETURNING 1"
+    )
     await bench.rows("INSERT INTO evidence_held (run_id, next_try_at) SELECT run_id, now() FROM runs RETURNING 1")
 
 

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from slack_sdk.models.blocks import Block
 
 from bot.cards.card import Card, card
-from bot.cards.details import details_modals
+from bot.cards.details import details_modal, details_modals
 from bot.cards.home.home import HELD_SHOWN, SHOWN
 from bot.cards.modals import reason_modal
 from bot.cards.references import APPROVE, REJECT, SHOW_ALL
@@ -164,7 +164,7 @@ def test_rules_votes_and_words_are_recovered_from_the_pages_of_show_all(text: st
 def test_many_large_fields_are_recovered_over_many_pages() -> None:
     fields = tuple(FieldView(f"f{n}", None, f"{n}" + "ω" * 10_000) for n in range(60))
     view = replace(KYC, fields=fields)
-    assert len(details_modals(view)) > 2
+    assert len(list(details_modals(view))) > 2
     found = details(view)
     assert [found[f"data: F{n}"] for n in range(60)] == [[field.after] for field in fields]
 
@@ -215,6 +215,17 @@ def test_buttons_carry_the_approval_its_stamp_and_the_head_of_its_digest() -> No
     assert json.loads(found[APPROVE]["value"]) == {"id": "apr-1", "digest": "ab" * 8, "stamp": KYC.stamp}
     assert found[APPROVE]["confirm"] == confirmation(KYC)
     assert (found[APPROVE]["style"], found[REJECT]["style"]) == ("primary", "danger")
+
+
+@pytest.mark.parametrize("names", [{"votes_for": "W" * 200}, {"stand_ins": (("<!channel>\n" * 9, "Ann; Ben"),) * 5}])
+def test_the_question_before_a_vote_says_in_whose_name_within_what_slack_takes(names: dict[str, Any]) -> None:
+    long = "<&>\n" * 99
+    text = confirmation(replace(KYC, purpose=long, operation=long, target=long, **names))["text"]
+    assert text["type"] == "plain_text"
+    assert len(text["text"]) <= 300
+    assert text["text"].count("\n") == 3
+    said = "the signature of W" if "votes_for" in names else "your signature, or: "
+    assert said in text["text"]
 
 
 def test_a_required_reason_takes_the_place_of_the_confirmation() -> None:
@@ -339,3 +350,24 @@ def test_what_cannot_be_undone_names_its_target_in_its_heading_and_people_are_ca
     assert "*Undone by*\nAn opposite entry" in shown(undoable)
     long = card(replace(KYC, purpose="x" * 1000), now=NOW).blocks
     assert long[0]["text"]["text"].endswith(": LEI 5493001KJTIIGC8Y1R12")
+
+
+class Read(str):
+    """A text that counts how often it is laid out."""
+
+    __slots__ = ()
+    times: ClassVar[int] = 0
+
+    def strip(self, chars: str | None = None) -> str:
+        Read.times += 1
+        return super().strip(chars)
+
+
+def test_one_page_of_everything_is_made_without_those_behind_it() -> None:
+    lines = [{"name": Read(f"Client {number}"), "amount": number} for number in range(20_000)]
+    view = replace(KYC, fields=(FieldView("lines", None, lines),))
+    assert "Page 1, more follow" in shown(details_modal(view, 0))
+    assert 0 < Read.times < 5_000
+    pages = list(details_modals(view))
+    assert f"Page {len(pages)} of {len(pages)}" in shown(pages[-1])
+    assert details_modal(view, 10_000) == pages[-1]  # beyond the last is the last

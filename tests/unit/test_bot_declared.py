@@ -85,7 +85,7 @@ def test_what_is_hidden_stands_behind_show_all_alone() -> None:
     assert "Share" not in words
     assert "*… 1 more value — Show all*" in words
     assert "*… 1 more change — Show all*" in words
-    everything = shown(details_modals(view))
+    everything = shown(list(details_modals(view)))
     assert "New owner" in everything
     assert "Share" in everything
 
@@ -95,7 +95,7 @@ def test_everything_that_is_declared_stands_behind_show_all() -> None:
     owners = replace(FILING.tables[0], lines=lines, count=33)
     view = replace(KYC, declared=replace(FILING, tables=(owners,)))
     assert "*… 28 more lines — Show all*" in shown(card(view, now=NOW).blocks)
-    everything = shown(details_modals(view))
+    everything = shown(list(details_modals(view)))
     for words in (FILING.summary, "5493001KJTIIGC8Y1R12", "Owner 19\n19 · none", "The first 20 of 33 lines"):
         assert words in everything
 
@@ -141,7 +141,7 @@ def test_a_declared_card_fits_slack_whatever_the_data(text: str, kind: AskKind) 
 @given(TEXTS)
 def test_no_declared_value_becomes_a_mention_a_link_an_emoji_or_a_format(text: str) -> None:
     view = replace(hostile(text), fields=(FieldView("owners", None, [{"name": text}]),))
-    seen = [card(view, now=NOW).blocks, details_modals(view), home_of(view)]
+    seen = [card(view, now=NOW).blocks, list(details_modals(view)), home_of(view)]
     for one in text_objects(seen):
         if one["type"] == "plain_text":
             assert one["emoji"] is False

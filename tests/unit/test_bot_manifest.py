@@ -22,6 +22,7 @@ NEEDS = {
     "conversations_replies": {"channels:history", "groups:history", "im:history"},
     "conversations_open": {"im:write"},
     "users_info": {"users:read"},
+    "bots_info": {"users:read"},
 }
 NEED_NONE = {"auth_test", "apps_connections_open", "chat_getPermalink", "api_call"} | {  # api_call: oauth.v2.access
     f"views_{act}" for act in ("open", "push", "update", "publish")

@@ -12,6 +12,7 @@ from runtime.model.messages import (
     ApprovalEnded,
     ApprovalOpened,
     DirectMessage,
+    Edited,
     EffectEnded,
     EvidenceSealed,
     EvidenceStuck,
@@ -110,6 +111,10 @@ SAID: list[tuple[Said, str]] = [
         "Still open: filing of Corporate onboarding (case-7). Asked: seniors, board, until 2026-11-25 09:30 UTC.",
     ),
     (EffectEnded(code=ResultCode.PERFORMED, about=[]), "Outcome: performed."),
+    (
+        Edited(run=RUN, step="filing", person="Anna", reason="fewer", params=["copies", "text"]),
+        'Anna asks for another version of filing of Corporate onboarding (case-7), edited: copies, text: "fewer"',
+    ),
     (EffectEnded(code=ResultCode.NOT_PERFORMED, about=["{} is away"]), "Outcome: not performed: {} is away."),
     (
         ended(RunStatus.SUCCEEDED),

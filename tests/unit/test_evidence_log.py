@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from evidence.bundle.dossier import Dossier
-from evidence.inclusion import LogProof, Span
+from evidence.inclusion import ActPlace, ActsProof, LogProof, Span
 from evidence.verify.trust import Trust, TrustError, trust_of
 from evidence.verify.verify import VerificationError, verify
 from receipts.log.note import parse_note
@@ -80,6 +80,10 @@ LIES: dict[str, tuple[tuple[str, str], Callable[[LogProof], LogProof]]] = {
     "two leaves in one place": (
         ("log.inclusion", INCLUSION),
         lambda proof: replace(proof, places=[proof.places[0], proof.places[1].model_copy(update={"first_index": 4})]),
+    ),
+    "acts on which nothing rests": (
+        ("passkeys.logged", "log/acts.json"),
+        lambda proof: replace(proof, acts=ActsProof([ActPlace(seq=1, index=0)], [])),
     ),
     "more leaves than there are": (
         ("log.inclusion", INCLUSION),

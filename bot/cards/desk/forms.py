@@ -1,6 +1,6 @@
 """The modals in which people ask for something: which runbook, and what its trigger says."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -68,8 +68,12 @@ def form_modal(form: Form, fields: Sequence[FormField], channel: str | None, quo
     texts = [one for one in fields if one.kind in (FieldKind.LONG_TEXT, FieldKind.TEXT)]
     first = next((one for one in texts if one.kind is FieldKind.LONG_TEXT), next(iter(texts), None))
     ref = FormRef(runbook=form.name, version=form.version, channel=channel)
-    inputs = [_input(one, quoted if one is first else "") for one in fields]
+    inputs = [field_input(one, _beginning(quoted) if one is first else None) for one in fields]
     return _modal(FORM_MODAL, "Request", ref, [section(about), *inputs])
+
+
+def _beginning(quoted: str) -> dict[str, Any] | None:
+    return {"value": quoted[:_LONGEST]} if quoted else None
 
 
 def _modal(callback: str, submit: str, ref: BaseModel, blocks: list[Block]) -> dict[str, Any]:
@@ -84,15 +88,23 @@ def _modal(callback: str, submit: str, ref: BaseModel, blocks: list[Block]) -> d
     }
 
 
-def _input(one: FormField, begins: str) -> Block:
+def field_input(one: FormField, start: Mapping[str, Any] | None = None) -> Block:
+    """Return the input of a field, beginning with a value where one is given: of a choice, its place."""
     return {
         "type": "input",
         "block_id": one.name,
         "label": plain_text(short(one.label, _LABEL, lines=1)),
         "optional": not one.is_required,
-        "element": {"action_id": one.name, **_element(one), **({"initial_value": begins[:_LONGEST]} if begins else {})},
+        "element": {"action_id": one.name, **_element(one), **_initial(one, start or {})},
         **({"hint": plain_text(hint)} if (hint := _hint(one)) else {}),
     }
+
+
+def _initial(one: FormField, start: Mapping[str, Any]) -> Block:
+    if "option" in start:
+        place = start["option"]
+        return {"initial_option": _option(_word(one.options[int(place)]), place)}
+    return {f"initial_{name}": value for name, value in start.items()}
 
 
 def _hint(one: FormField) -> Shown | None:

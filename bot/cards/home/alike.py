@@ -1,22 +1,32 @@
 """In what several requests are alike, and in what they differ: what a person has to see who decides them by one act."""
 
+import json
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from bot.cards.blocks import Block, bold, plain_text, rows_of
-from bot.cards.layout.values import LABEL, in_line, label
+from bot.cards.layout.values import MISSING, Grid, Piece, in_line, label, laid_out, line_of
 from bot.cards.text import Shown, inline, units
 from bot.cards.wording import headline, requirement, undone_by
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 
-Facts = dict[tuple[str, str], Shown]
-"""A value in one line by what it is of: our own word for it and "", or "" and the name of a field."""
+Name = tuple[bool, str]
+"""What a value is of: a word of ours, or (False) the path of a field in words."""
+
+
+class Fact(NamedTuple):
+    """A value: the whole of it, by which two are told apart, and as it is shown in one line."""
+
+    whole: str
+    shown: Shown
+
 
 _VALUE, _LINE, _MOST = 120, 400, 12
-_NONE = Shown("—")
+_NONE = Fact("", Shown("—"))
 
 
-def facts_of(view: ApprovalView) -> Facts:
+def facts_of(view: ApprovalView) -> dict[Name, Fact]:
     """Return what a request is about, field by field."""
     is_review = view.kind is AskKind.TASK
     own = {
@@ -29,13 +39,18 @@ def facts_of(view: ApprovalView) -> Facts:
         "Needed": requirement(view),
         "Asked by": view.requester,
     }
-    known = {(name, ""): inline(value, _VALUE) for name, value in own.items() if value}
-    return {**known, **{("", field.name): in_line_of(field.after) for field in view.fields}}
+    known = {(True, name): Fact(value, inline(value, _VALUE)) for name, value in own.items() if value}
+    pieces = (piece for field in view.fields for piece in laid_out(field.after, (field.name,)))
+    return {**known, **{(False, label(piece.path)): _fact(piece) for piece in pieces}}
 
 
-def in_line_of(value: object) -> Shown:
-    """Return a value of a field in one line."""
-    return inline(str(value), _VALUE) if isinstance(value, dict | list) else in_line(value, _VALUE)
+def _fact(piece: Piece) -> Fact:
+    """Return a value of a field; of a table, what its lines are called by."""
+    if isinstance(piece, Grid):
+        cells = [[None if value is MISSING else value for value in line] for line in piece.lines]
+        return Fact(json.dumps([piece.columns, cells]), line_of([line[0] for line in piece.lines], _VALUE))
+    is_list = isinstance(piece.value, list) and piece.value
+    return Fact(json.dumps(piece.value), line_of(piece.value, _VALUE) if is_list else in_line(piece.value, _VALUE))
 
 
 def alike(views: Sequence[ApprovalView]) -> tuple[list[Block], list[Block]]:
@@ -43,16 +58,18 @@ def alike(views: Sequence[ApprovalView]) -> tuple[list[Block], list[Block]]:
     facts = [facts_of(view) for view in views]
     names = list(dict.fromkeys(name for one in facts for name in one))
     values = {name: list(dict.fromkeys(one.get(name, _NONE) for one in facts)) for name in names}
-    same = [(_named(name), plain_text(found[0])) for name, found in values.items() if len(found) == 1]
+    same = [(_named(name), plain_text(found[0].shown)) for name, found in values.items() if len(found) == 1]
     other = [(_named(name), plain_text(_several(found))) for name, found in values.items() if len(found) > 1]
     return _bounded(same), _bounded(other)
 
 
-def _named(name: tuple[str, str]) -> Block:
-    return bold(name[0]) if name[0] else plain_text(label((name[1],), LABEL))
+def _named(name: Name) -> Block:
+    is_ours, words = name
+    return bold(words) if is_ours else plain_text(Shown(words))
 
 
-def _several(values: Sequence[Shown]) -> Shown:
+def _several(facts: Sequence[Fact]) -> Shown:
+    values = [fact.shown for fact in facts]
     words, shown = f"{len(values):,} values: ", list[Shown]()
     for value in values:
         if sum(map(units, shown)) + units(value) > _LINE:

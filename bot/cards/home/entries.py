@@ -3,7 +3,8 @@
 from datetime import datetime
 
 from bot.cards.blocks import Block, context, date, link, mrkdwn_text, plain_text, section
-from bot.cards.request.buttons import claim_buttons, decide_buttons, show_all_button
+from bot.cards.request.asked import asked_buttons
+from bot.cards.request.buttons import show_all_button
 from bot.cards.text import Shown, inline, mrkdwn, one_line, render, short
 from bot.cards.wording import approvals, headline, requirement, title, verdict_word
 from runtime.desk.home.model import AskedFor, Entry
@@ -37,7 +38,7 @@ def waiting_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
         {
             "type": "actions",
             "block_id": f"home-{view.approval_id}-{view.revision}",
-            "elements": [*decide_buttons(view), *claim_buttons(view), show_all_button(view)],
+            "elements": asked_buttons(view),
         },
         {"type": "divider"},
     ]

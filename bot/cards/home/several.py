@@ -12,11 +12,11 @@ from bot.cards.home.boxes import box, boxes, modal, option
 from bot.cards.home.state import PREFIX, HomeState
 from bot.cards.modals import REASON_MAX, reason_input
 from bot.cards.refusals import refusal_words
+from bot.cards.request.signing import has_to_be_signed
 from bot.cards.text import Shown, inline, short
 from bot.cards.wording import headline
 from runtime.desk.home.model import Entry, Standing
 from runtime.desk.model import ApprovalView
-from runtime.model.approvals.approval import AskKind
 from runtime.model.approvals.votes import VoteVerdict
 
 CHOOSE_MODAL, DECIDE_MODAL, DONE_MODAL = f"{PREFIX}choose", f"{PREFIX}decide", f"{PREFIX}done"
@@ -75,22 +75,28 @@ def _about(view: ApprovalView) -> Shown:
     return Shown(f"{inline(view.reference, _NOTE)} · {inline(view.tier, 10)} tier")
 
 
-def sort(standings: Sequence[Standing]) -> Sorted:
-    """Tell what can be decided by one act: what the person may decide at all, of the kind of the first, no doubts."""
+def sort(standings: Sequence[Standing], verdict: VoteVerdict) -> Sorted:
+    """Tell what can be decided by one act.
+
+    That is what the person may decide at all, of the kind of the first, no doubts, and nothing that has to be signed.
+    """
     views = [one.entry.view for one in standings if one.entry and not one.refusal]
-    kind = next((view.kind for view in views if view.kind is not AskKind.IN_DOUBT), None)
+    kind = next((view.kind for view in views if not view.kind.outlives_run), None)
     refused = [
         (headline(one.entry.view) if one.entry else one.approval_id, refusal_words(one.refusal))
         for one in standings
         if one.refusal
     ]
-    apart = [(headline(view), _why_apart(view)) for view in views if view.kind is not kind]
-    return Sorted([view for view in views if view.kind is kind], [*refused, *apart])
+    fits = [view.kind is kind and not has_to_be_signed(view, verdict) for view in views]
+    apart = [(headline(view), _why_apart(view, verdict)) for view, fit in zip(views, fits, strict=True) if not fit]
+    return Sorted([view for view, fit in zip(views, fits, strict=True) if fit], [*refused, *apart])
 
 
-def _why_apart(view: ApprovalView) -> str:
-    if view.kind is AskKind.IN_DOUBT:
-        return "What became of an attempt has to be looked up for each by itself."
+def _why_apart(view: ApprovalView, verdict: VoteVerdict) -> str:
+    if has_to_be_signed(view, verdict):
+        return "It has to be signed with a passkey: approve it by itself."
+    if view.kind.outlives_run:
+        return "What was attempted or done already has to be looked into for each by itself."
     return "Reviews and approvals are not decided by one act: choose the one kind, and then the other."
 
 

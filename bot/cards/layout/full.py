@@ -11,6 +11,8 @@ from bot.cards.text import Shown, chunks, plain, units
 _CHUNK = 2900
 _CELL = 1800
 _LINE = 900
+_WIDEST = 12
+"""Units that one character of a text takes at most, with what is put around it."""
 _WHOLE = 1_000_000
 """Units that no label and no cell has."""
 
@@ -67,14 +69,31 @@ def label_of(path: Path) -> Block:
     return plain_text(label(path, _WHOLE))
 
 
-def _table(grid: Grid) -> list[Unit] | None:
+def _table(grid: Grid) -> Iterator[Unit] | None:
     """Return a table of two columns under its title, or None where a line is too long for one cell."""
     heads = [label((name,), _WHOLE) for name in grid.columns]
-    lines = [[in_line(value, _WHOLE) for value in line] for line in grid.lines]
-    if any(sum(map(units, line)) > _LINE for line in [heads, *lines]) or units(label(grid.path, _WHOLE)) > _LINE:
+    is_wide = sum(map(units, heads)) > _LINE or units(label(grid.path, _WHOLE)) > _LINE
+    if is_wide or not all(map(_fits, grid.lines)):
         return None
-    title: Block = {"type": "section", "text": label_of(grid.path)}
-    return [[title, _line(heads)], *([_line(line)] for line in lines)]
+    return _lines(grid, heads)
+
+
+def _lines(grid: Grid, heads: Sequence[Shown]) -> Iterator[Unit]:
+    """Yield the title with the heads, and each line, made when it is asked for."""
+    yield [{"type": "section", "text": label_of(grid.path)}, _line(heads)]
+    for line in grid.lines:
+        yield [_line(_shown(line))]
+
+
+def _fits(line: Sequence[Any]) -> bool:
+    """Tell whether a line stands in one cell; a short one does, whatever its characters are shown as."""
+    if sum(len(value) * _WIDEST if isinstance(value, str) else len(str(value)) for value in line) <= _LINE:
+        return True
+    return sum(map(units, _shown(line))) <= _LINE
+
+
+def _shown(line: Sequence[Any]) -> list[Shown]:
+    return [in_line(value, _WHOLE) for value in line]
 
 
 def _line(parts: Sequence[Shown]) -> Block:

@@ -5,6 +5,7 @@ from bot.cards.layout.shown import Level, group, left_out
 from bot.cards.layout.values import Row, is_for_machines, label, laid_out
 from bot.cards.request.buttons import claim_buttons, decide_buttons, show_all_button
 from bot.cards.request.declared import summary_blocks
+from bot.cards.request.edited import edited_blocks
 from bot.cards.request.facts import changing, fact_blocks
 from bot.cards.request.more import more_menus
 from bot.cards.text import Shown, inline
@@ -21,6 +22,7 @@ def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
     """Return what stands between the state of the request and its buttons."""
     return [
         *summary_blocks(view, level),
+        *edited_blocks(view, level),
         section(Shown(explanation(view))),
         *_call(view),
         *_shortfall(view, level),

@@ -10,14 +10,27 @@ from runtime.model.approvals.approval import AskKind
 
 def confirmation(view: ApprovalView) -> Block:
     """Return the question that stands between the click and the vote."""
-    what = "\n".join(inline(words, 70) for words in (headline(view), view.operation, view.target) if words)
+    whose = for_whom(view)
+    lines = (headline(view), view.operation, view.target)
+    what = "\n".join(inline(words, 50 if whose else 70) for words in lines if words)
+    signed = f"This counts as {whose or 'your signature.'}"
     yes, _ = button_words(view)
     return {
         "title": plain_text(Shown(f"{yes}: are you sure?")),
-        "text": plain_text(Shown(f"{what}\nThis counts as your signature.")),
+        "text": plain_text(Shown(f"{what}\n{signed}")),
         "confirm": plain_text(Shown(yes)),
         "deny": plain_text(Shown("Not yet")),
     }
+
+
+def for_whom(view: ApprovalView) -> Shown | None:
+    """Return in whose name one signs, where that may be somebody else's: theirs, or of each who stands in, names."""
+    if view.votes_for:
+        return Shown(f"the signature of {inline(view.votes_for, 45)}.")
+    if not view.stand_ins:
+        return None
+    pairs = "; ".join(f"{delegate} for {delegator}" for delegate, delegator in view.stand_ins)
+    return Shown(f"your signature, or: {inline(pairs, 45)}.")
 
 
 def show_all_button(view: ApprovalView) -> Block:

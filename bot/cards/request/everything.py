@@ -6,6 +6,7 @@ from typing import Any
 from bot.cards.blocks import bold, context, heading, utc
 from bot.cards.layout.full import Unit, change_units, pair, piece_units
 from bot.cards.layout.values import Grid, Row, laid_out
+from bot.cards.request.edited import edited_units
 from bot.cards.request.facts import diff_of
 from bot.cards.wording import explanation, headline, result_words, undone_by, verdict_word
 from runtime.desk.model import ApprovalView
@@ -18,15 +19,16 @@ Section = tuple[str, Iterator[Unit]]
 def everything(view: ApprovalView) -> Iterator[Unit]:
     """Yield what belongs together, section by section; nothing is cut."""
     for words, found in _sections(view):
-        units = list(found)
-        if units:
-            yield [{"type": "divider"}, heading(words), *units[0]]
-            yield from units[1:]
+        first = next(found, None)
+        if first is not None:
+            yield [{"type": "divider"}, heading(words), *first]
+            yield from found
 
 
 def _sections(view: ApprovalView) -> Iterator[Section]:
     is_review = view.kind is AskKind.TASK
     yield "What happens", _happens(view)
+    yield "Edited since it was asked for", edited_units(view)
     yield "As its author shows it", _declared(view)
     yield "What it changes", (unit for change in diff_of(view).changes for unit in change_units(change))
     yield "What is to be reviewed" if is_review else "What it sets", _fields(view, "after")

@@ -3,6 +3,7 @@
 from bot.cards.blocks import Block, bold, context, date, mrkdwn_text, plain_text, rows
 from bot.cards.layout.shown import Level, left_out
 from bot.cards.request.buttons import show_all_button, undo_buttons
+from bot.cards.request.edited import replacement_button
 from bot.cards.text import Shown, inline
 from bot.cards.wording import result_words, vote_word
 from runtime.desk.model import ApprovalView
@@ -23,8 +24,8 @@ def folded_blocks(view: ApprovalView, level: Level) -> list[Block]:
 
 
 def folded_buttons(view: ApprovalView) -> list[Block]:
-    """Return the buttons for the rest, and for an undo where there is one."""
-    return [*undo_buttons(view), show_all_button(view)]
+    """Return the buttons for the rest, and for an undo, or for what stands in its place, where there is one."""
+    return [*undo_buttons(view), *replacement_button(view), show_all_button(view)]
 
 
 def _when(view: ApprovalView) -> list[Block]:

@@ -31,6 +31,10 @@ def _has_consequence(view: ApprovalView) -> bool:
     return view.kind is not AskKind.AFTERWARDS
 
 
+def _can_edit(view: ApprovalView) -> bool:
+    return view.can_edit
+
+
 def _is_decision(view: ApprovalView) -> bool:
     return not view.kind.outlives_run
 
@@ -44,6 +48,7 @@ def _has_glass(view: ApprovalView) -> bool:
 
 
 ENTRIES = (
+    Entry("edit", "Approve with edits…", _can_edit),
     Entry("changes", "Request changes…", _is_decision),
     Entry("withdraw", "Withdraw my vote…", _has_votes),
     Entry("hand", "Hand to…", _is_decision),

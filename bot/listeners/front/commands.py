@@ -24,6 +24,8 @@ from bot.cards.desk.lists import (
 )
 from bot.cards.refusals import refusal_words
 from bot.listeners.asking import DEADLINE
+from bot.listeners.front.delegating import COMMAND as DELEGATE
+from bot.listeners.front.delegating import Delegating
 from bot.listeners.front.forms import Forms, Modal
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
@@ -51,6 +53,7 @@ class Commands:
         installation: InstallationWatch,
         clock: Clock,
         forms: Forms,
+        delegating: Delegating,
     ) -> None:
         self._client = client
         self._desk = desk
@@ -58,6 +61,7 @@ class Commands:
         self._installation = installation
         self._clock = clock
         self._forms = forms
+        self._delegating = delegating
         self._log = slack_logger()
         self._answers: dict[str, Answering] = {
             "pending": self._pending,
@@ -90,9 +94,12 @@ class Commands:
         name = name.lower()
         identity = await identify(user, self._installation.known, self._client, self._desk)
         if identity.person is None:
-            return await self._refuse(identity, name if name in (*self._answers, "request") else "help")
+            known = (*self._answers, "request", DELEGATE)
+            return await self._refuse(identity, name if name in known else "help")
         if name == "request":
             return await self._forms.form(identity.person, rest.strip(), channel)
+        if name == DELEGATE:
+            return self._delegating.modal(identity.person, channel)
         answer = self._answers.get(name)
         return await answer(identity.person, rest.strip()) if answer else said(words.HELP)
 

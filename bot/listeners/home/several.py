@@ -74,7 +74,7 @@ class Several(Asking):
         if not standings:
             await ack(response_action="errors", errors={several.EVERY: _NOTHING_CHOSEN})
             return
-        await ack(response_action="update", view=several.decide_modal(several.sort(standings), verdict))
+        await ack(response_action="update", view=several.decide_modal(several.sort(standings, verdict), verdict))
 
     async def _chosen(self, payload: Submission, person_id: str) -> list[str]:
         """Return what is ticked, or where that is all of the list, the list as it is now."""

@@ -11,6 +11,7 @@ from bot.cards.request.saying import CHANGES, HAND, WITHDRAW
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.more.acting import MoreAct
 from bot.listeners.more.canceling import Canceling
+from bot.listeners.more.editing import Editing
 from bot.listeners.more.glass import BreakingGlass
 from bot.listeners.more.handing import Handing
 from bot.listeners.more.saying import SayingAct
@@ -37,6 +38,7 @@ class More:
         self.canceling = Canceling(*parts)
         said = {saying.act: SayingAct(saying, *parts) for saying in (CHANGES, WITHDRAW)}
         own: dict[str, MoreAct] = {
+            "edit": Editing(*parts),
             "hand": Handing(HAND, *parts),
             "break_glass": BreakingGlass(*parts),
             "cancel": self.canceling,

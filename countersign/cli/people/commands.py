@@ -8,6 +8,7 @@ import typer
 from countersign.cli.command import out, run, shared_settings
 from countersign.cli.people.importing import import_
 from countersign.cli.people.looking import list_, show
+from countersign.cli.people.one import add, remove
 from countersign.cli.people.passkeys import passkeys
 from countersign.cli.people.standing_in import delegate, undelegate
 
@@ -15,6 +16,8 @@ people = typer.Typer(no_args_is_help=True, help="Load the directory: who is who,
 people.command("list")(list_)
 people.command()(show)
 people.command("import")(import_)
+people.command()(add)
+people.command()(remove)
 people.command()(delegate)
 people.command()(undelegate)
 people.add_typer(passkeys, name="passkeys")

@@ -1,4 +1,4 @@
-"""`people import`: a table of people into a directory file, which is what is loaded and kept under versions."""
+"""`people import`: people from elsewhere into a directory file, which is what is loaded and kept under versions."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,25 +14,33 @@ if TYPE_CHECKING:
 
 _CHANGE = ("person", "what", "before", "after")
 
+Into = Annotated[Path, typer.Option("--into", help="The directory file whose people change; all else in it stays.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Write the file, as its next version.")]
+
 
 def import_(
-    table: Annotated[Path, typer.Argument(metavar="CSV", help="With the columns id, name, groups and slack.")],
-    into: Annotated[Path, typer.Option(help="The directory file whose people it replaces; agents stay.")],
+    people: Annotated[Path, typer.Argument(metavar="FILE", help="A table as .csv, or a list as .yaml.")],
+    into: Into,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Write the file, as its next version.")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """List what a table of people changes in a directory file; with --yes write it, to be loaded then."""
-    import yaml
-
+    """List what people from elsewhere change in a directory file; with --yes write it, to be loaded then."""
     from countersign.config.directory import read_directory
-    from countersign.config.people_csv import read_people
+    from countersign.config.people_import import read_people
 
     old = read_directory(into)
-    new = read_people(table, old)
+    change_people(old, read_people(people, old), into, yes=yes, as_json=as_json)
+
+
+def change_people(old: "Directory", new: "Directory", into: Path, *, yes: bool, as_json: bool) -> None:
+    """List what changes from one directory to another, and write the file if that is said."""
+    import yaml
+
     changes = list(changes_of(old, new))
     if changes and yes:
-        _write(into, yaml.safe_dump(new.model_dump(exclude_defaults=True), allow_unicode=True, sort_keys=False))
+        said = new.model_dump(mode="json", exclude_defaults=True)
+        _write(into, yaml.safe_dump(said, allow_unicode=True, sort_keys=False))
     if as_json:
         show_json({"changes": changes, "version": new.version if changes and yes else old.version})
         return
@@ -51,7 +59,7 @@ def changes_of(old: "Directory", new: "Directory") -> Iterator[dict[str, str]]:
     for person in sorted({*before, *after}):
         was, will_be = before.get(person, {}), after.get(person, {})
         what = "added" if not was else "removed" if not will_be else ""
-        for name in (name for name in ("name", "groups", "slack") if was.get(name, "") != will_be.get(name, "")):
+        for name in (name for name in {**was, **will_be} if was.get(name, "") != will_be.get(name, "")):
             said = f"{what}: {name}" if what else name
             yield {"person": person, "what": said, "before": was.get(name, ""), "after": will_be.get(name, "")}
 
@@ -61,6 +69,8 @@ def _shown(person: "PersonEntry") -> dict[str, str]:
         "name": person.name,
         "groups": "; ".join(sorted(person.groups)),
         "slack": "; ".join(sorted(f"{account.team}/{account.user}" for account in person.slack)),
+        "triggers": "; ".join(sorted(person.triggers)),
+        "timezone": person.timezone or "",
     }
 
 

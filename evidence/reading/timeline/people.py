@@ -16,7 +16,8 @@ _WAITS = {
     "signal": "a signal",
     "child_run": "another run",
 }
-_CLAIMS = {
+_OTHERS = {
+    "edit": "The edit by",
     "claim": "The claim of",
     "release": "The release by",
     "withdraw": "The withdrawal of",
@@ -47,10 +48,17 @@ def _voted(material: Material, leaf: Record) -> str:
     return f"{person(material, who)}{whom} {prose(said, NAME)}, on {asked(material, leaf)}{among}{reason}"
 
 
+def _edited(material: Material, leaf: Record) -> str:
+    edit = record(material.approvals.get(text(leaf, "data", "approval_id"), {}), "edited")
+    params = listed([named(text(one, "param")) for one in records(edit, "changes")[:_MOST]])
+    what = f"{actor(material, leaf)} asked for another version of {asked(material, leaf)}, edited: {params}"
+    return f"{what}{because(text(edit, 'reason'))}"
+
+
 def _uncounted(material: Material, leaf: Record) -> str:
     code = text(leaf, "data", "code")
     why = REFUSALS.get(code) or named(code)
-    what = _CLAIMS.get(text(leaf, "data", "verdict"), "The vote of")
+    what = _OTHERS.get(text(leaf, "data", "verdict"), "The vote of")
     return f"{what} {actor(material, leaf)} on {asked(material, leaf)} did not count: {why}"
 
 
@@ -157,6 +165,7 @@ TELL: dict[str, Callable[[Material, Record], str]] = {
     "card.shown": _shown,
     "vote.counted": _voted,
     "vote.refused": _uncounted,
+    "effect.edited": _edited,
     "vote.withdrawn": _withdrawn,
     "approval.handed": _handed,
     "task.claimed": _claimed,

@@ -42,7 +42,7 @@ def _as_told(facts: Facts) -> str:
 @rule(
     "receipts.of-effect",
     "What a receipt says was attempted is the effect that was proposed: `connector::operation`, `target`, and for what"
-    " acted the digest (`fingerprint`), or one that people approved.",
+    " acted the digest (`fingerprint`), that of the last edit before its decision, or one that people approved.",
 )
 def _of_effect(facts: Facts) -> str:
     for receipt in facts.receipts:
@@ -61,8 +61,8 @@ def _of_effect(facts: Facts) -> str:
 
 def _digests(facts: Facts, receipt: Received) -> set[str]:
     """Return the digests of what may act: as proposed, or as approved."""
-    _, proposal = facts.proposed[receipt.record.effect_id]
-    return {proposal.digest} | {
+    effect_id, decided = receipt.record.effect_id, facts.decided.get(str(receipt.record.decision_id))
+    return {facts.standing(effect_id, decided.leaf.seq if decided else receipt.leaf.seq)} | {
         one.record.digest
         for one in facts.approvals.values()
         if (one.record.effect_id, one.record.kind, one.record.status)

@@ -69,9 +69,10 @@ def _of_run(facts: Facts) -> str:
 
 @rule(
     "decisions.of-effect",
-    "Policy was asked about the effect as it was proposed: with the same digest, action (`connector::operation`) and"
-    " target; or, where the digest is another, an `approval.voided` says that it was `found`. The canonical action"
-    " gives the digest (step 8 looks at it where something acted).",
+    "Policy was asked about the effect as it was proposed, or as it had been edited last (`effect.edited`, `to`): with"
+    " that digest, and the proposal's action (`connector::operation`) and target; or, where the digest is another, an"
+    " `approval.voided` says that it was `found`. The canonical action gives the digest (step 8 looks at it where"
+    " something acted).",
 )
 def _of_effect(facts: Facts) -> str:
     found = {(leaf.correlation.effect_id, str(leaf.data.get("found"))) for leaf in facts.contents.leaves_of(_VOIDED)}
@@ -91,7 +92,7 @@ def _check_proposed(facts: Facts, decision: Decided) -> None:
         decision.name,
         f"{names.AUDIT} line {leaf.seq}",
         **{
-            "input.effect.digest": (asked.digest, proposal.digest),
+            "input.effect.digest": (asked.digest, facts.standing(decision.record.effect_id, decision.leaf.seq)),
             "input.effect.target": (asked.target, proposal.target),
             "action": (f"{asked.connector}::{asked.operation}", proposal.action),
         },

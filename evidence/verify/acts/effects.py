@@ -92,7 +92,7 @@ def _check_declared(facts: Facts, decision: Decided) -> None:
             "input.effect.reversible": (asked.reversible, verb is not None and verb.effect.reversible_by is not None),
         },
     )
-    if verb is None or asked.digest != facts.proposed[record.effect_id][1].digest:
+    if verb is None or asked.digest != facts.standing(record.effect_id, decision.leaf.seq):
         return
     if not _is_target(facts, verb, decision):
         raise BrokenError(decision.name, f"the target {asked.target} is not what {verb.effect.target} gives")

@@ -4,7 +4,7 @@ from evidence import names
 from evidence.verify.material.comparing import broken
 from evidence.verify.material.facts import PROPOSED, Facts
 from evidence.verify.rules import Rule, counted, rule
-from receipts.chain import APPROVAL_REQUESTED, HELD_SETTLED, PROGRAM, Correlation, Leaf
+from receipts.chain import APPROVAL_REQUESTED, EFFECT_EDITED, HELD_SETTLED, PROGRAM, Correlation, Leaf
 
 _BY_OTHERS = frozenset(
     {
@@ -13,6 +13,7 @@ _BY_OTHERS = frozenset(
         "run.retry_requested",
         "vote.counted",
         "vote.refused",
+        EFFECT_EDITED,
         "vote.withdrawn",
         "approval.handed",
         "task.claimed",
@@ -29,7 +30,8 @@ _BY_OTHERS = frozenset(
     "leaves.actors",
     "A leaf is by `countersign`, a system, but for those of the events that tell what others asked for, answered or"
     " said: `run.queued`, `run.cancel_requested`, `run.retry_requested`, `vote.counted`, `vote.refused`,"
-    " `vote.withdrawn`, `approval.handed`, `task.claimed`, `task.released`, `wait.completed`, `wait.progress`,"
+    " `effect.edited`, `vote.withdrawn`, `approval.handed`, `task.claimed`, `task.released`, `wait.completed`,"
+    " `wait.progress`,"
     " `notification.refused` and `held.settled`.",
 )
 def _actors(facts: Facts) -> str:

@@ -57,6 +57,7 @@ class VerbForm(VerbRecord):
     description: str
     execution: ExecutionForm
     effect: EffectClassForm
+    editable: list[str] = Field(default_factory=list)
 
 
 class SwitchForm(Open):

@@ -22,6 +22,7 @@ from receipts.chain import (
     APPROVAL_ENDED,
     APPROVAL_REQUESTED,
     DECISION_RECORDED,
+    EFFECT_EDITED,
     RECEIPT_WRITTEN,
     RUN_ENDED,
     VOTE_COUNTED,
@@ -124,6 +125,19 @@ class Facts:
     def proposed(self) -> dict[str, tuple[Leaf, Proposed]]:
         """Return the proposals by their effects' ids."""
         return {str(leaf.correlation.effect_id): (leaf, proposal) for leaf, proposal in self.proposals}
+
+    @cached_property
+    def edits(self) -> dict[str, list[Leaf]]:
+        """Return the leaves of the edits of each effect."""
+        found: dict[str, list[Leaf]] = {}
+        for leaf in self.contents.leaves_of(EFFECT_EDITED):
+            found.setdefault(str(leaf.correlation.effect_id), []).append(leaf)
+        return found
+
+    def standing(self, effect_id: str, seq: int) -> str:
+        """Return the digest of an effect before a line: as it was proposed, or as it was edited last."""
+        edited = [str(leaf.data.get("to")) for leaf in self.edits.get(effect_id, ()) if leaf.seq < seq]
+        return edited[-1] if edited else self.proposed[effect_id][1].digest
 
     @cached_property
     def decisions(self) -> list[Decided]:

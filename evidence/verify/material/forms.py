@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, JsonValue, field_validator
 
 from evidence.records import (
     Answered,
@@ -74,6 +74,13 @@ class EffectForm(AskedEffect):
     reversible: bool
 
 
+class ToldEdits(Open):
+    """By whom the effect had been edited, and what had been asked for, as policy was told."""
+
+    by: list[str]
+    requested: dict[str, JsonValue]
+
+
 class QuestionForm(Asked):
     """The whole question."""
 
@@ -85,6 +92,7 @@ class QuestionForm(Asked):
     effect: EffectForm
     approval: TermForm | None
     votes: Sequence[ToldVote]
+    edited: ToldEdits | None = None
 
 
 class ReasonForm(Open):
@@ -178,6 +186,25 @@ class VoteForm(VoteRecord):
         return more.get("via"), more.get("brought_by")
 
 
+class ChangeForm(Open):
+    """One param; its value `before` or `after` is left out where it was, or is, not given."""
+
+    param: NonEmpty
+
+
+class EditForm(Open):
+    """What somebody made of a request: from which digest to which, and what they changed (`param`, before, after)."""
+
+    person: NonEmpty
+    groups: list[str]
+    reason: str
+    slack: AccountForm
+    before: Sha256Hex = Field(alias="from")
+    after: Sha256Hex = Field(alias="to")
+    changes: list[ChangeForm] = Field(min_length=1)
+    at: Timestamp
+
+
 class ApprovalForm(ApprovalRecord):
     """One file of `approvals/`."""
 
@@ -190,6 +217,7 @@ class ApprovalForm(ApprovalRecord):
     requested_at: Timestamp
     expires_at: Timestamp
     votes: Sequence[VoteForm]
+    edited: EditForm | None = None
 
 
 class Proposed(Open):

@@ -7,6 +7,7 @@ from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import ACTED, Facts, Requested
 from evidence.verify.material.forms import DecisionForm, ToldVote, VoteForm
 from evidence.verify.rules import Rule, counted, rule
+from receipts.chain import EFFECT_EDITED, Leaf
 
 STOPPED = "step.held"
 UNTIL_KNOWN = ("in_doubt", "afterwards")
@@ -37,7 +38,8 @@ def _used_once(facts: Facts) -> str:
     "approvals.ended",
     "An approval is `approved` or `rejected` at the moment of its last vote; `expired` no earlier than at its"
     " `expires_at`, as it was prolonged, and never where it asks what became of an attempt, or afterwards whether it"
-    " was right; `canceled` once its step has ended, or is held. None but one of kind `in_doubt` stays open.",
+    " was right; `canceled` once its step has ended, or is held, or in the line before the one with which it was edited"
+    " (`effect.edited`). None but one of kind `in_doubt` stays open.",
 )
 def _ended(facts: Facts) -> str:
     for approval in facts.approvals.values():
@@ -57,8 +59,15 @@ def _check_end(facts: Facts, approval: Requested) -> None:
         until = facts.until(record.id, record.expires_at, end)
         if end.at < until or record.kind in UNTIL_KNOWN:
             raise broken(end, f"approval {record.id} cannot expire before {until}")
-    elif not any(leaf.event in (*OVER, STOPPED) and leaf.seq < end.seq for leaf in facts.of_steps.get(record.step, ())):
+    elif not _was_called_off(facts, approval, end):
         raise broken(end, f"approval {record.id} was canceled, and its step had not ended")
+
+
+def _was_called_off(facts: Facts, approval: Requested, end: Leaf) -> bool:
+    of_step = facts.of_steps.get(approval.record.step, ())
+    following = facts.leaves[end.seq] if end.seq < len(facts.leaves) else end
+    is_edited = following.event == EFFECT_EDITED and following.correlation.approval_id == approval.record.id
+    return is_edited or any(leaf.event in (*OVER, STOPPED) and leaf.seq < end.seq for leaf in of_step)
 
 
 @rule(

@@ -8,7 +8,7 @@ from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.people.quorum import breaks_glass, check_quorum
 from evidence.verify.rules import counted, rule
 from receipts import canonical
-from receipts.chain import APPROVAL_REQUESTED, FELL_BACK, VOTE_COUNTED, Leaf
+from receipts.chain import APPROVAL_REQUESTED, EFFECT_EDITED, FELL_BACK, VOTE_COUNTED, Leaf
 from receipts.errors import ReceiptsError
 from receipts.model import Receipt
 from receipts.redaction import redact
@@ -78,8 +78,8 @@ def _check_consent(contents: Contents, name: str, approval: ApprovalRecord) -> N
     people = [person for vote in votes for person in vote.people]
     if len(set(people)) < len(people):
         raise BrokenError(name, "counts a person twice")
-    requesters = _requesters(contents, approval)
-    electorate = _electorate(contents, approval)
+    requesters = requesters_of(contents, approval)
+    electorate = electorate_of(contents, approval)
     for vote in votes:
         for person in (*vote.people, *([vote.delegation.recorded_by] if vote.delegation else ())):
             if person in requesters:
@@ -185,28 +185,28 @@ def _check_approval(
         raise BrokenError(name, "its requirement is not one that policy asked for")
     if _said(contents.standing(approval)) != _said(decision.input.votes):
         raise BrokenError(name, f"its votes are not those that policy was told in decision {decision.id}")
-    check_quorum(name, approval.requirement, decision.input.votes, _electorate(contents, approval))
+    check_quorum(name, approval.requirement, decision.input.votes, electorate_of(contents, approval))
 
 
 def _said(votes: Sequence[VoteRecord]) -> list[tuple[str, str, str, bool]]:
     return sorted((vote.person, vote.verdict, vote.delegator or "", vote.is_signed) for vote in votes)
 
 
-def _requesters(contents: Contents, approval: ApprovalRecord) -> set[str]:
+def requesters_of(contents: Contents, approval: ApprovalRecord) -> set[str]:
     """Return everybody who wanted the effect, and so may not consent to it."""
     told = {d.input.actor.id for d in contents.decisions.values() if d.effect_id == approval.effect_id}
     return {contents.run.requested_by, contents.run.submitted_by} | told
 
 
-def _electorate(contents: Contents, approval: ApprovalRecord) -> dict[str, set[str]]:
-    """Return for each voter the groups that were asked when the vote was counted: who is next in line, only then."""
+def electorate_of(contents: Contents, approval: ApprovalRecord) -> dict[str, set[str]]:
+    """Return for each voter, and who edited, the groups asked by then: who is next in line, only from then on."""
     asked, before = set(approval.requirement.groups), ""
     found: dict[str, set[str]] = {}
     for leaf in contents.leaves_about.get(approval.id, []):
         falls_back = leaf.event == FELL_BACK and before == APPROVAL_REQUESTED
         if leaf.event == "wait.escalated" or falls_back:
             asked = asked | _joined(leaf, approval)
-        elif leaf.event == VOTE_COUNTED:
+        elif leaf.event in (VOTE_COUNTED, EFFECT_EDITED):
             found[str(leaf.data.get("person"))] = asked
         before = leaf.event
     return found

@@ -10,6 +10,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 
+from evidence import names
+from evidence.inclusion import check_acts
+from evidence.verify.course.logged import checkpoint_of
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts, Requested
 from evidence.verify.material.forms import PasskeyForm, VoteForm
@@ -17,6 +20,7 @@ from evidence.verify.rules import Rule, counted, rule
 from receipts import canonical
 from receipts.chain import Leaf, is_sound
 from receipts.errors import ReceiptsError
+from receipts.log.errors import LogError
 from receipts.passkeys import challenge_of, from_base64url, rp_id_of, signed_document
 from receipts.tenant.acts import act_of, chain_of
 from receipts.tenant.passkeys import PasskeyRegistered
@@ -156,4 +160,27 @@ def _verify(registered: PasskeyRegistered, signature: bytes, signed: bytes) -> N
             raise ValueError("its key is not of the kind that its algorithm says")
 
 
-RULES: tuple[Rule[Facts], ...] = (_as_asked, _registered, _signatures)
+@rule(
+    "passkeys.logged",
+    "Where the leaves stand in a log, `log/acts.json` gives each of those `acts` its place in it, in the order of the"
+    " tenant's chain, and they and its hashes give the checkpoint's root. It is there for no others.",
+)
+def _logged(facts: Facts) -> str:
+    checkpoint, contents = checkpoint_of(facts.contents), facts.contents
+    acts = dict[int, str]()
+    for approval, _, passkey in _signed(facts):
+        for leaf in passkey.acts:
+            if acts.setdefault(leaf.seq, leaf.hash) != leaf.hash:
+                raise BrokenError(approval.name, f"leaf {leaf.seq} of the tenant's chain is told in two ways")
+    if checkpoint is None or not acts:
+        if names.ACTS in contents.members:
+            raise BrokenError(names.ACTS, "is about no act that a vote rests on")
+        return "no act" if checkpoint else "no log"
+    try:
+        check_acts(acts, contents.member(names.ACTS), checkpoint.head)
+    except LogError as error:
+        raise BrokenError(names.ACTS, str(error)) from error
+    return counted(len(acts), "act")
+
+
+RULES: tuple[Rule[Facts], ...] = (_as_asked, _registered, _signatures, _logged)

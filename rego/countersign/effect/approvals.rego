@@ -27,9 +27,19 @@ demand := {"requirement": "high", "reason": reasons.of(rego.metadata.rule())} if
 # METADATA
 # title: Requirement
 # description: The tenant's requirement by the demand's name, with who is excluded and whether a reason is needed.
-requirement := object.union(found, {"exclude": duties.excluded, "reason_required": reason_required}) if {
-	found := config.tenant.requirements[demand.requirement]
-	config.is_requirement(found)
+requirement := object.union(_stated, {"exclude": excluded, "reason_required": reason_required}) if {
+	config.is_requirement(_stated)
+}
+
+# METADATA
+# title: Excluded
+# description: >-
+#   Who wanted the effect and, unless the requirement says that they may sign, who edited what was asked for: they want it
+#   as it is now.
+excluded := duties.excluded if _stated.editors_may_sign == true
+
+excluded := sort({person | some person in array.concat(duties.excluded, duties.editors)}) if {
+	not _stated.editors_may_sign == true
 }
 
 # METADATA
@@ -55,7 +65,7 @@ entitled contains place if {
 	some place, vote in input.votes
 	time.parse_rfc3339_ns(vote.at) < _expiry
 	is_string(vote.person)
-	not vote.person in duties.excluded
+	not vote.person in excluded
 	_delegated_well(vote)
 	some group in vote.groups
 	group in array.concat(requirement.groups, [lead | some entry in requirement.escalate_to; some lead in entry.to])
@@ -183,6 +193,8 @@ deny contains reasons.of(rego.metadata.rule()) if {
 	not requirement
 }
 
+_stated := config.tenant.requirements[demand.requirement]
+
 _expiry := time.parse_rfc3339_ns(input.approval.expires_at)
 
 _approvers_of(groups) := {vote.person |
@@ -197,7 +209,7 @@ _delegated_well(vote) if not "delegation" in object.keys(vote)
 _delegated_well(vote) if {
 	every person in [vote.delegation.delegator, vote.delegation.recorded_by] {
 		is_string(person)
-		not person in duties.excluded
+		not person in excluded
 	}
 	not vote.person in {vote.delegation.delegator, vote.delegation.recorded_by}
 }
@@ -209,7 +221,7 @@ _breaks(vote, glass) if {
 	time.parse_rfc3339_ns(vote.at) < _expiry
 	not "delegation" in object.keys(vote)
 	is_string(vote.person)
-	not vote.person in duties.excluded
+	not vote.person in excluded
 	_signed_as_asked(vote)
 	some group in vote.groups
 	group in glass.groups

@@ -163,6 +163,34 @@ test_what_cannot_be_undone_is_signed_with_a_reason if {
 	}
 }
 
+edited_by(people, question) := object.union(question, {"edited": {"by": people, "requested": {}}})
+
+test_who_edited_it_does_not_sign_it if {
+	votes := [given.approve("bob"), given.approve("cyd")]
+	outcome(edited_by(["dan"], given.filing(votes)), given.tenant) == "allow"
+	outcome(edited_by(["bob"], given.filing(votes)), given.tenant) == "needs_approval"
+	outcome(edited_by(["dan", "bob"], given.filing(votes)), given.tenant) == "needs_approval"
+	answer := decide(edited_by(["bob"], given.filing([])), given.tenant)
+	answer.requirement.exclude == ["ann", "bob", "hook"]
+}
+
+test_a_vote_for_somebody_else_is_no_way_round_an_edit if {
+	by_bob := edited_by(["bob"], given.filing([given.approve("cyd"), given.for_other(given.approve("eve"), "bob")]))
+	outcome(by_bob, given.tenant) == "needs_approval"
+	through_bob := edited_by(["bob"], given.filing([given.approve("cyd"), given.for_other(given.approve("bob"), "dan")]))
+	outcome(through_bob, given.tenant) == "needs_approval"
+}
+
+test_who_edited_it_signs_where_the_requirement_says_so if {
+	may := json.patch(given.tenant, [{"op": "add", "path": "/requirements/high/editors_may_sign", "value": true}])
+	votes := [given.approve("bob"), given.approve("cyd")]
+	outcome(edited_by(["bob"], given.filing(votes)), may) == "allow"
+	outcome(edited_by(["ann"], given.filing([given.approve("ann"), given.approve("cyd")])), may) == "needs_approval"
+	answer := decide(edited_by(["bob"], given.filing([])), may)
+	answer.requirement.editors_may_sign == true
+	answer.requirement.exclude == ["ann", "hook"]
+}
+
 glass := {"groups": ["commanders"], "at_most": 2, "within": "P1D", "tell": [], "review_by": ["legal"]}
 
 with_glass := json.patch(given.tenant, [{"op": "add", "path": "/requirements/high/break_glass", "value": glass}])

@@ -188,6 +188,7 @@ _requirement := {
 		"all_groups": {"type": "boolean"},
 		"expires_in": _duration,
 		"escalate_to": {"type": "array", "items": _next_in_line, "maxItems": 20},
+		"editors_may_sign": {"type": "boolean"},
 		"break_glass": _break_glass,
 		"sign_with": {"enum": ["passkey"]},
 	},

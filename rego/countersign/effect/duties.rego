@@ -1,6 +1,6 @@
 # METADATA
 # title: Separation of duties
-# description: Who asks never signs.
+# description: Who asks never signs, and who edits what was asked for does not unless the requirement lets them.
 # schemas:
 #   - input: schema.input
 package countersign.effect.duties
@@ -13,14 +13,23 @@ import data.countersign.effect.reasons
 excluded := sort({input.actor.id, input.actor.submitted_by})
 
 # METADATA
+# title: Editors
+# description: Who changed the effect since it was asked for; nobody where it is as it was.
+editors := [person | some person in input.edited.by]
+
+# METADATA
 # title: Permitted
-# description: Requester and submitter are known; nobody can be kept apart from an unknown one.
+# description: Requester, submitter and whoever edited are known; nobody can be kept apart from an unknown one.
 permitted if {
-	every person in excluded {
+	every person in array.concat(excluded, _edited_by) {
 		is_string(person)
 		person != ""
 	}
 }
+
+_edited_by := [] if not "edited" in object.keys(input)
+
+_edited_by := input.edited.by if count(input.edited.by) > 0
 
 # METADATA
 # title: Requester unknown

@@ -15,6 +15,15 @@ test_one_person_in_both_roles_is_excluded_once if {
 	duties.excluded == ["ann"] with input as object.union(given.question, {"actor": {"submitted_by": "ann"}})
 }
 
+test_whoever_edited_has_to_be_known if {
+	every by in [["bob"], ["bob", "cyd"]] {
+		duties.permitted with input as object.union(given.question, {"edited": {"by": by, "requested": {}}})
+	}
+	every edited in [null, {}, {"by": null}, {"by": []}, {"by": [""]}, {"by": ["bob", 7]}, {"by": "bob"}] {
+		not duties.permitted with input as object.union(given.question, {"edited": edited})
+	}
+}
+
 test_unknown_requester_is_denied if {
 	codes({}) == set()
 	codes({"id": ""}) == {"duties.requester_unknown"}

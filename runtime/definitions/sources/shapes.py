@@ -90,6 +90,7 @@ class VerbShape(Shape):
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] = {}
     redact: list[Annotated[str, Field(pattern=r"^(/[^/]+)+$")]] = []
+    editable: Annotated[list[VerbName], Field(min_length=1)] | None = None
     compensate: CompensationShape | None = None
     on_cancel: CompensationShape | None = None
     card: CardSpec | None = None

@@ -9,6 +9,7 @@ from runtime.definitions.checks.params import check_static, check_text, redacted
 from runtime.definitions.checks.schemas import DanglingError, Schema, resolve
 from runtime.definitions.checks.scope import TEXT, Scope
 from runtime.definitions.problems import Finding, Path, hint
+from runtime.definitions.sources.editing import editing_rules
 from runtime.definitions.sources.shapes import EffectShape, ExecutionShape, VerbShape
 from runtime.definitions.sources.waiting import duration_fault, waiting_rules
 from runtime.handlers import Handler
@@ -55,6 +56,7 @@ def input_rules(verb: VerbShape, schema: Schema) -> Iterator[Finding]:
         except DanglingError as error:
             yield ("redact", index), "dangling_reference", f"'{pointer}' leads nowhere in input_schema: {error}"
     yield from _template_rules(verb, schema)
+    yield from editing_rules(verb, schema)
 
 
 def verb_warnings(verb: VerbShape) -> Iterator[Finding]:

@@ -131,6 +131,7 @@ def _verb(declared: VerbShape, *, input_schema: Mapping[str, Any], output_schema
         on_invalid=OnInvalid(execution.on_invalid or OnInvalid.REFUSE),
         wait_type=execution.wait,
         redact=tuple(declared.redact),
+        editable=tuple(declared.editable or ()),
         compensate=_compensation(declared.compensate),
         on_cancel=_compensation(declared.on_cancel),
         card=declared.card,

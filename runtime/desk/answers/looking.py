@@ -9,7 +9,7 @@ from runtime.approvals.standing_in import way_to_vote
 from runtime.inbox.people.voters import UNKNOWN_APPROVAL, ballot_of, holder_in
 from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval
-from runtime.model.approvals.delegation import Account
+from runtime.model.approvals.delegation import Account, StandIn
 from runtime.model.approvals.votes import Refusal, Vote, VoteVerdict
 from runtime.store import approvals, directory
 from runtime.store.database.pool import Conn
@@ -43,9 +43,16 @@ async def look(conn: Conn, tenant: str, approval_id: str, person_id: str) -> See
 
 async def refusal_to_decide(conn: Conn, tenant: str, approval_id: str, person_id: str, now: datetime) -> Refusal | None:
     """Return why the person may not decide a request now, or None."""
+    way = await way_to_decide(conn, tenant, approval_id, person_id, now)
+    return way if isinstance(way, Refusal) else None
+
+
+async def way_to_decide(
+    conn: Conn, tenant: str, approval_id: str, person_id: str, now: datetime
+) -> StandIn | Refusal | None:
+    """Return for whom the person may decide a request now, None for themselves, or why they may not."""
     seen = await look(conn, tenant, approval_id, person_id)
     if seen is None:
         return UNKNOWN_APPROVAL
     stand_ins = await stand_ins_of(conn, tenant, person_id, now)
-    way = way_to_vote(seen.ballot, seen.person, seen.accounts, stand_ins, VoteVerdict.APPROVE, None, now)
-    return way if isinstance(way, Refusal) else None
+    return way_to_vote(seen.ballot, seen.person, seen.accounts, stand_ins, VoteVerdict.APPROVE, None, now)

@@ -8,7 +8,8 @@ from receipts.tenant.acts import CommandRefused
 from runtime.definitions.sources.catalog import Catalog
 from runtime.desk.callers import CallerDesk
 from runtime.desk.desk import EngineDesk
-from runtime.desk.front.model import Filled, Form, Runs, RunView, Started, StepLine
+from runtime.desk.front.model import Filled, Form, Runs, RunView, StandInWish, Started, StepLine
+from runtime.desk.front.standing_in import record_stand_in, settle_stand_in
 from runtime.desk.front.starting import Starting
 from runtime.desk.home.counter import HomeCounter
 from runtime.desk.model import ApprovalView
@@ -71,6 +72,14 @@ class FrontCounter:
     async def start(self, person: Person, filled: Filled) -> Started:
         """Start a run for the person, or return the one that this form started before; raise FormError."""
         return await self._starting.start(person, filled)
+
+    async def stand_in(self, person: Person, wish: StandInWish) -> str:
+        """Write down who is to vote for the person, durably; return the notification's id."""
+        return await record_stand_in(self.engine, self.tenant, person, wish)
+
+    async def settled(self, notification_id: str) -> str:
+        """Apply what is written down, at most once; return why nothing was done, "" where it was."""
+        return await settle_stand_in(self.engine, notification_id)
 
     @property
     def _starting(self) -> Starting:

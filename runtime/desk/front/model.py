@@ -74,6 +74,21 @@ class Started:
     signal: str
 
 
+@dataclass(frozen=True)
+class StandInWish:
+    """Who is to vote for the person who says so, from `starts_at` until before `ends_at`, in these groups of theirs.
+
+    `key` is equal for deliveries of the same submission.
+    """
+
+    key: str
+    delegate: str
+    starts_at: datetime
+    ends_at: datetime
+    groups: tuple[str, ...]
+    reason: str
+
+
 class FormError(Exception):
     """A form started nothing; `faults` says why, by the name of the property, "" for what is of no single one."""
 
@@ -119,4 +134,12 @@ class FrontDesk(Protocol):
 
     async def start(self, person: Person, filled: Filled) -> Started:
         """Start a run for the person, or return the one that this form started before; raise FormError."""
+        ...
+
+    async def stand_in(self, person: Person, wish: StandInWish) -> str:
+        """Write down who is to vote for the person, durably; return the notification's id."""
+        ...
+
+    async def settled(self, notification_id: str) -> str:
+        """Apply what is written down, at most once; return why nothing was done, "" where it was."""
         ...

@@ -4,16 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from runtime.desk.answers.looking import way_to_decide
 from runtime.desk.desk import EngineDesk, view_of
 from runtime.desk.home.model import AskedFor, Choices, Entry, Look, Standing, Waiting
 from runtime.engine import Engine
 from runtime.inbox.people.voters import UNKNOWN_APPROVAL
+from runtime.model.approvals.delegation import StandIn
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.home.pages import Narrowed, Page, cut
 from runtime.store import approvals
 from runtime.store.database.pool import Conn
 from runtime.store.home import own
 from runtime.store.home.waiting import Looker, find_waiting
+from runtime.store.people.delegations import stand_ins_of
 
 _MOST_RUNBOOKS, _MOST_GROUPS = 99, 99  # what a menu has room for, beside the choice of all
 
@@ -30,7 +33,7 @@ class HomeCounter:
         async with self.engine.pool.connection() as conn:
             rows = await find_waiting(conn, self._looker(person_id), look.narrowed, look.edge, look.limit + 1)
             page = cut(rows, look.edge, look.limit)
-            entries = await self._entries(conn, page.entries)
+            entries = await self._in_whose_name(conn, person_id, await self._entries(conn, page.entries))
         return Waiting(rows[0]["total"] if rows else 0, replace_entries(page, entries))
 
     async def asked_for(self, person_id: str, look: Look) -> Page[AskedFor]:
@@ -78,6 +81,15 @@ class HomeCounter:
         return [
             Standing(one, entries.get(one), refusals.get(one) if one in entries else UNKNOWN_APPROVAL) for one in ids
         ]
+
+    async def _in_whose_name(self, conn: Conn, person_id: str, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Have the entries of who stands in for others say for whom they would vote; for most people that is nobody."""
+        now = self.engine.clock()
+        if not await stand_ins_of(conn, self.tenant, person_id, now):
+            return entries
+        ways = [await way_to_decide(conn, self.tenant, one.view.approval_id, person_id, now) for one in entries]
+        names = [way.delegator.name if isinstance(way, StandIn) else "" for way in ways]
+        return [replace(one, view=replace(one.view, votes_for=name)) for one, name in zip(entries, names, strict=True)]
 
     def _looker(self, person_id: str) -> Looker:
         return Looker(self.tenant, person_id, self.engine.clock())

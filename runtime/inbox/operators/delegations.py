@@ -8,7 +8,7 @@ from typing import Any
 from policy.model import DelegationInput, OperatorQuestion, Ruling
 from receipts.fields import timestamp
 from receipts.tenant.act import Allowed
-from receipts.tenant.acts import DelegationEnded, DelegationRecorded
+from receipts.tenant.acts import DelegationEnded, DelegationRecorded, DelegationRefused
 from runtime.engine import Engine
 from runtime.inbox.matter import Matter
 from runtime.inbox.people.wishes import actor_of, denial, policy_of
@@ -58,7 +58,7 @@ async def apply_delegation(matter: Matter, payload: DelegatePayload | Undelegate
 
 async def _record(matter: Matter, payload: DelegatePayload) -> Applied:
     """Record a delegation, if policy allows it and the directory has what it is about."""
-    ruling = _allowed(matter)
+    ruling = await _allowed(matter, payload, payload)
     if isinstance(ruling, Applied):
         return ruling
     tenant, now = matter.notification.tenant, matter.engine.clock()
@@ -84,9 +84,10 @@ async def _record(matter: Matter, payload: DelegatePayload) -> Applied:
 async def _end(matter: Matter, payload: UndelegatePayload) -> Applied:
     """End a delegation now, if policy allows it. Votes that were given by it stay as they are."""
     tenant, now, by = matter.notification.tenant, matter.engine.clock(), matter.notification.actor
-    if await delegations.find_delegation(matter.conn, tenant, payload.delegation_id) is None:
+    found = await delegations.find_delegation(matter.conn, tenant, payload.delegation_id)
+    if found is None:
         return _refused(f"there is no delegation {payload.delegation_id} that nobody has ended")
-    ruling = _allowed(matter)
+    ruling = await _allowed(matter, payload, found)
     if isinstance(ruling, Applied):
         return ruling
     reason = matter.engine.privacy.text(payload.reason)
@@ -115,12 +116,32 @@ async def _groups_of(matter: Matter, payload: DelegatePayload, now: datetime) ->
     return groups, "" if groups else f"{payload.delegator} is in no group"
 
 
-def _allowed(matter: Matter) -> Ruling | Applied:
-    """Return the ruling that allows it, or what becomes of the notification where there is none."""
+async def _allowed(
+    matter: Matter, payload: DelegatePayload | UndelegatePayload, about: DelegatePayload | Delegation
+) -> Ruling | Applied:
+    """Return the ruling that allows it, or what becomes of the notification where there is none; a denial is on record.
+
+    `about` is what it would be, or is, that is to be ended.
+    """
     ruling = matter.judged.ruling if matter.judged else None
     if ruling is None:
         return Applied(NotificationStatus.STALE, {"reason": "policy was not asked about the delegation as it is now"})
-    return _refused(why) if (why := denial(ruling)) else ruling
+    why = denial(ruling)
+    if not why:
+        return ruling
+    act = DelegationRefused(
+        act=payload.kind,
+        delegator=about.delegator,
+        delegate=about.delegate,
+        groups=list(about.groups),
+        starts_at=timestamp(about.starts_at),
+        ends_at=timestamp(about.ends_at),
+        reason=matter.engine.privacy.text(payload.reason),
+        why=why,
+        policy=_policy(ruling),
+    )
+    await put_act(matter.conn, matter.notification.tenant, act, matter.notification.actor, matter.engine.clock())
+    return _refused(why)
 
 
 def _policy(ruling: Ruling) -> Allowed:

@@ -41,12 +41,16 @@ class ResultCode(StrEnum):
     CHANGES_REQUESTED = "changes_requested"
     NOT_IN_TIME = "not_in_time"  # nobody decided; expiry is never consent
     NOT_PERFORMED = "not_performed"
+    REPLACED = "replaced"  # by what somebody made of it who approved it with edits
     WORDED = "worded"  # by the first release
 
 
 @dataclass(frozen=True)
 class Result:
-    """What became of it; `about` are those who rejected it, why it was not performed, or the first release's words."""
+    """What became of it.
+
+    `about` are those who rejected it, who edited it, why it was not performed, or the first release's words.
+    """
 
     code: ResultCode
     about: tuple[str, ...] = ()

@@ -63,6 +63,7 @@ class Requirement:
     expires_in: str  # ISO 8601 duration
     break_glass: BreakGlass | None = None
     sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
+    editors_may_sign: bool = False  # who edited what is asked for; policy says so, or excludes them
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Requirement":
@@ -77,6 +78,7 @@ class Requirement:
             expires_in=document["expires_in"],
             break_glass=BreakGlass.of(document["break_glass"]) if "break_glass" in document else None,
             sign_with=document.get("sign_with", ""),
+            editors_may_sign=document.get("editors_may_sign", False),
         )
 
     @classmethod
@@ -96,6 +98,7 @@ class Requirement:
             "escalate_to": self._escalate_to(),
             **({"break_glass": self.break_glass.document()} if self.break_glass else {}),
             **({"sign_with": self.sign_with} if self.sign_with else {}),
+            **({"editors_may_sign": True} if self.editors_may_sign else {}),
         }
 
     def _escalate_to(self) -> list[Any]:

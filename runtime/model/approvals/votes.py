@@ -35,6 +35,7 @@ class CardAct(StrEnum):
 
     WITHDRAW = "withdraw"
     HAND = "hand"
+    EDIT = "edit"
 
 
 class Via(StrEnum):
@@ -68,6 +69,9 @@ class RefusalCode(StrEnum):
     CLAIMED = "task.claimed"
     CLAIMED_BEFORE = "task.claimed_before"
     NOT_CLAIMED = "task.not_claimed"
+    NOT_EDITABLE = "edit.not_editable"
+    UNCHANGED = "edit.unchanged"
+    UNFIT = "edit.unfit"
     PASSKEY_NEEDED = "passkey.needed"
     PASSKEY_UNKNOWN = "passkey.unknown"
     PASSKEY_REVOKED = "passkey.revoked"
@@ -88,7 +92,8 @@ class RefusalCode(StrEnum):
 class Refusal:
     """Why a click does not count.
 
-    `about` are the status that a closed request has, the groups that are asked, or the name of who works on it.
+    `about` are the status that a closed request has, the groups that are asked, the name of who works on it, or what
+    is wrong with an edit.
     """
 
     code: RefusalCode

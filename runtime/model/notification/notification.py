@@ -12,7 +12,7 @@ from runtime.model.notification.answering import Answering
 from runtime.model.notification.answers import Answer, SignalPayload
 from runtime.model.notification.moments import Signal
 from runtime.model.notification.payload import PayloadError
-from runtime.model.notification.people import ClaimPayload, VotePayload
+from runtime.model.notification.people import ClaimPayload, EditPayload, VotePayload
 from runtime.model.notification.runs import RunCommand
 from runtime.model.notification.tenants import TenantCommand
 from runtime.model.run import FoundStep
@@ -20,7 +20,7 @@ from runtime.model.states import NotificationStatus
 from runtime.model.wait import NamedWait
 
 Command = RunCommand | TenantCommand
-Said = VotePayload | ClaimPayload | Answering
+Said = VotePayload | ClaimPayload | EditPayload | Answering
 Payload = Said | Answer | SignalPayload | Signal | Command
 
 _PAYLOAD: TypeAdapter[Payload] = TypeAdapter(Annotated[Payload, Field(discriminator="kind")])

@@ -1,6 +1,6 @@
 """What people say about an approval."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -59,3 +59,15 @@ class ClaimPayload(PersonPayload):
 
     kind: Literal["claim"] = "claim"
     act: ClaimAct
+
+
+class EditPayload(PersonPayload):
+    """Somebody approves with edits: `params` are those that they want to be another, with the values that they want.
+
+    What is null in them is to be left out. `stamp` as for a vote.
+    """
+
+    kind: Literal["edit"] = "edit"
+    stamp: str
+    params: dict[str, Any]
+    reason: str

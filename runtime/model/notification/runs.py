@@ -60,7 +60,7 @@ class MendPayload(PayloadModel):
     submitted_by: str
 
 
-StrangerAct = HeldAct | Literal["undo", "cancel"]
+StrangerAct = HeldAct | Literal["undo", "cancel", "edit"]
 """What the buttons of a step ask for."""
 
 

@@ -13,6 +13,7 @@ from psycopg.rows import DictRow, dict_row
 
 from receipts.chain import EVIDENCE_FORMAT, in_place
 from receipts.fields import timestamp
+from runtime.model.approvals.edits import Edit
 from runtime.model.approvals.votes import Via, Vote
 
 
@@ -126,12 +127,14 @@ def _approvals(
         "SELECT v.* FROM votes v JOIN approvals a USING (approval_id) WHERE a.run_id = %s ORDER BY v.at, v.person",
         run_id,
     )
+    edits = {edit["approval_id"]: edit for edit in _all(conn, "SELECT * FROM edits WHERE run_id = %s", run_id)}
     return [
         {
             **as_asked(row),
             "status": row["status"],
             "votes": [vote(one) for one in votes if one["approval_id"] == row["approval_id"]],
             "cards": row["cards"][: sealed_cards.get(row["approval_id"])],
+            **({"edited": edited(edits[row["approval_id"]])} if row["approval_id"] in edits else {}),
         }
         for row in rows
     ]
@@ -168,3 +171,8 @@ def vote(row: DictRow) -> dict[str, Any]:
     """Return the vote as `Vote.document` had it when its digest went on the chain."""
     said = {name: row[name] for name in Vote.__dataclass_fields__}
     return Vote(**{**said, "via": Via(row["via"])}).document()
+
+
+def edited(row: DictRow) -> dict[str, Any]:
+    """Return the edit as `Edit.document` had it when its digest went on the chain."""
+    return Edit(**{name: row[name] for name in Edit.__dataclass_fields__}).document()

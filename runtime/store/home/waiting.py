@@ -20,7 +20,6 @@ _WAITS = f"""
     SELECT a.approval_id, {_UNTIL} AS key_at
       FROM approvals a JOIN runs r USING (run_id) JOIN effects e USING (effect_id)
       JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(person)s AND p.kind = 'person'
-      LEFT JOIN actors holder ON holder.tenant = r.tenant AND holder.actor_id = a.assignee
      WHERE a.tenant = %(tenant)s AND a.status = 'requested'
        AND ((a.requirement::jsonb -> 'groups') ?| {_GROUPS} OR a.joined::jsonb ?| {_GROUPS})
        AND {MAY_ANSWER} AND {IS_FREE}

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from runtime.model.effects.effect import Effect
 from runtime.model.passage import PassageFacts, passage_facts
 from runtime.store.database.pool import Conn
+from runtime.store.editing.edits import EDITS_OF
 from runtime.store.people.delegations import GROUPS_NOW
 
 
@@ -36,6 +37,7 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
                                              ORDER BY v.at, v.person)
                                FROM votes v LEFT JOIN actors p ON p.tenant = r.tenant AND p.actor_id = v.person
                               WHERE v.approval_id = a.approval_id AND v.withdrawn_at IS NULL), '[]'::json) AS votes,
+                   CASE WHEN e.approval_id IS NOT NULL THEN {EDITS_OF.format(effect="e.effect_id")} END AS edits,
                    done.fingerprint AS done_fingerprint, done.response AS done_response
               FROM unnest(%(effects)b::text[], %(approvals)b::text[], %(keys)b::text[], %(runs)b::text[],
                           %(steps)b::text[])

@@ -1,7 +1,7 @@
 """Delegations: each is written once, ended at most once, and never goes away."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -66,6 +66,25 @@ async def stand_ins_of(conn: Conn, tenant: str, delegate: str, now: datetime) ->
         )
     ).fetchall()
     return [_stand_in(row) for row in rows]
+
+
+async def stand_ins_in(conn: Conn, tenant: str, groups: Sequence[str], now: datetime) -> list[tuple[str, str]]:
+    """Return by their names who may now vote for whom in these groups, and is in none of them: a few, by name."""
+    rows = await (
+        await conn.execute(
+            f"""
+            SELECT DISTINCT p.name AS delegate, q.name AS delegator FROM delegations d
+              JOIN actors q ON q.tenant = d.tenant AND q.actor_id = d.delegator AND q.kind = 'person'
+              JOIN actors p ON p.tenant = d.tenant AND p.actor_id = d.delegate AND p.kind = 'person'
+             WHERE d.tenant = %(tenant)s AND {_HOLDS} AND NOT p.groups::jsonb ?| %(groups)s
+               AND EXISTS (SELECT FROM jsonb_array_elements_text(q.groups::jsonb) AS g (name)
+                            WHERE d.groups::jsonb ? g.name AND g.name = ANY(%(groups)s))
+             ORDER BY delegate, delegator LIMIT 5
+            """.encode(),  # noqa: S608 - our own condition
+            {"tenant": tenant, "groups": list(groups), "now": now},
+        )
+    ).fetchall()
+    return [(row["delegate"], row["delegator"]) for row in rows]
 
 
 async def add_delegation(conn: Conn, tenant: str, new: Delegation, now: datetime) -> None:

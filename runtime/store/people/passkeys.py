@@ -101,6 +101,21 @@ async def acts_about(conn: Conn, tenant: str, credential_id: str) -> list[dict[s
     ]
 
 
+async def acts_signed_by(conn: Conn, tenant: str, run_id: str) -> list[tuple[int, int | None]]:
+    """Return the acts on which votes of a run rest: each one's sequence number, and its index in the log if it has."""
+    query = """
+        SELECT acts.seq, e.first_index + acts.seq - e.first_seq AS index
+          FROM (SELECT DISTINCT (act ->> 'seq')::int AS seq
+                  FROM approvals a JOIN votes v USING (approval_id), json_array_elements(v.passkey -> 'acts') AS act
+                 WHERE a.run_id = %(run)s) AS acts
+          LEFT JOIN log_entries e
+            ON e.chain = %(chain)s AND e.first_seq <= acts.seq AND e.first_seq + e.count > acts.seq
+         ORDER BY acts.seq
+    """
+    rows = await (await conn.execute(query, {"run": run_id, "chain": chain_of(tenant)})).fetchall()
+    return [(row["seq"], row["index"]) for row in rows]
+
+
 async def add_link(conn: Conn, tenant: str, new: Link, now: datetime) -> None:
     """Write a link; one that is there already stays as it is."""
     await conn.execute(

@@ -15,6 +15,7 @@ from runtime.store.tables.directory import (
     passkeys,
     slack_accounts,
 )
+from runtime.store.tables.edits import edits
 from runtime.store.tables.effects import effects
 from runtime.store.tables.entities import entities, entity_changes
 from runtime.store.tables.figures import marks
@@ -29,6 +30,7 @@ from runtime.store.tables.log import (
     log_stamps,
     log_tiles,
 )
+from runtime.store.tables.notices import gatherings, told
 from runtime.store.tables.records import (
     audit_leaves,
     evidence_bundles,
@@ -56,12 +58,14 @@ __all__ = [
     "definitions",
     "delegations",
     "directories",
+    "edits",
     "effects",
     "entities",
     "entity_changes",
     "evidence_bundles",
     "evidence_held",
     "evidence_holds",
+    "gatherings",
     "log_checkpoints",
     "log_entries",
     "log_heads",
@@ -89,6 +93,7 @@ __all__ = [
     "steps",
     "tenant_leaves",
     "tenants",
+    "told",
     "votes",
     "waits",
 ]
@@ -97,4 +102,5 @@ INSERT_ONLY = (
     *("audit_leaves", "log_entries", "policy_decisions", "policy_texts", "receipts", "reads", "definitions"),
     "tenant_leaves",
     "entity_changes",
+    "edits",
 )

@@ -53,6 +53,7 @@ slack_accounts = Table(
     # two people behind one account is a state to refuse, not to forbid: the click must be answered
     PrimaryKeyConstraint("team", "account", "tenant", "actor_id"),
     ForeignKeyConstraint(["tenant", "actor_id"], ["actors.tenant", "actors.actor_id"], ondelete="CASCADE"),
+    Index("ix_slack_accounts_actor", "tenant", "actor_id"),  # what accounts somebody has
 )
 
 

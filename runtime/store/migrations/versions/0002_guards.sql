@@ -149,6 +149,7 @@ CREATE TRIGGER no_delete BEFORE DELETE ON entities FOR EACH ROW EXECUTE FUNCTION
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, entity, entity_id
     ON entities FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON entity_changes FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON edits FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF tenant, number, key_id
     ON signing_keys FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
@@ -167,8 +168,24 @@ CREATE TRIGGER forget_once BEFORE UPDATE OF trigger, forgotten ON runs FOR EACH 
     WHEN (OLD.finished_at IS NULL OR OLD.forgotten OR NOT NEW.forgotten) EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER forget_once BEFORE UPDATE OF fields, forgotten ON effects FOR EACH ROW
-    WHEN (OLD.status NOT IN ('dispatched', 'rejected', 'failed') OR OLD.forgotten IS NOT NULL OR NEW.forgotten IS NULL)
+    WHEN ((OLD.status NOT IN ('dispatched', 'rejected', 'failed') OR OLD.forgotten IS NOT NULL OR NEW.forgotten IS NULL)
+          AND NOT (OLD.status = 'deferred' AND NEW.status = 'pending'
+                   AND OLD.forgotten IS NULL AND NEW.forgotten IS NULL))
     EXECUTE FUNCTION refuse_rewrite();
+
+-- what people were asked about changes by an edit on record, which voids what they were asked, and by nothing else
+CREATE FUNCTION refuse_unedited() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM edits WHERE approval_id = OLD.approval_id AND effect_id = OLD.effect_id
+                      AND replaced = OLD.digest AND digest = NEW.digest)
+    THEN
+        RAISE EXCEPTION 'this of % changes by an edit on record alone', TG_TABLE_NAME;
+    END IF;
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER only_edited BEFORE UPDATE OF fields ON effects FOR EACH ROW
+    WHEN (OLD.status = 'deferred' AND NEW.status = 'pending') EXECUTE FUNCTION refuse_unedited();
 
 CREATE TRIGGER forget_once BEFORE UPDATE OF payload, forgotten ON notifications FOR EACH ROW
     WHEN (OLD.applied_at IS NULL OR OLD.forgotten OR NOT NEW.forgotten) EXECUTE FUNCTION refuse_rewrite();

@@ -6,3 +6,6 @@ CREATE INDEX ix_runs_of_people ON runs (tenant, requested_by, created_at, run_id
 
 -- the act that decided several requests at once, a vote each: its id, and how many they were
 ALTER TABLE votes ADD COLUMN together JSON;
+
+-- of each request that is looked at, whether an account of the person's has asked for it or voted on it
+CREATE INDEX ix_slack_accounts_actor ON slack_accounts (tenant, actor_id);

@@ -32,6 +32,7 @@ PARTS = (
     "entities",
     "delegations",
     "workspaces",
+    "edits",
     "passkeys",
     "figures",
     "notices",

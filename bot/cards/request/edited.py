@@ -1,0 +1,46 @@
+"""What cards say of edits: who edited what, and what stands in the place of a request that was edited."""
+
+from collections.abc import Iterator, Sequence
+
+from bot.cards import references
+from bot.cards.blocks import Block, bold, button, plain_text, rows_of
+from bot.cards.layout.changes import ABSENT, Change
+from bot.cards.layout.full import Unit, change_units, pair
+from bot.cards.layout.shown import Level, change_blocks, group, left_out
+from runtime.desk.model import ApprovalView, EditsView
+
+
+def edited_blocks(view: ApprovalView, level: Level) -> list[Block]:
+    """Return who made the request what it is, and what is another than the run had asked for."""
+    if view.edited is None:
+        return []
+    changes = _changes(view.edited)
+    said = [level.value(f"{name}: {reason}") for name, reason in view.edited.reasons[-level.others :]]
+    by = rows_of([(bold("Edited by"), plain_text(words)) for words in said])
+    rest = left_out(len(changes) - level.changes, "change") + left_out(len(view.edited.reasons) - len(said), "edit")
+    return group("Edited since it was asked for", [*change_blocks(changes[: level.changes], level), *by, *rest])
+
+
+def edited_units(view: ApprovalView) -> Iterator[Unit]:
+    """Yield who made the request what it is, and what is another than the run had asked for, in full."""
+    if view.edited is None:
+        return
+    for change in _changes(view.edited):
+        yield from change_units(change)
+    for name, reason in view.edited.reasons:
+        yield from pair(name, reason)
+
+
+def _changes(edited: EditsView) -> Sequence[Change]:
+    return [
+        Change((one.name,), ABSENT if one.before is None else one.before, ABSENT if one.after is None else one.after)
+        for one in edited.changes
+    ]
+
+
+def replacement_button(view: ApprovalView) -> list[Block]:
+    """Return the button that opens the request that stands in the place of this one, once there is one."""
+    if not view.replaced_by:
+        return []
+    ref = references.PageRef(id=view.replaced_by, digest="", page=0)
+    return [button(references.SHOW_REPLACEMENT, "Show the edited version", ref.model_dump_json())]

@@ -1,0 +1,1 @@
+"""Rules about requests that were approved with edits."""

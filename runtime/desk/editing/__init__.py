@@ -1,0 +1,1 @@
+"""The counter at which people approve a request with edits."""

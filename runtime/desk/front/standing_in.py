@@ -1,0 +1,38 @@
+"""Who votes for a person while they are away, as they say themselves: the same act as by command."""
+
+from receipts.chain import Actor
+from runtime.desk.front.model import StandInWish
+from runtime.engine import Engine
+from runtime.inbox import inbox
+from runtime.model.actor import Person
+from runtime.model.json_limits import error_text
+from runtime.model.notification.notification import Notification
+from runtime.model.notification.tenants import DelegatePayload
+
+
+async def record_stand_in(engine: Engine, tenant: str, person: Person, wish: StandInWish) -> str:
+    """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
+    payload = DelegatePayload(
+        delegator=person.id,
+        delegate=wish.delegate,
+        groups=wish.groups,
+        starts_at=wish.starts_at,
+        ends_at=wish.ends_at,
+        reason=error_text(wish.reason),
+    )
+    notification = Notification(
+        notification_id=engine.new_id("ntf"),
+        tenant=tenant,
+        dedupe_key=f"delegate:slack:{wish.key}",
+        correlation_key=person.id,
+        payload=payload,
+        actor=Actor(id=person.id, kind="person"),
+        request_id=wish.key,
+    )
+    return await inbox.record(engine, notification)
+
+
+async def settle_stand_in(engine: Engine, notification_id: str) -> str:
+    """Apply a recorded wish, at most once; return why nothing was done, "" where it was."""
+    facts = await inbox.apply(engine, notification_id)
+    return "" if facts["status"] == "applied" else str(facts["reason"])

@@ -1,0 +1,56 @@
+"""How somebody is told something, decided just before it is sent: by their hours, by need, and by how much it is."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from runtime.engine import Engine
+from runtime.model.approvals.votes import Refusal
+from runtime.model.notices.told import Alone, Gathering, Later, Needless, Notice, Turn
+from runtime.store import directory
+from runtime.store.approvals import get_approval
+from runtime.store.notices import telling
+from runtime.store.notices.settings import notices_of
+
+
+@dataclass(frozen=True)
+class NoticeCounter:
+    """The counter of one tenant. `may_decide` is the desk's."""
+
+    engine: Engine
+    tenant: str
+    may_decide: Callable[[str, str], Awaitable[Refusal | None]]
+
+    async def turn(self, notice: Notice) -> Turn:
+        """Return how a message is to be said, and count it; asked again of the same, it is counted once."""
+        now = self.engine.clock()
+        async with self.engine.pool.connection() as conn:
+            [notices] = await notices_of(conn, [(self.tenant, notice.account)])
+            approval = await get_approval(conn, notice.card_of) if notice.card_of and notices.is_ever_quiet else None
+        if await self._is_needless(notice):
+            return Needless()
+        first = notices.from_when(now, approval.tier if approval else None)
+        if first > now:
+            return Later(first)
+        if notices.per_hour is None:
+            return Alone()
+        async with self.engine.pool.connection() as conn, conn.transaction():
+            new_id = self.engine.new_id("gat")
+            return await telling.take_turn(conn, self.tenant, notice, notices.per_hour, new_id, now)
+
+    async def _is_needless(self, notice: Notice) -> bool:
+        """Return whether it asks the person to decide what they may not, or not any more."""
+        if notice.card_of is None or not notice.asks:
+            return False
+        async with self.engine.pool.connection() as conn:
+            behind = await directory.people_behind(conn, self.tenant, [notice.account])
+        return not behind or await self.may_decide(notice.card_of, behind[0][2].id) is not None
+
+    async def gathering(self, gathering_id: str) -> Gathering | None:
+        """Return what is gathered, as it is now; None of what is long over."""
+        async with self.engine.pool.connection() as conn:
+            return await telling.find_gathering(conn, self.tenant, gathering_id)
+
+    async def posted(self, gathering_id: str, channel: str, ts: str) -> None:
+        """Keep where a gathering stands."""
+        async with self.engine.pool.connection() as conn:
+            await telling.keep_place(conn, self.tenant, gathering_id, channel, ts)

@@ -1,0 +1,1 @@
+"""Requests that people approve with edits."""

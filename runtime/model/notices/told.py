@@ -1,0 +1,68 @@
+"""What becomes of a message to one person, just before it is sent."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A message that is about to go to one person."""
+
+    key: str  # idempotency key of its effect
+    account: str  # id of the Slack account that is told
+    said: Mapping[str, Any]
+    card_of: str | None  # the approval that it is about
+    asks: bool  # the person to decide that
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A message that was gathered, and whether what it is about still waits for somebody; True where nothing does."""
+
+    said: Mapping[str, Any]
+    card_of: str | None
+    asks: bool
+    is_open: bool
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """One message to one person for much: the oldest first, and where it stands as (channel, ts), once it does.
+
+    `poster` is the key of the message that posts it; the others wait until it has.
+    """
+
+    gathering_id: str
+    account: str
+    poster: str
+    place: tuple[str, str] | None
+    items: Sequence[Gathered]
+
+
+@dataclass(frozen=True)
+class Alone:
+    """It is said by itself."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """It is too much, and stands in a message with others."""
+
+    gathering_id: str
+
+
+@dataclass(frozen=True)
+class Later:
+    """It is said from then on: the person is in their quiet hours."""
+
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Needless:
+    """It asks the person for what they may not do, or need not do any more."""
+
+
+Turn = Alone | Together | Later | Needless

@@ -1,0 +1,23 @@
+"""A counter of edits for a bot of which nobody edits anything."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runtime.desk.editing.model import EditForm, EditWish
+from runtime.model.approvals.votes import Refusal
+
+
+class NothingEdited:
+    """A counter at which nobody edits anything."""
+
+    async def form(self, approval_id: str) -> EditForm | None:
+        raise AssertionError(f"nothing here is edited: {approval_id}")
+
+    def faults(self, form: EditForm, params: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+        raise AssertionError(f"nothing here is edited: {form} {params}")
+
+    async def record(self, wish: EditWish) -> str:
+        raise AssertionError(f"nothing here is edited: {wish}")
+
+    async def apply(self, notification_id: str) -> Refusal | None:
+        raise AssertionError(f"nothing here is edited: {notification_id}")

@@ -1,0 +1,17 @@
+"""A counter of what people are told for a bot whose people are told everything at any time."""
+
+from runtime.model.notices.told import Alone, Gathering, Notice, Turn
+
+
+class NothingCounted:
+    """A counter that gathers nothing."""
+
+    async def turn(self, notice: Notice) -> Turn:
+        assert notice.key
+        return Alone()
+
+    async def gathering(self, gathering_id: str) -> Gathering | None:
+        raise AssertionError(f"nothing here is gathered: {gathering_id}")
+
+    async def posted(self, gathering_id: str, channel: str, ts: str) -> None:
+        raise AssertionError(f"nothing here is gathered: {gathering_id} {channel} {ts}")

@@ -1,0 +1,141 @@
+"""*Approve with edits* in Slack: a modal with what may be edited, faults at their fields, and both cards afterwards."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from bot.cards.references import SHOW_REPLACEMENT
+from countersign.embedded.opa import OpaChild
+from policy.client import OpaEngine
+from runtime.model.states import ApprovalStatus
+from sandbox.client import SandboxUser
+from tests.integration.bot_stage import whispered
+from tests.integration.chat_stage import CHANNEL, Chat, chatting
+from tests.integration.conftest import PACK, Targets
+from tests.integration.editing_stage import ASKED, Register, request_of
+from tests.integration.more_stage import choose
+from tests.patience import MINUTE
+
+COPIES, TEXT, URGENT = "param:copies", "param:text", "param:urgent"
+
+
+@pytest.fixture
+async def chat(dsn: str, opa: OpaChild, targets: Targets) -> AsyncIterator[Chat]:
+    targets.file = Register()
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        chatting(dsn, policy, targets, PACK, PACK.with_name("editing")) as running,
+    ):
+        yield running
+
+
+async def _asked(chat: Chat) -> tuple[str, dict[str, Any]]:
+    """Ask for ten copies; return the request, and its card."""
+    run_id = (await chat.bench.start("editing.file", ASKED)).run_id
+    await chat.bench.settle()
+    (card,) = await chat.cards()
+    return await request_of(chat.bench, run_id), {**card, "channel": CHANNEL}
+
+
+async def _edits(chat: Chat, name: str) -> tuple[SandboxUser, str, dict[str, Any]]:
+    """Have somebody open the modal; return them, the request and the modal."""
+    approval_id, card = await _asked(chat)
+    person = await chat.person(name)
+    await choose(person, card, "Approve with edits")
+    return person, approval_id, await person.find_modal(timeout=MINUTE)
+
+
+async def _run(chat: Chat) -> str:
+    (row,) = await chat.bench.rows("SELECT run_id FROM runs")
+    return str(row["run_id"])
+
+
+async def test_the_modal_has_what_may_be_edited_with_its_values_now(chat: Chat) -> None:
+    _, _, modal = await _edits(chat, "ann")
+    inputs = {block["block_id"]: block["element"] for block in modal["blocks"] if block["type"] == "input"}
+    assert list(inputs) == [COPIES, TEXT, URGENT, "reason"]
+    assert (inputs[COPIES]["initial_value"], inputs[TEXT]["initial_value"]) == ("10", "report")
+    assert "initial_option" not in inputs[URGENT]
+
+
+async def test_an_edit_replaces_the_request_and_both_cards_say_so(chat: Chat, targets: Targets) -> None:
+    ann, first, _ = await _edits(chat, "ann")
+    assert (await ann.submit({COPIES: "3", "reason": "ten are too many"}))["ok"]
+    await whispered(ann, "The request is void")
+    assert await chat.decided(first) is ApprovalStatus.CANCELED
+    new, old = await chat.cards()
+    assert "Replaced by an edited version" in str(old["blocks"])
+    assert "edited by Ann" in str(old["blocks"])
+    told = str(new["blocks"])
+    assert "Edited since it was asked for" in told
+    assert "10 → 3" in told
+    assert "ten are too many" in told
+    ben = await chat.person("ben")
+    await ben.click({**old, "channel": CHANNEL}, SHOW_REPLACEMENT)
+    assert "10" in str(await ben.find_modal(timeout=MINUTE))
+    for name in ("ben", "cat"):
+        await chat.bench.click(name, await request_of(chat.bench, await _run(chat)))
+    await chat.bench.settle()
+    assert [call.params["copies"] for call in targets.file.calls] == [3]
+
+
+@pytest.mark.parametrize(
+    ("entered", "block", "fault"),
+    [
+        ({COPIES: "many", "reason": "ten are too many"}, COPIES, "whole number"),
+        ({COPIES: "51", "reason": "ten are too few"}, COPIES, "51 is greater than the maximum of 50"),
+        ({COPIES: "3", "reason": "\u200b\u200b\u200b"}, "reason", "visible"),
+        ({"reason": "I do not know"}, "reason", "Nothing of it is another than before"),
+    ],
+)
+async def test_a_fault_is_shown_at_its_field_and_the_modal_stays_open(
+    chat: Chat, entered: dict[str, str], block: str, fault: str
+) -> None:
+    ann, first, _ = await _edits(chat, "ann")
+    refused = await ann.submit(entered)
+    assert fault in refused["errors"][block]
+    assert (await ann.see())["modal"]
+    assert await chat.decided(first) is ApprovalStatus.REQUESTED
+    assert not await chat.bench.rows("SELECT 1 FROM edits")
+
+
+async def test_a_request_that_was_decided_meanwhile_is_not_edited(chat: Chat) -> None:
+    ann, first, _ = await _edits(chat, "ann")
+    assert (await chat.bench.click("ben", first, "reject")).counted
+    refused = await ann.submit({COPIES: "3", "reason": "ten are too many"})
+    assert "The card has changed" in refused["errors"]["reason"]
+
+
+async def test_who_may_not_decide_gets_no_modal_and_is_told_why(chat: Chat) -> None:
+    _, card = await _asked(chat)
+    rita = await chat.person("rita")
+    await choose(rita, card, "Approve with edits")
+    await whispered(rita, "You asked for this yourself")
+    assert (await rita.see())["modal"] is None
+
+
+async def test_a_stranger_who_wants_to_edit_is_told_so_and_is_on_record(chat: Chat) -> None:
+    _, card = await _asked(chat)
+    await chat.bench.meddle("DELETE FROM slack_accounts WHERE actor_id = 'ann' RETURNING 1")
+    ann = await chat.person("ann")
+    await choose(ann, card, "Approve with edits")
+    await whispered(ann, "no person for your Slack account")
+    leaves = await chat.bench.chain(await _run(chat))
+    (said,) = [leaf.data for leaf in leaves if leaf.event == "notification.refused"]
+    assert (said["act"], said["code"]) == ("edit", "identity.unknown")
+
+
+async def test_an_edit_that_cannot_be_recorded_leaves_the_modal_open_and_says_so(chat: Chat) -> None:
+    ann, _, _ = await _edits(chat, "ann")
+    await chat.bench.engine.pool.close()
+    refused = await ann.submit({COPIES: "3", "reason": "ten are too many"})
+    assert "Something went wrong on our side" in refused["errors"]["reason"]
+    assert (await ann.see())["modal"]
+
+
+async def test_a_request_of_which_nothing_may_be_edited_has_no_such_entry(chat: Chat) -> None:
+    await chat.file()
+    (card,) = await chat.cards()
+    assert "Approve with edits" not in str(card["blocks"])
+    assert "Cancel this request" in str(card["blocks"])

@@ -1,0 +1,72 @@
+"""What several requests have in common, and what not: nothing that differs is shown as the same."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.cards.home.alike import alike
+from bot.cards.home.several import sort
+from runtime.desk.home.model import Entry, Standing
+from runtime.desk.model import FieldView
+from runtime.model.approvals.approval import AskKind
+from runtime.model.approvals.votes import VoteVerdict
+from tests.unit.bot_samples import KYC
+
+
+def both(*values: Any) -> tuple[str, str]:
+    """Return in what requests with these values are alike, and in what they differ."""
+    views = [replace(KYC, fields=(FieldView("limit", None, value),)) for value in values]
+    same, other = alike(views)
+    return json.dumps(same, ensure_ascii=False), json.dumps(other, ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (1, "1"),
+        ("x" * 500 + "a", "x" * 500 + "b"),
+        (["a", "b"], ["a · b"]),
+        ([{"name": "Ann", "part": 1}], [{"name": "Ann", "part": 2}]),
+        ({"deep": {"er": None}}, {"deep": {"er": False}}),
+        ("", None),
+    ],
+)
+def test_values_that_differ_are_never_shown_as_the_same(one: Any, other: Any) -> None:
+    same, differs = both(one, other)
+    assert "2 values" in differs
+    assert "Limit" not in same
+
+
+def test_values_that_are_the_same_stand_once() -> None:
+    same, differs = both(7, 7, 7)
+    assert "Limit" in same
+    assert differs == "[]"
+
+
+def test_a_field_that_one_request_does_not_have_is_a_difference() -> None:
+    _, other = alike([KYC, replace(KYC, fields=())])
+    assert "—" in json.dumps(other, ensure_ascii=False)
+
+
+def test_what_has_no_room_is_counted() -> None:
+    view = replace(KYC, fields=tuple(FieldView(f"f{number}", None, number) for number in range(40)))
+    assert "more fields — Show all" in json.dumps(alike([view, view])[0], ensure_ascii=False)
+
+
+def test_what_has_to_be_signed_what_is_in_doubt_and_reviews_are_left_out_and_why() -> None:
+    views = [
+        KYC,
+        replace(KYC, sign_with="passkey"),
+        replace(KYC, kind=AskKind.IN_DOUBT),
+        replace(KYC, kind=AskKind.TASK),
+    ]
+    standings = [Standing(view.approval_id, Entry(view, None), None) for view in views]
+    found = sort(standings, VoteVerdict.APPROVE)
+    assert list(found.together) == [KYC]
+    passkey, doubt, review = (why for _, why in found.apart)
+    assert "passkey" in passkey
+    assert "looked up for each" in doubt
+    assert "not decided by one act" in review
+    assert len(sort(standings, VoteVerdict.REJECT).together) == 2  # a rejection needs no passkey
