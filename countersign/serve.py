@@ -55,6 +55,8 @@ def _parts(system: System) -> Iterator[Part]:
     yield _http(system)
     if bot is not None:
         yield Part("watch of Slack", bot.watch)
+        if Role.BOT in wanted:
+            yield Part("user groups", bot.groups.run)
         if Role.BOT in wanted and settings.slack_app_token is not None:
             yield Part("socket mode", bot.run_socket_mode, is_connected=bot.is_connected)
     if Role.SWEEPS in wanted:

@@ -27,11 +27,13 @@ from edge.messages import (
 )
 from edge.passkeys.routes import add_passkeys
 from edge.problems import Problem, handle_problems
+from edge.questions import add_questions
 from edge.signals import add_signals
 from edge.signing import claimed, is_signed
 from edge.tasks import add_tasks
 from edge.undo import add_undo
 from receipts.chain import Actor
+from runtime.desk.answers.callers import QuestionDesk
 from runtime.desk.callers import (
     Answer,
     AnswerConflictError,
@@ -110,6 +112,7 @@ def build_edge(
         app.post("/v1/evidence/search")(routes.search)
         add_signals(app, api.signals, routes.signed)
         add_tasks(app, api.tasks, routes.signed)
+        add_questions(app, QuestionDesk(api.desk.engine, api.desk.tenant), routes.signed)
         add_held(app, MendDesk(api.desk.engine, api.desk.tenant), routes.signed, routes.requester)
         add_undo(app, api.taking_back, routes.signed, routes.requester)
     if passkeys is not None:

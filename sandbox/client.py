@@ -92,6 +92,10 @@ class SandboxUser:
         """Deactivate, or activate, an account."""
         return await self._act("member", {"member": member, "change": change})
 
+    async def regroup(self, usergroup: str) -> Json:
+        """Come into a user group, or leave it."""
+        return await self._act("regroup", {"usergroup": usergroup})
+
     async def open_home(self) -> Json:
         """Look at the App Home; returns the acknowledgement, `see` has the view."""
         return await self._act("open_home", {})

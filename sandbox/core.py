@@ -12,7 +12,7 @@ from runtime.clock import Clock
 from sandbox.errors import SlackError
 from sandbox.rules.limits import RateLimiter
 from sandbox.state import Store
-from sandbox.workspace import User, Workspace, dm_id
+from sandbox.workspace import User, UserGroup, Workspace, dm_id
 
 Sleep = Callable[[float], Awaitable[None]]
 TRIGGER_LIFE = timedelta(seconds=3)
@@ -77,9 +77,15 @@ class Sandbox:
         return channel
 
     def name_of(self, some_id: str) -> str | None:
-        """Return the name of a user or channel."""
+        """Return the name of a user or channel, or a user group's handle."""
         user, channel = self.workspace.user(some_id), self.workspace.channel(some_id)
-        return user.real_name if user else channel.name if channel else None
+        group = self.workspace.usergroup(some_id)
+        return user.real_name if user else channel.name if channel else group.handle if group else None
+
+    def users_of(self, group: UserGroup) -> list[str]:
+        """Return who is in a user group now: nobody who is deactivated."""
+        users = self.store.data.usergroups.get(group.id, group.users)
+        return [one for one in users if (user := self.workspace.user(one)) and not user.deleted]
 
     def visible(self, user: User) -> bool:
         """Say whether the app may see the user: of its own team, or met in a shared channel."""

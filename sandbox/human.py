@@ -104,13 +104,20 @@ class ChangeMember(_Act):
     change: MemberChange
 
 
+class Regroup(_Act):
+    """Come into a user group, or leave it."""
+
+    action: Literal["regroup"]
+    usergroup: str
+
+
 class OpenHome(_Act):
     """Look at the App Home."""
 
     action: Literal["open_home"]
 
 
-AdminAct = Uninstall | ChangeChannel | ChangeMember
+AdminAct = Uninstall | ChangeChannel | ChangeMember | Regroup
 AnyAct = Click | Submit | Close | Say | Command | Shortcut | MessageShortcut | OpenHome | AdminAct
 _ACT: TypeAdapter[AnyAct] = TypeAdapter(Annotated[AnyAct, Field(discriminator="action")])
 
@@ -175,6 +182,8 @@ class Human:
                 return Done(ok=await admins.change_channel(user, act.channel, act.change))
             case ChangeMember():
                 return Done(ok=await admins.change_member(act.member, act.change))
+            case Regroup():
+                return await self._people.regroup(user, act.usergroup)
 
     async def _carry_out(self, act: AnyAct, user: User, base_url: str) -> Done:
         people = self._people

@@ -223,6 +223,24 @@ class People:
         except SlackError as error:
             self._warn(user, error.code, f"The app's answer cannot be shown: {error.code}")
 
+    async def regroup(self, user: User, group_id: str) -> Done:
+        """Come into a user group, or leave it; the app hears of it, as those who may see user groups do."""
+        group = self._sandbox.workspace.usergroup(group_id)
+        if group is None or group.is_disabled:
+            raise ActError(f"there is no user group {group_id!r}")
+        if user.is_bot or self._sandbox.workspace.is_foreign(user):
+            raise ActError(f"{user.id} cannot be in a user group")
+        users = self._sandbox.users_of(group)
+        is_in = user.id in users
+        others = [one for one in users if one != user.id]
+        self._sandbox.store.data.usergroups[group.id] = others if is_in else [*others, user.id]
+        self._sandbox.store.changed()
+        if "usergroups:read" not in self._sandbox.workspace.app.scopes:
+            return Done(ok=True)
+        events = payloads.regrouped(self._sandbox, group, user.id, has_left=is_in)
+        acks = [await self._courier.send("events_api", payloads.event(self._sandbox, one)) for one in events]
+        return self._done(user, next((ack for ack in acks if ack.error), acks[0]))
+
     async def open_home(self, user: User) -> Done:
         """Look at the app's Home tab."""
         channel = self._sandbox.direct_channel(user.id)

@@ -34,6 +34,7 @@ class Screen:
             },
             "users": [self._person(user) for user in sandbox.workspace.users],
             "channels": self._channels(),
+            "usergroups": self._usergroups(),
             "modal": {**self.view(modal.view), "errors": modal.errors} if modal else None,
             "home": self.view(home) if home else None,
             "warnings": [notice.model_dump() for notice in data.notices.get(self._user.id, [])],
@@ -48,6 +49,13 @@ class Screen:
         }
         shown = {"id": user.id, "name": user.name, "real_name": user.real_name, "title": user.title}
         return {**shown, "kinds": [kind for kind, holds in kinds.items() if holds]}
+
+    def _usergroups(self) -> list[Json]:
+        return [
+            {"id": one.id, "handle": one.handle, "name": one.name, "users": self._sandbox.users_of(one)}
+            for one in self._sandbox.workspace.usergroups
+            if not one.is_disabled
+        ]
 
     def _channels(self) -> list[Json]:
         me = self._user.id

@@ -22,12 +22,14 @@ DEFAULT_SCOPES = (
     "metadata.message:read",
     "team:read",
     "users:read",
+    "usergroups:read",
     "users:read.email",
 )
 
 TeamId = Annotated[str, Field(pattern=r"^[TE][A-Z0-9]{1,20}$")]
 UserId = Annotated[str, Field(pattern=r"^[UW][A-Z0-9]{1,20}$")]
 EnterpriseId = Annotated[str, Field(pattern=r"^E[A-Z0-9]{1,20}$")]
+UserGroupId = Annotated[str, Field(pattern=r"^S[A-Z0-9]{1,20}$")]
 ChannelId = Annotated[str, Field(pattern=r"^[CG][A-Z0-9]{1,20}$")]
 
 
@@ -58,6 +60,7 @@ class User(_Strict):
     team_id: str = ""
     enterprise_id: str = ""
     email: str = ""
+    is_email_confirmed: bool = True
     is_bot: bool = False
     is_restricted: bool | None = False
     is_ultra_restricted: bool = False
@@ -72,6 +75,16 @@ class Channel(_Strict):
     members: list[UserId]
     is_private: bool = False
     is_archived: bool = False
+
+
+class UserGroup(_Strict):
+    """A user group as it is at first; who is in it may change."""
+
+    id: UserGroupId
+    handle: Annotated[str, Field(pattern=r"^[a-z0-9_-]{1,21}$")]
+    name: str
+    users: list[UserId]
+    is_disabled: bool = False
 
 
 class App(_Strict):
@@ -101,19 +114,23 @@ class Workspace(_Strict):
     team: Team
     users: list[User]
     channels: list[Channel]
+    usergroups: list[UserGroup] = []
     app: App
 
     @model_validator(mode="after")
     def _check_references(self) -> Self:
         users = [user.id for user in self.users]
-        for kind, ids in (("user", users), ("channel", [channel.id for channel in self.channels])):
+        channels, groups = [channel.id for channel in self.channels], [group.id for group in self.usergroups]
+        for kind, ids in (("user", users), ("channel", channels), ("user group", groups)):
             repeated = {one for one in ids if ids.count(one) > 1}
             if repeated:
                 raise ValueError(f"{kind} id repeated: {', '.join(sorted(repeated))}")
-        for channel in self.channels:
-            unknown = set(channel.members) - set(users)
+        members = {f"channel {channel.id}": channel.members for channel in self.channels}
+        members |= {f"user group {group.id}": group.users for group in self.usergroups}
+        for name, named in members.items():
+            unknown = set(named) - set(users)
             if unknown:
-                raise ValueError(f"channel {channel.id} has unknown members: {', '.join(sorted(unknown))}")
+                raise ValueError(f"{name} has unknown members: {', '.join(sorted(unknown))}")
         if self.app.bot_user_id not in users:
             raise ValueError(f"app.bot_user_id {self.app.bot_user_id} is not among the users")
         return self
@@ -130,6 +147,10 @@ class Workspace(_Strict):
     def channel(self, channel_id: str) -> Channel | None:
         """Return the channel of that id."""
         return next((channel for channel in self.channels if channel.id == channel_id), None)
+
+    def usergroup(self, group_id: str) -> UserGroup | None:
+        """Return the user group of that id."""
+        return next((group for group in self.usergroups if group.id == group_id), None)
 
     def team_of(self, user: User) -> str:
         """Return the user's own team."""

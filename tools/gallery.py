@@ -103,7 +103,16 @@ OVER = replace(ASKED, declared=DECLARED, revision=4, decided_at=NOW)
 SAMPLES = {
     "pending": replace(ASKED, declared=DECLARED),
     "default": ASKED,
+    "to-sign": replace(ASKED, declared=DECLARED, sign_with="passkey"),
     "half-signed": replace(ASKED, declared=DECLARED, votes=(ANNA,), escalated=True),
+    "called": replace(ASKED, declared=DECLARED, asked=("U0ANNA", "S0ONCALL")),
+    "fell-back": replace(
+        ASKED,
+        declared=DECLARED,
+        fell_back="it needs 2 distinct people, and 1 may decide",
+        fallback=("heads",),
+        joined=("heads",),
+    ),
     "approved": replace(OVER, status=ApprovalStatus.APPROVED, votes=(ANNA,), result=Result(ResultCode.PERFORMED)),
     "rejected": replace(
         OVER, status=ApprovalStatus.REJECTED, votes=(BORIS,), result=Result(ResultCode.REJECTED, ("Boris Lind",))
@@ -162,6 +171,7 @@ def _workspace(names: list[str], request_url: str) -> dict[str, Any]:
         "team": {"id": "T0HOST", "name": "Meridian Bank", "domain": "meridian"},
         "users": [*users, bot],
         "channels": [{"id": f"C0ROOM{at:02}", "name": name, "members": ids} for at, name in enumerate(names)],
+        "usergroups": [{"id": "S0ONCALL", "handle": "on-call", "name": "On call", "users": ["U0ANNA"]}],
         "app": {**APP, "request_url": request_url},
     }
 

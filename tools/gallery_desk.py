@@ -10,6 +10,7 @@ from aiohttp import web
 from bot.cards.home import came_of, several
 from bot.cards.home.home import Seen, home
 from bot.cards.home.state import HomeState, Section
+from bot.cards.request.signing import signing_modal
 from bot.slack.client import SlackClient
 from runtime.desk.held.model import HeldView, HeldWaiting
 from runtime.desk.home.model import AskedFor, Choices, Entry, Standing, Waiting
@@ -72,6 +73,7 @@ def lists(asked: ApprovalView) -> Iterator[tuple[str, dict[str, Any]]]:
     counted = ClickOutcome(counted=True, refusal=None, status=ApprovalStatus.REQUESTED)
     late = ClickOutcome(counted=False, refusal=Refusal(RefusalCode.STALE), status=ApprovalStatus.REQUESTED)
     ids = [one.view.approval_id for one in entries[:4]]
+    yield "to-sign-link", signing_modal(asked, "https://countersign.example/passkeys/8Fq2")
     yield "home-came-of", came_of.done_modal(entries[:4], ids, [counted, counted, late, counted])
 
 

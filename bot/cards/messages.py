@@ -22,6 +22,8 @@ from runtime.model.messages import (
     Note,
     NotStarted,
     Plain,
+    QuestionAnswered,
+    QuestionAsked,
     Reminder,
     RequestHanded,
     RunEnded,
@@ -57,10 +59,8 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
     match said:
         case VoteCounted():
             return _vote(said)
-        case VoteWithdrawn():
-            return f"{said.person} withdrew their vote ({said.count} of {said.quorum}){_quoted(said.reason)}"
-        case RequestHanded():
-            return f"{said.person} has handed this to {said.to}{_quoted(said.reason)}"
+        case VoteWithdrawn() | RequestHanded() | QuestionAsked() | QuestionAnswered():
+            return _answer(said)
         case TaskClaimed() | TaskReleased():
             return _claim(said)
         case ApprovalOpened() | ApprovalEnded():
@@ -172,6 +172,18 @@ def _quoted(reason: str) -> str:
 def _vote(said: VoteCounted) -> str:
     progress = f" ({said.count} of {said.quorum})" if said.verdict is VoteVerdict.APPROVE else ""
     return f"{said.person} {verdict_word(said.ask, said.verdict)}{progress}{_quoted(said.reason)}"
+
+
+def _answer(said: VoteWithdrawn | RequestHanded | QuestionAsked | QuestionAnswered) -> str:
+    match said:
+        case VoteWithdrawn():
+            return f"{said.person} withdrew their vote ({said.count} of {said.quorum}){_quoted(said.reason)}"
+        case RequestHanded():
+            return f"{said.person} has handed this to {said.to}{_quoted(said.reason)}"
+        case QuestionAsked():
+            return f"{said.person} asks about {_run(said.run)}{_quoted(said.question)}"
+        case QuestionAnswered():
+            return f"{said.person} answers{_quoted(said.answer)}"
 
 
 def _claim(said: TaskClaimed | TaskReleased) -> str:

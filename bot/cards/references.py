@@ -23,6 +23,8 @@ PAGE_ACTIONS = ("countersign_page_back", "countersign_page_next")
 REASON_MODAL = "countersign_reason"
 UNDO_MODAL = "countersign_undo_modal"
 SIGNING_MODAL = "countersign_signing"
+ANSWER = "countersign_answer"
+REPLY_MODAL = "countersign_reply"
 MORE_MODAL = "countersign_more_modal"
 DETAILS_MODAL = "countersign_details"
 REASON = "reason"
@@ -85,6 +87,20 @@ class RunRef(_Strict):
     """The value of a button beside a run."""
 
     run_id: Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class QuestionRef(_Strict):
+    """The value of the button beside a question: the approval, and the question about it."""
+
+    id: Annotated[str, Field(min_length=1, max_length=128)]
+    question: Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class ReplyRef(QuestionRef):
+    """The private metadata of the modal that answers it, with where to answer the person."""
+
+    act: Literal["reply"]
+    channel: str | None
 
 
 class CancelRef(RunRef):

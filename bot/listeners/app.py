@@ -13,6 +13,7 @@ from bot.listeners.front import commands
 from bot.listeners.front.delegating import Delegating
 from bot.listeners.front.forms import ASK_APPROVAL, NEW_REQUEST, Forms
 from bot.listeners.front.mentions import Mentions
+from bot.listeners.groups.watch import CHANGED, GroupWatch
 from bot.listeners.home.drawing import Drawing
 from bot.listeners.home.several import Several
 from bot.listeners.home.tab import HomeTab
@@ -97,7 +98,8 @@ async def _ignore_event() -> None:
 class Bot:
     """The Slack side. `asgi` serves the request URL; `run_socket_mode` needs no URL; either or both may be used.
 
-    `watch` runs beside them: without it nobody can be identified.
+    `watch` runs beside them: without it nobody can be identified. So does `groups`, which keeps groups of the directory
+    at what Slack's user groups are.
     """
 
     def __init__(
@@ -108,6 +110,7 @@ class Bot:
         installation: InstallationWatch,
         client: SlackClient,
         places: Places,
+        groups: GroupWatch,
     ) -> None:
         self.client = client  # with which everything is said, cards too
         self.pages = places.pages
@@ -116,6 +119,7 @@ class Bot:
         self._settings = settings
         self._clock = clock
         self._installation = installation
+        self.groups = groups
         self._refused = Tally("payloads that are not handled or not well formed were refused")
         web = slack_client(None, settings.base_url, timeout=_CONNECT_SECONDS)
         self._socket = (
@@ -184,6 +188,9 @@ def build_bot(
     app.shortcut(ASK_APPROVAL)(forms.on_message_shortcut)
     app.event("app_mention")(Mentions(client, asked).on_mention)
     app.event("app_home_opened")(home.on_opened)
+    groups = GroupWatch(client, desk.groups, installation)
+    for event in CHANGED:
+        app.event(event)(groups.on_changed)
     app.event(_ANY)(_ignore_event)
     app.error(_on_error)
-    return Bot(app, settings, clock, installation, client, places)
+    return Bot(app, settings, clock, installation, client, places, groups)

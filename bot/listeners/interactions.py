@@ -6,7 +6,7 @@ deadlines of their own. What fails from there on is told to the person, and the 
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -115,6 +115,8 @@ class Interactions:
             await self._guarded(payload, ack, self._holding.on_click(payload, ack))
         elif action_id in references.MORE:
             await self._guarded(payload, ack, self._more.on_chosen(payload, ack))
+        elif action_id == references.ANSWER:
+            await self._guarded(payload, ack, self._more.replying.on_click(payload, ack))
         elif action_id == references.CANCEL:
             await self._guarded(payload, ack, self._more.canceling.on_click(payload, ack))
         elif action_id.startswith(PREFIX):
@@ -125,31 +127,33 @@ class Interactions:
             await self._unknown(payload, ack)
 
     async def on_submission(self, body: dict[str, Any], ack: AsyncAck) -> None:
-        """Handle the reason modal: a fault is shown at its input, and the modal stays open."""
+        """Handle a modal: a fault is shown at its input, and the modal stays open."""
         payload = Submission.model_validate(body)
         try:
-            if payload.view.callback_id in (*MODALS, DELEGATION_MODAL):
-                is_away = payload.view.callback_id == DELEGATION_MODAL
-                await (self._delegating if is_away else self._forms).on_submission(payload, ack)
-                return
-            if payload.view.callback_id in several.MODALS:
-                await self._home.on_submission(payload, ack)
-                return
-            if payload.view.callback_id == held.MODAL:
-                await self._holding.on_submission(payload, ack)
-                self._home.renew(payload.user.id)
-                return
-            if payload.view.callback_id == references.UNDO_MODAL:
-                await self._undoing.on_submission(payload, ack)
-                return
-            if payload.view.callback_id == references.MORE_MODAL:
-                await self._more.on_submission(payload, ack)
-                return
-            ref = references.ReasonRef.model_validate_json(payload.view.private_metadata)
+            await self._of_modal(payload.view.callback_id)(payload, ack)
         except ValidationError:
             self._log.warning("a modal that is not ours was ignored")
             await ack()
-            return
+
+    def _of_modal(self, callback_id: str) -> Callable[[Submission, AsyncAck], Awaitable[None]]:
+        """Return what handles a modal; a reason is taken for whatever else there is, which it refuses."""
+        own: dict[str, Callable[[Submission, AsyncAck], Awaitable[None]]] = {
+            **dict.fromkeys(MODALS, self._forms.on_submission),
+            **dict.fromkeys(several.MODALS, self._home.on_submission),
+            DELEGATION_MODAL: self._delegating.on_submission,
+            held.MODAL: self._held,
+            references.UNDO_MODAL: self._undoing.on_submission,
+            references.REPLY_MODAL: self._more.on_submission,
+            references.MORE_MODAL: self._more.on_submission,
+        }
+        return own.get(callback_id, self._reason)
+
+    async def _held(self, payload: Submission, ack: AsyncAck) -> None:
+        await self._holding.on_submission(payload, ack)
+        self._home.renew(payload.user.id)
+
+    async def _reason(self, payload: Submission, ack: AsyncAck) -> None:
+        ref = references.ReasonRef.model_validate_json(payload.view.private_metadata)
         fault = reason_fault(payload.reason)
         notification = None if fault else await self._record_reason(payload, ref)
         if notification is None:

@@ -19,6 +19,7 @@ from runtime.desk.model import ApprovalView, CardLedger, Desk
 from runtime.failpoints import Point, at
 from runtime.handlers import JsonObject, RefusedError, TransientError
 from runtime.model.messages import UpdateCard
+from runtime.model.routing.route import is_person
 from runtime.model.states import ApprovalStatus
 
 CARD_EVENT = "countersign_card"
@@ -30,9 +31,6 @@ _UPDATE_PASSES = 5
 # A message that is gone, and those that are there and stay as they are.
 _GONE = "message_not_found"
 FINAL = frozenset({_GONE, "cant_update_message", "edit_window_closed"})
-# Of what a place is, when it is a person.
-PEOPLE = ("U", "W")
-
 Location = tuple[str, str]
 
 
@@ -64,7 +62,7 @@ class CardPosts:
 
     async def _conversation(self, place: str) -> str:
         """Return the conversation that a place is: with a person it is opened."""
-        if not place.startswith(PEOPLE):
+        if not is_person(place):
             return place
         return str((await self._client.conversations_open(users=place))["channel"]["id"])
 

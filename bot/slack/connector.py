@@ -12,8 +12,9 @@ from bot.cards.blocks import SECTION_LIMIT, Block, call_of, context, mrkdwn_text
 from bot.cards.card import BUDGET
 from bot.cards.held import held_buttons
 from bot.cards.messages import closed_words, words
+from bot.cards.request.buttons import answer_button
 from bot.cards.text import Shown, chunks, clip, mrkdwn, plain
-from bot.slack.card_posts import PEOPLE, CardPosts
+from bot.slack.card_posts import CardPosts
 from bot.slack.client import FAILURES, error_code, failure
 from bot.slack.history import find_message
 from bot.slack.operations import params_of
@@ -29,12 +30,15 @@ from runtime.model.messages import (
     PostCard,
     PostMessage,
     PostTask,
+    QuestionAnswered,
+    QuestionAsked,
     RequestHanded,
     Said,
     StepHeld,
     UpdateCard,
     UpdateMessage,
 )
+from runtime.model.routing.route import is_person
 
 _MESSAGE_UNITS, _MESSAGE_LINES, _FALLBACK_CHARS = BUDGET - 2000, 200, 2000
 # What Slack says of a thread whose first message is gone.
@@ -80,7 +84,7 @@ class SlackConnector:
         """Post an approval's card, or a copy of it, once."""
         params = params_of(PostCard, call)
         copy_at = _copy_at(params)
-        if copy_at is None or not copy_at.startswith(PEOPLE):
+        if copy_at is None or not is_person(copy_at):
             return await self._cards.post(params.approval_id, params.channel, call.key, copy_at)
         view = await self._cards.approval(params.approval_id)
         post = partial(self._cards.post, params.approval_id, key=call.key, copy_at=copy_at)
@@ -100,7 +104,7 @@ class SlackConnector:
     async def update_card(self, call: Call) -> JsonObject:
         """Show the present state on the card."""
         params = params_of(UpdateCard, call)
-        if params.copy_at and params.copy_at.startswith(PEOPLE) and not await self._cards.has_copy(params):
+        if params.copy_at and is_person(params.copy_at) and not await self._cards.has_copy(params):
             view = await self._cards.approval(params.approval_id)
             if await self._told.is_no_card(view, params.copy_at):
                 return {"is_shown": False}
@@ -156,7 +160,8 @@ class SlackConnector:
         way = [context(mrkdwn_text(link))] if link else []
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
         acts = [held_buttons(params.said.run_id, params.said.step)] if isinstance(params.said, StepHeld) else []
-        blocks = [*_called(params.said), *_blocks(text), *acts, *way]
+        asks = [answer_button(params.said)] if isinstance(params.said, QuestionAsked) and params.said.mention else []
+        blocks = [*_called(params.said), *_blocks(text), *acts, *asks, *way]
         return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), blocks, thread)
 
 
@@ -166,7 +171,7 @@ def _copy_at(params: PostCard) -> str | None:
 
 def _called(said: Said) -> list[Block]:
     """Return who is called by name, where what is said is for somebody."""
-    call = call_of(said.mention) if isinstance(said, RequestHanded) else Shown("")
+    call = call_of(said.mention) if isinstance(said, RequestHanded | QuestionAsked | QuestionAnswered) else Shown("")
     return [context(mrkdwn_text(call))] if call else []
 
 

@@ -1,7 +1,8 @@
 """What can be said about the Slack side without posting anything."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
@@ -12,9 +13,11 @@ from bot.slack.client import FAILURES, error_code
 SCOPES = frozenset(
     {
         *("chat:write", "channels:history", "channels:read", "groups:history", "groups:read"),
-        *("im:history", "im:write", "users:read", "commands", "app_mentions:read"),
+        *("im:history", "im:write", "users:read", "commands", "app_mentions:read", "usergroups:read"),
     }
 )
+EMAIL_SCOPE = "users:read.email"
+"""Wanted only where the directory allows that people are told by their addresses."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,7 @@ async def check_token(client: AsyncWebClient) -> list[Fact]:
 
 
 def _scopes(answer: AsyncSlackResponse) -> Fact:
-    header = next((value for name, value in answer.headers.items() if name.lower() == "x-oauth-scopes"), "")
-    missing = SCOPES - {scope.strip() for scope in header.split(",")}
+    missing = SCOPES - _granted(answer)
     if missing:
         remedy = "Add them under OAuth & Permissions, and install the app again."
         return Fact("slack scopes", ok=False, detail=f"missing: {', '.join(sorted(missing))}", remedy=remedy)
@@ -89,6 +91,45 @@ async def check_channel(client: AsyncWebClient, channel: str) -> Fact:
         remedy = f"Invite the bot into {place}: /invite @Countersign."
         return Fact(name, ok=False, detail=f"the bot is not in {place}", remedy=remedy)
     return Fact(name, ok=True, detail=f"{place}, and the bot is in it")
+
+
+async def check_user_groups(client: AsyncWebClient, usergroups: Iterable[str], *, by_email: bool) -> list[Fact]:
+    """Look for each user group that people are called by, or that a group has its people from."""
+    wanted = sorted(set(usergroups))
+    if not wanted:
+        return []
+    try:
+        answer = await client.usergroups_list(include_disabled=True)
+    except FAILURES as error:
+        remedy = _REMEDIES.get(error_code(error), "Check that Slack can be reached.")
+        return [Fact("slack user groups", ok=False, detail=error_code(error), remedy=remedy)]
+    listed: list[dict[str, Any]] = answer.get("usergroups", [])
+    found = {one["id"]: one for one in listed}
+    facts = [_user_group(name, found.get(name)) for name in wanted]
+    return [*facts, _email_scope(answer)] if by_email else facts
+
+
+def _user_group(wanted: str, found: Mapping[str, Any] | None) -> Fact:
+    name = f"slack user group {wanted}"
+    remedy = "Mend it, or name another one in the directory or the rules of routing."
+    if found is None:
+        return Fact(name, ok=False, detail="there is none of this id", remedy=remedy)
+    handle = f"@{found.get('handle', '')}"
+    if found.get("date_delete"):
+        return Fact(name, ok=False, detail=f"{handle} is disabled", remedy=remedy)
+    return Fact(name, ok=True, detail=f"{handle}, {found.get('user_count')} people")
+
+
+def _email_scope(answer: AsyncSlackResponse) -> Fact:
+    if EMAIL_SCOPE in _granted(answer):
+        return Fact("slack addresses", ok=True, detail=EMAIL_SCOPE)
+    remedy = "Add it under OAuth & Permissions, and install the app again; or take match_by_email out of the directory."
+    return Fact("slack addresses", ok=False, detail=f"missing: {EMAIL_SCOPE}", remedy=remedy)
+
+
+def _granted(answer: AsyncSlackResponse) -> set[str]:
+    header = next((value for name, value in answer.headers.items() if name.lower() == "x-oauth-scopes"), "")
+    return {scope.strip() for scope in header.split(",")}
 
 
 async def check_slack(client: AsyncWebClient, app_token: str | None, channels: Iterable[str]) -> list[Fact]:

@@ -13,6 +13,7 @@ from countersign.checks.held import held
 from countersign.checks.probe import examined
 from countersign.checks.slack import members, slack
 from countersign.checks.stamps import time_stamps
+from countersign.checks.usergroups import user_groups
 from countersign.compose.archive import make_archive
 from countersign.compose.engine import load_overlay, make_policy, offered_handlers, validated_catalog
 from countersign.compose.system import Role
@@ -42,6 +43,7 @@ async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> l
         ("slack transport", _transport, _CLICKS, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
         ("slack", slack, _CLICKS | _WORK, "Set COUNTERSIGN_SLACK_BOT_TOKEN, or have the app installed by OAuth."),
         ("members", members, _ALL, "Mend the database first."),
+        ("user groups", partial(user_groups, clock=clock), _CLICKS, "Mend database, Slack and routing file first."),
         ("held", held, _ALL, "Mend the database first."),
         ("archive", partial(_archive, clock=clock), _WORK, "Check the settings that begin with COUNTERSIGN_S3_."),
         ("evidence", partial(evidence.evidence, clock=clock), _WORK, "Mend the database first."),

@@ -9,13 +9,16 @@ from typing import Any
 from countersign.config.directory import AgentEntry, Directory, DirectoryError, PersonEntry, read_directory
 from countersign.config.notices import NoticesEntry
 from runtime.clock import utc_now
+from runtime.model.people.usergroups import Sources
 from runtime.store.database.pool import Conn
 from runtime.store.directory import DirectoryVersionError, Edition, replace_directory
 
 _LATER = ("cancels", "undoes", "signals", "answers_for", "mends")
 """What agents could not be granted at first: where they are not, a directory has the digest that it always had."""
-_UNSAID: dict[str, Any] = {"triggers": [], "timezone": None, "quiet_hours": None}
+_UNSAID: dict[str, Any] = {"triggers": [], "timezone": None, "quiet_hours": None, "email": None}
 """The same of people."""
+_NOT_THERE: dict[str, Any] = {"groups": [], "match_by_email": False}
+"""And of the whole file."""
 
 
 async def load_directory(conn: Conn, tenant: str, file: Path) -> Directory:
@@ -39,7 +42,8 @@ async def load_directory(conn: Conn, tenant: str, file: Path) -> Directory:
     accounts = [(account.team, account.user, one.id) for one in directory.people for account in one.slack]
     try:
         edition, remind = edition_of(directory), directory.notices.reminders()
-        await replace_directory(conn, tenant, edition, [*people, *agents], accounts, utc_now(), remind)
+        sources = _sources(directory)
+        await replace_directory(conn, tenant, edition, [*people, *agents], accounts, utc_now(), remind, sources)
     except DirectoryVersionError as error:
         raise DirectoryError(f"{file} is not loaded: {error}") from error
     return directory
@@ -56,10 +60,18 @@ def edition_of(directory: Directory) -> Edition:
         for name, unsaid in _UNSAID.items():
             if person[name] == unsaid:
                 del person[name]
+    for name, unsaid in _NOT_THERE.items():
+        if said[name] == unsaid:
+            del said[name]
     if directory.notices == NoticesEntry():
         del said["notices"]
     content = json.dumps(said, sort_keys=True)
     return Edition(directory.version, hashlib.sha256(content.encode()).hexdigest())
+
+
+def _sources(directory: Directory) -> Sources:
+    groups = {group.name: group.slack_usergroup for group in directory.groups}
+    return Sources(groups, {one.email.casefold(): one.id for one in directory.people if one.email})
 
 
 def _rights(person: PersonEntry) -> dict[str, Any]:

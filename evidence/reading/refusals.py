@@ -12,6 +12,8 @@ _WANTED = {
     "changes": "wanted changes of",
     "withdraw": "wanted to withdraw a vote on",
     "hand": "wanted to hand on",
+    "ask": "wanted to ask about",
+    "reply": "wanted to answer a question about",
     "claim": "wanted to take on",
     "release": "wanted to give back",
 }

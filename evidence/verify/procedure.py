@@ -33,6 +33,7 @@ from evidence.verify.people import (
     escalations,
     glass,
     passkeys,
+    questions,
     requests,
     standing_in,
     tasks,
@@ -116,7 +117,8 @@ STEPS = (
         8,
         (authority.allowed, authority.as_decided, authority.consent, authority.approved, authority.of_votes),
         (
-            *(*votes.RULES, *standing_in.RULES, *answers.RULES, *glass.RULES, *passkeys.RULES, *tasks.RULES),
+            *(*votes.RULES, *standing_in.RULES, *answers.RULES, *glass.RULES, *passkeys.RULES),
+            *(*questions.RULES, *tasks.RULES),
             *(*requests.RULES, *approvals.RULES),
             *(*edits.RULES, *versions.RULES),
         ),

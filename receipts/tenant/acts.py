@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 from receipts import canonical
 from receipts.chain import Leaf
 from receipts.errors import ReceiptsError
-from receipts.fields import Identifier, NonEmpty, Sha256Hex, Timestamp
+from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp
 from receipts.tenant.act import Act, Allowed
 from receipts.tenant.passkeys import PasskeyRegistered, PasskeyRevoked, passkey_record
 from receipts.tenant.workspaces import (
@@ -152,6 +152,37 @@ class DirectoryLoaded(Act):
     def record(self) -> dict[str, str]:
         """Return the digest of what the act says: the last one holds."""
         return directory_record(self.model_dump())
+
+
+class GroupChange(Closed):
+    """Who came into a group, and who left it, since they did in its Slack user group; ids of people, sorted."""
+
+    group: NonEmpty
+    usergroup: NonEmpty
+    joined: list[NonEmpty]
+    left: list[NonEmpty]
+
+
+class DirectoryRefreshed(Act):
+    """What Slack says of user groups changed who is in groups of the directory.
+
+    `version` and `digest` are those of the directory's file, `rows` is the digest of what it gives from now on.
+    `linked` and `unlinked` are accounts (team, user, person) that an address tells from now on, or no more.
+    """
+
+    event = "directory.refreshed"
+
+    version: int = Field(ge=0)
+    digest: Sha256Hex
+    rows: Sha256Hex
+    groups: list[GroupChange]
+    linked: list[list[NonEmpty]]
+    unlinked: list[list[NonEmpty]]
+
+    @property
+    def record(self) -> dict[str, str]:
+        """Return the digest of the directory as it is from now on: the last one holds."""
+        return directory_record(self.model_dump(include={"version", "digest", "rows"}))
 
 
 class _KeyAct(Act):
@@ -322,7 +353,7 @@ _ACTS: dict[str, type[Act]] = {
     for act in (
         *(DefinitionActivated, DefinitionRetired, DelegationRecorded, DelegationEnded, DelegationRefused),
         *(DefinitionStored, PolicySeen, DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
-        CommandRefused,
+        *(CommandRefused, DirectoryRefreshed),
         *(SlackLinkMade, SlackInstalled, SlackRemoved, SlackMemberChanged, SlackRekeyed),
         *(PasskeyRegistered, PasskeyRevoked),
         *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),

@@ -7,6 +7,7 @@ from datetime import datetime
 from runtime.approvals.rules import REASON_MIN, Ballot, refuse_vote
 from runtime.model.actor import Person
 from runtime.model.approvals.delegation import Account
+from runtime.model.approvals.questions import MOST_QUESTIONS, Question
 from runtime.model.approvals.votes import Refusal, RefusalCode, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
@@ -47,6 +48,41 @@ def refuse_hand(ballot: Ballot, person: Candidate, to: Candidate, reason: str | 
     if theirs or to.person.id == person.person.id:
         return Refusal(RefusalCode.NOT_ENTITLED, (to.person.name,))
     return refuse_short(reason)
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who answers a question: by their id, and a person by the accounts that clicked."""
+
+    id: str
+    accounts: frozenset[Account]
+
+
+def refuse_ask(
+    to_decide: Refusal | None, person: str, asked: Sequence[Question], question: str | None
+) -> Refusal | None:
+    """Return why the person cannot ask this, or None: who may decide now may ask, one question at a time.
+
+    `to_decide` is why they may not decide.
+    """
+    if to_decide is not None:
+        return to_decide
+    if any(one.person == person and one.answer is None for one in asked):
+        return Refusal(RefusalCode.QUESTION_OPEN)
+    return Refusal(RefusalCode.QUESTIONS_FULL) if len(asked) >= MOST_QUESTIONS else refuse_short(question)
+
+
+def refuse_reply(
+    ballot: Ballot, asker: Asker, question: Question | None, text: str | None, now: datetime
+) -> Refusal | None:
+    """Return why this is no answer to a question, or None: it is whoever asked for the run, or sent it, who answers."""
+    if refusal := refuse_closed(ballot, now):
+        return refusal
+    if asker.id not in (ballot.requested_by, ballot.submitted_by) and not asker.accounts & ballot.requester_accounts:
+        return Refusal(RefusalCode.NOT_ASKED)
+    if question is None or question.answer is not None:
+        return Refusal(RefusalCode.NO_QUESTION)
+    return refuse_short(text)
 
 
 def refuse_closed(ballot: Ballot, now: datetime) -> Refusal | None:

@@ -36,4 +36,4 @@ async def open_hindsight(passage: Passage, approval: Approval, vote: Vote) -> No
     )
     new = await ask(passage, new)
     until = passage.tx.now + _LASTS
-    await messages.post_cards(passage.engine, passage.tx, new.approval_id, new.route.places, until)
+    await messages.post_cards(passage.engine, passage.tx, new, until)

@@ -104,7 +104,7 @@ async def open_approval(passage: Passage, answer: Answer, before: Mapping[str, A
         approval_id=approval_id,
     )
     until = passage.tx.now + requirement.lasts
-    await messages.post_cards(passage.engine, passage.tx, approval_id, asked.route.places, until)
+    await messages.post_cards(passage.engine, passage.tx, asked, until)
     if not asked.route.places:
         opened = await passage.tx.loads.approval(approval_id)
         if opened is not None:
@@ -164,7 +164,7 @@ async def _open_task(passage: Passage, verb: Verb) -> None:
         passage.effect.target,
     )
     until = passage.tx.now + verb.timeout
-    await messages.post_copies(passage.engine, passage.tx, passage.attempt.task_id, asked.route.copies, until)
+    await messages.post_copies(passage.engine, passage.tx, asked, until)
 
 
 async def open_question(passage: Passage, error: str, found: Mapping[str, Any] | None) -> None:
@@ -192,7 +192,7 @@ async def open_question(passage: Passage, error: str, found: Mapping[str, Any] |
             purpose="Look at the target and say whether it happened.",
         ),
     )
-    await messages.post_cards(passage.engine, tx, approval_id, asked.route.places, tx.now + _DOUBT_LASTS)
+    await messages.post_cards(passage.engine, tx, asked, tx.now + _DOUBT_LASTS)
 
 
 async def ask(passage: Passage, new: NewApproval, first: str | None = None) -> NewApproval:

@@ -1,5 +1,7 @@
 """Where the cards of a request go: decided once, by values that are on record, when people are asked."""
 
+import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from receipts.chain import FELL_BACK
@@ -10,6 +12,7 @@ from runtime.model.approvals.reach import Asked
 from runtime.model.approvals.requirement import Requirement
 from runtime.model.routing.route import Route
 from runtime.model.routing.rules import Destination, first_fit
+from runtime.outbox import messages
 from runtime.outbox.subject import subject_of
 from runtime.planning.passage import Passage
 from runtime.store.people.reaching import asked_in
@@ -44,9 +47,9 @@ async def routed(passage: Passage, new: NewApproval, first: str | None = None) -
     reach, fallback = await _reach(passage, new.requirement), passage.engine.routing.fallback
     why = reach.why_not(replace(new.requirement, escalate_to=())) if fallback else ""
     send = await _send(passage, new)
-    places = _places(passage, new, reach, send, first)
+    places = await _places(passage, new, reach, send, first)
     if why and fallback:
-        places += [*fallback.channels, *reach.users(*fallback.groups)]
+        places += [*fallback.channels, *await _in_time(passage, new, reach.users(*fallback.groups))]
         joined = tuple(group for group in fallback.groups if group in new.requirement.leads)
         new = replace(new, joined=joined)
     route = Route(
@@ -84,12 +87,22 @@ async def _send(passage: Passage, new: NewApproval) -> Destination | None:
     return rule.send if rule else None
 
 
-def _places(passage: Passage, new: NewApproval, reach: Reach, send: Destination | None, first: str | None) -> list[str]:
+async def _places(
+    passage: Passage, new: NewApproval, reach: Reach, send: Destination | None, first: str | None
+) -> list[str]:
     """Return where cards go, before any fallback. What would reach nobody it was meant for goes to its channel."""
     groups = new.requirement.groups
     usual = [first or passage.engine.routing.channel(groups)]
     if send is None:
         return usual
     users = reach.users(*groups) if send.direct else []
-    found = [*([first] if first else ()), *send.channels, *(users if len(users) <= MOST_DIRECT_CARDS else ())]
+    direct = await _in_time(passage, new, users) if len(users) <= MOST_DIRECT_CARDS else []
+    found = [*([first] if first else ()), *send.channels, *direct]
     return found if found or not send.direct else usual
+
+
+async def _in_time(passage: Passage, new: NewApproval, users: Sequence[str]) -> list[str]:
+    """Return whom a card of their own can reach while the request is open: of others the quiet hours last longer."""
+    tx, until = passage.tx, passage.tx.now + new.requirement.lasts
+    moments = await asyncio.gather(*(messages.when_told(tx, user, new.tier) for user in users))
+    return [user for user, first in zip(users, moments, strict=True) if first is None or first < until]

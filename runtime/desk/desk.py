@@ -15,6 +15,7 @@ from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, ProgressView, VoteView
 from runtime.desk.notices.counter import NoticeCounter
+from runtime.desk.people.usergroups import GroupCounter
 from runtime.desk.signing.counter import SigningCounter
 from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.undo.counter import UndoCounter
@@ -27,7 +28,7 @@ from runtime.model.approvals.delegation import StandIn
 from runtime.model.approvals.requirement import Requirement
 from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.json_limits import error_text
-from runtime.model.notification.answering import Answering, HandPayload, WithdrawPayload
+from runtime.model.notification.answering import Answering, AskPayload, HandPayload, ReplyPayload, WithdrawPayload
 from runtime.model.notification.notification import Notification
 from runtime.model.notification.people import ClaimPayload, TogetherPayload, VotePayload, VoteRefusal
 from runtime.model.routing.route import NOWHERE, Route
@@ -38,6 +39,7 @@ from runtime.store import approvals, directory
 from runtime.store.cards.posted import Location, location_of, remember_card
 from runtime.store.database.pool import Conn
 from runtime.store.people.delegations import stand_ins_in
+from runtime.store.people.questions import questions_of
 from runtime.store.transactions.run_tx import RunTx
 
 _DONE = (ResultCode.PERFORMED, ResultCode.CONFIRMED)
@@ -57,6 +59,7 @@ class EngineDesk(UndoCounter):
         self.figures = FigureCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
         self.notices = NoticeCounter(engine, tenant, self.may_decide)
+        self.groups = GroupCounter(engine, tenant)
         self.signing = SigningCounter(engine, tenant)
 
     async def people(self, account: SlackAccount) -> list[Person]:
@@ -81,11 +84,12 @@ class EngineDesk(UndoCounter):
         called = _route(row).mention
         if called is None:
             called = asked if len(asked) <= MOST_CALLED else ()
-        can_undo = await self._can_undo(conn, row, view)
         withdrawn = tuple(map(_vote_view, await approvals.withdrawn_votes(conn, approval_id)))
+        questions = tuple(await questions_of(conn, approval_id))
+        can_undo = await self._can_undo(conn, row, view)
         is_open = view.status is ApprovalStatus.REQUESTED
         pairs = tuple(await stand_ins_in(conn, self.tenant, people, self.engine.clock())) if is_open else ()
-        view = replace(view, asked=called, can_undo=can_undo, withdrawn=withdrawn, stand_ins=pairs)
+        view = replace(view, asked=called, can_undo=can_undo, withdrawn=withdrawn, questions=questions, stand_ins=pairs)
         return await seen_edits(self.engine, conn, row, view)
 
     async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:
@@ -154,6 +158,10 @@ def _act_payload(click: Click, who: dict[str, Any]) -> Answering:
     match click.verdict:
         case CardAct.HAND:
             return HandPayload(**said, to=click.about)
+        case CardAct.ASK:
+            return AskPayload(**said)
+        case CardAct.REPLY:
+            return ReplyPayload(**who, question_id=click.about, text=error_text(click.reason))
         case _:
             return WithdrawPayload(**said)
 

@@ -20,11 +20,13 @@ from runtime.store.held.steps import list_held as held_steps
 from runtime.store.log import checkpoints
 from runtime.store.log.checkpoints import LogStanding, Signed
 from runtime.store.people.reaching import asked_in
+from runtime.store.people.usergroups import Heard, heard
 from runtime.store.running import runs
 
 __all__ = [
     "Audit",
     "FoundStep",
+    "Heard",
     "Held",
     "LogStanding",
     "OpenBundle",
@@ -75,6 +77,11 @@ async def directory_version(conn: Conn, tenant: str) -> int | None:
     """Return the version of the directory that is loaded, or None where there is none."""
     edition = await directory.edition_of(conn, tenant)
     return edition.version if edition else None
+
+
+async def user_groups(conn: Conn, tenant: str) -> Heard:
+    """Return what the directory has from Slack's user groups."""
+    return await heard(conn, tenant)
 
 
 async def held(conn: Conn, tenant: str) -> list[Held]:

@@ -16,6 +16,7 @@ from runtime.store.listings import (
     list_runs,
     list_waits,
 )
+from runtime.store.people.questions import questions_in
 from runtime.store.records import costs_of_run
 
 __all__ = [
@@ -50,6 +51,7 @@ async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | Non
         "costs": await costs_of_run(conn, run_id),
         "waits": await list_waits(conn, tenant, own),
         "effects": await list_effects(conn, tenant, own),
+        "questions": await questions_in(conn, run_id),
         "runs": await _runs_of(conn, tenant, run_id),
     }
 

@@ -11,11 +11,13 @@ from runtime.desk.editing.model import EditingDesk
 from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.notices.model import NoticeDesk
+from runtime.desk.people.model import GroupDesk
 from runtime.desk.signing.model import SigningDesk
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoDesk
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result
+from runtime.model.approvals.questions import Question
 from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, Together, VoteVerdict
 from runtime.model.states import ApprovalStatus
 
@@ -113,6 +115,7 @@ class ApprovalView:
     decided_at: datetime | None = None
     sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
     declared: Declared = NOTHING  # by its author, for its card
+    questions: tuple[Question, ...] = ()  # to whoever asked, with their answers
     withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
     stand_ins: tuple[tuple[str, str], ...] = ()  # names of who votes now for whom, where it is shown to many
@@ -147,7 +150,7 @@ class Click:
     refusal: Refusal | None
     request_id: str
     ticket: str = ""  # of an emergency, in which the person does without the others
-    about: str = ""  # of a request that is handed on: to whom
+    about: str = ""  # to whom a request is handed, or the question that is answered
     together: Together | None = None
 
 
@@ -191,6 +194,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def strangers(self) -> StrangerDesk:
         """Return the counter for clicks of those who may ask for nothing."""
+        ...
+
+    @property
+    def groups(self) -> GroupDesk:
+        """Return the counter of groups that are user groups of Slack."""
         ...
 
     @property

@@ -16,6 +16,7 @@ from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.inbox import votes
 from runtime.inbox.answers.handing import apply_hand
+from runtime.inbox.answers.questions import apply_ask, apply_reply
 from runtime.inbox.answers.withdrawals import apply_withdrawal
 from runtime.inbox.cancellations import apply_cancel
 from runtime.inbox.children import apply_child_ended
@@ -38,7 +39,7 @@ from runtime.inbox.word.fan_out import HANDED, outcome_of_one, sum_up
 from runtime.inbox.word.signals import apply_signal
 from runtime.model.approvals.votes import RefusalCode
 from runtime.model.json_limits import error_text, first_line
-from runtime.model.notification.answering import HandPayload, WithdrawPayload
+from runtime.model.notification.answering import AskPayload, HandPayload, ReplyPayload, WithdrawPayload
 from runtime.model.notification.answers import CompletionPayload, ProgressPayload, SignalPayload
 from runtime.model.notification.moments import ChildEndedPayload, DeadlinePayload, EscalationPayload
 from runtime.model.notification.notification import Addressed, Applied, Command, Notification, Said
@@ -219,7 +220,15 @@ async def _settle(
 
 async def _dispatch(matter: Matter) -> Applied:
     match matter.notification.payload:
-        case VotePayload() | ClaimPayload() | WithdrawPayload() | HandPayload() | EditPayload() as payload:
+        case (
+            VotePayload()
+            | ClaimPayload()
+            | WithdrawPayload()
+            | HandPayload()
+            | AskPayload()
+            | ReplyPayload()
+            | EditPayload() as payload
+        ):
             return await _hear(matter, payload)
         case CompletionPayload() | ProgressPayload() as payload:
             return await apply_answer(matter, payload)
@@ -248,6 +257,10 @@ async def _hear(matter: Matter, payload: Said) -> Applied:
             return await apply_hand(matter, payload)
         case EditPayload():
             return await apply_edit(matter, payload)
+        case AskPayload():
+            return await apply_ask(matter, payload)
+        case ReplyPayload():
+            return await apply_reply(matter, payload)
 
 
 async def _obey(matter: Matter, command: Command) -> Applied:

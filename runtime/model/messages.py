@@ -68,6 +68,27 @@ class RequestHanded(Message):
     mention: list[str]
 
 
+class QuestionAsked(Message):
+    """Somebody who may decide asks whoever asked, who is called by their Slack accounts, `mention`, and may answer."""
+
+    kind: Literal["question_asked"] = "question_asked"
+    run: RunName
+    approval_id: str
+    question_id: str
+    person: str
+    question: str
+    mention: list[str]
+
+
+class QuestionAnswered(Message):
+    """Whoever asked has answered a question; who put it is called, `mention`."""
+
+    kind: Literal["question_answered"] = "question_answered"
+    person: str
+    answer: str
+    mention: list[str]
+
+
 class TaskClaimed(Message):
     """Somebody works on a review now; `before` is the name of whom they took it over from, "" where it was free."""
 
@@ -262,6 +283,8 @@ Said = Annotated[
     VoteCounted
     | VoteWithdrawn
     | RequestHanded
+    | QuestionAsked
+    | QuestionAnswered
     | TaskClaimed
     | TaskReleased
     | ApprovalOpened

@@ -3,13 +3,14 @@
 They are rows in the outbox like any other and pass the same gate.
 """
 
+import asyncio
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from receipts.fields import timestamp
 from runtime.definitions.model import Retry
 from runtime.engine import Engine
-from runtime.model.approvals.approval import Approval, AskKind
+from runtime.model.approvals.approval import Approval, AskKind, NewApproval
 from runtime.model.effects.action import Tier, dedupe_key
 from runtime.model.effects.effect import NewEffect, OnDoubt, Purpose
 from runtime.model.messages import (
@@ -26,6 +27,8 @@ from runtime.model.messages import (
     UpdateCard,
     UpdateMessage,
 )
+from runtime.model.notices.notices import NOTHING_SAID
+from runtime.model.routing.route import is_person
 from runtime.model.states import ApprovalStatus
 from runtime.outbox import retry
 from runtime.outbox.propose import propose
@@ -46,19 +49,22 @@ async def run_name(tx: RunTx) -> RunName:
     return RunName(title=definition.title, reference=tx.row["trigger_ref"])
 
 
-async def post_cards(engine: Engine, tx: RunTx, approval_id: str, places: Sequence[str], until: datetime) -> None:
+async def post_cards(engine: Engine, tx: RunTx, new: NewApproval, until: datetime) -> None:
     """Ask for cards, each worth posting as long as the approval is open; the thread will be under the first."""
-    for place in places[:1]:
-        card = PostCard(approval_id=approval_id, channel=place)
-        await _send(engine, tx, "post_card", place, card, f"card:{approval_id}", OnDoubt.RECONCILE, until)
-    await post_copies(engine, tx, approval_id, places[1:], until)
+    for place in new.route.places[:1]:
+        card = PostCard(approval_id=new.approval_id, channel=place)
+        first = await when_told(tx, place, new.tier)
+        await _send(engine, tx, "post_card", place, card, f"card:{new.approval_id}", OnDoubt.RECONCILE, until, first)
+    await post_copies(engine, tx, new, until)
 
 
-async def post_copies(engine: Engine, tx: RunTx, approval_id: str, places: Sequence[str], until: datetime) -> None:
+async def post_copies(engine: Engine, tx: RunTx, new: NewApproval, until: datetime) -> None:
     """Ask for further cards of a request: each is an effect of its own."""
-    for place in places:
-        card = PostCard(approval_id=approval_id, channel=place, is_copy=True)
-        await _send(engine, tx, "post_card", place, card, f"card:{approval_id}:{place}", OnDoubt.RECONCILE, until)
+    moments = await asyncio.gather(*(when_told(tx, place, new.tier) for place in new.route.copies))
+    for place, first in zip(new.route.copies, moments, strict=True):
+        card = PostCard(approval_id=new.approval_id, channel=place, is_copy=True)
+        key = f"card:{new.approval_id}:{place}"
+        await _send(engine, tx, "post_card", place, card, key, OnDoubt.RECONCILE, until, first)
 
 
 async def card_changed(engine: Engine, tx: RunTx, approval_id: str) -> None:
@@ -170,6 +176,15 @@ async def _when_told(
     first, lasts = notices.from_when(tx.now, approval.tier if approval else None), engine.timing.effect_deadline
     last = notices.from_when(first + lasts, None)
     return first, last if last == first + lasts else last + lasts
+
+
+async def when_told(tx: RunTx, place: str, tier: Tier | None) -> datetime | None:
+    """Return when the quiet hours of a person end, or None where they may be told now, as a conversation always may."""
+    notices = await tx.loads.notices((tx.tenant, place)) if is_person(place) else NOTHING_SAID
+    if not notices.is_ever_quiet:
+        return None
+    first = notices.from_when(tx.now, tier)
+    return first if first > tx.now else None
 
 
 async def _send(

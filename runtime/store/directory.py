@@ -10,7 +10,9 @@ from typing import Any
 from receipts.chain import PROGRAM
 from receipts.tenant.acts import DirectoryLoaded
 from runtime.model.actor import Person
+from runtime.model.people.usergroups import NO_SOURCES, Sources
 from runtime.store.database.pool import Conn
+from runtime.store.people.usergroups import carry_over, heard, lock_directory
 from runtime.store.tenant.acts import put_act
 from runtime.store.tenant.existing import directory_digest
 
@@ -55,24 +57,27 @@ async def replace_directory(
     accounts: Sequence[tuple[str, str, str]],
     now: datetime,
     remind: Mapping[str, Any] = MappingProxyType({}),
+    sources: Sources = NO_SOURCES,
 ) -> None:
     """Replace the tenant's directory: actors {id, kind, name, groups, grants}, accounts (team, user, actor id).
 
-    Actors may have `notices`; `remind` is when those are reminded who are asked.
+    Actors may have `notices`; `remind` is when those are reminded who are asked; `sources` are groups that are user
+    groups of Slack, whose people stay as they were heard last.
 
     That another edition is loaded is put on the tenant's record. Raise DirectoryVersionError, and change nothing, where
     the edition is older than the one that is loaded.
     """
     async with conn.transaction(), conn.cursor() as cursor:
-        await cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"directory {tenant}",))  # one at a time
+        await lock_directory(conn, tenant)
+        before = await heard(conn, tenant)
         loaded = await edition_of(conn, tenant)
         check_edition(loaded, edition)
         await cursor.execute(
-            "INSERT INTO directories (tenant, version, digest, loaded_at, remind)"
-            " VALUES (%s, %s, %s, clock_timestamp(), %s)"
+            "INSERT INTO directories (tenant, version, digest, loaded_at, remind, usergroups)"
+            " VALUES (%s, %s, %s, clock_timestamp(), %s, %s)"
             " ON CONFLICT (tenant) DO UPDATE SET version = excluded.version, digest = excluded.digest,"
-            " loaded_at = excluded.loaded_at, remind = excluded.remind",
-            (tenant, edition.version, edition.digest, json.dumps(dict(remind))),
+            " loaded_at = excluded.loaded_at, remind = excluded.remind, usergroups = excluded.usergroups",
+            (tenant, edition.version, edition.digest, json.dumps(dict(remind)), json.dumps(sources.document())),
         )
         await cursor.execute("DELETE FROM actors WHERE tenant = %s", (tenant,))
         await cursor.executemany(
@@ -87,6 +92,8 @@ async def replace_directory(
             "INSERT INTO slack_accounts (tenant, team, account, actor_id) VALUES (%s, %s, %s, %s)",
             [(tenant, team, user, actor) for team, user, actor in accounts],
         )
+        if before.sources.groups or sources.groups:
+            await carry_over(conn, tenant, before)
         if edition != loaded:
             act = DirectoryLoaded(
                 version=edition.version, digest=edition.digest, rows=await directory_digest(conn, tenant)

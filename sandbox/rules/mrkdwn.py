@@ -115,7 +115,11 @@ def _angle(body: str, names: Names) -> Node | None:
         return {"t": "user", "id": target[1:], "v": "@" + (names(target[1:]) or label or target[1:])}
     if target.startswith("#"):
         return {"t": "channel", "id": target[1:], "v": "#" + (names(target[1:]) or label or target[1:])}
-    if target in _BROADCASTS or target.startswith("!subteam^"):
+    if target.startswith("!subteam^"):
+        handle = names(target.removeprefix("!subteam^"))
+        shown = f"@{handle}" if handle else unescape(label) or "@" + target[1:]
+        return {"t": "broadcast", "id": target[1:], "v": shown}
+    if target in _BROADCASTS:
         return {"t": "broadcast", "id": target[1:], "v": unescape(label) or "@" + target[1:]}
     if target.startswith("!date^"):
         return _date(target, label)

@@ -10,7 +10,7 @@ export function drawSidebar(page) {
   const app = direct.length ? direct.map((channel) => room(channel, page)) : appHome(bot, page);
   return [
     h("div", { class: "team" }, h("span", { class: "team-mark", "aria-hidden": "true", text: [...state.team.name][0] }), h("bdi", { class: "team-name", text: state.team.name })),
-    h("div", { class: "rooms" }, h("h2", { text: "Channels" }), h("ul", {}, rooms.map((channel) => room(channel, page))), h("h2", { text: "Apps" }), h("ul", {}, app)),
+    h("div", { class: "rooms" }, h("h2", { text: "Channels" }), h("ul", {}, rooms.map((channel) => room(channel, page))), h("h2", { text: "Apps" }), h("ul", {}, app), userGroups(state, page)),
     switcher(state, page),
   ];
 
@@ -31,6 +31,28 @@ export function drawSidebar(page) {
       ),
     );
   }
+}
+
+/** The user groups: choosing one comes into it, or leaves it. */
+function userGroups(state, page) {
+  if (!state.usergroups.length) return null;
+  const group = ({ id, handle, name, users }) => {
+    const isIn = users.includes(state.me);
+    const regroup = () => page.act({ action: "regroup", usergroup: id });
+    const title = `${name}: ${isIn ? "leave" : "join"}`;
+    return h(
+      "li",
+      {},
+      h(
+        "button",
+        { type: "button", class: "room", title, "aria-pressed": String(isIn), data: { key: id }, on: { click: regroup } },
+        h("span", { class: "hash", "aria-hidden": "true", text: isIn ? "✓" : "@" }),
+        h("bdi", { class: "room-name", text: handle }),
+        h("span", { class: "room-size", text: String(users.length) }, h("span", { class: "unseen", text: " people" })),
+      ),
+    );
+  };
+  return [h("h2", { text: "User groups" }), h("ul", {}, state.usergroups.map(group))];
 }
 
 function appHome(bot, page) {

@@ -10,7 +10,7 @@ from sandbox.core import Sandbox
 from sandbox.errors import RateLimitedError, SlackError
 from sandbox.rules.limits import TIER_1, TIER_4
 from sandbox.socket_mode import Hub
-from sandbox.web_api import chat, conversations, oauth, people, views
+from sandbox.web_api import chat, conversations, oauth, people, usergroups, views
 from sandbox.web_api.calls import Args, Json, Method
 
 _OPEN = frozenset({"api.test", "oauth.v2.access"})
@@ -27,6 +27,7 @@ class WebApi:
             **chat.METHODS,
             **conversations.METHODS,
             **people.METHODS,
+            **usergroups.METHODS,
             **views.METHODS,
             **oauth.METHODS,
             "apps.connections.open": Method(self._open_connection, TIER_1, scope=None),

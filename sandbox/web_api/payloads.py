@@ -6,7 +6,8 @@ from typing import Any
 
 from sandbox.core import Sandbox
 from sandbox.web_api.chat import public
-from sandbox.workspace import User, is_whole
+from sandbox.web_api.usergroups import usergroup_object
+from sandbox.workspace import User, UserGroup, is_whole
 
 Json = dict[str, Any]
 
@@ -88,6 +89,23 @@ def event(sandbox: Sandbox, inner: Json) -> Json:
         "authorizations": [authorization],
         "is_ext_shared_channel": False,
     }
+
+
+def regrouped(sandbox: Sandbox, group: UserGroup, user: str, *, has_left: bool) -> list[Json]:
+    """Return the events that say that somebody has left a user group, or come into it."""
+    now, joined, left = int(sandbox.clock().timestamp()), [] if has_left else [user], [user] if has_left else []
+    changed = {
+        "type": "subteam_members_changed",
+        "subteam_id": group.id,
+        "team_id": sandbox.workspace.team.id,
+        "date_previous_update": now,
+        "date_update": now,
+        "added_users": joined,
+        "added_users_count": str(len(joined)),
+        "removed_users": left,
+        "removed_users_count": str(len(left)),
+    }
+    return [changed, {"type": "subteam_updated", "subteam": usergroup_object(sandbox, group, with_users=True)}]
 
 
 def spoken(sandbox: Sandbox, user: User, text: str) -> Json:

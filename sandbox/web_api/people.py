@@ -31,6 +31,7 @@ def user_object(sandbox: Sandbox, user: User) -> Json:
         "profile": profile,
         "is_bot": user.is_bot,
         "is_app_user": False,
+        "is_email_confirmed": bool(user.email) and user.is_email_confirmed,
     }
     organization = sandbox.workspace.enterprise_of(user)
     if organization:

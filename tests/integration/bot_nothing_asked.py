@@ -10,6 +10,9 @@ class NothingAsked:
     async def may(self, act: CardAct, approval_id: str, person_id: str) -> Refusal | None:
         raise AssertionError(f"nobody here does this: {act} {approval_id} {person_id}")
 
+    async def may_reply(self, approval_id: str, question_id: str, person_id: str) -> Refusal | None:
+        raise AssertionError(f"nobody here answers anything: {approval_id} {question_id} {person_id}")
+
     async def may_hand(self, approval_id: str, person_id: str, to_id: str) -> Refusal | None:
         raise AssertionError(f"nobody here hands anything on: {approval_id} {person_id} {to_id}")
 

@@ -19,6 +19,7 @@ from runtime.desk.editing.model import EditingDesk
 from runtime.desk.held.model import HeldDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
 from runtime.desk.notices.model import NoticeDesk
+from runtime.desk.people.model import GroupDesk
 from runtime.desk.signing.model import SigningWish
 from runtime.desk.strangers.model import StrangerDesk
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
@@ -40,7 +41,7 @@ from tests.integration.bot_nothing_asked import NothingAsked
 from tests.integration.bot_nothing_edited import NothingEdited
 from tests.integration.bot_nothing_held import NothingHeld
 from tests.integration.bot_nothing_told import NothingCounted
-from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers
+from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers, NoUserGroups
 from tests.patience import MINUTE
 from tests.unit.bot_samples import KYC
 
@@ -139,6 +140,7 @@ class MemoryDesk:
     notices: NoticeDesk = field(default_factory=NothingCounted)
     figures: LooksAlone = field(default_factory=LooksAlone)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
+    groups: GroupDesk = field(default_factory=NoUserGroups)
     signing: Links = field(default_factory=Links)
     down: set[str] = field(default_factory=set)
     applied: asyncio.Condition = field(default_factory=asyncio.Condition)

@@ -1,9 +1,13 @@
 """What the stage of the bot's tests has beside a desk: a store that is down, and counters at which little happens."""
 
+from collections.abc import Mapping, Sequence
+
+from receipts.tenant.acts import DirectoryRefreshed
 from runtime.desk.strangers.model import Stranger
 from runtime.model.actor import Person
 from runtime.model.approvals.figures import Figures
 from runtime.model.notification.runs import StrangerAct
+from runtime.model.people.usergroups import NO_SOURCES, Member, Sources
 
 
 class DatabaseDownError(Exception):
@@ -25,6 +29,19 @@ class LooksAlone:
 
     async def figures(self, person: Person) -> Figures | None:
         return self.found.get(person.id)
+
+
+class NoUserGroups:
+    """A counter of a directory whose groups are its own."""
+
+    async def sources(self) -> Sources:
+        return NO_SOURCES
+
+    async def users(self) -> frozenset[str]:
+        return frozenset()
+
+    async def refresh(self, found: Mapping[str, Sequence[Member]]) -> DirectoryRefreshed | None:
+        raise AssertionError(f"nothing here comes from Slack: {found}")
 
 
 class NoStrangers:

@@ -10,7 +10,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.listeners.app import BotSettings, Places, build_bot
+from bot.listeners.app import Bot, BotSettings, Places, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from policy.model import PolicyEngine
@@ -23,7 +23,7 @@ from sandbox.client import SandboxUser
 from sandbox.harness import Faults, served
 from sandbox.rules.limits import Limits
 from sandbox.server import create_app
-from sandbox.workspace import parse_workspace
+from sandbox.workspace import Workspace, parse_workspace
 from tests.bench import PEOPLE, ROUTING, TEAM, TENANT, Bench, open_bench
 from tests.integration.bot_stage import heard, watched
 from tests.integration.conftest import PACK, Targets
@@ -37,13 +37,22 @@ USERS = [f"U{name.upper()}" for name in PEOPLE]
 WORKSPACE: dict[str, Any] = {
     "team": {"id": TEAM, "name": "Acme", "domain": "acme"},
     "users": [
-        *({"id": user, "name": user.lower(), "real_name": user[1:].title()} for user in USERS),
+        *(
+            {
+                "id": user,
+                "name": user.lower(),
+                "real_name": user[1:].title(),
+                "email": f"{user[1:].lower()}@acme.example",
+            }
+            for user in USERS
+        ),
         {"id": "U0BOT", "name": "countersign", "real_name": "Countersign", "is_bot": True},
     ],
     "channels": [
         {"id": channel, "name": name, "members": [*USERS, "U0BOT"]}
         for channel, name in (("C0APPROVALS", "approvals"), (CHANNEL, "compliance"))
     ],
+    "usergroups": [{"id": "S0DESK", "handle": "desk", "name": "The desk", "users": ["UANN"]}],
 }
 
 
@@ -54,6 +63,8 @@ class Chat:
     bench: Bench
     faults: Faults
     raw: AsyncWebClient
+    bot: Bot
+    workspace: Workspace
     _url: str
     _stack: AsyncExitStack
 
@@ -123,4 +134,4 @@ async def chatting(
         await stack.enter_async_context(heard(bot.asgi, listener))
         await stack.enter_async_context(watched(bot))
         assert bench.engine.tenant == TENANT
-        yield Chat(bench, faults, client, url, stack)
+        yield Chat(bench, faults, client, bot, workspace, url, stack)

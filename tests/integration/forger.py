@@ -15,7 +15,7 @@ from receipts.signing import SigningKey
 from runtime.desk.bundles.sealing import Story
 
 Json = dict[str, Any]
-_SAID = ("status", "votes", "cards", "edited")
+_SAID = ("status", "votes", "cards", "edited", "questions")
 
 
 @dataclass
@@ -164,6 +164,10 @@ class Forged:
                 data.update(digest=canonical.digest(vote), verdict=vote["verdict"])
             case "effect.edited" if "edited" in approval:
                 data["digest"] = canonical.digest(approval["edited"])
+            case "question.asked" | "question.answered" if approval.get("questions"):
+                question = approval["questions"][0]
+                asked = {name: value for name, value in question.items() if name != "answer"}
+                data["digest"] = canonical.digest(asked if leaf["event"] == "question.asked" else question["answer"])
             case "vote.withdrawn":
                 vote = next((vote for vote in approval["votes"] if vote["person"] == data["person"]), None)
                 data["digest"] = canonical.digest(vote)

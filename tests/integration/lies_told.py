@@ -192,47 +192,6 @@ VOTES: dict[str, Lie] = {
     "no reason for a rejection": ("votes.reasons", "rejected", _told("effect", "votes.0.reason", "")),
     "approved over a rejection": ("votes.rejections", "filed", lambda f: _vote(f, "cat", "reject")),
     "rejected without a rejection": ("votes.rejections", "rejected", _approve_nothing),
-}
-
-
-def _withdraw(person: str, left: int) -> Bend:
-    """Return what withdraws one more vote, before the approval ended; so many are left then."""
-
-    def bend(forged: Forged) -> None:
-        first, last = forged.leaf("vote.withdrawn"), forged.all("vote.counted")[-1]
-        made = copy.deepcopy(first)
-        made["at"], made["data"]["person"] = last["at"], person
-        made["actor"] = {"id": person, "kind": "person"}
-        forged.leaves.insert(forged.leaves.index(last) + 1, made)
-        forged.leaf("approval.approved")["data"]["votes"] = left
-
-    return bend
-
-
-def _unsaid(forged: Forged) -> None:
-    forged.drop(forged.leaf("vote.withdrawn"))
-    forged.leaf("approval.approved")["data"]["votes"] = 3
-
-
-ANSWERS: dict[str, Lie] = {
-    "withdrawn by somebody else": ("votes.withdrawn", "withdrawn", change_leaf("vote.withdrawn", "actor.id", "ben")),
-    "withdrawn by an agent": ("votes.withdrawn", "withdrawn", change_leaf("vote.withdrawn", "actor.kind", "agent")),
-    "withdrawn without a reason": ("votes.withdrawn", "withdrawn", change_leaf("vote.withdrawn", "data.reason", " ")),
-    "withdrawn twice": ("votes.withdrawn", "withdrawn", _withdraw("ann", 2)),
-    "withdrawn, and used even so": ("approvals.consent", "withdrawn", _withdraw("cat", 1)),
-    "withdrawn by nobody, and not used": ("acts.approved", "withdrawn", _unsaid),
-    "withdrawn when it was over": (
-        *("votes.withdrawn", "withdrawn"),
-        lambda f: f.move(f.leaf("vote.withdrawn"), after=f.leaf("approval.approved")),
-    ),
-    "handed on by somebody else": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "actor.id", "ben")),
-    "handed on without a reason": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "data.reason", "")),
-    "handed to the requester": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "data.to", "rita")),
-    "handed to themselves": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "data.to", "ann")),
-    "handed on when it was over": (
-        *("approvals.handed", "withdrawn"),
-        lambda f: f.move(f.leaf("approval.handed"), after=f.leaf("approval.approved")),
-    ),
     "changes without a word": ("votes.reasons", "changed", _told("effect", "votes.0.reason", "")),
     "changes, and none were asked for": ("votes.rejections", "changed", _approve_nothing),
     "approved, and changes were asked for": ("votes.rejections", "filed", lambda f: _vote(f, "cat", "changes")),
@@ -337,7 +296,6 @@ GROUPS = {
     "decisions": DECISIONS,
     "receipts": RECEIPTS,
     "votes": VOTES,
-    "answers": ANSWERS,
     "delegated": DELEGATED,
     "glass": GLASS,
     "tasks": TASKS,

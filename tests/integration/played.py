@@ -230,6 +230,10 @@ async def _answered(bench: Bench) -> dict[str, str]:
 
 
 async def _withdrawn(bench: Bench, approval: str) -> None:
+    assert (await say(bench, "ann", approval, CardAct.ASK, "who owns it?")).counted
+    (asked,) = await bench.rows("SELECT question_id FROM questions WHERE approval_id = %s", approval)
+    reply = ("the founders, each a half", asked["question_id"])
+    assert (await say(bench, "rita", approval, CardAct.REPLY, *reply)).counted
     assert (await bench.click("ann", approval)).counted
     assert (await say(bench, "ann", approval, CardAct.WITHDRAW, "read it once more")).counted
     assert (await say(bench, "ann", approval, CardAct.HAND, "I am away", about="cat")).counted

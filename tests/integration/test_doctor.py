@@ -40,6 +40,7 @@ FACTS = {
     "slack socket mode",
     "slack channel C0APPROVALS",
     "slack channel C0COMPLIANCE",
+    "user groups",
     "held",
     "held steps",
     "members",
@@ -106,8 +107,10 @@ async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, 
     [
         (
             {"dsn": f"postgresql://u:{CANARY}@127.0.0.1:1/x"},
-            {"database", "migrations", "directory file", "groups", "callers", "evidence", "audit log", "held"}
-            | {"members"},
+            {
+                *("database", "migrations", "directory file", "groups", "callers", "evidence", "audit log", "held"),
+                *("user groups", "members"),
+            },
             "refused",
         ),
         ({"opa": "http://127.0.0.1:1"}, {"policy", "groups"}, "policy unavailable"),
@@ -118,7 +121,7 @@ async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, 
         ({"slack_channel": None}, {"groups"}, "COUNTERSIGN_SLACK_CHANNEL is not set"),
         ({"slack_channels": {"treasury": "C0APPROVALS"}}, {"groups"}, "nobody can be asked in: treasury"),
         ({"slack_channels": {"compliance": "C1"}}, {"slack channel C1"}, "channel_not_found"),
-        ({"routing": Path("none.yaml")}, {"groups", "slack"}, "none.yaml:1: $: cannot be read"),
+        ({"routing": Path("none.yaml")}, {"groups", "slack", "user groups"}, "none.yaml:1: $: cannot be read"),
         ({"callers": SECRETS}, {"callers"}, "not in the directory: stranger"),
         ({"s3_bucket": "plain"}, {"archive versioned", "archive locked"}, "has no Object Lock"),
         ({"s3_bucket": "absent"}, {"archive writable"}, "absent"),
@@ -145,6 +148,14 @@ async def test_channels_and_groups_of_the_rules_are_looked_into(well: dict[str, 
         "slack channel C0NONE": "channel_not_found",
         "slack channel C0NOWHERE": "channel_not_found",
     }
+
+
+async def test_user_groups_that_cards_call_and_groups_have_people_from_are_looked_for(
+    well: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "routing.yaml").write_text("rules: [{send: {direct: true, mention: [S0NONE]}}]", encoding="utf-8")
+    settings = settings_of(**{**well, "routing": tmp_path / "routing.yaml"})
+    assert await ill(settings) == {"slack user group S0NONE": "there is none of this id"}
 
 
 async def test_a_group_that_policy_asks_and_nobody_is_in_is_found(

@@ -38,6 +38,7 @@ RECORDS = {
         "passkey_links",
         "waits",
         "approvals",
+        "questions",
         "votes",
         "effects",
         "notifications",

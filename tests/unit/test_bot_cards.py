@@ -336,6 +336,27 @@ def test_card_of_a_run_on_mocks_says_so_first_of_all() -> None:
 def test_card_says_that_nobody_can_fulfil_the_request() -> None:
     why = "it needs 2 distinct people, and 1 may decide"
     assert why in shown(card(replace(KYC, shortfall=why), now=NOW).blocks)
+
+
+def test_a_card_says_to_whom_it_went_as_well_and_that_they_may_decide() -> None:
+    why = "it needs 2 distinct people, and 1 may decide"
+    told = shown(card(replace(KYC, fell_back=why, fallback=("seniors",), joined=("seniors",)), now=NOW).blocks)
+    assert f"Too few of those asked can decide: {why}. So it went to seniors, too." in told
+    assert "May decide, too" in told
+    to_a_channel = shown(card(replace(KYC, fell_back=why), now=NOW).blocks)
+    assert "So it went to others, too." in to_a_channel
+    assert "May decide, too" not in to_a_channel
+
+
+def test_what_a_card_says_of_others_is_data() -> None:
+    hostile = "a. Nobody has to sign. <!channel> *b*"
+    blocks = card(replace(KYC, fell_back=hostile, fallback=(hostile,), joined=(hostile,)), now=NOW).blocks
+    assert all(one["type"] == "plain_text" for one in text_objects(blocks) if "Nobody has to sign" in one["text"])
+
+
+def test_a_card_calls_people_and_user_groups_and_nothing_else() -> None:
+    blocks = card(replace(KYC, asked=("U0ANNA", "S0LEADS", "C0GENERAL", "!channel")), now=NOW).blocks
+    assert [one["text"] for one in text_objects(blocks) if "<@" in one["text"]] == ["For <@U0ANNA> <!subteam^S0LEADS>"]
     assert "Nobody can fulfil" not in shown(card(KYC, now=NOW).blocks)
 
 

@@ -8,6 +8,7 @@ import yaml
 import bot
 from bot.listeners.front.commands import NAME
 from bot.listeners.front.forms import ASK_APPROVAL, NEW_REQUEST
+from bot.listeners.groups.watch import CHANGED
 from bot.listeners.places.life import EVENTS
 from bot.slack.doctor import SCOPES
 
@@ -23,6 +24,8 @@ NEEDS = {
     "conversations_open": {"im:write"},
     "users_info": {"users:read"},
     "bots_info": {"users:read"},
+    "usergroups_list": {"usergroups:read"},
+    "usergroups_users_list": {"usergroups:read"},
 }
 NEED_NONE = {"auth_test", "apps_connections_open", "chat_getPermalink", "api_call"} | {  # api_call: oauth.v2.access
     f"views_{act}" for act in ("open", "push", "update", "publish")
@@ -52,4 +55,9 @@ def test_the_manifest_names_the_command_and_the_shortcut_that_the_bot_answers() 
 
 def test_the_manifest_asks_for_the_events_that_the_bot_takes() -> None:
     manifest = yaml.safe_load((ROOT / "manifest.yaml").read_text())
-    assert set(manifest["settings"]["event_subscriptions"]["bot_events"]) == {"app_home_opened", "app_mention", *EVENTS}
+    assert set(manifest["settings"]["event_subscriptions"]["bot_events"]) == {
+        "app_home_opened",
+        "app_mention",
+        *EVENTS,
+        *CHANGED,
+    }

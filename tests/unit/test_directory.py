@@ -55,6 +55,26 @@ def test_an_account_of_two_people_is_loaded_so_that_its_clicks_are_refused(tmp_p
         ("", "1: $: Input should be"),
         ("agents: []", "1: people: Field required"),
         ("people: {}", "1: people: Input should be a valid list"),
+        (
+            "groups: [{name: desk, slack_usergroup: C1}]\npeople: []",
+            "1: groups[0].slack_usergroup: String should match pattern",
+        ),
+        (
+            "groups:\n- {name: desk, slack_usergroup: S1}\n- {name: desk, slack_usergroup: S2}\npeople: []",
+            "3: groups[1].name: desk is groups[0] already",
+        ),
+        (
+            "groups: [{name: desk, slack_usergroup: S1}]\npeople:\n- {id: ann, name: Ann, groups: [desk]}",
+            "3: people[0].groups[0]: who is in desk is said by its Slack user group alone",
+        ),
+        (
+            "people:\n- {id: ann, name: Ann, email: a@b}",
+            "2: people[0].email: nobody is told by an address without match_by_email",
+        ),
+        (
+            "match_by_email: true\npeople:\n- {id: ann, name: Ann, email: a@b}\n- {id: ben, name: Ben, email: A@b}",
+            "4: people[1].email: is that of people[0]",
+        ),
         (f"people:\n- {ANNA}\nstaff: []", "3: staff: Extra inputs are not permitted"),
         ("people:\n- {id: anna, name: Anna, group: [x]}", "2: people[0].group: Extra inputs are not permitted"),
         ("people:\n- {id: Anna, name: Anna}", "2: people[0].id: String should match pattern"),

@@ -30,7 +30,7 @@ def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
         *changing(view, level),
         *_progress(view, level),
         {"type": "divider"},
-        *rows_of([*_who(view, level), *_rule(view, level), *_said(view, level)]),
+        *rows_of([*_who(view, level), *_rule(view, level), *_questions(view, level), *_said(view, level)]),
         *left_out(len(view.reasons) - level.others, "reason"),
         *left_out(sum(bool(vote.reason) for vote in view.votes) - level.others, "vote"),
     ]
@@ -52,13 +52,13 @@ def _call(view: ApprovalView) -> list[Block]:
 
 
 def _shortfall(view: ApprovalView, level: Level) -> list[Block]:
-    """Say that nobody can decide it, or that those who are asked cannot, and to whom it went instead."""
-    pairs = [(bold("Nobody can fulfil this"), level.value(view.shortfall))] if view.shortfall else []
-    if view.fell_back and not view.shortfall:
-        pairs = [(bold("Those asked cannot fulfil this"), level.value(view.fell_back))]
-    if view.fallback:
-        pairs += [(bold("So it also went to"), level.value(", ".join(view.fallback)))]
-    return rows(pairs) if pairs else []
+    """Say that nobody can decide it; or that those who are asked cannot, and to whom it went as well."""
+    nobody = rows([(bold("Nobody can fulfil this"), level.value(view.shortfall))]) if view.shortfall else []
+    if not view.fell_back:
+        return nobody
+    others = inline(", ".join(view.fallback), 120) if view.fallback else "others"
+    why = f"Too few of those asked can decide: {inline(view.fell_back, 200)}."
+    return [section(Shown(f"{why} So it went to {others}, too.")), *nobody]
 
 
 def _progress(view: ApprovalView, level: Level) -> list[Block]:
@@ -96,6 +96,7 @@ def _rule(view: ApprovalView, level: Level) -> list[Pair]:
     rules = [(bold("Rule"), plain_text(level.value(message))) for _, message in view.reasons[: level.others]]
     needed = [
         ("Needed", requirement(view)),
+        ("May decide, too", ", ".join(view.joined)),
         ("Signed", _SIGNED.get(view.sign_with, "")),
         ("Worked on by", view.assignee_name),
     ]
@@ -114,3 +115,14 @@ def so_far(view: ApprovalView, most: int) -> Shown:
 def _said(view: ApprovalView, level: Level) -> list[Pair]:
     votes = [vote for vote in view.votes if vote.reason][-level.others :]
     return [(plain_text(inline(vote.person_name, 60)), plain_text(level.value(vote.reason))) for vote in votes]
+
+
+def _questions(view: ApprovalView, level: Level) -> list[Pair]:
+    """Return the newest questions, each with its answer in short; all of them stand in full behind "Show all"."""
+    return [
+        (
+            plain_text(Shown(f"{inline(one.person_name, 40)} asks: {inline(one.question, 120)}")),
+            plain_text(level.value(one.answer["text"]) if one.answer else Shown("no answer yet")),
+        )
+        for one in view.questions[-2:]
+    ]

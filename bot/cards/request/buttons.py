@@ -6,6 +6,7 @@ from bot.cards.text import Shown, inline
 from bot.cards.wording import button_words, headline
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
+from runtime.model.messages import QuestionAsked
 
 
 def confirmation(view: ApprovalView) -> Block:
@@ -59,6 +60,12 @@ def claim_buttons(view: ApprovalView) -> list[Block]:
         return [button(references.CLAIM, "Claim", value)]
     over = [button(references.CLAIM, "Take over", value)] if view.leads else []
     return [button(references.RELEASE, "Release", value), *over]
+
+
+def answer_button(said: QuestionAsked) -> Block:
+    """Return the button beside a question that lets whoever asked answer it."""
+    ref = references.QuestionRef(id=said.approval_id, question=said.question_id)
+    return {"type": "actions", "elements": [button(references.ANSWER, "Answer", ref.model_dump_json())]}
 
 
 def cancel_button(run_id: str) -> Block:

@@ -36,6 +36,7 @@ def _sections(view: ApprovalView) -> Iterator[Section]:
     yield "How far it has come", _progress(view)
     yield "Who asks", _who(view)
     yield "Why you are asked", _rules(view)
+    yield "What was asked and answered", _questions(view)
     yield "Who decided", _votes(view)
     yield "By what it is known", _ids(view)
 
@@ -110,6 +111,13 @@ def _votes(view: ApprovalView) -> Iterator[Unit]:
     for vote in view.withdrawn:
         said = f"{verdict_word(view.kind, vote.verdict).capitalize()} · {utc(vote.at)} · withdrawn since"
         yield from _named((said, vote.person_name), ("Because", vote.reason))
+
+
+def _questions(view: ApprovalView) -> Iterator[Unit]:
+    for one in view.questions:
+        yield from _named((f"Asked · {utc(one.asked_at)}", one.person_name), ("Question", one.question))
+        if one.answer is not None:
+            yield from _named(("Answered by", one.answer["name"]), ("Answer", one.answer["text"]))
 
 
 def _ids(view: ApprovalView) -> Iterator[Unit]:

@@ -11,6 +11,7 @@ from bot.cards.modals import reason_input, summary
 from bot.cards.request.more import known_act
 from bot.cards.text import Shown, render, short
 from runtime.desk.model import ApprovalView
+from runtime.model.approvals.questions import Question
 from runtime.model.approvals.votes import CardAct, VoteVerdict
 
 
@@ -40,6 +41,14 @@ WITHDRAW = Saying(
     "Your vote stays on record and counts no more. As long as this is open you may vote again. Your words are kept as "
     "evidence.",
     "Why do you withdraw it?",
+)
+ASK = Saying(
+    "ask",
+    CardAct.ASK,
+    "Ask",
+    "Whoever asked for this is called in the thread, and can answer there. Nothing is decided by it, and it stays open "
+    "until the time that it says. Question and answer are kept as evidence.",
+    "What do you want to know?",
 )
 HAND = Saying(
     "hand",
@@ -84,3 +93,24 @@ def _whom(view: ApprovalView) -> list[Block]:
     label = plain_text(Shown("To whom?"))
     asked = rows([(bold("Asked are"), short(render(groups), 300))])
     return [*asked, {"type": "input", "block_id": references.WHOM, "label": label, "element": element}]
+
+
+def reply_modal(view: ApprovalView, question: Question, channel: str | None) -> dict[str, Any]:
+    """Return the modal in which whoever asked answers a question."""
+    ref = references.ReplyRef(act="reply", id=view.approval_id, question=question.question_id, channel=channel)
+    asked = rows([(bold("Asks"), short(render(question.person_name), 100))])
+    return {
+        "type": "modal",
+        "callback_id": references.REPLY_MODAL,
+        "title": plain_text(Shown("Answer")),
+        "submit": plain_text(Shown("Answer")),
+        "close": plain_text(Shown("Cancel")),
+        "private_metadata": ref.model_dump_json(),
+        "blocks": [
+            *summary(view),
+            *asked,
+            section(short(render(question.question), 2500, lines=50)),
+            reason_input("Your answer"),
+            section(Shown("It stands on the card and in its thread, and is kept as evidence.")),
+        ],
+    }

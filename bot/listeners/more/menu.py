@@ -6,14 +6,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.cards import references
 from bot.cards.request.more import MoreRef, known_act
-from bot.cards.request.saying import CHANGES, HAND, WITHDRAW
+from bot.cards.request.saying import ASK, CHANGES, HAND, WITHDRAW
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.more.acting import MoreAct
 from bot.listeners.more.canceling import Canceling
 from bot.listeners.more.editing import Editing
 from bot.listeners.more.glass import BreakingGlass
 from bot.listeners.more.handing import Handing
+from bot.listeners.more.replying import Replying
 from bot.listeners.more.saying import SayingAct
 from bot.listeners.payloads import Actions, Submission
 from bot.listeners.private import PrivateAnswers
@@ -36,7 +38,8 @@ class More:
     ) -> None:
         parts = (client, desk, installation, answers)
         self.canceling = Canceling(*parts)
-        said = {saying.act: SayingAct(saying, *parts) for saying in (CHANGES, WITHDRAW)}
+        self.replying = Replying(*parts)
+        said = {saying.act: SayingAct(saying, *parts) for saying in (ASK, CHANGES, WITHDRAW)}
         own: dict[str, MoreAct] = {
             "edit": Editing(*parts),
             "hand": Handing(HAND, *parts),
@@ -51,6 +54,9 @@ class More:
         await self._acts[ref.act].on_chosen(payload, ref, ack)
 
     async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
-        """Handle a modal that an entry opened."""
+        """Handle a modal that an entry opened, or the button beside a question."""
+        if payload.view.callback_id == references.REPLY_MODAL:
+            await self.replying.on_submission(payload, ack)
+            return
         act = _Named.model_validate_json(payload.view.private_metadata).act
         await self._acts[act].on_submission(payload, ack)

@@ -40,8 +40,10 @@ class WorkspaceWatch(InstallationWatch):
         self.trouble = said if live and len(troubles) == len(live) else None
 
     async def known(self) -> Installation:
-        """Return the installation that the present request is for; raise SlackApiError where there is none."""
+        """Return the installation that the present request is for, or the only one; raise SlackApiError."""
         one = await origin_or_none(self._workspaces)
+        if one is None and len(self._workspaces.live) == 1:
+            one = self._workspaces.live[0]
         if one is None:
             raise not_installed("any workspace that asked")
         return Installation(str(one.place), one.place.enterprise or None)

@@ -11,7 +11,7 @@ from runtime.model.states import EffectStatus
 
 Row = Mapping[str, Any]
 
-_PARTS = ("steps", "costs", "waits", "effects", "runs")
+_PARTS = ("steps", "costs", "waits", "effects", "questions", "runs")
 _SAID_ABOVE = {"run_id", "definition_name"}
 
 
@@ -29,6 +29,7 @@ def show_run(found: Row) -> None:
         _show(name, rows, _SAID_ABOVE)
     if chat:
         out.print(f"\n{len(chat)} messages in the chat: countersign effects list --run {found['run_id']}")
+    _show("questions", found["questions"], set())
     _show("runs", found["runs"], set())
 
 

@@ -22,6 +22,8 @@ _OTHERS = {
     "release": "The release by",
     "withdraw": "The withdrawal of",
     "hand": "The handing on by",
+    "ask": "The question of",
+    "reply": "The answer of",
 }
 _MOST = 9
 """Groups that are named."""
@@ -83,6 +85,16 @@ def _withdrawn(material: Material, leaf: Record) -> str:
 def _handed(material: Material, leaf: Record) -> str:
     who, to = (person(material, text(leaf, "data", name)) for name in ("person", "to"))
     return f"{who} handed {asked(material, leaf)} to {to}{because(text(leaf, 'data', 'reason'))}"
+
+
+def _question(material: Material, leaf: Record) -> str:
+    approval = material.approvals.get(text(leaf, "data", "approval_id"), {})
+    wanted = text(leaf, "data", "question_id")
+    question = next((one for one in records(approval, "questions") if text(one, "id") == wanted), {})
+    if text(leaf, "event") == "question.asked":
+        return f"{actor(material, leaf)} asked about {asked(material, leaf)}{because(text(question, 'question'))}"
+    words = because(text(question, "answer", "text"))
+    return f"{actor(material, leaf)} answered {person(material, text(question, 'person'))}{words}"
 
 
 def _unfit(material: Material, leaf: Record) -> str:
@@ -168,6 +180,8 @@ TELL: dict[str, Callable[[Material, Record], str]] = {
     "effect.edited": _edited,
     "vote.withdrawn": _withdrawn,
     "approval.handed": _handed,
+    "question.asked": _question,
+    "question.answered": _question,
     "task.claimed": _claimed,
     "task.released": _released,
     "notification.refused": _unfit,

@@ -21,7 +21,7 @@ from receipts.chain import (
 )
 
 _FOLDERS = {DECISION_RECORDED: names.DECISIONS, RECEIPT_WRITTEN: names.RECEIPTS, READ_RECORDED: names.READS}
-_SAID = ("status", "votes", "cards", "edited")  # the members of an approval that are not what was asked
+_SAID = ("status", "votes", "cards", "edited", "questions")  # the members of an approval that are not what was asked
 
 
 @rule(

@@ -5,7 +5,7 @@ from functools import partial
 
 from evidence import names
 from evidence.errors import UndecidedError
-from evidence.verify.course.logged import read_checkpoint
+from evidence.verify.material.checkpoint import read_checkpoint
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.rules import Rule, counted
 from receipts.log.errors import ProofError, TileError

@@ -16,6 +16,8 @@ _BY_OTHERS = frozenset(
         EFFECT_EDITED,
         "vote.withdrawn",
         "approval.handed",
+        "question.asked",
+        "question.answered",
         "task.claimed",
         "task.released",
         "wait.completed",
@@ -30,9 +32,8 @@ _BY_OTHERS = frozenset(
     "leaves.actors",
     "A leaf is by `countersign`, a system, but for those of the events that tell what others asked for, answered or"
     " said: `run.queued`, `run.cancel_requested`, `run.retry_requested`, `vote.counted`, `vote.refused`,"
-    " `effect.edited`, `vote.withdrawn`, `approval.handed`, `task.claimed`, `task.released`, `wait.completed`,"
-    " `wait.progress`,"
-    " `notification.refused` and `held.settled`.",
+    " `effect.edited`, `vote.withdrawn`, `approval.handed`, `question.asked`, `question.answered`, `task.claimed`,"
+    " `task.released`, `wait.completed`, `wait.progress`, `notification.refused` and `held.settled`.",
 )
 def _actors(facts: Facts) -> str:
     for leaf in facts.leaves:

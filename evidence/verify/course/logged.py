@@ -2,11 +2,12 @@
 
 from evidence import names
 from evidence.inclusion import check_leaves, read_inclusion
+from evidence.verify.material.checkpoint import checkpoint_of
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.rules import counted, rule
 from receipts.chain import EVIDENCE_BEGUN
-from receipts.log.checkpoint import Checkpoint, cosignatures, open_checkpoint, parse_checkpoint
+from receipts.log.checkpoint import cosignatures
 from receipts.log.errors import LogError
 from receipts.log.note import parse_note
 from receipts.register import RegisterError, check_signed_at
@@ -88,23 +89,6 @@ def included(facts: Facts) -> str:
     except LogError as error:
         raise BrokenError(names.INCLUSION, str(error)) from error
     return counted(len(facts.leaves), "leaf", "leaves")
-
-
-def read_checkpoint(contents: Contents) -> Checkpoint:
-    """Return the bundle's checkpoint, or raise BrokenError where it has none or one that does not count."""
-    log = contents.trust.log
-    try:
-        note = parse_note(contents.member(names.CHECKPOINT))
-        return open_checkpoint(note, log) if log else parse_checkpoint(note.text)
-    except LogError as error:
-        raise BrokenError(names.CHECKPOINT, str(error)) from error
-
-
-def checkpoint_of(contents: Contents) -> Checkpoint | None:
-    """Return the checkpoint of a bundle, or None where it has none and no key of a log is given."""
-    if names.CHECKPOINT not in contents.members and contents.trust.log is None:
-        return None
-    return read_checkpoint(contents)
 
 
 def told(contents: Contents) -> str:

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from evidence import names
-from evidence.verify.course.logged import checkpoint_of
+from evidence.verify.material.checkpoint import checkpoint_of
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.rules import rule

@@ -205,6 +205,27 @@ class EditForm(Open):
     at: Timestamp
 
 
+class ReplyForm(Open):
+    """What was answered: `by` whom, a `person` or an `agent`."""
+
+    by: NonEmpty
+    kind: Literal["person", "agent"]
+    name: str
+    text: str
+    at: Timestamp
+
+
+class QuestionOfForm(Open):
+    """What a person asked about a request, with its answer where there is one."""
+
+    id: NonEmpty
+    person: NonEmpty
+    person_name: str
+    question: str
+    at: Timestamp
+    answer: ReplyForm | None = Field(default=None, exclude_if=lambda answer: answer is None)
+
+
 class ApprovalForm(ApprovalRecord):
     """One file of `approvals/`."""
 
@@ -218,6 +239,7 @@ class ApprovalForm(ApprovalRecord):
     expires_at: Timestamp
     votes: Sequence[VoteForm]
     edited: EditForm | None = None
+    questions: Sequence[QuestionOfForm] = ()
 
 
 class Proposed(Open):
@@ -278,3 +300,12 @@ class Handed(Open):
     person: NonEmpty
     to: NonEmpty
     reason: str
+
+
+class QuestionLeaf(Open):
+    """The data of `question.asked` and `question.answered`; `digest` is that of the question, or of the answer."""
+
+    approval_id: NonEmpty
+    question_id: NonEmpty
+    person: NonEmpty
+    digest: Sha256Hex

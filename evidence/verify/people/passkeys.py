@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 from evidence import names
 from evidence.inclusion import check_acts
-from evidence.verify.course.logged import checkpoint_of
+from evidence.verify.material.checkpoint import checkpoint_of
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts, Requested
 from evidence.verify.material.forms import PasskeyForm, VoteForm

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from receipts.chain import Actor
-from runtime.approvals.answering import Candidate, refuse_hand, refuse_withdrawal
+from runtime.approvals.answering import Asker, Candidate, refuse_ask, refuse_hand, refuse_reply, refuse_withdrawal
 from runtime.approvals.rules import refuse_vote
-from runtime.desk.answers.looking import look
+from runtime.desk.answers.looking import look, refusal_to_decide
 from runtime.desk.answers.model import CancelView, CancelWish
 from runtime.engine import Engine
 from runtime.inbox import inbox
@@ -15,6 +15,7 @@ from runtime.model.json_limits import error_text
 from runtime.model.notification.notification import Notification
 from runtime.model.notification.runs import CancelPayload
 from runtime.store.listings import find_run
+from runtime.store.people.questions import questions_of
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,28 @@ class AnswersCounter:
             seen = await look(conn, self.tenant, approval_id, person_id)
         if seen is None:
             return UNKNOWN_APPROVAL
+        if act is CardAct.ASK:
+            return await self._may_ask(approval_id, person_id)
         if act is CardAct.HAND:
             return refuse_vote(seen.ballot, seen.person, seen.accounts, VoteVerdict.APPROVE, None, now)
         voters = frozenset(vote.person for vote in seen.votes)
         return refuse_withdrawal(seen.ballot, seen.person, voters, None, now)
+
+    async def _may_ask(self, approval_id: str, person_id: str) -> Refusal | None:
+        async with self.engine.pool.connection() as conn:
+            refusal = await refusal_to_decide(conn, self.tenant, approval_id, person_id, self.engine.clock())
+            return refuse_ask(refusal, person_id, await questions_of(conn, approval_id), None)
+
+    async def may_reply(self, approval_id: str, question_id: str, person_id: str) -> Refusal | None:
+        """Return why the person cannot answer a question now, or None. Reads only."""
+        async with self.engine.pool.connection() as conn:
+            seen = await look(conn, self.tenant, approval_id, person_id)
+            asked = await questions_of(conn, approval_id)
+        if seen is None:
+            return UNKNOWN_APPROVAL
+        question = next((one for one in asked if one.question_id == question_id), None)
+        asker = Asker(person_id, frozenset(seen.accounts))
+        return refuse_reply(seen.ballot, asker, question, None, self.engine.clock())
 
     async def may_hand(self, approval_id: str, person_id: str, to_id: str) -> Refusal | None:
         """Return why the person cannot hand a request to that other one now, or None. Reads only."""

@@ -33,6 +33,10 @@ class AnswersDesk(Protocol):
         """Return why what the person would do with a request cannot count now, or None. Reads only."""
         ...
 
+    async def may_reply(self, approval_id: str, question_id: str, person_id: str) -> Refusal | None:
+        """Return why the person cannot answer a question now, or None. Reads only."""
+        ...
+
     async def may_hand(self, approval_id: str, person_id: str, to_id: str) -> Refusal | None:
         """Return why the person cannot hand a request to that other one now, or None. Reads only."""
         ...

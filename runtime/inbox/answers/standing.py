@@ -44,6 +44,20 @@ async def heard(matter: Matter, payload: PersonPayload, act: CardAct, stamp: str
     return Answer(tx, approval, votes, ballot, person)
 
 
+async def heard_from_caller(matter: Matter, payload: PersonPayload, act: CardAct, _: str) -> Answer | Applied:
+    """Return where an act of a caller of the edge stands, which speaks for itself; or what to record instead."""
+    tx = matter.run()
+    approval = None if tx is None else await tx.loads.approval(payload.approval_id)
+    if tx is None or approval is None:
+        return unknown()
+    row = await tx.loads.actor((tx.tenant, payload.brought_by))
+    if row is None or row["kind"] != "agent":
+        return refuse(tx, approval, payload, act, Refusal(RefusalCode.NOT_IN_DIRECTORY))
+    votes = await tx.loads.votes(approval.approval_id)
+    caller = Person(row["actor_id"], row["name"], ())
+    return Answer(tx, approval, votes, ballot_of(approval, votes, tx.row), caller)
+
+
 async def answered(matter: Matter, answer: Answer) -> Applied:
     """Show on the card what was said, and return that it counts."""
     tx, approval = answer.tx, answer.approval

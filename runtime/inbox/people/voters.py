@@ -119,6 +119,8 @@ def refuse(
         "user": payload.user,
     }
     actor = Actor(id=payload.person_id or f"slack:{payload.team}:{payload.user}", kind="person")
+    if payload.person_id is None and payload.brought_by:
+        actor = Actor(id=payload.brought_by, kind="agent")
     tx.leaf("vote.refused", facts, actor=actor, step=approval.step, approval_id=approval.approval_id)
     return _refused(_status_of(refusal.code), refusal, approval.status)
 

@@ -36,6 +36,8 @@ class CardAct(StrEnum):
     WITHDRAW = "withdraw"
     HAND = "hand"
     EDIT = "edit"
+    ASK = "ask"
+    REPLY = "reply"
 
 
 class Via(StrEnum):
@@ -64,6 +66,10 @@ class RefusalCode(StrEnum):
     GLASS_SPENT = "glass.spent"
     NO_VOTE = "vote.none"
     IN_DOUBT = "vote.in_doubt"
+    QUESTION_OPEN = "question.open"
+    QUESTIONS_FULL = "question.too_many"
+    NO_QUESTION = "question.none"
+    NOT_ASKED = "question.not_asked"
     NOT_ENTITLED = "hand.not_entitled"
     NO_TASK = "task.none"
     CLAIMED = "task.claimed"

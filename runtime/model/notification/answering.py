@@ -22,4 +22,20 @@ class HandPayload(PersonPayload):
     reason: str
 
 
-Answering = WithdrawPayload | HandPayload
+class AskPayload(PersonPayload):
+    """Somebody who may decide asks whoever asked; `reason` is the question. `stamp` as for a withdrawal."""
+
+    kind: Literal["ask"] = "ask"
+    stamp: str
+    reason: str
+
+
+class ReplyPayload(PersonPayload):
+    """Whoever asked answers a question: a person, or by the edge the caller `brought_by` itself."""
+
+    kind: Literal["reply"] = "reply"
+    question_id: str
+    text: str
+
+
+Answering = WithdrawPayload | HandPayload | AskPayload | ReplyPayload

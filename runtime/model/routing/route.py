@@ -5,6 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 
+def is_person(place: str) -> bool:
+    """Return whether a place is a person, by their Slack id, and not a conversation."""
+    return place.startswith(("U", "W"))
+
+
 @dataclass(frozen=True)
 class Route:
     """`places` are conversations (C…, G…, D…) and people (U…, W…), each once; under the first is the thread.

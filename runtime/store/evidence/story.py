@@ -3,7 +3,7 @@
 Reading is on a connection of its own, in whichever thread builds the bundle.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from psycopg.rows import DictRow, dict_row
 from receipts.chain import EVIDENCE_FORMAT, in_place
 from receipts.fields import timestamp
 from runtime.model.approvals.edits import Edit
+from runtime.model.approvals.questions import Question
 from runtime.model.approvals.votes import Via, Vote
 
 
@@ -128,9 +129,16 @@ def _approvals(
         run_id,
     )
     edits = {edit["approval_id"]: edit for edit in _all(conn, "SELECT * FROM edits WHERE run_id = %s", run_id)}
+    questions = _all(
+        conn,
+        "SELECT q.* FROM questions q JOIN approvals a USING (approval_id) WHERE a.run_id = %s"
+        " ORDER BY q.asked_at, q.question_id",
+        run_id,
+    )
     return [
         {
             **as_asked(row),
+            **_questions(row["approval_id"], questions),
             "status": row["status"],
             "votes": [vote(one) for one in votes if one["approval_id"] == row["approval_id"]],
             "cards": row["cards"][: sealed_cards.get(row["approval_id"])],
@@ -138,6 +146,15 @@ def _approvals(
         }
         for row in rows
     ]
+
+
+def _questions(approval_id: str, rows: Sequence[DictRow]) -> dict[str, Any]:
+    """Return what was asked about an approval, under a name that stands only where something was."""
+    names = Question.__dataclass_fields__
+    found = [
+        Question(**{name: row[name] for name in names}).document() for row in rows if row["approval_id"] == approval_id
+    ]
+    return {"questions": found} if found else {}
 
 
 def _policies(conn: Connection[DictRow], digests: set[str]) -> dict[str, dict[str, str]]:

@@ -117,3 +117,21 @@ votes = Table(
     partial("uq_votes_delegator", "approval_id", "delegator", where="withdrawn_at IS NULL", unique=True),
     Index("ix_votes_person", "person", "at", "approval_id"),  # what somebody has decided
 )
+
+
+# what those who decide asked whoever asked, and what they were answered
+questions = Table(
+    "questions",
+    metadata,
+    words("question_id", primary_key=True),
+    Column("tenant", Text, ForeignKey("tenants.tenant"), nullable=False),
+    Column("approval_id", Text, ForeignKey("approvals.approval_id"), nullable=False),
+    words("person"),
+    words("person_name"),
+    words("question"),
+    moment("asked_at"),
+    document("answer", nullable=True),  # by whom, in which words, and when
+    Index("ix_questions_approval", "approval_id"),
+    # one question at a time of each person
+    partial("uq_questions_open", "approval_id", "person", where="answer IS NULL", unique=True),
+)

@@ -14,7 +14,7 @@ from sqlalchemy import (
 )
 
 from runtime.model.approvals.passkeys import LinkPurpose
-from runtime.store.tables.base import document, metadata, moment, number, one_of, partial, words
+from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, words
 
 directories = Table(
     "directories",
@@ -24,6 +24,8 @@ directories = Table(
     words("digest"),  # SHA-256 of what it says
     moment("loaded_at"),
     document("remind", default="{}"),  # when those are reminded who are asked, where nothing else says it
+    document("usergroups", default="{}"),  # which groups are user groups of Slack, and whose address is which
+    moment("refreshed_at", nullable=True),  # when Slack was last asked who is in them
     CheckConstraint("version >= 0", name="version"),
 )
 
@@ -50,6 +52,7 @@ slack_accounts = Table(
     words("team"),
     words("account"),
     words("actor_id"),
+    flag("linked"),  # told by an address, not listed
     # two people behind one account is a state to refuse, not to forbid: the click must be answered
     PrimaryKeyConstraint("team", "account", "tenant", "actor_id"),
     ForeignKeyConstraint(["tenant", "actor_id"], ["actors.tenant", "actors.actor_id"], ondelete="CASCADE"),

@@ -10,7 +10,7 @@ from runtime.store.database.pool import Conn
 
 ACTORS = "SELECT actor_id AS id, kind, name, groups, grants, notices FROM actors WHERE tenant = %s"
 ACCOUNTS = "SELECT team, account, actor_id FROM slack_accounts WHERE tenant = %s"
-SETTINGS = "SELECT remind FROM directories WHERE tenant = %s"
+SETTINGS = "SELECT remind, usergroups FROM directories WHERE tenant = %s"
 
 
 def rows_digest(
@@ -18,10 +18,10 @@ def rows_digest(
 ) -> str:
     """Return the digest of a directory's rows, as `ACTORS`, `ACCOUNTS` and `SETTINGS` give them in any order.
 
-    How people are told is in it only where that is said.
+    How people are told, and which groups are user groups of Slack, is in it only where that is said.
     """
     people = [{name: value for name, value in one.items() if value or name != "notices"} for one in actors]
-    said = [dict(one) for one in settings if one["remind"]]
+    said = [found for one in settings if (found := {name: value for name, value in one.items() if value})]
     rows = {"actors": _sorted(people), "accounts": _sorted(accounts)}
     return canonical.digest({**rows, "settings": said} if said else rows)
 

@@ -137,6 +137,14 @@ CREATE TRIGGER write_once BEFORE UPDATE OF
     ON passkey_links FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 CREATE TRIGGER set_once BEFORE UPDATE OF opened_at
     ON passkey_links FOR EACH ROW WHEN (OLD.opened_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
+-- a question stays as it was asked, and is answered once
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON questions FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER no_delete BEFORE DELETE ON questions FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER write_once BEFORE UPDATE OF
+    question_id, tenant, approval_id, person, person_name, question, asked_at
+    ON questions FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER set_once BEFORE UPDATE OF answer
+    ON questions FOR EACH ROW WHEN (OLD.answer IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
 
 -- a version moves between draft, active and retired, and stays the version that it is
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON definition_lives FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();

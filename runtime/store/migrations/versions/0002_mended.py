@@ -36,6 +36,7 @@ PARTS = (
     "passkeys",
     "figures",
     "notices",
+    "usergroups",
     "answers",
     "home",
     "glass",

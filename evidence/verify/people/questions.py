@@ -1,0 +1,88 @@
+"""The rule about questions to whoever asked: each is on record with its answer, by whom, and while it could matter."""
+
+from evidence import names
+from evidence.verify.material.comparing import broken, data
+from evidence.verify.material.contents import BrokenError
+from evidence.verify.material.facts import Facts, Requested
+from evidence.verify.material.forms import QuestionLeaf, QuestionOfForm
+from evidence.verify.rules import Rule, counted, rule
+from receipts import canonical
+from receipts.chain import QUESTION_ANSWERED, QUESTION_ASKED, Leaf
+
+_Part = tuple[str, str, str]
+"""An approval, a question about it, and the event that tells of that, or of its answer."""
+
+
+@rule(
+    "questions.told",
+    "A `question.asked` is by its `person`, a `question.answered` by the requester or submitter of the run; both name"
+    " by its id and `digest` one of the `questions` of an approval of kind `effect` or `task` that was open, or its"
+    " answer, and have its `at`. Each of them is told once, the answer after the question.",
+)
+def _told(facts: Facts) -> str:
+    untold = _parts(facts)
+    found = len(untold)
+    for leaf in facts.leaves:
+        if leaf.event in (QUESTION_ASKED, QUESTION_ANSWERED):
+            said = data(QuestionLeaf, leaf)
+            _check(facts, leaf, said)
+            part, first = ((said.approval_id, said.question_id, event) for event in (leaf.event, QUESTION_ASKED))
+            if part not in untold or (part != first and first in untold):
+                raise broken(leaf, f"question {said.question_id} was not asked, or is told twice")
+            untold.discard(part)
+    if untold:
+        approval_id, question_id, event = min(untold)
+        raise BrokenError(names.approval(approval_id), f"no line of {names.AUDIT} is the {event} of {question_id}")
+    return counted(found, "question or answer", "questions and answers")
+
+
+def _parts(facts: Facts) -> set[_Part]:
+    return {
+        (approval.record.id, question.id, event)
+        for approval in facts.approvals.values()
+        for question in approval.record.questions
+        for event in (QUESTION_ASKED, *((QUESTION_ANSWERED,) if question.answer else ()))
+    }
+
+
+def _check(facts: Facts, leaf: Leaf, said: QuestionLeaf) -> None:
+    approval = facts.approvals.get(said.approval_id)
+    end = approval.end.seq if approval is not None and approval.end is not None else len(facts.leaves) + 1
+    if approval is None or approval.record.kind not in ("effect", "task") or not approval.leaf.seq < leaf.seq < end:
+        raise broken(leaf, "is not about an approval that was open, and takes questions")
+    question = _question(leaf, approval, said)
+    if leaf.event == QUESTION_ASKED:
+        _agree(leaf, question.model_dump(exclude={"answer"}), said.digest, question.at)
+        _by(leaf, said.person, "person")
+    else:
+        _check_answer(facts, leaf, said, question)
+
+
+def _check_answer(facts: Facts, leaf: Leaf, said: QuestionLeaf, question: QuestionOfForm) -> None:
+    answer, run = question.answer, facts.contents.run
+    if answer is None:
+        raise broken(leaf, f"question {question.id} has no answer")
+    _agree(leaf, answer.model_dump(), said.digest, answer.at)
+    _by(leaf, answer.by, answer.kind)
+    if answer.by not in (run.requested_by, run.submitted_by):
+        raise broken(leaf, f"{answer.by} answered, who had not asked for it")
+
+
+def _question(leaf: Leaf, approval: Requested, said: QuestionLeaf) -> QuestionOfForm:
+    found = [one for one in approval.record.questions if (one.id, one.person) == (said.question_id, said.person)]
+    if len(found) != 1:
+        raise broken(leaf, f"approval {approval.record.id} has no question {said.question_id} of {said.person}")
+    return found[0]
+
+
+def _agree(leaf: Leaf, document: object, digest: str, at: str) -> None:
+    if canonical.digest(document) != digest or leaf.at != at:
+        raise broken(leaf, "is not what the approval has of it")
+
+
+def _by(leaf: Leaf, who: str, kind: str) -> None:
+    if (leaf.actor.id, leaf.actor.kind) != (who, kind):
+        raise broken(leaf, f"is by {leaf.actor.id}, and {who} said it")
+
+
+RULES: tuple[Rule[Facts], ...] = (_told,)

@@ -1,0 +1,107 @@
+"""Questions of those who decide to whoever asked, and what they are answered: on record, on the card, in its thread."""
+
+from dataclasses import replace
+
+from receipts.canonical import digest
+from receipts.chain import QUESTION_ANSWERED, QUESTION_ASKED, Actor
+from runtime.approvals.answering import Asker, refuse_ask, refuse_reply
+from runtime.approvals.standing_in import way_to_vote
+from runtime.inbox.answers.standing import Answer, answered, heard, heard_from_caller
+from runtime.inbox.matter import Matter
+from runtime.inbox.people.voters import accounts_of, refuse
+from runtime.model.approvals.questions import Question, answer_of
+from runtime.model.approvals.votes import CardAct, Refusal, RefusalCode, Via, VoteVerdict
+from runtime.model.messages import QuestionAnswered, QuestionAsked
+from runtime.model.notification.answering import AskPayload, ReplyPayload
+from runtime.model.notification.notification import Applied
+from runtime.outbox import messages
+from runtime.store import directory
+from runtime.store.people.delegations import stand_ins_of
+from runtime.store.people.questions import answer_question, insert_question, questions_of
+
+
+async def apply_ask(matter: Matter, payload: AskPayload) -> Applied:
+    """Put a question to whoever asked, or refuse that; either way the run's chain says so."""
+    answer = await heard(matter, payload, CardAct.ASK, payload.stamp)
+    if isinstance(answer, Applied):
+        return answer
+    if refusal := await _refusal(answer, payload):
+        return refuse(answer.tx, answer.approval, payload, CardAct.ASK, refusal)
+    return await _ask(matter, answer, payload)
+
+
+async def _refusal(answer: Answer, payload: AskPayload) -> Refusal | None:
+    tx, person = answer.tx, answer.person
+    if answer.approval.kind.outlives_run:
+        return Refusal(RefusalCode.IN_DOUBT)
+    accounts = await accounts_of(tx, person, payload)
+    stand_ins = await stand_ins_of(tx.conn, tx.tenant, person.id, tx.now)
+    way = way_to_vote(answer.ballot, person, accounts, stand_ins, VoteVerdict.APPROVE, None, tx.now)
+    asked = await questions_of(tx.conn, answer.approval.approval_id)
+    return refuse_ask(way if isinstance(way, Refusal) else None, person.id, asked, payload.reason)
+
+
+async def _ask(matter: Matter, answer: Answer, payload: AskPayload) -> Applied:
+    tx, approval, person = answer.tx, answer.approval, answer.person
+    words = (await tx.privacy()).text(payload.reason.strip())
+    question = Question(matter.engine.new_id("qst"), person.id, person.name, words, tx.now)
+    await insert_question(tx.conn, tx.tenant, approval.approval_id, question)
+    _note(answer, QUESTION_ASKED, Actor(id=person.id, kind="person"), question, digest(question.asked()))
+    accounts = await directory.accounts_of(tx.conn, tx.tenant, tx.row["requested_by"])
+    said = QuestionAsked(
+        run=await messages.run_name(tx),
+        approval_id=approval.approval_id,
+        question_id=question.question_id,
+        person=person.name,
+        question=words,
+        mention=[user for _, user in accounts],
+    )
+    name = f"asked:{question.question_id}"
+    await messages.tell_thread(matter.engine, tx, approval.approval_id, name, said)
+    await messages.tell_requester(matter.engine, tx, name, said, approval.approval_id)
+    return await answered(matter, answer)
+
+
+async def apply_reply(matter: Matter, payload: ReplyPayload) -> Applied:
+    """Take in what whoever asked says to a question, or refuse it; either way the run's chain says so."""
+    is_caller = payload.via is Via.EDGE
+    hears = heard_from_caller if is_caller else heard
+    answer = await hears(matter, payload, CardAct.REPLY, "")
+    if isinstance(answer, Applied):
+        return answer
+    asked = await questions_of(answer.tx.conn, answer.approval.approval_id)
+    question = next((one for one in asked if one.question_id == payload.question_id), None)
+    accounts = [] if is_caller else await accounts_of(answer.tx, answer.person, payload)
+    asker = Asker(answer.person.id, frozenset(accounts))
+    refusal = refuse_reply(answer.ballot, asker, question, payload.text, answer.tx.now)
+    if refusal or question is None:
+        return refuse(answer.tx, answer.approval, payload, CardAct.REPLY, refusal or Refusal(RefusalCode.NO_QUESTION))
+    return await _reply(matter, answer, payload, question)
+
+
+async def _reply(matter: Matter, answer: Answer, payload: ReplyPayload, question: Question) -> Applied:
+    tx, approval, person = answer.tx, answer.approval, answer.person
+    words = (await tx.privacy()).text(payload.text.strip())
+    by = Actor(id=person.id, kind="agent" if payload.via is Via.EDGE else "person")
+    said = answer_of(by.id, by.kind, person.name, words, tx.now)
+    await answer_question(tx.conn, question.question_id, said)
+    question = replace(question, answer=said)
+    _note(answer, QUESTION_ANSWERED, by, question, digest(said))
+    accounts = await directory.accounts_of(tx.conn, tx.tenant, question.person)
+    told = QuestionAnswered(person=person.name, answer=words, mention=[user for _, user in accounts])
+    name = f"answered:{question.question_id}"
+    await messages.tell_thread(matter.engine, tx, approval.approval_id, name, told)
+    return await answered(matter, answer)
+
+
+def _note(answer: Answer, event: str, actor: Actor, question: Question, said: str) -> None:
+    approval = answer.approval
+    facts = {"approval_id": approval.approval_id, "question_id": question.question_id, "digest": said}
+    answer.tx.leaf(
+        event,
+        {**facts, "person": question.person},
+        actor=actor,
+        step=approval.step,
+        approval_id=approval.approval_id,
+        effect_id=approval.effect_id,
+    )

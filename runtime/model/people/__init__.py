@@ -1,0 +1,1 @@
+"""People as the directory has them, and where it has them from."""

@@ -1,0 +1,72 @@
+"""Groups whose people are those of a Slack user group: who is meant by its members. Values in, values out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Account = tuple[str, str, str]
+"""A Slack team, a user of it, and the person whose account that is."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Which groups are which user groups (`S…`), and who has which address; no addresses where they may not tell."""
+
+    groups: Mapping[str, str]
+    emails: Mapping[str, str]
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Sources":
+        """Read what is stored; nothing is stored where there are no such groups."""
+        return cls(document.get("groups", {}), document.get("emails", {}))
+
+    def document(self) -> dict[str, Any]:
+        """Return it as it is stored."""
+        return {"groups": dict(self.groups), "emails": dict(self.emails)} if self.groups else {}
+
+
+NO_SOURCES = Sources({}, {})
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a user group; `email` is an address that Slack says is confirmed, "" where there is none."""
+
+    team: str
+    user: str
+    email: str = ""
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The people among members, by their ids, and the accounts of those whom only their address told."""
+
+    people: frozenset[str]
+    linked: frozenset[Account]
+
+
+def match(members: Iterable[Member], known: Iterable[Account], emails: Mapping[str, str]) -> Matched:
+    """Return who the members are: by an account that the directory lists, else by their address.
+
+    Whom an account gives twice is nobody, and an account that is listed is never told by an address.
+    """
+    owners: dict[str, set[str]] = {}
+    for _, user, person in known:
+        owners.setdefault(user, set()).add(person)
+    found, linked = set[str](), set[Account]()
+    for one in members:
+        listed = owners.get(one.user, set())
+        addressee = emails.get(one.email.casefold()) if one.email and not listed else None
+        if addressee is not None:
+            linked.add((one.team, one.user, addressee))
+            found.add(addressee)
+        found |= listed if len(listed) == 1 else set()
+    return Matched(frozenset(found), frozenset(linked))
+
+
+def groups_now(
+    groups: Sequence[str], person: str, sources: Sources, members: Mapping[str, frozenset[str]]
+) -> list[str]:
+    """Return the groups of a person: their own, then those of user groups that they are in, in the file's order."""
+    own = [group for group in groups if group not in sources.groups]
+    return [*own, *(group for group in sources.groups if person in members.get(group, frozenset()))]

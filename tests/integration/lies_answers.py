@@ -1,0 +1,84 @@
+"""What somebody tells who holds the signing key, about what people did with a request beside deciding it."""
+
+import copy
+
+from tests.integration.forger import Bend, Forged, Lie, change_leaf
+
+
+def _withdraw(person: str, left: int) -> Bend:
+    """Return what withdraws one more vote, before the approval ended; so many are left then."""
+
+    def bend(forged: Forged) -> None:
+        first, last = forged.leaf("vote.withdrawn"), forged.all("vote.counted")[-1]
+        made = copy.deepcopy(first)
+        made["at"], made["data"]["person"] = last["at"], person
+        made["actor"] = {"id": person, "kind": "person"}
+        forged.leaves.insert(forged.leaves.index(last) + 1, made)
+        forged.leaf("approval.approved")["data"]["votes"] = left
+
+    return bend
+
+
+def _unsaid(forged: Forged) -> None:
+    forged.drop(forged.leaf("vote.withdrawn"))
+    forged.leaf("approval.approved")["data"]["votes"] = 3
+
+
+def _answered_by(person: str) -> Bend:
+    """Return what has a question answered by another person, on record and on the chain."""
+
+    def bend(forged: Forged) -> None:
+        forged.approval()["questions"][0]["answer"]["by"] = person
+        forged.leaf("question.answered")["actor"] = {"id": person, "kind": "person"}
+
+    return bend
+
+
+def _asked_at(moment: str) -> Bend:
+    return lambda f: f.approval()["questions"][0].update(at=moment)
+
+
+ANSWERS: dict[str, Lie] = {
+    "withdrawn by somebody else": ("votes.withdrawn", "withdrawn", change_leaf("vote.withdrawn", "actor.id", "ben")),
+    "withdrawn by an agent": ("votes.withdrawn", "withdrawn", change_leaf("vote.withdrawn", "actor.kind", "agent")),
+    "withdrawn without a reason": ("votes.withdrawn", "withdrawn", change_leaf("vote.withdrawn", "data.reason", " ")),
+    "withdrawn twice": ("votes.withdrawn", "withdrawn", _withdraw("ann", 2)),
+    "withdrawn, and used even so": ("approvals.consent", "withdrawn", _withdraw("cat", 1)),
+    "withdrawn by nobody, and not used": ("acts.approved", "withdrawn", _unsaid),
+    "withdrawn when it was over": (
+        *("votes.withdrawn", "withdrawn"),
+        lambda f: f.move(f.leaf("vote.withdrawn"), after=f.leaf("approval.approved")),
+    ),
+    "handed on by somebody else": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "actor.id", "ben")),
+    "handed on without a reason": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "data.reason", "")),
+    "handed to the requester": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "data.to", "rita")),
+    "handed to themselves": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "data.to", "ann")),
+    "handed on when it was over": (
+        *("approvals.handed", "withdrawn"),
+        lambda f: f.move(f.leaf("approval.handed"), after=f.leaf("approval.approved")),
+    ),
+    "asked by somebody else": ("questions.told", "withdrawn", change_leaf("question.asked", "actor.id", "ben")),
+    "answered by somebody else": ("questions.told", "withdrawn", change_leaf("question.answered", "actor.id", "ben")),
+    "answered by who had not asked for it": ("questions.told", "withdrawn", _answered_by("ben")),
+    "a question of another": ("questions.told", "withdrawn", change_leaf("question.asked", "data.person", "ben")),
+    "another question": (
+        *("questions.told", "withdrawn"),
+        lambda f: f.approval()["questions"].append({**f.approval()["questions"][0], "id": "qst_other"}),
+    ),
+    "no question": ("questions.told", "withdrawn", lambda f: f.approval().pop("questions")),
+    "a question that the chain does not tell": (
+        *("questions.told", "withdrawn"),
+        lambda f: f.drop(f.leaf("question.asked"), f.leaf("question.answered")),
+    ),
+    "an answer before its question": (
+        *("questions.told", "withdrawn"),
+        lambda f: f.move(f.leaf("question.answered"), before=f.leaf("question.asked")),
+    ),
+    "an answer when it was over": (
+        *("questions.told", "withdrawn"),
+        lambda f: f.move(f.leaf("question.answered"), after=f.leaf("approval.approved")),
+    ),
+    "a question at another moment": ("questions.told", "withdrawn", _asked_at("2026-01-05T08:00:00.000000Z")),
+}
+
+GROUPS = {"answers": ANSWERS}
