@@ -169,8 +169,10 @@ SAID: list[tuple[Said, str]] = [
     ),
     (
         GlassBroken(run=RUN, step="filing", person="Ivy", why="the bank is down", ticket="INC-7"),
-        "Ivy broke the glass for filing of Corporate onboarding (case-7): it is done without the signatures that policy"
-        " wants. Ticket: INC-7. Why: the bank is down",
+        (
+            "Ivy broke the glass for filing of Corporate onboarding (case-7): it is done without the signatures that"
+            " policy wants. Ticket: INC-7. Why: the bank is down"
+        ),
     ),
     (
         Unfulfillable(run=RUN, step="filing", why="nobody is in seniors"),
