@@ -112,6 +112,7 @@ def make_edge(system: System, ready: Readiness) -> FastAPI:
         ready,
         api=Api(desk, signals, tasks, taking_back, secrets, rate) if Role.EDGE in system.roles else None,
         slack=hears.asgi if hears is not None else None,
+        install=system.bot.pages if Role.BOT in system.roles and system.bot is not None else None,
         passkeys=_passkeys(system) if Role.EDGE in system.roles else None,
     )
 

@@ -80,11 +80,16 @@ class Api:
 
 
 def build_edge(
-    ready: Ready, *, api: Api | None, slack: ASGIApp | None, passkeys: PasskeyCounter | None = None
+    ready: Ready,
+    *,
+    api: Api | None,
+    slack: ASGIApp | None,
+    install: ASGIApp | None = None,
+    passkeys: PasskeyCounter | None = None,
 ) -> FastAPI:
     """Return the application; `ready` names the parts that are not in order, `slack` takes what Slack sends.
 
-    `passkeys` is there where people's browsers reach it.
+    `install` shows browsers the pages by which the Slack app is installed; `passkeys` is there where they reach it.
     """
     app = FastAPI(title="Countersign", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     handle_problems(app)
@@ -114,6 +119,8 @@ def build_edge(
         add_passkeys(app, passkeys)
     if slack is not None:
         app.router.routes.append(Route("/slack/events", slack))
+    if install is not None:
+        app.router.routes += [Route("/slack/install", install), Route("/slack/oauth_redirect", install)]
     return app
 
 

@@ -68,7 +68,7 @@ class Notary:
         acts = await self._acts(run_id)
         if size is None:
             ends = (one.first_index + one.count for one in places)
-            needed = max(*ends, *(act.index + 1 for act in acts))
+            needed = max([*ends, *(act.index + 1 for act in acts)])
             size = await self.desk.stamped_size(needed) or await self._covering(needed)
         fixed = await self.desk.fix_log(run_id, size)
         spans = [Span(first_seq=one.first_seq, count=one.count, first_index=one.first_index) for one in places]

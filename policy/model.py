@@ -199,7 +199,16 @@ class OperatorQuestion(Strict):
     tenant: str
     actor: ActorInput
     act: Literal[
-        "retry", "supply", "skip", "end", "cancel", "delegate", "undelegate", "invite_passkey", "revoke_passkey"
+        "retry",
+        "supply",
+        "skip",
+        "end",
+        "cancel",
+        "delegate",
+        "undelegate",
+        "invite_passkey",
+        "revoke_passkey",
+        "install_link",
     ]
     run: OperatedRun | None
     step: HeldInput | None

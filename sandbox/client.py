@@ -75,6 +75,23 @@ class SandboxUser:
         """Use a global shortcut of the app's."""
         return await self._act("shortcut", {"callback_id": callback_id})
 
+    async def message_shortcut(self, card: Json, callback_id: str) -> Json:
+        """Use a shortcut of the app's on a message that `see` or `find_card` gave."""
+        place = {"channel": card["channel"], "ts": card["ts"]}
+        return await self._act("message_shortcut", {**place, "callback_id": callback_id})
+
+    async def uninstall(self) -> Json:
+        """Take the app out of the workspace."""
+        return await self._act("uninstall", {})
+
+    async def change_channel(self, channel: str, change: str) -> Json:
+        """Do to a channel what an admin may: archive, unarchive, remove_bot, invite_bot."""
+        return await self._act("channel", {"channel": channel, "change": change})
+
+    async def change_member(self, member: str, change: str) -> Json:
+        """Deactivate, or activate, an account."""
+        return await self._act("member", {"member": member, "change": change})
+
     async def regroup(self, usergroup: str) -> Json:
         """Come into a user group, or leave it."""
         return await self._act("regroup", {"usergroup": usergroup})

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from sandbox.admin.changes import Admins, ChannelChange, MemberChange
 from sandbox.core import Sandbox
 from sandbox.people import Done, People, Target
 from sandbox.rules.answers import ActError
@@ -72,6 +73,37 @@ class Shortcut(_Act):
     callback_id: str
 
 
+class MessageShortcut(_Act):
+    """Use a shortcut of the app's on the message (channel, ts)."""
+
+    action: Literal["message_shortcut"]
+    callback_id: str
+    channel: str
+    ts: str
+
+
+class Uninstall(_Act):
+    """Take the app out of the workspace, as an admin may."""
+
+    action: Literal["uninstall"]
+
+
+class ChangeChannel(_Act):
+    """Archive a channel, bring it back, or put the bot out of it or in."""
+
+    action: Literal["channel"]
+    channel: str
+    change: ChannelChange
+
+
+class ChangeMember(_Act):
+    """Deactivate somebody's account, or activate it again."""
+
+    action: Literal["member"]
+    member: str
+    change: MemberChange
+
+
 class Regroup(_Act):
     """Come into a user group, or leave it."""
 
@@ -85,8 +117,9 @@ class OpenHome(_Act):
     action: Literal["open_home"]
 
 
-Acts = Click | Submit | Close | Say | Command | Shortcut | Regroup | OpenHome
-_ACT: TypeAdapter[Acts] = TypeAdapter(Annotated[Acts, Field(discriminator="action")])
+AdminAct = Uninstall | ChangeChannel | ChangeMember | Regroup
+AnyAct = Click | Submit | Close | Say | Command | Shortcut | MessageShortcut | OpenHome | AdminAct
+_ACT: TypeAdapter[AnyAct] = TypeAdapter(Annotated[AnyAct, Field(discriminator="action")])
 
 
 class Human:
@@ -134,7 +167,25 @@ class Human:
         modal = self._sandbox.store.top_modal(user.id)
         return modal.view if modal else None
 
-    async def _carry_out(self, act: Acts, user: User, base_url: str) -> Done:
+    async def _use_shortcut(self, act: Shortcut | MessageShortcut, user: User, base_url: str) -> Done:
+        if isinstance(act, Shortcut):
+            return await self._people.shortcut(user, act.callback_id)
+        target = Target(act.channel, act.ts)
+        return await self._people.message_shortcut(user, target, act.callback_id, base_url=base_url)
+
+    async def _administer(self, act: AdminAct, user: User) -> Done:
+        admins = Admins(self._sandbox, self._people.hear)
+        match act:
+            case Uninstall():
+                return Done(ok=await admins.uninstall())
+            case ChangeChannel():
+                return Done(ok=await admins.change_channel(user, act.channel, act.change))
+            case ChangeMember():
+                return Done(ok=await admins.change_member(act.member, act.change))
+            case Regroup():
+                return await self._people.regroup(user, act.usergroup)
+
+    async def _carry_out(self, act: AnyAct, user: User, base_url: str) -> Done:
         people = self._people
         match act:
             case Click():
@@ -153,15 +204,15 @@ class Human:
             case Close():
                 return await people.close(user)
             case Say():
-                return people.say(user, act.channel, act.text, act.thread_ts)
+                return await people.say(user, act.channel, act.text, act.thread_ts)
             case Command():
                 return await people.command(user, act.channel, act.text, base_url=base_url)
-            case Shortcut():
-                return await people.shortcut(user, act.callback_id)
-            case Regroup():
-                return await people.regroup(user, act.usergroup)
+            case Shortcut() | MessageShortcut():
+                return await self._use_shortcut(act, user, base_url)
             case OpenHome():
                 return await people.open_home(user)
+            case admin_act:
+                return await self._administer(admin_act, user)
 
     async def verify_url(self, _: web.Request) -> web.Response:
         """Answer POST /sandbox/verify-url: whether the app repeats a challenge."""

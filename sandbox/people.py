@@ -13,9 +13,11 @@ from sandbox.errors import SlackError
 from sandbox.response_urls import apply_response, issue
 from sandbox.rules.answers import ActError, answer, faults, state
 from sandbox.rules.blocks import elements
+from sandbox.rules.mentions import mentioning
 from sandbox.rules.mrkdwn import escape
 from sandbox.state import Modal
 from sandbox.web_api import payloads
+from sandbox.web_api.chat import public
 from sandbox.web_api.views import push_on, replace_modal
 from sandbox.workspace import User
 
@@ -144,16 +146,23 @@ class People:
         closed = {"type": "view_closed", "view": view, "is_cleared": view["clear_on_close"]}
         return self._done(user, await self._courier.send("interactive", payloads.common(self._sandbox, user) | closed))
 
-    def say(self, user: User, channel: str, text: str, thread_ts: str) -> Done:
-        """Write a message."""
+    async def say(self, user: User, channel: str, text: str, thread_ts: str) -> Done:
+        """Write a message; the app hears of one that mentions it, where it is in the channel and may."""
         self._require_member(user, channel)
-        message = payloads.spoken(self._sandbox, user, escape(text))
+        text, is_mention = mentioning(self._sandbox.workspace, escape(text))
+        message = payloads.spoken(self._sandbox, user, text)
         if thread_ts:
             if self._sandbox.store.find(channel, thread_ts) is None:
                 raise ActError(f"there is no thread {thread_ts} in {channel}")
             message["thread_ts"] = thread_ts
         self._sandbox.store.add(channel, message)
+        if is_mention and self._is_heard(channel):
+            await self.hear({**message, "type": "app_mention", "channel": channel})
         return Done(ok=True)
+
+    def _is_heard(self, channel: str) -> bool:
+        app = self._sandbox.workspace.app
+        return "app_mentions:read" in app.scopes and app.bot_user_id in self._sandbox.workspace.members(channel)
 
     async def command(self, user: User, channel: str, line: str, *, base_url: str) -> Done:
         """Give a slash command; what the app answers is shown."""
@@ -184,6 +193,27 @@ class People:
             "callback_id": callback_id,
             "trigger_id": self._sandbox.new_trigger(user.id),
             "action_ts": self._sandbox.next_ts(),
+        }
+        return self._done(user, await self._courier.send("interactive", payload))
+
+    async def message_shortcut(self, user: User, target: Target, callback_id: str, *, base_url: str) -> Done:
+        """Use a shortcut of the app's on a message."""
+        if self._sandbox.workspace.is_foreign(user):
+            raise ActError("shortcuts are not available to people of other organisations")
+        if callback_id not in self._sandbox.workspace.app.message_shortcuts:
+            raise ActError(f"there is no shortcut {callback_id!r}")
+        message = self._message(user, target)
+        place = payloads.message_place(self._sandbox, target.channel, message)
+        payload = {
+            "type": "message_action",
+            **payloads.common(self._sandbox, user),
+            "callback_id": callback_id,
+            "trigger_id": self._sandbox.new_trigger(user.id),
+            "action_ts": self._sandbox.next_ts(),
+            "message_ts": message["ts"],
+            "channel": place["channel"],
+            "message": public(message),
+            "response_url": issue(self._sandbox, base_url, user=user.id, channel=target.channel),
         }
         return self._done(user, await self._courier.send("interactive", payload))
 
@@ -218,6 +248,10 @@ class People:
         view = self._sandbox.store.data.homes.get(user.id)
         event = payloads.event(self._sandbox, inner | ({"view": view} if view else {}))
         return self._done(user, await self._courier.send("events_api", event))
+
+    async def hear(self, inner: Json) -> bool:
+        """Bring an event to the app; return whether it was acknowledged."""
+        return (await self._courier.send("events_api", payloads.event(self._sandbox, inner))).ok
 
     async def verify_url(self) -> Done:
         """Ask the app's request URL to repeat a challenge, as Slack does when one is entered."""

@@ -26,7 +26,12 @@ class Screen:
             "now": sandbox.clock().timestamp(),
             "team": sandbox.workspace.team.model_dump(),
             "me": self._user.id,
-            "app": {"user": sandbox.workspace.app.bot_user_id, "commands": sandbox.workspace.app.commands},
+            "app": {
+                "user": sandbox.workspace.app.bot_user_id,
+                "commands": sandbox.workspace.app.commands,
+                "shortcuts": sandbox.workspace.app.shortcuts,
+                "message_shortcuts": sandbox.workspace.app.message_shortcuts,
+            },
             "users": [self._person(user) for user in sandbox.workspace.users],
             "channels": self._channels(),
             "usergroups": self._usergroups(),

@@ -1,12 +1,14 @@
 """The workspace as an aiohttp application."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from aiohttp import web
 
 from runtime.clock import Clock
 from sandbox import response_urls
+from sandbox.admin.authorize import Authorize
+from sandbox.admin.changes import as_changed
 from sandbox.core import Sandbox, Sleep
 from sandbox.delivery import HttpCourier
 from sandbox.human import STATIC, Human
@@ -17,6 +19,7 @@ from sandbox.state import Store
 from sandbox.web_api.methods import WebApi
 from sandbox.workspace import Workspace
 
+_AUTHORIZE = "/oauth/v2/authorize"
 LARGEST_BODY = 4 * 1024 * 1024
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
@@ -30,6 +33,10 @@ SECURITY_HEADERS = {
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+SANDBOX = web.AppKey("sandbox", Sandbox)
+API = web.AppKey("api", WebApi)
+
+
 def create_app(
     workspace: Workspace,
     *,
@@ -40,7 +47,7 @@ def create_app(
 ) -> web.Application:
     """Build the workspace. `clock` and `sleep` may be moved by hand; `state` names a file that survives a restart."""
     store = Store(state)
-    sandbox = Sandbox(workspace, store, clock, sleep, RateLimiter(limits or Limits(), clock))
+    sandbox = Sandbox(as_changed(workspace, store.data), store, clock, sleep, RateLimiter(limits or Limits(), clock))
     hub = Hub(sandbox)
     url = workspace.app.request_url
     people = People(sandbox, HttpCourier(sandbox, url) if url else hub)
@@ -55,7 +62,23 @@ def create_app(
     app = web.Application(middlewares=[keep], client_max_size=LARGEST_BODY)
     app.on_response_prepare.append(_add_headers)
     app.on_shutdown.extend([store.close, hub.close])
+    app[SANDBOX], app[API] = sandbox, WebApi(sandbox, hub)
     _add_routes(app, sandbox, hub, Human(sandbox, people))
+    return app
+
+
+def create_gateway(workspaces: Sequence[web.Application]) -> web.Application:
+    """Return one Web API, and one page to install the app from, for workspaces that are served beside it."""
+
+    async def call(request: web.Request) -> web.Response:
+        apis = [one[API] for one in workspaces]
+        known = [api for api in apis if await api.knows(request)]
+        return await (known or apis)[0].handle(request)
+
+    page = Authorize([one[SANDBOX] for one in workspaces])
+    app = web.Application(client_max_size=LARGEST_BODY)
+    app.add_routes([web.get("/api/{method}", call), web.post("/api/{method}", call)])
+    app.add_routes([web.get(_AUTHORIZE, page.ask), web.post(_AUTHORIZE, page.answered), web.static("/static", STATIC)])
     return app
 
 
@@ -63,9 +86,11 @@ def _add_routes(app: web.Application, sandbox: Sandbox, hub: Hub, human: Human) 
     async def respond(request: web.Request) -> web.Response:
         return await response_urls.handle(request, sandbox)
 
-    api = WebApi(sandbox, hub).handle
+    api, page = app[API].handle, Authorize([sandbox])
     app.add_routes(
         [
+            web.get(_AUTHORIZE, page.ask),
+            web.post(_AUTHORIZE, page.answered),
             web.get("/api/{method}", api),
             web.post("/api/{method}", api),
             web.get("/link/", hub.handle),

@@ -46,6 +46,26 @@ class ResponseUrl(_Part):
     uses: int = 0
 
 
+class Token(_Part):
+    """A bot token that OAuth granted, with the refresh token that gives another. Moments in seconds.
+
+    Slack revokes a refresh token when what it gave is used: `gave` is that access token.
+    """
+
+    refresh: str = ""
+    expires: float | None = None
+    gave: str = ""
+    revoked: str = ""  # why, as Slack says it
+
+
+class Code(_Part):
+    """What somebody who allowed the app brings back to it: good once, for ten minutes."""
+
+    user: str
+    redirect_uri: str
+    issued: float
+
+
 class Notice(_Part):
     """Something Slack tells the person who clicked, such as that the app did not answer."""
 
@@ -67,6 +87,12 @@ class Data(_Part):
     stacks: dict[str, list[str]] = Field(default_factory=dict)
     notices: dict[str, list[Notice]] = Field(default_factory=dict)
     response_urls: dict[str, ResponseUrl] = Field(default_factory=dict)
+    tokens: dict[str, Token] = Field(default_factory=dict)
+    codes: dict[str, Code] = Field(default_factory=dict)
+    uninstalled: bool = False
+    archived: dict[str, bool] = Field(default_factory=dict)  # by channel, where that was changed
+    with_bot: dict[str, bool] = Field(default_factory=dict)  # the same
+    deactivated: dict[str, bool] = Field(default_factory=dict)  # by user
 
 
 class Store:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from sandbox.errors import WorkspaceError
 
 DEFAULT_SCOPES = (
+    "app_mentions:read",
     "channels:history",
     "channels:read",
     "chat:write",
@@ -95,8 +96,15 @@ class App(_Strict):
     app_token: Annotated[str, Field(pattern=r"^xapp-")]
     signing_secret: Annotated[str, Field(min_length=8)]
     request_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
+    client_id: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]+$")] = "1.1"
+    client_secret: str = ""  # "": nobody can install it by OAuth
+    redirect_uris: list[str] = []
+    token_rotation: bool = False  # tokens that OAuth grants expire after twelve hours
+    is_org_install: bool = False  # to install it is to install it for the whole organization
+    is_installed: bool = True  # from the beginning, with `bot_token`
     commands: list[str] = ["/countersign"]
     shortcuts: list[str] = ["countersign_new_request"]
+    message_shortcuts: list[str] = ["countersign_ask_approval"]
     scopes: list[str] = list(DEFAULT_SCOPES)
 
 
@@ -172,6 +180,11 @@ class Workspace(_Strict):
     def shares_channel_with_bot(self, user: User) -> bool:
         """Say whether the user is in any channel with the app."""
         return any({user.id, self.app.bot_user_id} <= set(channel.members) for channel in self.channels)
+
+
+def is_whole(workspace: Workspace) -> bool:
+    """Say whether the app is installed for the whole organization."""
+    return workspace.app.is_org_install and workspace.team.enterprise_id is not None
 
 
 def dm_id(user_id: str) -> str:

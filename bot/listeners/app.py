@@ -11,7 +11,8 @@ from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
 from bot.listeners.front import commands
 from bot.listeners.front.delegating import Delegating
-from bot.listeners.front.forms import NEW_REQUEST, Forms
+from bot.listeners.front.forms import ASK_APPROVAL, NEW_REQUEST, Forms
+from bot.listeners.front.mentions import Mentions
 from bot.listeners.groups.watch import CHANGED, GroupWatch
 from bot.listeners.home.drawing import Drawing
 from bot.listeners.home.several import Several
@@ -19,13 +20,20 @@ from bot.listeners.home.tab import HomeTab
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.interactions import Interactions
 from bot.listeners.payloads import as_read, parse_request
+from bot.listeners.places.install import InstallPages
+from bot.listeners.places.life import Life
+from bot.listeners.places.watch import WorkspaceWatch
 from bot.listeners.signature import App, SignatureMiddleware
 from bot.listeners.socket_mode import SocketMode
-from bot.slack.client import slack_client
+from bot.slack.client import SlackClient, slack_client
 from bot.slack.log import Tally, slack_logger
+from bot.workspaces.client import WorkspaceClient
+from bot.workspaces.known import Workspaces
+from bot.workspaces.origin import origin_of_request
 from runtime.clock import Clock
 from runtime.desk.front.model import FrontDesk
 from runtime.desk.model import CardLedger, Desk
+from runtime.desk.workspaces.model import LifeDesk
 
 _ANY = re.compile("")
 _CONNECT_SECONDS = 5
@@ -34,30 +42,45 @@ _CONNECT_SECONDS = 5
 
 @dataclass(frozen=True)
 class BotSettings:
-    """How to reach Slack. More than one signing secret is for rotation: requests signed by any of them are accepted."""
+    """How to reach Slack. More than one signing secret is for rotation: requests signed by any of them are accepted.
 
-    token: str = field(repr=False)
+    Without a `token` each workspace has one of its own (`Places.workspaces`).
+    """
+
+    token: str | None = field(repr=False)
     signing_secrets: tuple[str, ...] = field(default=(), repr=False)
     app_token: str | None = field(default=None, repr=False)
     base_url: str | None = None
     path: str = "/slack/events"
 
 
+@dataclass(frozen=True)
+class Places:
+    """Where the app is. `workspaces` and `pages` are there where it is installed by OAuth, and not by a bot's token."""
+
+    life: LifeDesk
+    workspaces: Workspaces | None = None
+    pages: InstallPages | None = None
+
+
 class _Endpoint(AsyncSlackRequestHandler):
     """Bolt over ASGI; what is not handled or not well formed does not reach it."""
 
-    def __init__(self, app: AsyncApp, path: str, refused: Tally) -> None:
+    def __init__(self, app: AsyncApp, path: str, refused: Tally, life: Life) -> None:
         super().__init__(app, path=path)
         self._refused = refused
+        self._life = life
 
     async def dispatch(self, request: AsgiHttpRequest) -> BoltResponse:
         """Answer 400 to what was signed but is no payload of ours."""
         try:
-            content_type = str(request.get_headers().get("content-type", ""))
-            payload = parse_request(content_type, await request.get_raw_body())
+            content_type, raw = str(request.get_headers().get("content-type", "")), await request.get_raw_body()
+            payload, origin = parse_request(content_type, raw), origin_of_request(content_type, raw)
         except ValueError:
             self._refused.add()
             return BoltResponse(status=400, body="")
+        if not await self._life.let_in(payload, origin):
+            return BoltResponse(status=503, body="")
         body = json.dumps(as_read(payload))
         return await self.app.async_dispatch(AsyncBoltRequest(body=body, headers={"content-type": "application/json"}))
 
@@ -80,8 +103,18 @@ class Bot:
     """
 
     def __init__(
-        self, app: AsyncApp, settings: BotSettings, clock: Clock, installation: InstallationWatch, groups: GroupWatch
+        self,
+        app: AsyncApp,
+        settings: BotSettings,
+        clock: Clock,
+        installation: InstallationWatch,
+        client: SlackClient,
+        places: Places,
+        groups: GroupWatch,
     ) -> None:
+        self.client = client  # with which everything is said, cards too
+        self.pages = places.pages
+        self._life = Life(places.life, places.workspaces, clock)
         self._app = app
         self._settings = settings
         self._clock = clock
@@ -89,12 +122,14 @@ class Bot:
         self.groups = groups
         self._refused = Tally("payloads that are not handled or not well formed were refused")
         web = slack_client(None, settings.base_url, timeout=_CONNECT_SECONDS)
-        self._socket = SocketMode(app, settings.app_token, web, self._refused) if settings.app_token else None
+        self._socket = (
+            SocketMode(app, settings.app_token, web, self._refused, self._life) if settings.app_token else None
+        )
 
     @property
     def asgi(self) -> App:
         """Return the application for HTTP; it answers POSTs to the settings' path."""
-        endpoint: App = _Endpoint(self._app, self._settings.path, self._refused)  # type: ignore[assignment]  # Bolt narrows Scope
+        endpoint: App = _Endpoint(self._app, self._settings.path, self._refused, self._life)  # type: ignore[assignment]  # Bolt narrows Scope
         return SignatureMiddleware(endpoint, self._settings.signing_secrets, self._clock)
 
     def health(self) -> list[str]:
@@ -117,10 +152,20 @@ class Bot:
         await self._socket.run()
 
 
-def build_bot(settings: BotSettings, desk: Desk, front: FrontDesk, ledger: CardLedger, clock: Clock) -> Bot:
+def _speaking(settings: BotSettings, places: Places) -> tuple[SlackClient, InstallationWatch]:
+    """Return what we speak with, and what knows where we are."""
+    if places.workspaces is None:
+        client = slack_client(settings.token, settings.base_url)
+        return client, InstallationWatch(client)
+    many = WorkspaceClient(places.workspaces, settings.base_url)
+    return many, WorkspaceWatch(many, places.workspaces)
+
+
+def build_bot(
+    settings: BotSettings, desk: Desk, front: FrontDesk, ledger: CardLedger, clock: Clock, places: Places
+) -> Bot:
     """Wire the listeners. Bolt's own verification is off because ours stands in front of it (see signature.py)."""
-    client = slack_client(settings.token, settings.base_url)
-    installation = InstallationWatch(client)
+    client, installation = _speaking(settings, places)
     app = AsyncApp(
         name=slack_logger().name,  # Bolt gives the logger of this name the level of the next: it must not be ours
         logger=slack_logger(),
@@ -140,10 +185,12 @@ def build_bot(settings: BotSettings, desk: Desk, front: FrontDesk, ledger: CardL
     asked = commands.Commands(client, desk, front, installation, clock, forms, delegating)
     app.command(commands.NAME)(asked.on_command)
     app.shortcut(NEW_REQUEST)(forms.on_shortcut)
+    app.shortcut(ASK_APPROVAL)(forms.on_message_shortcut)
+    app.event("app_mention")(Mentions(client, asked).on_mention)
     app.event("app_home_opened")(home.on_opened)
     groups = GroupWatch(client, desk.groups, installation)
     for event in CHANGED:
         app.event(event)(groups.on_changed)
     app.event(_ANY)(_ignore_event)
     app.error(_on_error)
-    return Bot(app, settings, clock, installation, groups)
+    return Bot(app, settings, clock, installation, client, places, groups)

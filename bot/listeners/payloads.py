@@ -146,6 +146,20 @@ class Submission(_Loose):
         return (typed.value if typed else None) or ""
 
 
+class Member(_Loose):
+    """Somebody as Slack describes them when that has changed."""
+
+    id: Id
+    team_id: Id | None = None
+    deleted: bool = False
+
+
+class Revoked(_Loose):
+    """Whose tokens are good no more: of people, and of bots."""
+
+    bot: list[Id] = []
+
+
 class LastHome(_Loose):
     """A Home tab as it was drawn last."""
 
@@ -153,20 +167,31 @@ class LastHome(_Loose):
 
 
 class Event(_Loose):
-    """The inner event; only those of the Home tab name user and tab, and what the tab showed before, if it did."""
+    """The inner event; which members it has depends on its type."""
 
     type: Short
-    user: Id | None = None
+    user: Id | Member | None = None
     tab: Short | None = None
     view: LastHome | None = None
+    channel: Id | Channel | None = None
+    tokens: Revoked | None = None
+    text: Annotated[str, Field(max_length=40_000)] = ""
+    ts: Short | None = None
+    thread_ts: Short | None = None
+
+    @property
+    def place(self) -> str | None:
+        """Return the channel that it is about, or None."""
+        return self.channel.id if isinstance(self.channel, Channel) else self.channel
 
 
 class EventCallback(_Loose):
-    """An event of the Events API."""
+    """An event of the Events API. `event_time` is in seconds since 1970."""
 
     type: Literal["event_callback"]
     team_id: Id
     event: Event
+    event_time: Annotated[int, Field(ge=0, le=253_402_300_799)] | None = None
 
 
 class UrlVerification(_Loose):
@@ -197,7 +222,25 @@ class Shortcut(_Loose):
     action_ts: Short
 
 
-Typed = Actions | Shortcut | Submission | EventCallback | UrlVerification
+class Quoted(_Loose):
+    """A message that somebody chose."""
+
+    text: Annotated[str, Field(max_length=40_000)] = ""
+
+
+class MessageShortcut(_Loose):
+    """A shortcut of ours on a message."""
+
+    type: Literal["message_action"]
+    callback_id: Literal["countersign_ask_approval"]
+    user: User
+    trigger_id: Short
+    action_ts: Short
+    channel: Channel
+    message: Quoted
+
+
+Typed = Actions | Shortcut | MessageShortcut | Submission | EventCallback | UrlVerification
 Payload = Typed | Command
 _PAYLOAD: TypeAdapter[Typed] = TypeAdapter(Annotated[Typed, Field(discriminator="type")])
 

@@ -10,7 +10,9 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.listeners.payloads import as_read, parse_payload
+from bot.listeners.places.life import Life
 from bot.slack.log import Tally, slack_logger
+from bot.workspaces.origin import origin_of
 
 _LOOK, _PING, _HANDSHAKE = 1.0, 5.0, 7.0
 
@@ -18,25 +20,30 @@ _LOOK, _PING, _HANDSHAKE = 1.0, 5.0, 7.0
 class _Handler(AsyncSocketModeHandler):
     """Bolt over a WebSocket, but for payloads that are not handled or not well formed."""
 
-    def __init__(self, app: AsyncApp, app_token: str, web: AsyncWebClient, refused: Tally) -> None:
+    def __init__(self, app: AsyncApp, app_token: str, web: AsyncWebClient, refused: Tally, life: Life) -> None:
         super().__init__(app, app_token, web_client=web, ping_interval=_PING)
         self._refused = refused
+        self._life = life
 
     async def handle(self, client: SocketModeClient, req: SocketModeRequest) -> None:  # type: ignore[override]  # as Bolt
         """Hand on what can be read; what can't is counted, and stays without an acknowledgement."""
         try:
-            req.payload = as_read(parse_payload(req.payload))
+            payload, origin = parse_payload(req.payload), origin_of(req.payload)
         except ValueError:
             self._refused.add()
             return
+        if not await self._life.let_in(payload, origin):
+            return
+        req.payload = as_read(payload)
         await super().handle(client, req)
 
 
 class SocketMode:
     """The connection over which Slack brings what people do."""
 
-    def __init__(self, app: AsyncApp, app_token: str, web: AsyncWebClient, refused: Tally) -> None:
+    def __init__(self, app: AsyncApp, app_token: str, web: AsyncWebClient, refused: Tally, life: Life) -> None:
         self._app = app
+        self._life = life
         self._app_token = app_token
         self._web = web
         self._refused = refused
@@ -50,7 +57,7 @@ class SocketMode:
     async def run(self) -> None:
         """Keep a connection until canceled."""
         self._is_wanted = True
-        handler = _Handler(self._app, self._app_token, self._web, self._refused)
+        handler = _Handler(self._app, self._app_token, self._web, self._refused, self._life)
         socket = handler.client
         # The client's own session would wait five minutes for the answer to a handshake.
         await socket.aiohttp_client_session.close()

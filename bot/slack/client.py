@@ -15,6 +15,9 @@ SlackClient = AsyncWebClient
 
 FAILURES = (SlackApiError, aiohttp.ClientError, TimeoutError)
 
+NOT_INSTALLED = "not_installed"
+"""Our own word beside Slack's errors: the app is not installed there, so there is no token to speak with."""
+
 _LIMITED = frozenset({"ratelimited", "rate_limited"})
 _TRANSIENT = frozenset({"message_limit_exceeded", "accesslimited", "external_channel_migrating", "team_added_to_org"})
 # What somebody can mend, in the workspace or in the app's settings, while we go on trying.
@@ -26,7 +29,7 @@ _MENDABLE = frozenset(
         *("restricted_action_non_threadable_channel", "restricted_action_thread_locked", "posting_to_channel_denied"),
         # the app and its token
         *("not_authed", "invalid_auth", "token_revoked", "token_expired", "account_inactive", "missing_scope"),
-        *("not_allowed_token_type", "no_scope", "access_denied", "app_access_restricted"),
+        *("not_allowed_token_type", "no_scope", "access_denied", "app_access_restricted", NOT_INSTALLED),
         # the workspace and the organization
         *("ekm_access_denied", "team_access_not_granted", "enterprise_is_restricted", "org_login_required"),
         *("two_factor_setup_required", "team_disabled"),

@@ -13,7 +13,7 @@ from bot.slack.client import FAILURES, error_code
 SCOPES = frozenset(
     {
         *("chat:write", "channels:history", "channels:read", "groups:history", "groups:read"),
-        *("im:history", "im:write", "users:read", "commands", "usergroups:read"),
+        *("im:history", "im:write", "users:read", "commands", "app_mentions:read", "usergroups:read"),
     }
 )
 EMAIL_SCOPE = "users:read.email"
@@ -30,12 +30,24 @@ class Fact:
     remedy: str = ""
 
 
-async def _token(client: AsyncWebClient) -> list[Fact]:
+_NOT_RIGHT = "Set the bot token (xoxb-…) from OAuth & Permissions, and check that Slack can be reached."
+_REMEDIES_OF_TOKENS = {
+    "account_inactive": "The app was removed from the workspace: install it there again, and use its new token.",
+    "token_revoked": "Somebody has revoked the token: install the app again, and use its new token.",
+    "token_expired": (
+        "The token was not renewed in time. One in a setting must not expire: turn token rotation off, or have the app"
+        " installed by OAuth."
+    ),
+}
+
+
+async def check_token(client: AsyncWebClient) -> list[Fact]:
+    """Check a token, and its scopes where it is good."""
     try:
         answer = await client.auth_test()
     except FAILURES as error:
-        remedy = "Set the bot token (xoxb-…) from OAuth & Permissions, and check that Slack can be reached."
-        return [Fact("slack token", ok=False, detail=error_code(error), remedy=remedy)]
+        code = error_code(error)
+        return [Fact("slack token", ok=False, detail=code, remedy=_REMEDIES_OF_TOKENS.get(code, _NOT_RIGHT))]
     who = f"{answer.get('user')} in {answer.get('team')} ({answer.get('team_id')})"
     return [Fact("slack token", ok=True, detail=who), _scopes(answer)]
 
@@ -48,7 +60,8 @@ def _scopes(answer: AsyncSlackResponse) -> Fact:
     return Fact("slack scopes", ok=True, detail=", ".join(sorted(SCOPES)))
 
 
-async def _socket_mode(client: AsyncWebClient, app_token: str) -> Fact:
+async def check_socket_mode(client: AsyncWebClient, app_token: str) -> Fact:
+    """Check that a Socket Mode connection can be opened."""
     try:
         await client.apps_connections_open(app_token=app_token)
     except FAILURES as error:
@@ -63,7 +76,7 @@ _REMEDIES = {
 }
 
 
-async def _channel(client: AsyncWebClient, channel: str) -> Fact:
+async def check_channel(client: AsyncWebClient, channel: str) -> Fact:
     """Look into a channel that cards go to: it must be there, in use, and the bot must be in it."""
     name = f"slack channel {channel}"
     try:
@@ -121,7 +134,7 @@ def _granted(answer: AsyncSlackResponse) -> set[str]:
 
 async def check_slack(client: AsyncWebClient, app_token: str | None, channels: Iterable[str]) -> list[Fact]:
     """Check the bot token, its scopes, each channel that cards go to and, where there is one, the app-level token."""
-    facts = await _token(client)
+    facts = await check_token(client)
     if facts[0].ok:
-        facts += [await _channel(client, channel) for channel in sorted(set(channels))]
-    return [*facts, await _socket_mode(client, app_token)] if app_token else facts
+        facts += [await check_channel(client, channel) for channel in sorted(set(channels))]
+    return [*facts, await check_socket_mode(client, app_token)] if app_token else facts

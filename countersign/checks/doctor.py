@@ -7,17 +7,16 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from bot.slack.doctor import Fact, check_slack
+from bot.slack.doctor import Fact
 from countersign.checks import directory, evidence
 from countersign.checks.held import held
 from countersign.checks.probe import examined
+from countersign.checks.slack import members, slack
 from countersign.checks.stamps import time_stamps
 from countersign.checks.usergroups import user_groups
 from countersign.compose.archive import make_archive
 from countersign.compose.engine import load_overlay, make_policy, offered_handlers, validated_catalog
-from countersign.compose.slack import make_client
 from countersign.compose.system import Role
-from countersign.config.routing import RoutingFile, read_routing
 from countersign.config.settings import Settings
 from receipts.signing import load_or_create
 from runtime.clock import Clock
@@ -42,7 +41,8 @@ async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> l
         ("groups", partial(directory.groups, clock=clock), _ALL, "Mend database, policy and channels first."),
         ("callers", directory.callers, _CALLERS, "Mend the database first."),
         ("slack transport", _transport, _CLICKS, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
-        ("slack", _slack, _CLICKS | _WORK, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
+        ("slack", slack, _CLICKS | _WORK, "Set COUNTERSIGN_SLACK_BOT_TOKEN, or have the app installed by OAuth."),
+        ("members", members, _ALL, "Mend the database first."),
         ("user groups", partial(user_groups, clock=clock), _CLICKS, "Mend database, Slack and routing file first."),
         ("held", held, _ALL, "Mend the database first."),
         ("archive", partial(_archive, clock=clock), _WORK, "Check the settings that begin with COUNTERSIGN_S3_."),
@@ -91,14 +91,6 @@ async def _transport(settings: Settings) -> list[Fact]:
     detail = " and ".join(by) or "none, so no click can be heard"
     remedy = "Set COUNTERSIGN_SLACK_SIGNING_SECRETS for HTTP, or COUNTERSIGN_SLACK_APP_TOKEN for Socket Mode."
     return [Fact("slack transport", bool(by), detail, remedy)]
-
-
-async def _slack(settings: Settings) -> list[Fact]:
-    client, app_token = make_client(settings), settings.slack_app_token
-    routed = read_routing(settings.routing) if settings.routing else RoutingFile()
-    usual = [channel for channel in (settings.slack_channel, *settings.slack_channels.values()) if channel]
-    channels = [*usual, *routed.channels]
-    return await check_slack(client, app_token.get_secret_value() if app_token else None, channels)
 
 
 async def _archive(settings: Settings, clock: Clock) -> list[Fact]:

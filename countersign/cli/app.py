@@ -23,6 +23,7 @@ from countersign.cli.proof.keys import keys
 from countersign.cli.proof.log import log
 from countersign.cli.proof.witness import witness
 from countersign.cli.replaying.replay import replay
+from countersign.cli.slack.commands import slack
 from countersign.cli.undo.canceling import cancel
 from countersign.cli.undo.undoing import undo
 
@@ -38,6 +39,7 @@ app.add_typer(held, name="held")
 app.add_typer(letters, name="dead-letters")
 app.add_typer(tasks, name="tasks")
 app.add_typer(people, name="people")
+app.add_typer(slack, name="slack")
 app.add_typer(keys, name="keys")
 app.add_typer(log, name="log")
 

@@ -2,10 +2,18 @@
 
 from typing import Any
 
-from bot.listeners.app import BotSettings
+from bot.listeners.app import BotSettings, Places
+from bot.listeners.places.install import InstallPages, OAuthSettings
 from bot.slack.client import SlackClient, slack_client
 from bot.slack.connector import slack_handlers
+from bot.slack.doctor import SCOPES
+from bot.workspaces.granted import AppCredentials
+from bot.workspaces.known import Workspaces
 from countersign.config.settings import ConfigError, Settings, required
+from receipts.vault import Vault, parse_key
+from runtime.desk.workspaces.counter import InstallationCounter
+from runtime.desk.workspaces.life import LifeCounter
+from runtime.engine import Engine
 from runtime.handlers import Handler
 
 
@@ -32,8 +40,29 @@ def check_hearing(settings: Settings) -> None:
 def bot_settings(settings: Settings) -> BotSettings:
     """Return what the bot needs."""
     return BotSettings(
-        token=required(settings, "slack_bot_token"),
+        token=None if settings.slack_client_id else required(settings, "slack_bot_token"),
         signing_secrets=tuple(secret.get_secret_value() for secret in settings.slack_signing_secrets),
         app_token=settings.slack_app_token.get_secret_value() if settings.slack_app_token else None,
         base_url=settings.slack_api_url,
     )
+
+
+def make_vault(settings: Settings) -> Vault:
+    """Return what keeps the tokens of workspaces; raise ConfigError where there is no key."""
+    if not settings.slack_token_keys:
+        raise ConfigError("COUNTERSIGN_SLACK_TOKEN_KEYS is not set; `countersign slack new-key` makes a key")
+    return Vault([parse_key(key.get_secret_value()) for key in settings.slack_token_keys])
+
+
+def make_places(settings: Settings, engine: Engine) -> Places:
+    """Return where the app is: in one workspace by its bot's token, or in those in which it is installed by OAuth."""
+    life = LifeCounter(engine, settings.tenant)
+    if settings.slack_client_id is None:
+        return Places(life)
+    app = AppCredentials(settings.slack_client_id, required(settings, "slack_client_secret"))
+    oauth = OAuthSettings(
+        app, required(settings, "public_url"), settings.slack_authorize_url, sorted(SCOPES), settings.slack_api_url
+    )
+    desk = InstallationCounter(engine, settings.tenant, make_vault(settings))
+    workspaces = Workspaces(desk, app, engine.clock, settings.slack_api_url)
+    return Places(life, workspaces, InstallPages(oauth, desk, workspaces, engine.clock))

@@ -20,7 +20,7 @@ from countersign.compose.engine import (
     make_routing,
     offered_handlers,
 )
-from countersign.compose.slack import bot_settings, check_hearing, make_client
+from countersign.compose.slack import bot_settings, check_hearing, make_places
 from countersign.compose.storage import await_database, open_storage
 from countersign.config.settings import Settings
 from runtime.definitions.sources.catalog import Catalog
@@ -72,10 +72,13 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
         engine = make_engine(settings, storage, policy, handlers, routing)
         desk, cards = EngineDesk(engine, settings.tenant), StoredCards(engine)
         front = FrontCounter(engine, settings.tenant, catalog)
-        bot = build_bot(slack, desk, front, cards, engine.clock) if slack is not None else None
-        if Role.WORKER in roles:  # these handlers work with the engine, so they join its mapping now
+        places = make_places(settings, engine)
+        bot = build_bot(slack, desk, front, cards, engine.clock, places) if slack is not None else None
+        if (
+            bot is not None and Role.WORKER in roles
+        ):  # these handlers work with the engine, so they join its mapping now
             handlers.update(entity_handlers(storage.pool, catalog.entities))
-            handlers.update(slack_handlers(make_client(settings), desk, cards, engine.clock, mocked=engine.mocked))
+            handlers.update(slack_handlers(bot.client, desk, cards, engine.clock, mocked=engine.mocked))
             handlers.update(child_handlers(engine))
             handlers.update(definition_handlers(engine.pool, engine.clock, engine.definitions, handlers))
         if overlay is not None:

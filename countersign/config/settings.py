@@ -15,6 +15,7 @@ from pydantic_settings.exceptions import SettingsError
 from countersign.config.dsn import check_dsn
 from countersign.config.errors import CountersignError
 from receipts.passkeys import ORIGIN
+from receipts.vault import parse_key
 from runtime.definitions.problems import hint
 from runtime.model.life import Activation
 
@@ -84,6 +85,11 @@ def _token(secret: SecretStr) -> SecretStr:
     return secret
 
 
+def _vault_key(secret: SecretStr) -> SecretStr:
+    parse_key(secret.get_secret_value())
+    return secret
+
+
 def _slashed(prefix: object) -> object:
     return f"{prefix}/" if isinstance(prefix, str) and prefix and not prefix.endswith("/") else prefix
 
@@ -98,6 +104,7 @@ Secret = Annotated[SecretStr, _secret(1)]
 Token = Annotated[SecretStr, AfterValidator(_token)]
 SigningSecret = Annotated[SecretStr, _secret(20)]
 CallerSecret = Annotated[SecretStr, _secret(32)]
+TokenKey = Annotated[SecretStr, AfterValidator(_vault_key)]
 Word = Annotated[str, Field(min_length=1)]
 
 
@@ -148,6 +155,14 @@ class Settings(BaseSettings):
     slack_api_url: Annotated[str, AfterValidator(_base)] = Field(
         "https://slack.com/api/", description="base URL of the Web API"
     )
+    slack_client_id: Word | None = Field(None, description="the app's, to be installed by OAuth in many workspaces")
+    slack_client_secret: Secret | None = Field(None, description="the app's client secret")
+    slack_token_keys: list[TokenKey] = Field(
+        [], description="base64 of 32 bytes each, which keep workspaces' tokens; the first encrypts"
+    )
+    slack_authorize_url: Annotated[str, AfterValidator(_http)] = Field(
+        "https://slack.com/oauth/v2/authorize", description="where Slack asks people whether to install the app"
+    )
     slack_channel: Word | None = Field(None, description="channel of cards that no group's channel takes")
     slack_channels: dict[str, Word] = Field({}, description="channel by group")
     routing: Path | None = Field(None, description="YAML file of rules: which requests go where, by what they are")
@@ -193,7 +208,7 @@ class Settings(BaseSettings):
     host: Word = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     public_url: Annotated[str, AfterValidator(_origin)] | None = Field(
-        None, description="where people's browsers reach the edge, to sign with passkeys: https://HOST"
+        None, description="where browsers reach us, to sign with passkeys and to install the Slack app: https://HOST"
     )
     caller_rate: float = Field(10.0, gt=0, description="requests a second that a caller may send on end")
     caller_burst: int = Field(100, ge=1, description="requests that a caller may send at once after a pause")
@@ -238,6 +253,17 @@ class Settings(BaseSettings):
             raise ValueError("COUNTERSIGN_S3_ACCESS_KEY and COUNTERSIGN_S3_SECRET_KEY: only one of them is set")
         if self.opa_key and not self.opa_certificate:
             raise ValueError("COUNTERSIGN_OPA_KEY: there is no COUNTERSIGN_OPA_CERTIFICATE that it belongs to")
+        return self
+
+    @model_validator(mode="after")
+    def _whole_app(self) -> Self:
+        needed = ("slack_client_id", "slack_client_secret", "slack_token_keys", "public_url")
+        if self.slack_client_id is None and not self.slack_client_secret and not self.slack_token_keys:
+            return self
+        if missing := [variable(name) for name in needed if not getattr(self, name)]:
+            raise ValueError(f"{' and '.join(missing)}: not set, and installing the app by OAuth needs it")
+        if self.slack_bot_token is not None:
+            raise ValueError("COUNTERSIGN_SLACK_BOT_TOKEN and COUNTERSIGN_SLACK_CLIENT_ID: set one of them")
         return self
 
     @model_validator(mode="after")

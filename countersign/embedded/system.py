@@ -43,6 +43,7 @@ PARTS = (
     "opa_url",
     "slack_bot_token",
     "slack_app_token",
+    "slack_client_id",
     "slack_signing_secrets",
     "s3_bucket",
     "callers",

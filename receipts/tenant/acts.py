@@ -15,6 +15,15 @@ from receipts.errors import ReceiptsError
 from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp
 from receipts.tenant.act import Act, Allowed
 from receipts.tenant.passkeys import PasskeyRegistered, PasskeyRevoked, passkey_record
+from receipts.tenant.workspaces import (
+    SlackAct,
+    SlackInstalled,
+    SlackLinkMade,
+    SlackMemberChanged,
+    SlackRekeyed,
+    SlackRemoved,
+    slack_record,
+)
 
 _CHAIN = "tenant_"
 
@@ -345,6 +354,7 @@ _ACTS: dict[str, type[Act]] = {
         *(DefinitionActivated, DefinitionRetired, DelegationRecorded, DelegationEnded, DelegationRefused),
         *(DefinitionStored, PolicySeen, DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
         *(CommandRefused, DirectoryRefreshed),
+        *(SlackLinkMade, SlackInstalled, SlackRemoved, SlackMemberChanged, SlackRekeyed),
         *(PasskeyRegistered, PasskeyRevoked),
         *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),
     )
@@ -373,4 +383,6 @@ def record_of(leaf: Leaf) -> dict[str, str]:
         return passkey_record(act.event, act.model_dump(), leaf.actor.id)
     if isinstance(act, _LifeAct):
         return life_record(act.event, act.model_dump(), leaf.actor.id)
+    if isinstance(act, SlackAct):
+        return slack_record(act.event, act.model_dump(), leaf.actor.id)
     return act.record

@@ -20,6 +20,7 @@ from runtime.model.notification.tenants import (
     ActivatePayload,
     DelegatePayload,
     DropPayload,
+    InstallLinkPayload,
     RepairPayload,
     RequeuePayload,
     RetirePayload,
@@ -144,6 +145,10 @@ class OperatorDesk:
     async def undelegate(self, by: str, delegation_id: str, reason: str) -> str:
         """Ask for a delegation to be over now."""
         return await self._record(by, delegation_id, UndelegatePayload(delegation_id=delegation_id, reason=reason))
+
+    async def install_link(self, by: str, wish: InstallLinkPayload) -> str:
+        """Ask for leave to install the Slack app in a workspace."""
+        return await self._record(by, wish.secret_sha256, wish)
 
     async def invite_passkey(self, by: str, person: str, link_id: str, reason: str) -> str:
         """Ask for a person to register a passkey, by the link whose token has this SHA-256 (hex)."""

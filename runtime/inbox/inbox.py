@@ -28,6 +28,7 @@ from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
 from runtime.inbox.operators.delegations import apply_delegation
+from runtime.inbox.operators.links import apply_link
 from runtime.inbox.operators.passkeys import apply_to_passkey
 from runtime.inbox.operators.ruling import ruled
 from runtime.inbox.people.claims import apply_claim
@@ -50,6 +51,7 @@ from runtime.model.notification.tenants import (
     ActivatePayload,
     DelegatePayload,
     DropPayload,
+    InstallLinkPayload,
     RepairPayload,
     RequeuePayload,
     RetirePayload,
@@ -288,5 +290,7 @@ async def _administer(matter: Matter, command: TenantCommand) -> Applied:
             return await apply_to_life(matter, payload)
         case DelegatePayload() | UndelegatePayload() as payload:
             return await apply_delegation(matter, payload)
+        case InstallLinkPayload() as payload:
+            return await apply_link(matter, payload)
         case InvitePasskeyPayload() | RegisterPasskeyPayload() | RevokePasskeyPayload() as payload:
             return await apply_to_passkey(matter, payload)

@@ -3,6 +3,7 @@ import { drawBlocks, knowPeople } from "./blocks.js";
 import { Modals, confirm, toast } from "./dialogs.js";
 import { avatar, fill, h } from "./dom.js";
 import { drawMessages } from "./messages.js";
+import { shortcuts } from "./shortcuts.js";
 import { drawSidebar } from "./sidebar.js";
 
 const at = (id) => document.getElementById(id);
@@ -233,7 +234,9 @@ class Page {
       send();
     };
     box.addEventListener("keydown", key);
-    return h("div", { class: "writing" }, box, h("button", { type: "button", class: "send", "aria-label": "Send", on: { click: send } }, "➤"));
+    const start = (callback) => this.act({ action: "shortcut", callback_id: callback });
+    const menu = thread ? null : shortcuts("Shortcuts", "⚡", this.state.app.shortcuts, start);
+    return h("div", { class: "writing" }, menu, box, h("button", { type: "button", class: "send", "aria-label": "Send", on: { click: send } }, "➤"));
   }
 
   /** Show warnings that came since the page was opened. */

@@ -1,6 +1,7 @@
 // The list of messages and the thread beside it.
 import { drawBlocks } from "./blocks.js";
 import { avatar, badges, clock, day, h } from "./dom.js";
+import { shortcuts } from "./shortcuts.js";
 import { nodes } from "./text.js";
 
 const GROUP_SECONDS = 300;
@@ -43,7 +44,13 @@ function drawMessage(message, channel, page, { grouped, inThread }) {
     h("div", { class: "gutter" }, grouped ? h("time", { text: clock(message.ts) }) : avatar(user)),
     h("div", { class: "content" }, grouped ? null : head, body, inThread ? null : replyBar(message, page)),
     inThread || message.is_ephemeral ? null : replyButton(message, page),
+    message.is_ephemeral ? null : moreOf(message, channel, page),
   );
+}
+
+function moreOf(message, channel, page) {
+  const start = (callback) => page.act({ action: "message_shortcut", channel: channel.id, ts: message.ts, callback_id: callback });
+  return shortcuts("More actions", "⋮", page.state.app.message_shortcuts, start, "tool more");
 }
 
 function replyBar(message, page) {

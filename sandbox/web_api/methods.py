@@ -1,5 +1,6 @@
 """The Web API's door: token, arguments, rate, method, and errors in Slack's form."""
 
+import base64
 import json
 from typing import Any
 
@@ -9,8 +10,11 @@ from sandbox.core import Sandbox
 from sandbox.errors import RateLimitedError, SlackError
 from sandbox.rules.limits import TIER_1, TIER_4
 from sandbox.socket_mode import Hub
-from sandbox.web_api import chat, conversations, people, usergroups, views
+from sandbox.web_api import chat, conversations, oauth, people, usergroups, views
 from sandbox.web_api.calls import Args, Json, Method
+
+_OPEN = frozenset({"api.test", "oauth.v2.access"})
+"""Methods that need no token: who calls shows something else, or nothing."""
 
 
 class WebApi:
@@ -25,9 +29,21 @@ class WebApi:
             **people.METHODS,
             **usergroups.METHODS,
             **views.METHODS,
+            **oauth.METHODS,
             "apps.connections.open": Method(self._open_connection, TIER_1, scope=None),
             "api.test": Method(lambda _, args: {"args": dict(args.values)}, TIER_4),
         }
+
+    async def knows(self, request: web.Request) -> bool:
+        """Say whether a call has a token, code or refresh token of this workspace's."""
+        try:
+            values = await _arguments(request)
+        except SlackError:
+            return False
+        app = self._sandbox.workspace.app
+        return _token(request, values) in {app.bot_token, app.app_token} or oauth.is_ours(
+            self._sandbox, _token(request, values), values
+        )
 
     async def handle(self, request: web.Request) -> web.Response:
         """Answer one call."""
@@ -46,7 +62,7 @@ class WebApi:
         method = self._methods.get(name)
         if method is None:
             raise SlackError("unknown_method", req_method=name)
-        if name != "api.test":
+        if name not in _OPEN:
             self._authorize(method, _token(request, values))
         self._sandbox.limiter.call(name, method.per_minute)
         base_url = f"{request.scheme}://{request.host}/"
@@ -57,9 +73,10 @@ class WebApi:
         app = self._sandbox.workspace.app
         if not token:
             raise SlackError("not_authed")
-        if token not in {app.bot_token, app.app_token}:
-            raise SlackError("invalid_auth")
-        if token != (app.app_token if method.scope is None else app.bot_token):
+        is_app = token == app.app_token
+        if not is_app:
+            oauth.use(self._sandbox, token)
+        if is_app != (method.scope is None):
             raise SlackError("not_allowed_token_type")
         if method.scope and method.scope not in app.scopes:
             raise SlackError("missing_scope", needed=method.scope, provided=",".join(app.scopes))
@@ -80,7 +97,19 @@ async def _arguments(request: web.Request) -> Json:
         values |= {name: value for name, value in (await request.post()).items() if isinstance(value, str)}
     elif await request.read():
         raise SlackError("invalid_form_data")
-    return values
+    return {**values, **_basic(request)}
+
+
+def _basic(request: web.Request) -> Json:
+    """Return the client's id and secret, where they come as HTTP's basic authentication."""
+    scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "basic":
+        return {}
+    try:
+        client_id, _, secret = base64.b64decode(text, validate=True).decode().partition(":")
+    except ValueError:
+        raise SlackError("invalid_auth") from None
+    return {"client_id": client_id, "client_secret": secret}
 
 
 def _json_object(text: str) -> Json:

@@ -7,7 +7,7 @@ from typing import Any
 from sandbox.core import Sandbox
 from sandbox.web_api.chat import public
 from sandbox.web_api.usergroups import usergroup_object
-from sandbox.workspace import User, UserGroup
+from sandbox.workspace import User, UserGroup, is_whole
 
 Json = dict[str, Any]
 
@@ -22,7 +22,7 @@ def common(sandbox: Sandbox, user: User) -> Json:
         "token": sandbox.verification_token,
         "team": {"id": team.id, "domain": team.domain},
         "enterprise": {"id": team.enterprise_id} if team.enterprise_id else None,
-        "is_enterprise_install": False,
+        "is_enterprise_install": is_whole(sandbox.workspace),
     }
 
 
@@ -63,7 +63,8 @@ def slash_command(sandbox: Sandbox, user: User, channel: str, command: str, text
         "command": command,
         "text": text,
         "api_app_id": sandbox.workspace.app.id,
-        "is_enterprise_install": "false",
+        "is_enterprise_install": "true" if is_whole(sandbox.workspace) else "false",
+        **({"enterprise_id": team.enterprise_id} if team.enterprise_id else {}),
     }
 
 
@@ -71,11 +72,11 @@ def event(sandbox: Sandbox, inner: Json) -> Json:
     """Return an event in its envelope."""
     app, team = sandbox.workspace.app, sandbox.workspace.team
     authorization = {
-        "enterprise_id": None,
+        "enterprise_id": team.enterprise_id,
         "team_id": team.id,
         "user_id": app.bot_user_id,
         "is_bot": True,
-        "is_enterprise_install": False,
+        "is_enterprise_install": is_whole(sandbox.workspace),
     }
     return {
         "token": sandbox.verification_token,

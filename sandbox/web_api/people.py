@@ -5,7 +5,7 @@ from sandbox.errors import SlackError
 from sandbox.rules.limits import GENEROUS, TIER_2, TIER_3, TIER_4
 from sandbox.web_api.calls import Args, Json, Method
 from sandbox.web_api.conversations import page
-from sandbox.workspace import User
+from sandbox.workspace import User, is_whole
 
 
 def user_object(sandbox: Sandbox, user: User) -> Json:
@@ -80,7 +80,7 @@ def auth_test(sandbox: Sandbox, args: Args) -> Json:
         "team_id": workspace.team.id,
         "user_id": workspace.app.bot_user_id,
         "bot_id": workspace.bot_id,
-        "is_enterprise_install": False,
+        "is_enterprise_install": is_whole(workspace),
         **({"enterprise_id": workspace.team.enterprise_id} if workspace.team.enterprise_id else {}),
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.listeners.app import Bot, BotSettings, build_bot
+from bot.listeners.app import Bot, BotSettings, Places, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from runtime.desk.answers.model import AnswersDesk
@@ -36,6 +36,7 @@ from sandbox.workspace import parse_workspace
 from tests.handled import result_of
 from tests.integration.bot_home import MemoryHomes
 from tests.integration.bot_no_front import NoFront
+from tests.integration.bot_no_life import NoLife
 from tests.integration.bot_nothing_asked import NothingAsked
 from tests.integration.bot_nothing_edited import NothingEdited
 from tests.integration.bot_nothing_held import NothingHeld
@@ -376,7 +377,7 @@ async def staged(
         faults.attach(sandbox)
         url = await stack.enter_async_context(served(sandbox))
         settings = BotSettings(app["bot_token"], (SECRET,), app["app_token"], f"{url}/api/")
-        bot = build_bot(settings, desk, front, desk, clock)
+        bot = build_bot(settings, desk, front, desk, clock, Places(NoLife()))
         running = heard(bot.asgi, listener) if transport == "http" else _socket_mode(bot, is_heard=is_heard)
         await stack.enter_async_context(running)
         await stack.enter_async_context(watched(bot))

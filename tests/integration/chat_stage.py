@@ -10,12 +10,13 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.listeners.app import Bot, BotSettings, build_bot
+from bot.listeners.app import Bot, BotSettings, Places, build_bot
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from policy.model import PolicyEngine
 from runtime.desk.desk import StoredCards
 from runtime.desk.front.counter import FrontCounter
+from runtime.desk.workspaces.life import LifeCounter
 from runtime.engine import Routing
 from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser
@@ -129,7 +130,7 @@ async def chatting(
         bench.engine.handlers.update(handlers)  # type: ignore[attr-defined]  # the mapping is a dict of ours
         front = FrontCounter(bench.engine, TENANT, bench.catalog)
         slack = BotSettings("xoxb-bot", (SECRET,), None, f"{url}/api/")
-        bot = build_bot(slack, bench.desk, front, cards, bench.clock)
+        bot = build_bot(slack, bench.desk, front, cards, bench.clock, Places(LifeCounter(bench.engine, TENANT)))
         await stack.enter_async_context(heard(bot.asgi, listener))
         await stack.enter_async_context(watched(bot))
         assert bench.engine.tenant == TENANT

@@ -32,6 +32,8 @@ RECORDS = {
         "steps",
         "definition_lives",
         "delegations",
+        "slack_installations",
+        "slack_links",
         "passkeys",
         "passkey_links",
         "waits",
@@ -69,6 +71,8 @@ WRITTEN_ONCE = [
     ("evidence_holds", "reason = 'x'"),
     ("delegations", "groups = '[]'"),
     ("delegations", "ends_at = now()"),
+    ("slack_installations", "tenant = 'x'"),
+    ("slack_links", "expires_at = now()"),
     ("passkeys", "public_key = 'x'"),
     ("passkeys", "cose_key = ''"),
     ("passkeys", "person = 'x'"),
@@ -97,6 +101,8 @@ SET_ONCE = [
     ("evidence_bundles", "file_number = 2"),
     ("evidence_holds", "lifted_by = 'x'"),
     ("delegations", "ended_at = now()"),
+    ("slack_installations", "removed_why = 'tokens_revoked'"),
+    ("slack_links", "used_at = now()"),
     ("passkeys", "revoked_at = now()"),
     ("passkey_links", "opened_at = now()"),
     ("votes", "withdrawn_at = now()"),
@@ -163,6 +169,14 @@ async def _a_finished_run(bench: Bench) -> None:
     await bench.rows(
         "INSERT INTO delegations SELECT 'dlg_1', tenant, 'ann', 'omar', '[]', now(), now() + interval '1 day', 'ann',"
         " 'away', now(), now(), 'ann', 'back' FROM runs RETURNING 1"
+    )
+    await bench.rows(
+        "INSERT INTO slack_links SELECT 'lnk_1', tenant, 's', 'omar', 'why', '{}', now(),"
+        " now() + interval '1 day', now() FROM runs RETURNING 1"
+    )
+    await bench.rows(
+        "INSERT INTO slack_installations SELECT 'ins_1', tenant, 'T1', '', 'Acme', 'A1', 'U1', 'B1', '[]', 'lnk_1',"
+        " 'u', now(), now(), 'app_uninstalled' FROM runs RETURNING 1"
     )
     await bench.rows(
         "INSERT INTO passkeys SELECT tenant, 'c1', 'ann', 'k', '', -7, 'o', 0, 'omar', 'why', now(), now(), 'omar', 'x'"

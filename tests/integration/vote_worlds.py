@@ -4,41 +4,46 @@ Each is played by the rules of the runtime, click by click; what was counted is 
 """
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from runtime.approvals.rules import Ballot, Cast, tally
+from receipts.passkeys import PASSKEY
+from runtime.approvals.answering import refuse_withdrawal
+from runtime.approvals.rules import Ballot, refuse_glass, refuse_vote, tally
 from runtime.approvals.standing_in import way_to_vote
+from runtime.inbox.votes import cast_of
 from runtime.model.actor import Person
-from runtime.model.approvals.delegation import Delegation, StandIn
+from runtime.model.approvals.delegation import Account, Delegation, StandIn
 from runtime.model.approvals.requirement import Requirement
 from runtime.model.approvals.votes import Refusal, Vote, VoteVerdict
 from runtime.model.states import ApprovalStatus
 from tests.unit.test_approvals import BALLOT, NOW
 
 GROUPS = ("a", "b", "c", "d")
-LEADS = "next"
+LEADS, COMMANDERS = "next", "commanders"
 REQUESTERS = ("ann", "hook")
 """Who asked, and who brought it in, as policy is told."""
 RECORDER = "omar"
 PEOPLE = ("p0", "p1", "p2", "p3", "p4", "p5", *REQUESTERS, RECORDER)
-ENDS = NOW + timedelta(hours=8)
-JOINED_AFTER = timedelta(hours=6)
+LASTS, JOINED_AFTER = timedelta(hours=8), timedelta(hours=6)
 CLICKS = 10
-_SAID = ("approve",) * 12 + ("reject", "withdraw", "withdraw")
+GLASS = {"groups": [COMMANDERS, "a"], "at_most": 2, "within": "P1D", "tell": [], "review_by": ["d"]}
+_SAID = ("approve",) * 11 + ("reject", "changes", "withdraw", "withdraw", "edit", "glass", "glass")
 _REASONS = ("seen and checked",) * 9 + (" ",)
 
 
 @dataclass(frozen=True)
 class Click:
-    """What a person says by one of their accounts, and when; `said` is a verdict, or that they withdraw theirs."""
+    """What a person says by one of their accounts, and when; `said` is a verdict, or what they do beside that."""
 
     person: str
-    account: tuple[str, str]
+    account: Account
     said: str
     reason: str
+    signed: bool
     at: datetime
 
 
@@ -48,19 +53,27 @@ class World:
 
     document: dict[str, Any]
     groups: dict[str, list[str]]
-    accounts: dict[str, list[tuple[str, str]]]
+    accounts: dict[str, list[Account]]
     stand_ins: list[StandIn]
     clicks: list[Click]
 
 
 @dataclass
 class Played:
-    """What the runtime counted, the status that followed, and when it did."""
+    """What the runtime counted, the status that followed, and when it did; since the last edit, where there was one."""
 
     votes: list[Vote] = field(default_factory=list)
     status: ApprovalStatus = ApprovalStatus.REQUESTED
+    asked_at: datetime = NOW
     at: datetime = NOW
-    refused: int = 0
+    editors: list[str] = field(default_factory=list)
+    broken: Counter[str] = field(default_factory=Counter)
+    did: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def ends(self) -> datetime:
+        """Return when what was asked for expires."""
+        return self.asked_at + LASTS
 
 
 def worlds(count: int, seed: int) -> Iterator[World]:
@@ -70,17 +83,18 @@ def worlds(count: int, seed: int) -> Iterator[World]:
 
 
 def _world(rng: random.Random) -> World:
-    groups = {person: rng.sample((*GROUPS, LEADS, "else"), rng.randint(0, 3)) for person in PEOPLE}
+    groups = {person: rng.sample((*GROUPS, LEADS, COMMANDERS, "else"), rng.randint(0, 3)) for person in PEOPLE}
     accounts = {person: [("T1", f"U{person}")] + [("T2", f"V{person}")] * rng.randint(0, 1) for person in PEOPLE}
-    asked = rng.sample(GROUPS, rng.randint(1, 3))
     document = {
         "quorum": rng.randint(1, 3),
-        "groups": asked,
+        "groups": rng.sample(GROUPS, rng.randint(1, 3)),
         "all_groups": rng.random() < 0.4,
-        "exclude": sorted(REQUESTERS),
         "expires_in": "PT8H",
         "reason_required": rng.random() < 0.3,
         "escalate_to": [{"after": "PT6H", "to": [LEADS]}],
+        **({"break_glass": GLASS} if rng.random() < 0.4 else {}),
+        **({"sign_with": PASSKEY} if rng.random() < 0.2 else {}),
+        **({"editors_may_sign": True} if rng.random() < 0.3 else {}),
     }
     stand_ins = [_stand_in(rng, number, groups, accounts) for number in range(rng.randint(0, 8))]
     moments = sorted(NOW + timedelta(minutes=rng.randint(0, 500)) for _ in range(CLICKS))
@@ -88,7 +102,7 @@ def _world(rng: random.Random) -> World:
 
 
 def _stand_in(
-    rng: random.Random, number: int, groups: dict[str, list[str]], accounts: dict[str, list[tuple[str, str]]]
+    rng: random.Random, number: int, groups: dict[str, list[str]], accounts: dict[str, list[Account]]
 ) -> StandIn:
     delegator, delegate = rng.sample(PEOPLE, 2)
     given = [group for group in groups[delegator] if rng.random() < 0.8]
@@ -99,59 +113,115 @@ def _stand_in(
     return StandIn(delegation, Person(delegator, delegator, tuple(given)), accounts[delegator])
 
 
-def _click(rng: random.Random, accounts: dict[str, list[tuple[str, str]]], at: datetime) -> Click:
-    person = rng.choice(PEOPLE)
-    return Click(person, rng.choice(accounts[person]), rng.choice(_SAID), rng.choice(_REASONS), at)
+def _click(rng: random.Random, accounts: dict[str, list[Account]], at: datetime) -> Click:
+    person, signed = rng.choice(PEOPLE), rng.random() < 0.8
+    return Click(person, rng.choice(accounts[person]), rng.choice(_SAID), rng.choice(_REASONS), signed, at)
 
 
 def play(world: World) -> Played:
     """Let everybody click in turn, as the runtime takes it: until it is decided, and not once its time is over."""
-    played, requirement = Played(), Requirement.of(world.document)
+    played = Played()
     for click in world.clicks:
-        played.at = click.at if played.status is ApprovalStatus.REQUESTED else played.at
-        if click.said == "withdraw":
-            _withdraw(played, click)
-            continue
-        vote = _vote(world, played, requirement, click)
-        if vote is None:
-            played.refused += 1
-            continue
-        played.votes.append(vote)
-        cast = [Cast(one.verdict, one.person, one.groups, one.delegator) for one in played.votes]
-        played.status = tally(requirement, cast)
+        if played.status is ApprovalStatus.REQUESTED:
+            played.at = click.at
+        done = _act(world, played, click)
+        played.did[click.said if done else "refused"] += 1
+        if played.status is ApprovalStatus.REQUESTED:
+            played.status = tally(requirement_of(world, played), [cast_of(vote) for vote in played.votes])
     return played
 
 
-def _withdraw(played: Played, click: Click) -> None:
-    """Take back what the person has said: it counts no more."""
-    if played.status is ApprovalStatus.REQUESTED and click.at < ENDS:
-        played.votes = [vote for vote in played.votes if vote.person != click.person]
+def requirement_of(world: World, played: Played) -> Requirement:
+    """Return what is required now: who edited is excluded, unless policy says that they may sign."""
+    editors = [] if world.document.get("editors_may_sign") else played.editors
+    return Requirement.of({**world.document, "exclude": sorted({*REQUESTERS, *editors})})
 
 
-def _vote(world: World, played: Played, requirement: Requirement, click: Click) -> Vote | None:
-    verdict = VoteVerdict(click.said)
-    person = Person(click.person, click.person, tuple(world.groups[click.person]))
-    current = [one for one in world.stand_ins if one.delegation.delegate == person.id]
-    ballot = _ballot(world, played, requirement, click.at)
-    way = way_to_vote(ballot, person, [click.account], current, verdict, click.reason, click.at)
-    if isinstance(way, Refusal):
+def _act(world: World, played: Played, click: Click) -> bool:
+    match click.said:
+        case "withdraw":
+            return _withdraw(world, played, click)
+        case "edit":
+            return _edit(world, played, click)
+        case "glass":
+            vote = _break(world, played, click)
+        case _:
+            vote = _vote(world, played, click)
+    played.votes += [vote] if vote else []
+    return vote is not None
+
+
+def _withdraw(world: World, played: Played, click: Click) -> bool:
+    voters = frozenset(vote.person for vote in played.votes)
+    person = _person(world, click)
+    if refuse_withdrawal(_ballot(world, played, click.at), person, voters, click.reason, click.at):
+        return False
+    played.votes = [vote for vote in played.votes if vote.person != click.person]
+    return True
+
+
+def _edit(world: World, played: Played, click: Click) -> bool:
+    """Void what was asked, and ask anew: whoever might have said no to it by themselves may."""
+    person, ballot = _person(world, click), _ballot(world, played, click.at)
+    if refuse_vote(ballot, person, [click.account], VoteVerdict.REJECT, click.reason, click.at):
+        return False
+    played.votes, played.asked_at = [], click.at
+    played.editors += [] if click.person in played.editors else [click.person]
+    return True
+
+
+def _break(world: World, played: Played, click: Click) -> Vote | None:
+    person, used = _person(world, click), played.broken[click.person]
+    refusal = refuse_glass(_ballot(world, played, click.at), person, [click.account], click.reason, used, click.at)
+    if refusal or not _is_signed_as_asked(world, click):
         return None
-    groups = way.delegator.groups if way else person.groups
-    by = way.document() if way else None
+    played.broken[click.person] += 1
+    return replace(_made(world, click, None), break_glass={"ticket": "INC-7", "nth": used + 1})
+
+
+def _vote(world: World, played: Played, click: Click) -> Vote | None:
+    verdict = VoteVerdict(click.said)
+    current = [one for one in world.stand_ins if one.delegation.delegate == click.person]
+    ballot, person = _ballot(world, played, click.at), _person(world, click)
+    way = way_to_vote(ballot, person, [click.account], current, verdict, click.reason, click.at)
+    is_unsigned = verdict is VoteVerdict.APPROVE and not _is_signed_as_asked(world, click)
+    return None if isinstance(way, Refusal) or is_unsigned else replace(_made(world, click, way), verdict=verdict)
+
+
+def _is_signed_as_asked(world: World, click: Click) -> bool:
+    return click.signed or "sign_with" not in world.document
+
+
+def _made(world: World, click: Click, way: StandIn | None) -> Vote:
     team, account = click.account
-    return Vote(person.id, person.id, groups, verdict, click.reason.strip(), team, account, click.at, delegation=by)
+    return Vote(
+        person=click.person,
+        person_name=click.person,
+        groups=way.delegator.groups if way else world.groups[click.person],
+        verdict=VoteVerdict.APPROVE,
+        reason=click.reason.strip(),
+        team=team,
+        account=account,
+        at=click.at,
+        delegation=way.document() if way else None,
+        passkey={"nonce": "n"} if click.signed and "sign_with" in world.document else None,
+    )
 
 
-def _ballot(world: World, played: Played, requirement: Requirement, at: datetime) -> Ballot:
+def _person(world: World, click: Click) -> Person:
+    return Person(click.person, click.person, tuple(world.groups[click.person]))
+
+
+def _ballot(world: World, played: Played, at: datetime) -> Ballot:
     return replace(
         BALLOT,
         status=played.status,
-        requirement=requirement,
+        requirement=requirement_of(world, played),
         requested_by=REQUESTERS[0],
         submitted_by=REQUESTERS[1],
         requester_accounts=frozenset(world.accounts[REQUESTERS[0]]),
         voted=frozenset(person for vote in played.votes for person in vote.people),
         voted_accounts=frozenset((vote.team, vote.account) for vote in played.votes),
-        joined=(LEADS,) if at >= NOW + JOINED_AFTER else (),
-        expires_at=ENDS,
+        joined=(LEADS,) if at >= played.asked_at + JOINED_AFTER else (),
+        expires_at=played.ends,
     )

@@ -7,7 +7,9 @@ import yaml
 
 import bot
 from bot.listeners.front.commands import NAME
-from bot.listeners.front.forms import NEW_REQUEST
+from bot.listeners.front.forms import ASK_APPROVAL, NEW_REQUEST
+from bot.listeners.groups.watch import CHANGED
+from bot.listeners.places.life import EVENTS
 from bot.slack.doctor import SCOPES
 
 ROOT = Path(bot.__file__).parent
@@ -25,11 +27,11 @@ NEEDS = {
     "usergroups_list": {"usergroups:read"},
     "usergroups_users_list": {"usergroups:read"},
 }
-NEED_NONE = {"auth_test", "apps_connections_open", "chat_getPermalink"} | {
+NEED_NONE = {"auth_test", "apps_connections_open", "chat_getPermalink", "api_call"} | {  # api_call: oauth.v2.access
     f"views_{act}" for act in ("open", "push", "update", "publish")
 }
 
-OF_FEATURES = {"commands"}
+OF_FEATURES = {"commands", "app_mentions:read"}
 """Scopes that no method needs: for what people bring to us."""
 
 
@@ -48,4 +50,14 @@ def test_the_manifest_asks_for_exactly_the_scopes_that_the_methods_need() -> Non
 def test_the_manifest_names_the_command_and_the_shortcut_that_the_bot_answers() -> None:
     manifest = yaml.safe_load((ROOT / "manifest.yaml").read_text())
     assert [one["command"] for one in manifest["features"]["slash_commands"]] == [NAME]
-    assert [one["callback_id"] for one in manifest["features"]["shortcuts"]] == [NEW_REQUEST]
+    assert [one["callback_id"] for one in manifest["features"]["shortcuts"]] == [NEW_REQUEST, ASK_APPROVAL]
+
+
+def test_the_manifest_asks_for_the_events_that_the_bot_takes() -> None:
+    manifest = yaml.safe_load((ROOT / "manifest.yaml").read_text())
+    assert set(manifest["settings"]["event_subscriptions"]["bot_events"]) == {
+        "app_home_opened",
+        "app_mention",
+        *EVENTS,
+        *CHANGED,
+    }

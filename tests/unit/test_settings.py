@@ -65,6 +65,20 @@ def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert read_settings() == Settings()
 
 
+def test_what_installs_the_app_is_set_whole_and_in_place_of_a_bot_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    given(monkeypatch, SLACK_CLIENT_ID="1.1", SLACK_CLIENT_SECRET="s")
+    with pytest.raises(ConfigError) as caught:
+        read_settings()
+    missing = "COUNTERSIGN_SLACK_TOKEN_KEYS and COUNTERSIGN_PUBLIC_URL"
+    assert str(caught.value) == f"{missing}: not set, and installing the app by OAuth needs it"
+    key = json.dumps(["a" * 43 + "="])
+    given(monkeypatch, SLACK_TOKEN_KEYS=key, PUBLIC_URL="https://here.example", SLACK_BOT_TOKEN="xoxb-1")
+    with pytest.raises(ConfigError, match="COUNTERSIGN_SLACK_CLIENT_ID: set one of them"):
+        read_settings()
+    given(monkeypatch, SLACK_BOT_TOKEN="")
+    assert read_settings().slack_client_id == "1.1"
+
+
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         read_settings().tenant = "other"  # type: ignore[misc]  # that it cannot be is the test
@@ -87,6 +101,9 @@ def test_settings_cannot_be_changed() -> None:
         ("OPA_URL", f"http://u:{CANARY}@opa:8181", "without credentials"),
         ("SLACK_API_URL", "https://slack.com/api", "does not end with a slash"),
         ("SLACK_SIGNING_SECRETS", '["one"]', "has fewer than 20 characters"),
+        ("SLACK_TOKEN_KEYS", json.dumps([f"{CANARY}!"]), "is not base64"),
+        ("SLACK_TOKEN_KEYS", '["YWJj"]', "is base64 of 3 bytes, not of 32"),
+        ("PUBLIC_URL", "https://here.example/slack", "is not https://HOST"),
         ("CALLERS", json.dumps({"portal": CANARY}), "has fewer than 32 characters"),
         ("CALLERS", json.dumps({"Po:rtal": CALLER_SECRET}), "pattern"),
         ("CALLERS", CANARY, "is not JSON"),

@@ -16,7 +16,7 @@ MODALS = (CHOOSE_MODAL, FORM_MODAL)
 RUNBOOK = "runbook"
 MOST_RUNBOOKS = 100
 
-_LABEL, _HINT, _OPTION, _LONGEST = 150, 300, 75, 3000
+_LABEL, _HINT, _OPTION, _LONGEST, _METADATA = 150, 300, 75, 3000, 3000
 
 
 class FormRef(BaseModel):
@@ -30,15 +30,19 @@ class FormRef(BaseModel):
 
 
 class ChooseRef(BaseModel):
-    """The chooser's private metadata: where to answer."""
+    """The chooser's private metadata: where to answer, and what a form begins with."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     channel: str | None
+    quoted: str = ""
 
 
-def chooser_modal(forms: Sequence[Form], channel: str | None) -> dict[str, Any]:
-    """Return the modal in which a person says what they ask for; an option's value is the runbook's name."""
+def chooser_modal(forms: Sequence[Form], channel: str | None, quoted: str = "") -> dict[str, Any]:
+    """Return the modal in which a person says what they ask for; an option's value is the runbook's name.
+
+    `quoted` is the message that they ask it of: the form begins with as much of it as a modal can carry.
+    """
     options = [_option(f"{form.title} ({form.name})", form.name) for form in forms[:MOST_RUNBOOKS]]
     element = {"type": "static_select", "action_id": RUNBOOK, "options": options}
     asks = {
@@ -47,14 +51,29 @@ def chooser_modal(forms: Sequence[Form], channel: str | None) -> dict[str, Any]:
         "label": plain_text(Shown("What do you ask for?")),
         "element": element,
     }
-    return _modal(CHOOSE_MODAL, "Next", ChooseRef(channel=channel), [asks])
+    return _modal(CHOOSE_MODAL, "Next", _carrying(channel, quoted), [asks])
 
 
-def form_modal(form: Form, fields: Sequence[FormField], channel: str | None) -> dict[str, Any]:
-    """Return the form of a runbook."""
+def _carrying(channel: str | None, quoted: str) -> ChooseRef:
+    """Return the metadata with as much of a message as there is room for."""
+    ref = ChooseRef(channel=channel, quoted=quoted[:_METADATA])
+    while len(ref.model_dump_json()) > _METADATA:
+        ref = ChooseRef(channel=channel, quoted=ref.quoted[: len(ref.quoted) * 9 // 10])
+    return ref
+
+
+def form_modal(form: Form, fields: Sequence[FormField], channel: str | None, quoted: str = "") -> dict[str, Any]:
+    """Return the form of a runbook; a message that it is asked of stands in the first field that takes a text."""
     about = short(f"{form.title}. {form.description}" if form.description else form.title, 2000, lines=20)
+    texts = [one for one in fields if one.kind in (FieldKind.LONG_TEXT, FieldKind.TEXT)]
+    first = next((one for one in texts if one.kind is FieldKind.LONG_TEXT), next(iter(texts), None))
     ref = FormRef(runbook=form.name, version=form.version, channel=channel)
-    return _modal(FORM_MODAL, "Request", ref, [section(about), *map(field_input, fields)])
+    inputs = [field_input(one, _beginning(quoted) if one is first else None) for one in fields]
+    return _modal(FORM_MODAL, "Request", ref, [section(about), *inputs])
+
+
+def _beginning(quoted: str) -> dict[str, Any] | None:
+    return {"value": quoted[:_LONGEST]} if quoted else None
 
 
 def _modal(callback: str, submit: str, ref: BaseModel, blocks: list[Block]) -> dict[str, Any]:

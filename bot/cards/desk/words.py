@@ -21,6 +21,7 @@ NOT_ANSWERED = "Something went wrong on our side, and this could not be answered
 NO_RUNBOOKS = "There is nothing that you may ask for by form. The directory says who may start which runbook."
 NO_SUCH_RUNBOOK = "There is no runbook of that name that you may start. You may start: {}."
 NO_FORM = "{} cannot be asked for by form: no field can be made of {}."
+NO_FORM_HERE = "A form opens by a command or a shortcut: /countersign request, /countersign delegate, or New request."
 NOT_OPENED = "The form could not be opened. Nothing was done. Please ask again."
 NOT_STARTED = (
     "Something went wrong on our side, and your request may not have been taken. Please submit it again: it is taken "

@@ -77,7 +77,8 @@ class Commands:
         payload = Command.model_validate(body)
         try:
             async with asyncio.timeout(DEADLINE):
-                answer = await self._reply(payload)
+                user = User(id=payload.user_id, team_id=payload.team_id)
+                answer = await self.answer(user, payload.text, payload.channel_id)
         except Exception as error:  # noqa: BLE001 - nothing was done, and whoever asked is told
             self._log.error("a command was not answered: %s", type(error).__name__)
             answer = said(words.NOT_ANSWERED)
@@ -87,18 +88,18 @@ class Commands:
         await ack()
         await self._forms.open(payload.trigger_id, answer, payload.user_id, payload.channel_id)
 
-    async def _reply(self, payload: Command) -> Reply | Modal:
-        name, _, rest = payload.text.strip().partition(" ")
+    async def answer(self, user: User, text: str, channel: str) -> Reply | Modal:
+        """Return what one command is answered with: the text of a reply, or a form."""
+        name, _, rest = text.strip().partition(" ")
         name = name.lower()
-        user = User(id=payload.user_id, team_id=payload.team_id)
         identity = await identify(user, self._installation.known, self._client, self._desk)
         if identity.person is None:
             known = (*self._answers, "request", DELEGATE)
             return await self._refuse(identity, name if name in known else "help")
         if name == "request":
-            return await self._forms.form(identity.person, rest.strip(), payload.channel_id)
+            return await self._forms.form(identity.person, rest.strip(), channel)
         if name == DELEGATE:
-            return self._delegating.modal(identity.person, payload.channel_id)
+            return self._delegating.modal(identity.person, channel)
         answer = self._answers.get(name)
         return await answer(identity.person, rest.strip()) if answer else said(words.HELP)
 

@@ -4,6 +4,7 @@ A submission is taken before the modal closes; what is wrong with it is shown at
 """
 
 import asyncio
+import html
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ from bot.listeners.asking import DEADLINE
 from bot.listeners.front.entered import payload_of
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
-from bot.listeners.payloads import Shortcut, Submission, User
+from bot.listeners.payloads import MessageShortcut, Shortcut, Submission, User
 from bot.listeners.private import PrivateAnswers
 from bot.slack.client import FAILURES, error_code
 from bot.slack.log import slack_logger
@@ -29,6 +30,7 @@ from runtime.desk.model import Desk
 from runtime.model.actor import Person
 
 NEW_REQUEST = "countersign_new_request"
+ASK_APPROVAL = "countersign_ask_approval"
 
 Modal = dict[str, Any]
 
@@ -46,27 +48,34 @@ class Forms:
 
     async def on_shortcut(self, body: dict[str, Any], ack: AsyncAck) -> None:
         """Ask what the person asks for."""
-        payload = Shortcut.model_validate(body)
+        await self._begin(Shortcut.model_validate(body), ack, None, "")
+
+    async def on_message_shortcut(self, body: dict[str, Any], ack: AsyncAck) -> None:
+        """Ask what the person asks for, of a message: the form begins with what it says."""
+        payload = MessageShortcut.model_validate(body)
+        await self._begin(payload, ack, payload.channel.id, html.unescape(payload.message.text))
+
+    async def _begin(self, payload: Shortcut | MessageShortcut, ack: AsyncAck, channel: str | None, text: str) -> None:
         async with asyncio.timeout(DEADLINE):
-            identity = await self._identity(payload.user)
-            shown = await self.form(identity.person, "", None) if identity.person else await self._refuse(identity)
+            who = await self._identity(payload.user)
+            shown = await self.form(who.person, "", channel, text) if who.person else await self._refuse(who)
         await ack()
         if isinstance(shown, Reply):
-            await self._answers.tell(payload.user.id, None, shown.text, occasion=payload.action_ts)
+            await self._answers.tell(payload.user.id, channel, shown.text, occasion=payload.action_ts)
         else:
-            await self.open(payload.trigger_id, shown, payload.user.id, None)
+            await self.open(payload.trigger_id, shown, payload.user.id, channel)
 
-    async def form(self, person: Person, runbook: str, channel: str | None) -> Reply | Modal:
+    async def form(self, person: Person, runbook: str, channel: str | None, quoted: str = "") -> Reply | Modal:
         """Return the form of a runbook, or the choice between those that the person may start; or why there is none."""
         forms = await self._front.forms(person)
         if not forms:
             return said(words.NO_RUNBOOKS)
         if not runbook:
-            return chooser_modal(forms, channel)
+            return chooser_modal(forms, channel, quoted)
         form = next((one for one in forms if one.name == runbook), None)
         if form is None:
             return said(words.NO_SUCH_RUNBOOK.format(", ".join(one.name for one in forms)))
-        return _modal_of(form, channel)
+        return _modal_of(form, channel, quoted)
 
     async def open(self, trigger_id: str, modal: Modal, user: str, channel: str | None) -> None:
         """Open a modal, or tell the person that it was not."""
@@ -97,7 +106,10 @@ class Forms:
         name = chosen.selected_option.value if chosen and chosen.selected_option else ""
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
-            shown = await self.form(identity.person, name, ref.channel) if identity.person else said(_why(identity))
+            if identity.person is None:
+                shown: Reply | Modal = said(_why(identity))
+            else:
+                shown = await self.form(identity.person, name, ref.channel, ref.quoted)
         if isinstance(shown, Reply):
             await ack(response_action="errors", errors={RUNBOOK: shown.text})
         else:
@@ -149,8 +161,8 @@ def _why(identity: Identity) -> str:
     return refusal_words(identity.refusal) if identity.refusal else ""
 
 
-def _modal_of(form: Form, channel: str | None) -> Reply | Modal:
+def _modal_of(form: Form, channel: str | None, quoted: str) -> Reply | Modal:
     fields, unfit = fields_of(form.schema)
     if unfit:
         return said(words.NO_FORM.format(form.name, ", ".join(unfit)))
-    return form_modal(form, fields, channel)
+    return form_modal(form, fields, channel, quoted)

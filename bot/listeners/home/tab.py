@@ -23,7 +23,7 @@ class HomeTab:
     async def on_opened(self, body: dict[str, Any]) -> None:
         """Show the person who looks what they looked at last, from its first page."""
         payload = EventCallback.model_validate(body)
-        if payload.event.user is None or payload.event.tab != "home":
+        if not isinstance(payload.event.user, str) or payload.event.tab != "home":
             return
         # The envelope names the team of the installation; users.info corrects it to the user's own.
         user = User(id=payload.event.user, team_id=payload.team_id)

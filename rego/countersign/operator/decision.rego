@@ -1,8 +1,8 @@
 # METADATA
 # title: Decision on what an operator does
 # description: >-
-#   The entrypoint for a privileged act: how a held step goes on, that a run stops, who votes for whom, or who signs with
-#   which passkey. It is allowed only when every rule says so outright.
+#   The entrypoint for a privileged act: how a held step goes on, that a run stops, who votes for whom, who signs with
+#   which passkey, or that the app may be installed in a workspace. It is allowed only when every rule says so outright.
 # schemas:
 #   - input: schema.operator
 package countersign.operator
@@ -39,7 +39,8 @@ permitted if {
 # METADATA
 # title: Known
 # description: >-
-#   The act is one of the four on a held step, stops a run, records or ends who votes for whom, or is about a passkey.
+#   The act is one of the four on a held step, stops a run, records or ends who votes for whom, is about a passkey, or
+#   lets somebody install the app.
 known if {
 	input.act in {"retry", "supply", "skip", "end"}
 	is_object(input.run)
@@ -57,6 +58,12 @@ known if {
 	input.run == null
 	input.step == null
 	is_object(input.delegation)
+}
+
+known if {
+	input.act == "install_link"
+	input.run == null
+	input.step == null
 }
 
 known if {
@@ -106,9 +113,10 @@ entitled if {
 # title: Apart
 # description: >-
 #   Who asked for the run, or sent it, neither supplies nor skips what people have to sign or to answer. To try it again,
-#   or to end the run, takes nothing away from anybody; nor does it to end a delegation, or to revoke a passkey. Nobody
-#   records that they vote for somebody else, or invites themselves to register a passkey.
-apart if input.act in {"retry", "end", "cancel", "undelegate", "revoke_passkey"}
+#   or to end the run, takes nothing away from anybody; nor does it to end a delegation, to revoke a passkey, or to
+#   let somebody install the app. Nobody records that they vote for somebody else, or invites themselves to register a
+#   passkey.
+apart if input.act in {"retry", "end", "cancel", "undelegate", "revoke_passkey", "install_link"}
 
 apart if {
 	input.act == "invite_passkey"
@@ -133,7 +141,7 @@ apart if {
 # METADATA
 # title: Answerable
 # description: What people are asked is answered by those who are asked, and by no operator in their place.
-answerable if input.act in {"retry", "skip", "end", "cancel", "delegate", "undelegate"}
+answerable if input.act in {"retry", "skip", "end", "cancel", "delegate", "undelegate", "install_link"}
 
 answerable if _about_passkey
 

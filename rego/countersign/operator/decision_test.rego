@@ -180,3 +180,15 @@ test_what_no_rule_vouches_for_is_denied if {
 		with operator.permitted as false
 	decision.reasons[0].code == "operator.undefined"
 }
+
+link(actor, changes) := object.union(
+	object.union(question, {"act": "install_link", "run": null, "step": null, "actor": actor}),
+	changes,
+)
+
+test_leave_to_install_the_app_is_given_by_people_of_the_operators_alone if {
+	said_of(link({}, {})) == set()
+	said_of(link({"groups": ["compliance"]}, {})) == {"operator.not_entitled"}
+	said_of(link({"kind": "agent"}, {})) == {"operator.not_entitled"}
+	"operator.unknown_act" in said_of(link({}, {"run": question.run}))
+}

@@ -8,12 +8,13 @@ from receipts.fields import timestamp
 from runtime.engine import Engine
 from runtime.inbox.held.asking import ruled_on_mend
 from runtime.inbox.operators.delegations import ruled_on_delegation
+from runtime.inbox.operators.links import ruled_on_link
 from runtime.inbox.operators.passkeys import ruled_on_passkey
 from runtime.inbox.people.wishes import actor_of
 from runtime.model.notification.notification import Addressed, Judged
 from runtime.model.notification.passkeys import InvitePasskeyPayload, RevokePasskeyPayload
 from runtime.model.notification.runs import CancelPayload, MendPayload
-from runtime.model.notification.tenants import DelegatePayload, UndelegatePayload
+from runtime.model.notification.tenants import DelegatePayload, InstallLinkPayload, UndelegatePayload
 from runtime.store.listings import find_run
 
 
@@ -27,6 +28,8 @@ async def ruled(engine: Engine, found: Addressed) -> Addressed:
         return found
     if isinstance(payload, DelegatePayload | UndelegatePayload):
         return await ruled_on_delegation(engine, found, payload)
+    if isinstance(payload, InstallLinkPayload):
+        return await ruled_on_link(engine, found)
     if isinstance(payload, InvitePasskeyPayload | RevokePasskeyPayload):
         return await ruled_on_passkey(engine, found, payload)
     if found.run_id is None:

@@ -75,6 +75,18 @@ class UndelegatePayload(PayloadModel):
     reason: str = Field(min_length=1)
 
 
+class InstallLinkPayload(PayloadModel):
+    """Somebody wants the Slack app to be installed by whoever has a secret, until `expires_at`.
+
+    The secret itself is told to nobody but whoever asked for the link.
+    """
+
+    kind: Literal["install_link"] = "install_link"
+    secret_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    expires_at: AwareDatetime
+    reason: str = Field(min_length=1)
+
+
 TenantCommand = (
     RepairPayload
     | RequeuePayload
@@ -83,5 +95,6 @@ TenantCommand = (
     | RetirePayload
     | DelegatePayload
     | UndelegatePayload
+    | InstallLinkPayload
     | PasskeyCommand
 )

@@ -42,11 +42,13 @@ async def set_right(conn: Conn, clock: SharedClock) -> None:
 
 
 async def reachable(conn: Conn, tenant: str, group: str) -> bool:
-    """Return whether a person with a Slack account is in the group."""
+    """Return whether a person with a Slack account that is not deactivated is in the group."""
     row = await (
         await conn.execute(
             "SELECT 1 FROM slack_accounts s JOIN actors a USING (tenant, actor_id)"
-            " WHERE a.tenant = %s AND a.kind = 'person' AND a.groups::jsonb ? %s LIMIT 1",
+            " WHERE a.tenant = %s AND a.kind = 'person' AND a.groups::jsonb ? %s AND NOT EXISTS ("
+            " SELECT FROM slack_absentees x WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))"
+            " LIMIT 1",
             (tenant, group),
         )
     ).fetchone()

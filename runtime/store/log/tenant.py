@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from receipts import canonical
-from receipts.chain import GENESIS
+from receipts.chain import GENESIS, PROGRAM
 from receipts.tenant.acts import (
     DefinitionActivated,
     DefinitionRetired,
@@ -23,6 +23,7 @@ from receipts.tenant.acts import (
     policy_name,
 )
 from receipts.tenant.passkeys import PasskeyRegistered, PasskeyRevoked, passkey_record
+from receipts.tenant.workspaces import SlackInstalled, SlackRemoved, slack_record
 from runtime.model.states import DefinitionStatus
 from runtime.store.log.audit import ChainRows, View, all_rows, pending
 from runtime.store.people.delegations import delegation_of
@@ -91,6 +92,16 @@ def _records(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
         if row["ended_at"] is not None:
             ended = {"delegation_id": row["delegation_id"], "reason": row["ended_reason"]}
             yield from delegation_record(DelegationEnded.event, ended, row["ended_by"]).items()
+    yield from _installations(conn, tenant)
+
+
+def _installations(conn: View, tenant: str) -> Iterator[tuple[str, str]]:
+    for row in all_rows(conn, "SELECT * FROM slack_installations WHERE tenant = %s", tenant):
+        said = {name: row[name] for name in SlackInstalled.model_fields}
+        yield from slack_record(SlackInstalled.event, said, row["installed_by"]).items()
+        if row["removed_at"] is not None:
+            removed = {"installation_id": row["installation_id"], "why": row["removed_why"]}
+            yield from slack_record(SlackRemoved.event, removed, PROGRAM.id).items()
     yield from _passkeys(conn, tenant)
 
 

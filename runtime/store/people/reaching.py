@@ -8,7 +8,7 @@ from runtime.model.actor import Person
 from runtime.model.approvals.reach import Asked, Deputy
 from runtime.store.database.pool import Conn
 
-# One pass over the accounts, however many people are asked.
+# One pass over the accounts, however many people are asked; those that Slack says are deactivated reach nobody.
 _ASKED = """
     WITH asked AS (
         SELECT a.actor_id, a.name, a.groups FROM actors a
@@ -21,6 +21,8 @@ _ASKED = """
     ), reached AS (
         SELECT s.actor_id, json_agg(DISTINCT s.account ORDER BY s.account) AS users FROM slack_accounts s
          WHERE s.tenant = %(tenant)s
+           AND NOT EXISTS (SELECT FROM slack_absentees x
+                            WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))
            AND s.actor_id = ANY(ARRAY(SELECT actor_id FROM asked UNION SELECT actor_id FROM standing))
          GROUP BY s.actor_id
     )

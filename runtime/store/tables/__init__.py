@@ -41,6 +41,13 @@ from runtime.store.tables.records import (
     signing_keys,
 )
 from runtime.store.tables.runs import runs, steps
+from runtime.store.tables.workspaces import (
+    slack_absentees,
+    slack_installations,
+    slack_links,
+    slack_states,
+    slack_tokens,
+)
 
 __all__ = [
     "INSERT_ONLY",
@@ -78,7 +85,12 @@ __all__ = [
     "receipts",
     "runs",
     "signing_keys",
+    "slack_absentees",
     "slack_accounts",
+    "slack_installations",
+    "slack_links",
+    "slack_states",
+    "slack_tokens",
     "steps",
     "tenant_leaves",
     "tenants",

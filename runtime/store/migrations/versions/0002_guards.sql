@@ -105,6 +105,20 @@ CREATE TRIGGER write_once BEFORE UPDATE OF
 CREATE TRIGGER set_once BEFORE UPDATE OF ended_at, ended_by, ended_reason
     ON delegations FOR EACH ROW WHEN (OLD.ended_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
 
+-- a link, and an installation by it, stay on record; a link is used once, and an installation ends once
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON slack_links FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER no_delete BEFORE DELETE ON slack_links FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER write_once BEFORE UPDATE OF link_id, tenant, secret_sha256, made_by, reason, policy, made_at, expires_at
+    ON slack_links FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER set_once BEFORE UPDATE OF used_at
+    ON slack_links FOR EACH ROW WHEN (OLD.used_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON slack_installations FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+CREATE TRIGGER no_delete BEFORE DELETE ON slack_installations FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER write_once BEFORE UPDATE OF
+    installation_id, tenant, team, enterprise, name, app_id, bot_user, bot_id, scopes, link_id, installed_by, installed_at
+    ON slack_installations FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER set_once BEFORE UPDATE OF removed_at, removed_why
+    ON slack_installations FOR EACH ROW WHEN (OLD.removed_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
 -- a passkey stays on record when it is revoked, which is once; its authenticator counts
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON passkeys FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
 CREATE TRIGGER no_delete BEFORE DELETE ON passkeys FOR EACH ROW EXECUTE FUNCTION refuse_delete();

@@ -31,6 +31,7 @@ PARTS = (
     "lives",
     "entities",
     "delegations",
+    "workspaces",
     "edits",
     "passkeys",
     "figures",

@@ -1,0 +1,1 @@
+"""Many workspaces: which of them a request comes from, with whose token we answer, and how the app gets there."""

@@ -1,0 +1,1 @@
+"""The commands about where the Slack app is installed."""

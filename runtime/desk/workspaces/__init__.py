@@ -1,0 +1,1 @@
+"""Where the Slack app is installed, as the bot hands it in and asks for it."""

@@ -1,0 +1,1 @@
+"""Slack workspaces in which the app is installed."""

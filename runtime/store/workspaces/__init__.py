@@ -1,0 +1,1 @@
+"""Where the Slack app is installed, and by whose leave."""
