@@ -102,23 +102,19 @@ def refuse_release(ballot: Ballot, person: Person) -> Refusal | None:
 
 
 def refuse_glass(
-    ballot: Ballot, person: Person, accounts: Iterable[Account], said: tuple[str, str], used: int, now: datetime
+    ballot: Ballot, person: Person, accounts: Iterable[Account], reason: str, used: int, now: datetime
 ) -> Refusal | None:
-    """Return why the person cannot do without the others, or None.
+    """Return why the person cannot do without the others, or None; `used` is how often they have, of late.
 
-    `said` are reason and ticket, `used` is how often they have, within the time in which that is counted. Who may is of
-    one of the groups that the requirement names for it, whether asked or not; all else is as for a vote.
+    Who may is one of the groups that the requirement names for it, whether asked or not; all else is as for a vote.
     """
     glass = ballot.requirement.break_glass
     if glass is None:
         return Refusal(RefusalCode.NO_GLASS)
     named = replace(ballot.requirement, groups=glass.groups, reason_required=True)
     seen = replace(ballot, requirement=named, joined=(), holder=None)
-    reason, ticket = said
     if refusal := refuse_vote(seen, person, accounts, VoteVerdict.APPROVE, reason, now):
         return refusal
-    if not ticket.strip():
-        return Refusal(RefusalCode.NO_TICKET)
     return Refusal(RefusalCode.GLASS_SPENT, (str(glass.at_most),)) if used >= glass.at_most else None
 
 

@@ -31,7 +31,9 @@ async def way_past_glass(
     used = await count_broken(tx.conn, tx.tenant, person.id, tx.now - glass.lasts)
     ballot = ballot_of(approval, await tx.loads.votes(approval.approval_id), tx.row)
     accounts = await accounts_of(tx, person, payload)
-    refusal = refuse_glass(ballot, person, accounts, (payload.reason, payload.ticket), used, tx.now)
+    refusal = refuse_glass(ballot, person, accounts, payload.reason, used, tx.now)
+    if refusal is None and not payload.ticket.strip():
+        refusal = Refusal(RefusalCode.NO_TICKET)
     refusal = refusal or refuse_stale(approval, payload) or refuse_way(tx, approval, payload)
     return refusal or {"ticket": (await tx.privacy()).text(payload.ticket.strip()), "nth": used + 1}
 
