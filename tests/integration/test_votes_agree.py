@@ -105,8 +105,8 @@ def wrongful(world: World, played: Played) -> Iterator[str]:
 
 
 def _wrong_with(world: World, played: Played, vote: Vote) -> Iterator[str]:
-    asked_for = set(GLASS["groups"]) if vote.break_glass else {*world.document["groups"], LEADS}
-    if not set(vote.groups) & asked_for:
+    asked_for = GLASS["groups"] if vote.break_glass else [*world.document["groups"], LEADS]
+    if not set(vote.groups).intersection(asked_for):
         yield "was not asked"
     if not played.asked_at <= vote.at < played.ends:
         yield "was early, or late"
