@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from countersign.checks.unsealed import why
 from evidence.verify.verify import verify
 from receipts.signing import public_path
 from runtime.inbox.patience.reviews import press_for_reviews
+from runtime.model.finding import EvidenceState, Sought
+from runtime.store.evidence.found import find_runs
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.integration.glass_stage import AT_MOST, break_glass, filing, glass_bench, record_break
@@ -185,6 +188,9 @@ async def test_evidence_waits_for_the_review_and_holds(bench: Bench, dsn: str, t
     office = open_office(bench, tmp_path, dsn)
     assert not await office.sealer()
     assert "nobody has said whether that was right" in (await office.listed())[run_id]
+    async with bench.engine.pool.connection() as conn:
+        (listed,) = await find_runs(conn, "acme", Sought(states=[EvidenceState.UNSEALED], limit=10))
+    assert "nobody has said whether that was right" in why(listed)
     assert (await bench.click("sue", await bench.approval_id("afterwards"), "approve", "the bank was down")).counted
     await bench.settle()
     while await office.sealer():

@@ -17,6 +17,7 @@ def test_a_review_of_broken_glass_asks_whether_it_was_right_and_does_so_when_it_
         found = buttons(seen)
         assert [one["text"]["text"] for one in found.values()] == ["Justified", "Not justified", "Show all"]
         assert "Was it right to break the glass?" in shown(seen.blocks)
+        assert "What happened" in shown(seen.blocks)
         assert "Due <!date^" in str(seen.blocks)
     settled = card(replace(review, status=ApprovalStatus.REJECTED, votes=(BORIS,)), now=NOW)
     assert "Reviewed: not justified" in shown(settled.blocks)

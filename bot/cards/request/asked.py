@@ -93,7 +93,8 @@ def _joined(*parts: str) -> Shown:
 
 
 def _rule(view: ApprovalView, level: Level) -> list[Pair]:
-    rules = [(bold("Rule"), plain_text(level.value(message))) for _, message in view.reasons[: level.others]]
+    name_of_rule = "What happened" if view.kind is AskKind.AFTERWARDS else "Rule"
+    rules = [(bold(name_of_rule), plain_text(level.value(message))) for _, message in view.reasons[: level.others]]
     needed = [
         ("Needed", requirement(view)),
         ("May decide, too", ", ".join(view.joined)),
