@@ -4,19 +4,25 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import pytest
+from psycopg import AsyncConnection
 
 from countersign.checks.unsealed import why
 from evidence.verify.verify import verify
 from receipts.signing import public_path
+from runtime.desk.model import ClickOutcome
 from runtime.inbox.patience.reviews import press_for_reviews
 from runtime.model.finding import EvidenceState, Sought
+from runtime.store.database.pool import Conn
 from runtime.store.evidence.found import find_runs
+from runtime.store.people.glass import hold_glass
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.integration.glass_stage import AT_MOST, break_glass, filing, glass_bench, record_break
 from tests.integration.sealing_stage import open_office
+from tests.patience import until
 
 
 @pytest.fixture
@@ -82,6 +88,26 @@ async def test_two_at_once_do_not_pass_the_bound_together(bench: Bench) -> None:
     recorded = [await record_break(bench, "ivy", one, "the bank is down", "INC-8", "") for one in asked]
     outcomes = await asyncio.gather(*map(bench.desk.apply, recorded))
     assert sorted(outcome.counted for outcome in outcomes) == [False, False, True]
+
+
+async def test_who_breaks_it_in_two_processes_at_once_does_not_pass_the_bound(bench: Bench) -> None:
+    assert await code_of(bench, "ivy", (await filing(bench, "first"))[1]) is None
+    elsewhere, here = [(await filing(bench, ref))[1] for ref in ("a", "b")]
+    other, own = [await record_break(bench, "ivy", one, "the bank is down", "INC-8", "") for one in (elsewhere, here)]
+    async with await AsyncConnection.connect(bench.superuser) as conn, conn.transaction():
+        await hold_glass(cast("Conn", conn), "acme", "ivy")
+        said = json.dumps({"approval_id": elsewhere, "notification_id": other})
+        await conn.execute("INSERT INTO votes SELECT (jsonb_populate_record(v, %s)).* FROM votes v", (said,))
+        applying = asyncio.create_task(bench.desk.apply(own))
+        await until(lambda: _waits_or_is_done(bench, applying))
+    refusal = (await applying).refusal
+    assert refusal is not None
+    assert refusal.code == "glass.spent"
+
+
+async def _waits_or_is_done(bench: Bench, task: asyncio.Task[ClickOutcome]) -> bool:
+    waiting = await bench.rows("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+    return task.done() or bool(waiting)
 
 
 async def test_who_watches_over_it_and_who_asked_are_told_at_once(bench: Bench) -> None:
