@@ -5,7 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from evidence.reading.material import Material, Record, number, record, records, text, texts
-from evidence.reading.words import MEANINGS, NO_MORE, WITHDRAWN, counted, duration, ending, listed, plain, verdict
+from evidence.reading.words import (
+    ALONE,
+    MEANINGS,
+    NO_MORE,
+    WITHDRAWN,
+    by_glass,
+    counted,
+    duration,
+    ending,
+    listed,
+    plain,
+    verdict,
+)
 
 _PLUMBING = ("approval_id", "channel", "groups", "title")
 """Fields of a review that are about its card."""
@@ -157,7 +169,7 @@ def _votes(kind: str, approval: Record, about: Sequence[Record], cards: Sequence
 
 
 def _vote(kind: str, vote: Record, at: str, cards: Sequence[Card], *, is_withdrawn: bool) -> Vote:
-    person, code = text(vote, "person"), text(vote, "verdict")
+    person, code, ticket = text(vote, "person"), text(vote, "verdict"), text(vote, "break_glass", "ticket")
     stood = [card for card in cards if card.at and card.at <= at]
     return Vote(
         name=(text(vote, "person_name").strip(" ") or person) + _for_whom(vote),
@@ -165,8 +177,8 @@ def _vote(kind: str, vote: Record, at: str, cards: Sequence[Card], *, is_withdra
         account=_account(vote),
         groups=texts(vote, "groups"),
         at=at,
-        said=f"{verdict(kind, code)}{WITHDRAWN if is_withdrawn else ''}",
-        meaning=NO_MORE if is_withdrawn else MEANINGS.get((kind, code), ""),
+        said=f"{verdict(kind, code)}{by_glass(ticket)}{WITHDRAWN if is_withdrawn else ''}",
+        meaning=NO_MORE if is_withdrawn else f"{MEANINGS.get((kind, code), '')}{ALONE if ticket else ''}",
         reason=text(vote, "reason"),
         card=stood[-1] if stood else None,
     )

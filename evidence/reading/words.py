@@ -45,6 +45,9 @@ MEANINGS = {
 WITHDRAWN, NO_MORE = ", and withdrew that", "counts no more"
 """What stands behind the answer of a vote that was withdrawn, and what its signature means since."""
 
+ALONE = ", without the signatures of others that policy wants"
+"""What is added for a vote that breaks the glass."""
+
 KINDS = {
     "effect": "An action that needs approval",
     "task": "A review",
@@ -106,6 +109,11 @@ def ending(kind: str, status: str) -> str:
     """Return how a request of a kind ended."""
     own = {"in_doubt": DOUBT_ENDINGS, "afterwards": AFTER_ENDINGS}
     return own.get(kind, {}).get(status) or ENDINGS.get(status, status)
+
+
+def by_glass(ticket: str) -> str:
+    """Return what is added to a verdict that breaks the glass by a ticket; "" where there is none."""
+    return f" by breaking the glass ({ticket})" if ticket else ""
 
 
 def verdict(kind: str, code: str) -> str:

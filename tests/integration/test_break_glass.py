@@ -3,15 +3,19 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import cast
+from zipfile import ZipFile
 
 import pytest
 from psycopg import AsyncConnection
 
 from countersign.checks.unsealed import why
+from countersign.cli.finding.words import vote_row
 from evidence.verify.verify import verify
 from receipts.signing import public_path
+from runtime.desk.bundles.finding import find_votes
 from runtime.desk.model import ClickOutcome
 from runtime.inbox.patience.reviews import press_for_reviews
 from runtime.model.finding import EvidenceState, Sought
@@ -221,4 +225,21 @@ async def test_evidence_waits_for_the_review_and_holds(bench: Bench, dsn: str, t
     await bench.settle()
     while await office.sealer():
         pass
-    assert verify(office.folder / f"{run_id}.zip", public_path(office.settings.key_path)).run_id == run_id
+    file = office.folder / f"{run_id}.zip"
+    assert verify(file, public_path(office.settings.key_path)).run_id == run_id
+    with ZipFile(file) as bundle:
+        summary, timeline = (bundle.read(name).decode() for name in ("summary.md", "timeline.md"))
+    assert "by breaking the glass" in summary
+    assert "without the signatures of others that policy wants" in summary
+    assert "breaking the glass by" in timeline
+    assert "found it justified" in timeline
+
+
+async def test_the_table_of_votes_says_that_glass_was_broken_in_the_words_of_the_summary(bench: Bench) -> None:
+    _, approval = await filing(bench)
+    await break_glass(bench, "ivy", approval)
+    since, until_ = bench.clock() - timedelta(days=1), bench.clock() + timedelta(days=1)
+    async with bench.engine.pool.connection() as conn:
+        (vote,) = map(vote_row, await find_votes(conn, "acme", since, until_, None))
+    assert vote["decision"] == "approved by breaking the glass (INC-7)"
+    assert vote["meaning"].endswith("without the signatures of others that policy wants")

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from evidence.reading.words import MEANINGS, NO_MORE, WITHDRAWN, verdict
+from evidence.reading.words import ALONE, MEANINGS, NO_MORE, WITHDRAWN, by_glass, verdict
 from runtime.desk.bundles.finding import CountedVote
 from runtime.desk.model import FieldView
 
@@ -22,8 +22,8 @@ def vote_row(vote: CountedVote) -> dict[str, Any]:
         "at": vote.at,
         "person": vote.person,
         "name": vote.name,
-        "decision": verdict(vote.kind, vote.verdict) + (WITHDRAWN if vote.is_withdrawn else ""),
-        "meaning": NO_MORE if vote.is_withdrawn else MEANINGS[vote.kind, vote.verdict],
+        "decision": verdict(vote.kind, vote.verdict) + by_glass(vote.ticket) + (WITHDRAWN if vote.is_withdrawn else ""),
+        "meaning": NO_MORE if vote.is_withdrawn else _meaning(vote),
         "reason": vote.reason,
         "verb": vote.verb,
         "target": vote.target,
@@ -39,6 +39,10 @@ def vote_row(vote: CountedVote) -> dict[str, Any]:
         "account": vote.account,
         "bundle_sha256": vote.sha256,
     }
+
+
+def _meaning(vote: CountedVote) -> str:
+    return MEANINGS[vote.kind, vote.verdict] + (ALONE if vote.ticket else "")
 
 
 def _change(field: FieldView) -> str:

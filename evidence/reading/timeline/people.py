@@ -45,9 +45,11 @@ def _voted(material: Material, leaf: Record) -> str:
     reason = because(text(vote, "reason")) or ", without a reason"
     delegator = text(vote, "delegation", "delegator")
     whom = f", for {person(material, delegator)}," if delegator else ""
+    ticket = text(vote, "break_glass", "ticket")
+    alone = f", breaking the glass by {prose(ticket, NAME)}" if ticket else ""
     count = number(vote, "together", "count")
     among = f", one of {count:,} decided at once," if count else ""
-    return f"{person(material, who)}{whom} {prose(said, NAME)}, on {asked(material, leaf)}{among}{reason}"
+    return f"{person(material, who)}{whom} {prose(said, NAME)}, on {asked(material, leaf)}{alone}{among}{reason}"
 
 
 def _edited(material: Material, leaf: Record) -> str:

@@ -44,6 +44,7 @@ class CountedVote:
     approval_id: str
     sha256: str | None  # of the run's bundle, once it is stored
     is_withdrawn: bool  # its person took it back, and it counts no more
+    ticket: str  # by which it did without the others, where it broke the glass; else ""
 
 
 async def find_votes(
@@ -72,6 +73,7 @@ def _vote(row: Mapping[str, Any]) -> CountedVote:
         rules=tuple((reason["code"], reason["msg"]) for reason in row["reasons"]),
         requirement=Requirement.of(row["requirement"]),
         is_withdrawn=row["withdrawn_at"] is not None,
+        ticket=row["break_glass"]["ticket"] if row["break_glass"] else "",
     )
 
 
