@@ -137,6 +137,7 @@ class BreakGlassRecord(Open):
     within: NonEmpty
     tell: list[str]
     review_by: list[str] = Field(min_length=1)
+    review_within: NonEmpty
 
 
 class RequirementRecord(Open):

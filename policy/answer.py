@@ -136,6 +136,9 @@ def _check(answer: Answer, name: str) -> None:
 def _check_times(requirement: Requirement, name: str) -> None:
     """Each of those next in line comes after the one before, and while there is still time."""
     end = _lasts(requirement.expires_in, f"{name}.expires_in")
+    if glass := requirement.break_glass:
+        _lasts(glass.within, f"{name}.break_glass.within")
+        _lasts(glass.review_within, f"{name}.break_glass.review_within")
     earlier = timedelta(0)
     for place, entry in enumerate(requirement.escalate_to):
         at = f"{name}.escalate_to.{place}.after"

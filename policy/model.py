@@ -226,7 +226,8 @@ class NextInLine(Strict):
 class BreakGlass(Strict):
     """Who may do without the others in an emergency: one of these groups, so often within a time (ISO 8601 duration).
 
-    `tell` are the groups that hear of it at once; one person of `review_by` has to say afterwards whether it was right.
+    `tell` are the groups that hear of it at once; one person of `review_by` has to say afterwards whether it was right,
+    `review_within` a time, after which both are told again and again.
     """
 
     groups: Texts = Field(min_length=1)
@@ -234,6 +235,7 @@ class BreakGlass(Strict):
     within: Text
     tell: Texts
     review_by: Texts = Field(min_length=1)
+    review_within: Text
 
 
 class Requirement(Strict):

@@ -133,6 +133,30 @@ SAMPLES = {
         result=Result(ResultCode.REPLACED, ("Carla Mota",)),
         replaced_by="apr-2",
     ),
+    "glass": replace(ASKED, declared=DECLARED, tier="high", break_glass=("commanders",)),
+    "break-glass": replace(
+        OVER,
+        tier="high",
+        status=ApprovalStatus.APPROVED,
+        votes=(replace(ANNA, reason="The tunnel is down, and nobody of the desk answers.", ticket="INC0010001"),),
+        result=Result(ResultCode.PERFORMED),
+    ),
+    "glass-review": replace(
+        ASKED,
+        declared=DECLARED,
+        tier="high",
+        kind=AskKind.AFTERWARDS,
+        quorum=1,
+        groups=("internal-audit",),
+        reason_required=True,
+        purpose="Look at what was done without the signatures of others, and say whether that was right.",
+        reasons=(
+            (
+                "glass.broken",
+                "Anna Berg broke the glass (INC0010001): The tunnel is down, and nobody of the desk answers.",
+            ),
+        ),
+    ),
     "expired": replace(OVER, status=ApprovalStatus.EXPIRED, result=Result(ResultCode.NOT_IN_TIME)),
     "undoable": replace(
         OVER, status=ApprovalStatus.APPROVED, votes=(ANNA,), result=Result(ResultCode.PERFORMED), can_undo=True

@@ -26,6 +26,7 @@ from runtime.model.messages import (
     QuestionAsked,
     Reminder,
     RequestHanded,
+    ReviewLate,
     RunEnded,
     RunName,
     Said,
@@ -73,7 +74,7 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
             return _run_ended(said)
         case EvidenceSealed() | EvidenceStuck():
             return _evidence(said)
-        case GlassBroken() | Unfulfillable():
+        case GlassBroken() | ReviewLate() | Unfulfillable():
             return _alarm(said)
         case Held() | StepHeld() | HeldSettled():
             return _held(said)
@@ -88,8 +89,11 @@ def _effect(said: Edited | EffectEnded) -> str:
     return f"{said.person} asks for another version of {what}{_quoted(said.reason)}"
 
 
-def _alarm(said: GlassBroken | Unfulfillable) -> str:
+def _alarm(said: GlassBroken | ReviewLate | Unfulfillable) -> str:
     of = f"{said.step} of {_run(said.run)}"
+    if isinstance(said, ReviewLate):
+        asked = f"That was due {_day(said.until)}. Asked: {', '.join(said.groups)}."
+        return f"Nobody has said yet whether it was right to break the glass for {of}. {asked}"
     if isinstance(said, Unfulfillable):
         return f"Nobody can fulfil the request for {of}: {said.why}."
     return (

@@ -13,6 +13,7 @@ _WORDS = {
     RefusalCode.REPEATED: "You have voted on this request already. It stands, unless you withdraw it under More.",
     RefusalCode.BROUGHT: "Whoever brought this run in cannot bring an answer to it, too. Nothing has changed.",
     RefusalCode.GLASS_SPENT: "You have broken the glass as often as policy lets you. Nothing has changed.",
+    RefusalCode.NO_TICKET: "Please name the ticket or incident. Nothing has changed.",
     RefusalCode.NO_GLASS: "Policy lets nobody do without the others here. Nothing has changed.",
     RefusalCode.NO_VOTE: "You have no vote on this request that counts, so there is nothing to withdraw.",
     RefusalCode.IN_DOUBT: "This asks what happened, and takes no other answer. Nothing has changed.",

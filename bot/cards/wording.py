@@ -64,19 +64,24 @@ _RESULTS = {
 
 def is_open(view: ApprovalView, now: datetime) -> bool:
     """Say whether the request can still be decided."""
-    return view.status is ApprovalStatus.REQUESTED and now < view.expires_at
+    return view.status is ApprovalStatus.REQUESTED and (view.kind.outlives_run or now < view.expires_at)
+
+
+def until_word(view: ApprovalView) -> str:
+    """Return what happens at the end of its time: what is asked until somebody answers is late then."""
+    return "due" if view.kind.outlives_run else "expires"
 
 
 def title(view: ApprovalView, now: datetime) -> str:
     """Return the state of the request in a few fixed words."""
     if view.status is ApprovalStatus.REQUESTED:
-        return _ASKS[view.kind][0] if now < view.expires_at else "Time has run out"
+        return _ASKS[view.kind][0] if is_open(view, now) else "Time has run out"
     if view.result is not None and view.result.code is ResultCode.REPLACED:
         return "Replaced by an edited version"
     if any(vote.verdict is VoteVerdict.CHANGES for vote in view.votes):
         return "Changes requested"
     if view.status is ApprovalStatus.APPROVED and any(vote.ticket for vote in view.votes):
-        return "Glass broken"
+        return "Glass broken: allowed by one person, without the others"
     ends = _OWN_ENDS.get(view.kind, {})
     return ends.get(view.status, _ENDS[view.status])
 

@@ -67,6 +67,7 @@ REFUSALS = {
     "vote.reason_missing": "gave no reason where one is wanted",
     "vote.brought": "was spoken for by who had brought the run in",
     "glass.none": "wanted to do without the others, where policy lets nobody",
+    "glass.ticket": "named no ticket",
     "glass.spent": "had done without the others as often as policy lets one",
     "vote.none": "had no vote that counted",
     "vote.in_doubt": "answered otherwise than was asked",

@@ -10,7 +10,8 @@ from runtime.model.approvals.votes import Vote
 from runtime.outbox import messages
 from runtime.planning.passage import Passage
 
-_LASTS = timedelta(days=365)
+_CARD_LASTS = timedelta(days=365)
+"""How long it is tried to post the card: a review that is late is asked for still."""
 
 
 async def open_hindsight(passage: Passage, approval: Approval, vote: Vote) -> None:
@@ -20,7 +21,7 @@ async def open_hindsight(passage: Passage, approval: Approval, vote: Vote) -> No
         raise ValueError("nobody broke the glass")
     row = passage.tx.row
     barred = sorted({vote.person, row["requested_by"], row["submitted_by"]})
-    asked = Requirement.of_one(glass.review_by, _LASTS, reason_required=True)
+    asked = Requirement.of_one(glass.review_by, glass.review_lasts, reason_required=True)
     ticket = vote.break_glass["ticket"]
     new = NewApproval(
         approval_id=passage.engine.new_id("apr"),
@@ -29,11 +30,11 @@ async def open_hindsight(passage: Passage, approval: Approval, vote: Vote) -> No
         kind=AskKind.AFTERWARDS,
         digest=approval.digest,
         tier=approval.tier,
-        requirement=replace(asked, exclude=tuple(barred)),
+        requirement=replace(asked, expires_in=glass.review_within, exclude=tuple(barred)),
         reasons=[{"code": "glass.broken", "msg": f"{vote.person_name} broke the glass ({ticket}): {vote.reason}"}],
         before={},
         purpose="Look at what was done without the signatures of others, and say whether that was right.",
     )
     new = await ask(passage, new)
-    until = passage.tx.now + _LASTS
+    until = passage.tx.now + _CARD_LASTS
     await messages.post_cards(passage.engine, passage.tx, new, until)

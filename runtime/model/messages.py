@@ -215,6 +215,16 @@ class EvidenceStuck(Message):
     why: str
 
 
+class ReviewLate(Message):
+    """Nobody has said in time whether it was right to do without the signatures of others."""
+
+    kind: Literal["review_late"] = "review_late"
+    run: RunName
+    step: str
+    groups: list[str]
+    until: str
+
+
 class GlassBroken(Message):
     """Somebody did without the signatures of others."""
 
@@ -298,6 +308,7 @@ Said = Annotated[
     | EvidenceSealed
     | EvidenceStuck
     | GlassBroken
+    | ReviewLate
     | Unfulfillable
     | Held
     | StepHeld

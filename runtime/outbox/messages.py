@@ -16,6 +16,7 @@ from runtime.model.effects.effect import NewEffect, OnDoubt, Purpose
 from runtime.model.messages import (
     ApprovalOpened,
     DirectMessage,
+    GlassBroken,
     HeldOver,
     HeldSettled,
     Message,
@@ -157,10 +158,11 @@ async def close_question(engine: Engine, tx: RunTx, asked: Asking, then: HeldSet
 async def tell_people(
     engine: Engine, tx: RunTx, users: Sequence[str], name: str, said: Said, card_of: str | None
 ) -> None:
-    """Write to people by their Slack accounts, to each when their quiet hours are over."""
+    """Write to people by their Slack accounts, to each when their quiet hours are over; of broken glass at any hour."""
     for user in users:
         message = DirectMessage(user=user, said=said, card_of=card_of)
-        first, last = await _when_told(engine, tx, user, card_of)
+        is_alarm = isinstance(said, GlassBroken)
+        first, last = (None, None) if is_alarm else await _when_told(engine, tx, user, card_of)
         key = f"dm:{tx.run_id}:{name}:{user}"
         await _send(engine, tx, "direct_message", user, message, key, OnDoubt.RECONCILE, last, first)
 

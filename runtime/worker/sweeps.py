@@ -16,6 +16,7 @@ from runtime.failpoints import Point, at
 from runtime.gate import settlement
 from runtime.inbox import inbox
 from runtime.inbox.early import look_after_early
+from runtime.inbox.patience.reviews import press_for_reviews
 from runtime.model.notification.moments import DeadlinePayload, EscalationPayload
 from runtime.model.notification.notification import Notification
 from runtime.model.wait import DueWait
@@ -137,5 +138,5 @@ async def _reclaim(engine: Engine, effect_id: str) -> int:
 
 
 SWEEPS: tuple[Callable[[Engine], Coroutine[object, object, int]], ...]
-SWEEPS = (fire_deadlines, fire_escalations, reclaim_leases, look_after_early)
+SWEEPS = (fire_deadlines, fire_escalations, reclaim_leases, look_after_early, press_for_reviews)
 """Each is ticked for itself: one that has much to do keeps no other from its turn."""

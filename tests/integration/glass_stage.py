@@ -22,22 +22,26 @@ GLASS = {
     "within": "P1D",
     "tell": ["security"],
     "review_by": ["senior-compliance", "incident-managers"],
+    "review_within": "P3D",
 }
 
 
 @asynccontextmanager
-async def glass_bench(dsn: str, targets: Targets, folder: Path) -> AsyncIterator[Bench]:
-    """Open a bench on which high-tier writes have a glass that can be broken."""
+async def glass_policy(folder: Path) -> AsyncIterator[OpaEngine]:
+    """Serve a policy by which high-tier writes have a glass that can be broken."""
     policies = copy_policies(folder / "rego")
     file = policies / "countersign_config/acme/data.json"
     config = json.loads(file.read_text(encoding="utf-8"))
     config["requirements"]["high"]["break_glass"] = GLASS
     file.write_text(json.dumps(config), encoding="utf-8")
-    async with (
-        start_opa(policies, folder / "opa") as opa,
-        OpaEngine(opa.url, timeout=MINUTE) as policy,
-        open_bench(dsn, policy, [PACK], targets.handlers()) as found,
-    ):
+    async with start_opa(policies, folder / "opa") as opa, OpaEngine(opa.url, timeout=MINUTE) as policy:
+        yield policy
+
+
+@asynccontextmanager
+async def glass_bench(dsn: str, targets: Targets, folder: Path) -> AsyncIterator[Bench]:
+    """Open a bench on which high-tier writes have a glass that can be broken."""
+    async with glass_policy(folder) as policy, open_bench(dsn, policy, [PACK], targets.handlers()) as found:
         yield found
 
 

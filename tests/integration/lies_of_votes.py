@@ -113,6 +113,7 @@ GLASS: dict[str, Lie] = {
         *("approvals.of-hindsight", "glass"),
         _bounded(review_by=["legal"]),
     ),
+    "glass reviewed later than policy wants": ("approvals.of-hindsight", "glass", _bounded(review_within="P1D")),
     "glass reviewed by who broke it": (
         *("approvals.of-hindsight", "glass"),
         lambda f: f.approval("afterwards")["requirement"].update(exclude=["portal-bot", "rita"]),

@@ -1,17 +1,28 @@
 """In an emergency one person does without the others: named by policy, bounded, told at once, and reviewed after."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import cast
 
 import pytest
+from psycopg import AsyncConnection
 
+from countersign.checks.unsealed import why
 from evidence.verify.verify import verify
 from receipts.signing import public_path
+from runtime.desk.model import ClickOutcome
+from runtime.inbox.patience.reviews import press_for_reviews
+from runtime.model.finding import EvidenceState, Sought
+from runtime.store.database.pool import Conn
+from runtime.store.evidence.found import find_runs
+from runtime.store.people.glass import hold_glass
 from tests.bench import Bench
 from tests.integration.conftest import Targets
 from tests.integration.glass_stage import AT_MOST, break_glass, filing, glass_bench, record_break
 from tests.integration.sealing_stage import open_office
+from tests.patience import until
 
 
 @pytest.fixture
@@ -79,6 +90,26 @@ async def test_two_at_once_do_not_pass_the_bound_together(bench: Bench) -> None:
     assert sorted(outcome.counted for outcome in outcomes) == [False, False, True]
 
 
+async def test_who_breaks_it_in_two_processes_at_once_does_not_pass_the_bound(bench: Bench) -> None:
+    assert await code_of(bench, "ivy", (await filing(bench, "first"))[1]) is None
+    elsewhere, here = [(await filing(bench, ref))[1] for ref in ("a", "b")]
+    other, own = [await record_break(bench, "ivy", one, "the bank is down", "INC-8", "") for one in (elsewhere, here)]
+    async with await AsyncConnection.connect(bench.superuser) as conn, conn.transaction():
+        await hold_glass(cast("Conn", conn), "acme", "ivy")
+        said = json.dumps({"approval_id": elsewhere, "notification_id": other})
+        await conn.execute("INSERT INTO votes SELECT (jsonb_populate_record(v, %s)).* FROM votes v", (said,))
+        applying = asyncio.create_task(bench.desk.apply(own))
+        await until(lambda: _waits_or_is_done(bench, applying))
+    refusal = (await applying).refusal
+    assert refusal is not None
+    assert refusal.code == "glass.spent"
+
+
+async def _waits_or_is_done(bench: Bench, task: asyncio.Task[ClickOutcome]) -> bool:
+    waiting = await bench.rows("SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+    return task.done() or bool(waiting)
+
+
 async def test_who_watches_over_it_and_who_asked_are_told_at_once(bench: Bench) -> None:
     _, approval = await filing(bench)
     await break_glass(bench, "ivy", approval)
@@ -119,6 +150,63 @@ async def test_a_second_delivery_breaks_it_once(bench: Bench, targets: Targets) 
     assert len([one for one in bench.chat.said("direct_message") if one["user"] == "USAM"]) == 1
 
 
+async def test_nobody_does_without_a_ticket(bench: Bench) -> None:
+    _, approval = await filing(bench)
+    for ticket in (" ", "\t"):
+        refusal = (await break_glass(bench, "ivy", approval, ticket=ticket)).refusal
+        assert refusal is not None
+        assert refusal.code == "glass.ticket"
+    assert await bench.rows("SELECT 1 FROM votes") == []
+
+
+async def test_who_watches_over_it_hears_of_it_in_quiet_hours_too(bench: Bench) -> None:
+    quiet = {"timezone": "UTC", "quiet_hours": [{"days": ["mon", "tue"], "from": "00:00", "until": "24:00"}]}
+    await bench.meddle("UPDATE actors SET notices = %s WHERE actor_id = 'sam'", json.dumps(quiet))
+    _, approval = await filing(bench)
+    await break_glass(bench, "ivy", approval)
+    await bench.settle()
+    assert [call["user"] for call in bench.chat.said("direct_message") if call["user"] == "USAM"] == ["USAM"]
+
+
+async def test_a_review_is_not_sent_back(bench: Bench) -> None:
+    _, approval = await filing(bench)
+    await break_glass(bench, "ivy", approval)
+    review = await bench.approval_id("afterwards")
+    refusal = (await bench.click("sue", review, "changes", "another report")).refusal
+    assert refusal is not None
+    assert refusal.code == "vote.in_doubt"
+
+
+def _late(bench: Bench) -> list[str]:
+    return sorted(call["user"] for call in bench.chat.said("direct_message") if "Nobody has said yet" in call["text"])
+
+
+async def test_a_review_that_is_late_is_told_of_once_each_time_and_can_still_be_given(bench: Bench) -> None:
+    _, approval = await filing(bench)
+    await break_glass(bench, "ivy", approval)
+    await bench.later(days=2)
+    assert _late(bench) == [], "there is time"
+    await bench.later(days=1)
+    once = ["UIVY", "UPAM", "USAM", "USUE"]
+    assert _late(bench) == once
+    await bench.later(hours=1)
+    assert _late(bench) == once, "the next time that it has passed"
+    await bench.later(days=3)
+    assert _late(bench) == sorted(once * 2)
+    assert (await bench.click("sue", await bench.approval_id("afterwards"), "reject", "no emergency")).counted
+    await bench.later(days=3)
+    assert _late(bench) == sorted(once * 2)
+
+
+async def test_two_sweeps_tell_of_a_late_review_once(bench: Bench) -> None:
+    _, approval = await filing(bench)
+    await break_glass(bench, "ivy", approval)
+    bench.clock.move(days=3)
+    await asyncio.gather(*(press_for_reviews(bench.engine) for _ in range(4)))
+    await bench.settle()
+    assert _late(bench) == ["UIVY", "UPAM", "USAM", "USUE"]
+
+
 async def test_evidence_waits_for_the_review_and_holds(bench: Bench, dsn: str, tmp_path: Path) -> None:
     run_id, approval = await filing(bench)
     await break_glass(bench, "ivy", approval)
@@ -126,6 +214,9 @@ async def test_evidence_waits_for_the_review_and_holds(bench: Bench, dsn: str, t
     office = open_office(bench, tmp_path, dsn)
     assert not await office.sealer()
     assert "nobody has said whether that was right" in (await office.listed())[run_id]
+    async with bench.engine.pool.connection() as conn:
+        (listed,) = await find_runs(conn, "acme", Sought(states=[EvidenceState.UNSEALED], limit=10))
+    assert "nobody has said whether that was right" in why(listed)
     assert (await bench.click("sue", await bench.approval_id("afterwards"), "approve", "the bank was down")).counted
     await bench.settle()
     while await office.sealer():

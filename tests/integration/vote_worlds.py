@@ -30,7 +30,14 @@ RECORDER = "omar"
 PEOPLE = ("p0", "p1", "p2", "p3", "p4", "p5", *REQUESTERS, RECORDER)
 LASTS, JOINED_AFTER = timedelta(hours=8), timedelta(hours=6)
 CLICKS = 10
-GLASS: dict[str, Any] = {"groups": [COMMANDERS, "a"], "at_most": 2, "within": "P1D", "tell": [], "review_by": ["d"]}
+GLASS: dict[str, Any] = {
+    "groups": [COMMANDERS, "a"],
+    "at_most": 2,
+    "within": "P1D",
+    "tell": [],
+    "review_by": ["d"],
+    "review_within": "P3D",
+}
 _SAID = ("approve",) * 11 + ("reject", "changes", "withdraw", "withdraw", "edit", "glass", "glass")
 _REASONS = ("seen and checked",) * 9 + (" ",)
 

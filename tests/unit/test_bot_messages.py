@@ -27,6 +27,7 @@ from runtime.model.messages import (
     QuestionAsked,
     Reminder,
     RequestHanded,
+    ReviewLate,
     RunEnded,
     RunName,
     Said,
@@ -172,6 +173,13 @@ SAID: list[tuple[Said, str]] = [
         (
             "Ivy broke the glass for filing of Corporate onboarding (case-7): it is done without the signatures that"
             " policy wants. Ticket: INC-7. Why: the bank is down"
+        ),
+    ),
+    (
+        ReviewLate(run=RUN, step="filing", groups=["seniors"], until="2026-01-05T17:00:00.000000Z"),
+        (
+            "Nobody has said yet whether it was right to break the glass for filing of Corporate onboarding (case-7)."
+            " That was due 2026-01-05 17:00 UTC. Asked: seniors."
         ),
     ),
     (

@@ -29,6 +29,14 @@ ASK: dict[str, Any] = {
     "reasons": [{"code": "a.b", "msg": "Because"}],
     "obligations": [],
 }
+GLASS: dict[str, Any] = {
+    "groups": ["commanders"],
+    "at_most": 2,
+    "within": "P1D",
+    "tell": [],
+    "review_by": ["seniors"],
+    "review_within": "P3D",
+}
 DROPPED = object()
 
 
@@ -260,3 +268,33 @@ def test_altered_answer_is_an_allow_only_if_its_schema_still_holds(member: str, 
     else:
         with pytest.raises(PolicyUnavailableError):
             parse(reply(altered))
+
+
+def test_a_glass_is_part_of_the_requirement() -> None:
+    broken = changed(ASK, ("requirement", "break_glass"), GLASS)
+    assert parse(reply(broken)).model_dump(mode="json") == broken
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("within", "soon"),
+        ("within", "P1M"),
+        ("review_within", "PT0S"),
+        ("review_within", DROPPED),
+        ("at_most", 0),
+        ("at_most", 101),
+        ("groups", []),
+        ("review_by", []),
+        ("person", "ann"),
+    ],
+)
+def test_a_glass_that_is_not_exact_makes_the_answer_unavailable(name: str, value: Any) -> None:
+    with pytest.raises(PolicyUnavailableError):
+        parse(
+            reply(
+                changed(
+                    changed(ASK, ("requirement", "break_glass"), GLASS), ("requirement", "break_glass", name), value
+                )
+            )
+        )

@@ -9,7 +9,7 @@ from bot.cards.request.edited import edited_blocks
 from bot.cards.request.facts import changing, fact_blocks
 from bot.cards.request.more import more_menus
 from bot.cards.text import Shown, inline
-from bot.cards.wording import approvals, explanation, requirement, vote_word
+from bot.cards.wording import approvals, explanation, requirement, until_word, vote_word
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 
@@ -43,7 +43,7 @@ def asked_buttons(view: ApprovalView) -> list[Block]:
 
 def expiry(view: ApprovalView) -> Shown:
     """Return until when it is open, in the reader's own time."""
-    return Shown(f"Expires {date(view.expires_at)}")
+    return Shown(f"{until_word(view).capitalize()} {date(view.expires_at)}")
 
 
 def _call(view: ApprovalView) -> list[Block]:
@@ -93,7 +93,8 @@ def _joined(*parts: str) -> Shown:
 
 
 def _rule(view: ApprovalView, level: Level) -> list[Pair]:
-    rules = [(bold("Rule"), plain_text(level.value(message))) for _, message in view.reasons[: level.others]]
+    name_of_rule = "What happened" if view.kind is AskKind.AFTERWARDS else "Rule"
+    rules = [(bold(name_of_rule), plain_text(level.value(message))) for _, message in view.reasons[: level.others]]
     needed = [
         ("Needed", requirement(view)),
         ("May decide, too", ", ".join(view.joined)),

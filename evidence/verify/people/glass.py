@@ -54,7 +54,8 @@ def _is_about(review: Requested, approval: Requested, vote: VoteForm) -> bool:
 @rule(
     "approvals.of-hindsight",
     "An approval of kind `afterwards` is about a vote that broke the glass. It asks one person of the `review_by` of"
-    " that requirement, for a reason, and excludes who broke it, the requester and the submitter of the run.",
+    " that requirement, for a reason, within its `review_within`, and excludes who broke it, the requester and the"
+    " submitter of the run.",
 )
 def _of_hindsight(facts: Facts) -> str:
     found = _asked_afterwards(facts)
@@ -66,11 +67,14 @@ def _of_hindsight(facts: Facts) -> str:
         required, glass = review.record.requirement, approval.record.requirement.break_glass
         barred = sorted({vote.person, facts.contents.run.requested_by, facts.contents.run.submitted_by})
         asked = (required.quorum, required.all_groups, required.reason_required, required.escalate_to)
+        if glass is None:
+            raise BrokenError(approval.name, "has no glass that could have been broken")
         agree(
             review.name,
             approval.name,
             requirement=(asked, (1, False, True, [])),
-            groups=(required.groups, glass.review_by if glass else []),
+            groups=(required.groups, glass.review_by),
+            within=(required.expires_in, glass.review_within),
             exclude=(required.exclude, barred),
         )
     return counted(len(found), "approval")

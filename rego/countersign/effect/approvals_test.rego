@@ -191,7 +191,14 @@ test_who_edited_it_signs_where_the_requirement_says_so if {
 	answer.requirement.exclude == ["ann", "hook"]
 }
 
-glass := {"groups": ["commanders"], "at_most": 2, "within": "P1D", "tell": [], "review_by": ["legal"]}
+glass := {
+	"groups": ["commanders"],
+	"at_most": 2,
+	"within": "P1D",
+	"tell": [],
+	"review_by": ["legal"],
+	"review_within": "P3D",
+}
 
 with_glass := json.patch(given.tenant, [{"op": "add", "path": "/requirements/high/break_glass", "value": glass}])
 

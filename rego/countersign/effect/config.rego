@@ -91,6 +91,7 @@ _glass_can_be_read(entry) if {
 	is_string(entry.break_glass.within)
 	is_array(entry.break_glass.tell)
 	is_array(entry.break_glass.review_by)
+	is_string(entry.break_glass.review_within)
 }
 
 _misfit if {
@@ -144,13 +145,14 @@ _next_in_line := {
 _break_glass := {
 	"type": "object",
 	"additionalProperties": false,
-	"required": ["groups", "at_most", "within", "tell", "review_by"],
+	"required": ["groups", "at_most", "within", "tell", "review_by", "review_within"],
 	"properties": {
 		"groups": object.union(_texts, {"minItems": 1}),
 		"at_most": {"type": "integer", "minimum": 1, "maximum": 100},
 		"within": _duration,
 		"tell": _texts,
 		"review_by": object.union(_texts, {"minItems": 1}),
+		"review_within": _duration,
 	},
 }
 

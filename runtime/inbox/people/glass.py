@@ -32,6 +32,8 @@ async def way_past_glass(
     ballot = ballot_of(approval, await tx.loads.votes(approval.approval_id), tx.row)
     accounts = await accounts_of(tx, person, payload)
     refusal = refuse_glass(ballot, person, accounts, payload.reason, used, tx.now)
+    if refusal is None and not payload.ticket.strip():
+        refusal = Refusal(RefusalCode.NO_TICKET)
     refusal = refusal or refuse_stale(approval, payload) or refuse_way(tx, approval, payload)
     return refusal or {"ticket": (await tx.privacy()).text(payload.ticket.strip()), "nth": used + 1}
 

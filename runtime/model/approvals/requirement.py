@@ -24,29 +24,41 @@ class NextInLine:
 
 @dataclass(frozen=True)
 class BreakGlass:
-    """Who may do without the others, how often each `within` a time (ISO 8601); who hears of it, and who reviews it."""
+    """Who may do without the others, how often each `within` a time; who hears of it, who reviews it and within what.
+
+    Durations are ISO 8601.
+    """
 
     groups: tuple[str, ...]
     at_most: int
     within: str
     tell: tuple[str, ...]
     review_by: tuple[str, ...]
+    review_within: str
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "BreakGlass":
         """Read what is stored."""
         said = {name: tuple(document[name]) for name in ("groups", "tell", "review_by")}
-        return cls(**said, at_most=document["at_most"], within=document["within"])
+        return cls(
+            **said, at_most=document["at_most"], within=document["within"], review_within=document["review_within"]
+        )
 
     def document(self) -> dict[str, Any]:
         """Return it as it is stored and put on record."""
         said = {name: list(getattr(self, name)) for name in ("groups", "tell", "review_by")}
-        return {**said, "at_most": self.at_most, "within": self.within}
+        return {**said, "at_most": self.at_most, "within": self.within, "review_within": self.review_within}
 
     @property
     def lasts(self) -> timedelta:
         """Return the time within which it is counted."""
         duration: timedelta = isodate.parse_duration(self.within)
+        return duration
+
+    @property
+    def review_lasts(self) -> timedelta:
+        """Return the time within which it is to be reviewed."""
+        duration: timedelta = isodate.parse_duration(self.review_within)
         return duration
 
 

@@ -64,6 +64,7 @@ class RefusalCode(StrEnum):
     BROUGHT = "vote.brought"
     NO_GLASS = "glass.none"
     GLASS_SPENT = "glass.spent"
+    NO_TICKET = "glass.ticket"
     NO_VOTE = "vote.none"
     IN_DOUBT = "vote.in_doubt"
     QUESTION_OPEN = "question.open"

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from runtime.model.finding import EvidenceState, FoundRun, Sought
-from runtime.model.states import EFFECT, EffectStatus, is_final
 from runtime.store.database.pool import Conn
-
-_SETTLED = [status for status in EffectStatus if is_final(EFFECT, status)]
+from runtime.store.evidence.bundles import SETTLED, WAITS_FOR
 
 _STATE = f"""
     CASE WHEN r.finished_at IS NULL THEN '{EvidenceState.OPEN}' WHEN b.run_id IS NULL THEN '{EvidenceState.UNSEALED}'
@@ -23,9 +21,7 @@ _FOUND = f"""
            (SELECT e.first_index FROM log_entries e WHERE e.chain = r.run_id AND e.first_seq = 1) AS log_index,
            clock_timestamp() - coalesce(b.created_at, r.finished_at) AS open_for,
            coalesce(b.tries, 0) AS tries, b.next_try_at, coalesce(b.error, '') AS error,
-           ARRAY(SELECT e.step || ' is ' || e.status FROM effects e
-                  WHERE r.finished_at IS NOT NULL AND b.run_id IS NULL AND e.run_id = r.run_id AND e.purpose = 'step'
-                    AND e.status <> ALL(%(settled)s) ORDER BY e.step) AS waits_for
+           {WAITS_FOR} AS waits_for
       FROM runs r LEFT JOIN evidence_bundles b USING (run_id)
       JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version
 """  # noqa: S608 - our own words
@@ -73,7 +69,7 @@ async def find_runs(conn: Conn, tenant: str, sought: Sought) -> list[FoundRun]:
         await _expect(conn, tenant, sought.after)
     conditions = " AND ".join(f"({one.strip()})" for one in _conditions(sought))
     query = f"{_FOUND} WHERE {conditions} ORDER BY r.created_at DESC, r.run_id DESC LIMIT %(limit)s"
-    lists = {"states": list(sought.states), "trigger_types": list(sought.trigger_types or ()), "settled": _SETTLED}
+    lists = {"states": list(sought.states), "trigger_types": list(sought.trigger_types or ()), "settled": SETTLED}
     given = {**vars(sought), **lists, "tenant": tenant, **_texts(sought.customer or "")}
     rows = await (await conn.execute(query.encode(), given)).fetchall()
     return [FoundRun.of(row) for row in rows]

@@ -6,10 +6,11 @@ from runtime.model.approvals.figures import Mark
 from runtime.store.database.pool import Conn
 
 
-async def put_mark(conn: Conn, approval_id: str, mark: Mark, who: str, at: datetime) -> None:
-    """Note what happened to a request; nothing where there is none of this id."""
-    await conn.execute(
+async def put_mark(conn: Conn, approval_id: str, mark: Mark, who: str, at: datetime) -> bool:
+    """Note what happened to a request, nothing where there is none of this id; return whether that is new."""
+    cursor = await conn.execute(
         "INSERT INTO marks (approval_id, mark, who, at) SELECT approval_id, %s, %s, %s FROM approvals"
         " WHERE approval_id = %s ON CONFLICT DO NOTHING",
         (mark, who, at, approval_id),
     )
+    return cursor.rowcount > 0

@@ -1,6 +1,10 @@
-"""How often somebody has broken the glass. Whoever counts holds it, so that the count stays true."""
+"""How often somebody has broken the glass, and what has not been reviewed since.
+
+Whoever counts holds it, so that the count stays true.
+"""
 
 from datetime import datetime
+from typing import Any
 
 from runtime.store.database.pool import Conn
 
@@ -20,3 +24,27 @@ async def count_broken(conn: Conn, tenant: str, person: str, since: datetime) ->
         )
     ).fetchone()
     return int(row["n"]) if row else 0
+
+
+async def late_reviews(conn: Conn, tenant: str, now: datetime, limit: int) -> list[dict[str, Any]]:
+    """Return reviews of broken glass that are late: `approval_id`, `run_id`, and for the how manieth time (`nth`).
+
+    Left out are those of which that has been told. `tell` are the groups that hear of it beside those who are asked.
+    """
+    return await (
+        await conn.execute(
+            """
+            SELECT a.approval_id, a.run_id, late.nth, o.requirement::jsonb -> 'break_glass' -> 'tell' AS tell
+              FROM approvals a
+              JOIN approvals o ON o.effect_id = a.effect_id AND o.kind = 'effect' AND o.decided_at = a.requested_at,
+                   LATERAL (SELECT floor(extract(epoch FROM %(now)s - a.requested_at)
+                                         / extract(epoch FROM a.expires_at - a.requested_at))::int AS nth) late
+             WHERE a.tenant = %(tenant)s AND a.status = 'requested' AND a.kind = 'afterwards'
+               AND a.expires_at <= %(now)s
+               AND NOT EXISTS (SELECT 1 FROM marks m WHERE m.approval_id = a.approval_id AND m.mark = 'reminded'
+                                AND m.who = 'late:' || late.nth)
+             ORDER BY a.expires_at LIMIT %(limit)s
+            """,
+            {"tenant": tenant, "now": now, "limit": limit},
+        )
+    ).fetchall()

@@ -1,0 +1,55 @@
+"""Glass that is broken in Slack: the menu, the modal with reason and ticket, the card and its thread after it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from sandbox.client import messages
+from tests.integration.bot_stage import whispered
+from tests.integration.chat_stage import Chat, chatting
+from tests.integration.conftest import Targets
+from tests.integration.glass_stage import glass_policy
+from tests.integration.more_stage import newest, opened, recorded
+
+
+@pytest.fixture
+async def chat(dsn: str, targets: Targets, tmp_path: Path) -> AsyncIterator[Chat]:
+    async with glass_policy(tmp_path) as policy, chatting(dsn, policy, targets) as running:
+        yield running
+
+
+async def test_glass_is_broken_with_a_reason_and_a_ticket_and_the_card_and_its_thread_say_so(
+    chat: Chat, targets: Targets
+) -> None:
+    await chat.file()
+    ivy = await opened(chat, "ivy", "Break the glass")
+    refused = await ivy.submit({"reason": "no", "ticket": "INC-7"})
+    assert list(refused["errors"]) == ["reason"]
+    refused = await ivy.submit({"reason": "the bank is down", "ticket": " "})
+    assert list(refused["errors"]) == ["ticket"]
+    assert (await ivy.submit({"reason": "the bank is down", "ticket": "INC-7"}))["ok"]
+    await recorded(chat, "approval.approved")
+    card = await newest(chat, ivy)
+    assert card["text"].startswith("Glass broken: allowed by one person, without the others")
+    assert len(targets.file.calls) == 1
+    told = [one["text"] for one in messages(await ivy.see()) if "broke the glass" in one["text"]]
+    assert all("INC-7" in text for text in told)
+    assert told
+
+
+async def test_who_may_not_is_told_in_private_and_nothing_is_broken(chat: Chat, targets: Targets) -> None:
+    await chat.file()
+    ann = await opened(chat, "ann", "Break the glass")
+    assert (await ann.submit({"reason": "the bank is down", "ticket": "INC-7"}))["ok"]
+    await whispered(ann, "members of")
+    assert targets.file.calls == []
+
+
+async def test_what_could_not_be_recorded_leaves_the_modal_open(chat: Chat) -> None:
+    await chat.file()
+    ivy = await opened(chat, "ivy", "Break the glass")
+    await chat.bench.engine.pool.close()
+    refused = await ivy.submit({"reason": "the bank is down", "ticket": "INC-7"})
+    assert "may not have been recorded" in str(refused["errors"])
+    assert (await ivy.see())["modal"]

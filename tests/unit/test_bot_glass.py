@@ -1,0 +1,36 @@
+"""Broken glass on the card: who may is offered it, what was done is said plainly, and its review stays open."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from bot.cards.card import card
+from runtime.model.approvals.approval import AskKind
+from runtime.model.states import ApprovalStatus
+from tests.unit.bot_samples import ANNA, BORIS, KYC, NOW
+from tests.unit.test_bot_cards import buttons, shown
+
+
+def test_a_review_of_broken_glass_asks_whether_it_was_right_and_does_so_when_it_is_late() -> None:
+    review = replace(KYC, kind=AskKind.AFTERWARDS, break_glass=())
+    for now in (NOW, KYC.expires_at + timedelta(days=9)):
+        seen = card(review, now=now)
+        found = buttons(seen)
+        assert [one["text"]["text"] for one in found.values()] == ["Justified", "Not justified", "Show all"]
+        assert "Was it right to break the glass?" in shown(seen.blocks)
+        assert "What happened" in shown(seen.blocks)
+        assert "Due <!date^" in str(seen.blocks)
+    settled = card(replace(review, status=ApprovalStatus.REJECTED, votes=(BORIS,)), now=NOW)
+    assert "Reviewed: not justified" in shown(settled.blocks)
+    assert "says it was not justified" in shown(settled.blocks)
+
+
+def test_broken_glass_is_said_in_strong_words_with_its_ticket() -> None:
+    broke = replace(ANNA, ticket="INC-7")
+    seen = shown(card(replace(KYC, status=ApprovalStatus.APPROVED, votes=(broke,)), now=NOW).blocks)
+    assert "Glass broken: allowed by one person, without the others" in seen
+    assert "broke the glass (INC-7)" in seen
+
+
+def test_the_menu_offers_to_break_the_glass_where_policy_lets_somebody() -> None:
+    for glass in ((), ("commanders",)):
+        assert ("Break the glass…" in str(card(replace(KYC, break_glass=glass), now=NOW).blocks)) is bool(glass)
