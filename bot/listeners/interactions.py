@@ -19,7 +19,7 @@ from bot.cards.desk.delegation import DELEGATION_MODAL
 from bot.cards.desk.forms import MODALS
 from bot.cards.details import details_modal
 from bot.cards.home import several
-from bot.cards.home.state import PREFIX
+from bot.cards.home.state import FIGURES, PREFIX
 from bot.cards.modals import reason_fault, reason_modal
 from bot.cards.refusals import refusal_words
 from bot.cards.request.signing import has_to_be_signed
@@ -28,6 +28,7 @@ from bot.listeners.clicks import click
 from bot.listeners.front.delegating import Delegating
 from bot.listeners.front.forms import Forms
 from bot.listeners.holding import Holding
+from bot.listeners.home.figures import FiguresButton
 from bot.listeners.home.tab import HomeTab
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
@@ -98,6 +99,7 @@ class Interactions:
         self._answers = PrivateAnswers(client)
         self._holding = Holding(client, desk, installation, self._answers)
         self._links = SigningLinks(desk)
+        self._figures = FiguresButton(client, desk, installation, self._answers)
         self._undoing = Undoing(client, desk, installation, self._answers)
         self._more = More(client, desk, installation, self._answers)
         self._telling: set[asyncio.Task[None]] = set()
@@ -119,6 +121,8 @@ class Interactions:
             await self._guarded(payload, ack, self._more.replying.on_click(payload, ack))
         elif action_id == references.CANCEL:
             await self._guarded(payload, ack, self._more.canceling.on_click(payload, ack))
+        elif action_id == FIGURES:
+            await self._guarded(payload, ack, self._figures.on_click(payload, ack))
         elif action_id.startswith(PREFIX):
             await self._guarded(payload, ack, self._home.on_action(payload, ack))
         elif action_id == references.UNDO:

@@ -20,6 +20,7 @@ from runtime.desk.workspaces.life import LifeCounter
 from runtime.engine import Routing
 from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser
+from sandbox.core import SANDBOX
 from sandbox.harness import Faults, served
 from sandbox.rules.limits import Limits
 from sandbox.server import create_app
@@ -134,4 +135,4 @@ async def chatting(
         await stack.enter_async_context(heard(bot.asgi, listener))
         await stack.enter_async_context(watched(bot))
         assert bench.engine.tenant == TENANT
-        yield Chat(bench, faults, client, bot, workspace, url, stack)
+        yield Chat(bench, faults, client, bot, sandbox[SANDBOX].workspace, url, stack)

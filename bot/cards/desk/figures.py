@@ -1,14 +1,27 @@
 """How people do with what they are asked, for those who lead them."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from bot.cards.blocks import Block, bold, context, header, section
+from bot.cards.blocks import Block, bold, context, header, plain_text, section
 from bot.cards.desk.lists import Reply
 from bot.cards.text import Shown, short
 from runtime.model.approvals.figures import Figures, GroupFigures, PersonFigures, Spread
 
+FIGURES_MODAL = "countersign_figures"
 _MOST, _LINE = 15, 300
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+
+
+def figures_modal(figures: Figures) -> dict[str, Any]:
+    """Return the same as a modal."""
+    return {
+        "type": "modal",
+        "callback_id": FIGURES_MODAL,
+        "title": plain_text(Shown("Figures")),
+        "close": plain_text(Shown("Close")),
+        "blocks": list(figures_reply(figures).blocks),
+    }
 
 
 def figures_reply(figures: Figures) -> Reply:

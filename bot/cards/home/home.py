@@ -39,6 +39,7 @@ class Seen:
     choices: Choices
     held: HeldWaiting
     workspace: str
+    leads: bool = False  # there are figures for the person
 
 
 def home(seen: Seen, *, now: datetime) -> dict[str, Any]:
@@ -47,7 +48,7 @@ def home(seen: Seen, *, now: datetime) -> dict[str, Any]:
     page = seen.found.page if isinstance(seen.found, Waiting) else seen.found
     is_open = isinstance(seen.found, Waiting)
     blocks = [
-        sections(state),
+        sections(state, leads=seen.leads),
         header(Shown(_heading(seen))),
         *menus(state, seen.choices, can_choose=is_open and len(page.entries) > 1),
         *narrowed_to(state),

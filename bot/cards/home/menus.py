@@ -7,6 +7,7 @@ from bot.cards.blocks import Block, bold, button, context, plain_text
 from bot.cards.home.state import (
     ALL,
     CLEAR,
+    FIGURES,
     GROUP,
     LONGEST_TEXT,
     PREFIX,
@@ -34,10 +35,11 @@ _OPTION, _VALUE = 60, 150
 """Units of an option's words, beside what says that they are cut, and characters of its value."""
 
 
-def sections(state: HomeState) -> Block:
-    """Return a button for each section; the one that is shown is coloured."""
+def sections(state: HomeState, *, leads: bool = False) -> Block:
+    """Return a button for each section, of which the one that is shown is coloured, and one for figures."""
     marked = {state.section: {"style": "primary"}}
     elements = [button(f"{PREFIX}{one}", words, one, **marked.get(one, {})) for one, words in _SECTIONS.items()]
+    elements += [button(FIGURES, "Figures", state.section)] if leads else []
     return {"type": "actions", "block_id": "home-sections", "elements": elements}
 
 

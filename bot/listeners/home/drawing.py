@@ -109,7 +109,8 @@ class Drawing:
         choices = await self._homes.choices(person.id)
         is_first = state.section is Section.WAITING and state.corner is None
         held = await self._desk.held.waiting(person, HELD_SHOWN) if is_first else _NOTHING_HELD
-        return Seen(state, found, choices, held, (await self._installation.known()).address)
+        leads = await self._desk.figures.leads(person)
+        return Seen(state, found, choices, held, (await self._installation.known()).address, leads)
 
     async def _found(self, person: Person, state: HomeState) -> Waiting | Page[AskedFor] | Page[Entry]:
         look = state.look(SHOWN)

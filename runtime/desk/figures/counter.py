@@ -1,16 +1,26 @@
 """The counter of figures, over the engine; and the look that the command line takes, over one connection."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from runtime.engine import Engine
 from runtime.model.actor import Person
 from runtime.model.approvals.figures import Figures, Mark
 from runtime.store.database.pool import Conn
-from runtime.store.figures.counts import count_figures, led_by
+from runtime.store.figures.counts import count_figures, lines_of
 from runtime.store.figures.marks import put_mark
 
 PERIOD = timedelta(days=30)
+_KNOWN_FOR = timedelta(minutes=1)
+"""How long it is remembered who leads whom: each Home asks, and to look at all requests of the period takes time."""
+
+
+@dataclass
+class _Lines:
+    """Who leads whom, as it was read last."""
+
+    read_at: datetime | None = None
+    asked: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -19,6 +29,7 @@ class FigureCounter:
 
     engine: Engine
     tenant: str
+    _lines: _Lines = field(default_factory=_Lines)
 
     async def looked(self, approval_id: str, person: Person) -> None:
         """Note that somebody has opened a request beyond its card."""
@@ -41,7 +52,11 @@ class FigureCounter:
         return not set(self.engine.routing.doubt_groups).isdisjoint(person.groups)
 
     async def _led(self, conn: Conn, person: Person) -> list[str]:
-        return await led_by(conn, self.tenant, person.groups, self.engine.clock() - PERIOD)
+        now = self.engine.clock()
+        if self._lines.read_at is None or now - self._lines.read_at >= _KNOWN_FOR:
+            self._lines.asked = await lines_of(conn, self.tenant, now - PERIOD)
+            self._lines.read_at = now
+        return sorted({asked for group in person.groups for asked in self._lines.asked.get(group, ())})
 
 
 async def find_figures(conn: Conn, tenant: str, since: datetime, until: datetime, now: datetime) -> Figures:

@@ -46,7 +46,10 @@ class GroupFigures:
 
 @dataclass(frozen=True)
 class PersonFigures:
-    """What waits for a person now, and what they decided in a period; `answer` is from the request to their vote."""
+    """What waits for a person now, and what they decided in a period; `answer` is from the request to their vote.
+
+    `waiting` are open requests to groups of theirs on which they have not voted, and of which none excludes them.
+    """
 
     person: str
     name: str

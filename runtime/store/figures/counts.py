@@ -5,11 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from runtime.model.approvals.figures import Figures, GroupFigures, PersonFigures, Spread
-from runtime.store.approvals import MAY_ANSWER
 from runtime.store.database.pool import Conn
-
-_MOST_WAITING = 1000
-"""What waits for one person is counted so far."""
 
 _GROUPS = """
     WITH asked AS (
@@ -40,28 +36,41 @@ _GROUPS = """
       FROM each GROUP BY 1, 2 ORDER BY 1, array_position(ARRAY['low', 'medium', 'high'], tier)
 """
 
-_PEOPLE = f"""
-    SELECT p.actor_id AS person, p.name, p.groups, waiting.count AS waiting,
+_PEOPLE = """
+    WITH open AS MATERIALIZED (
+        SELECT a.approval_id, r.requested_by, r.submitted_by, a.requirement::jsonb -> 'exclude' AS excluded, g.name
+          FROM approvals a JOIN runs r USING (run_id),
+               LATERAL (SELECT json_array_elements_text(a.requirement -> 'groups')
+                        UNION SELECT json_array_elements_text(a.joined)) AS g (name)
+         WHERE a.tenant = %(tenant)s AND a.status = 'requested'
+           AND (a.kind IN ('in_doubt', 'afterwards') OR coalesce(a.prolonged_until, a.expires_at) > %(now)s)),
+    people AS MATERIALIZED (
+        SELECT p.actor_id, p.name, p.groups FROM actors p
+         WHERE p.tenant = %(tenant)s AND p.kind = 'person'
+           AND (%(groups)s::text[] IS NULL OR EXISTS (SELECT 1 FROM json_array_elements_text(p.groups) AS g (name)
+                                                       WHERE g.name = ANY(%(groups)s::text[])))),
+    waiting AS (
+        SELECT p.actor_id, count(DISTINCT o.approval_id) AS count
+          FROM people p, json_array_elements_text(p.groups) AS g (name), open o
+         WHERE o.name = g.name AND p.actor_id NOT IN (o.requested_by, o.submitted_by) AND NOT o.excluded ? p.actor_id
+           AND NOT EXISTS (SELECT 1 FROM votes v WHERE v.approval_id = o.approval_id AND v.withdrawn_at IS NULL
+                              AND p.actor_id IN (v.person, v.delegator))
+         GROUP BY p.actor_id)
+    SELECT p.actor_id AS person, p.name, p.groups, coalesce(w.count, 0) AS waiting,
            given.approved, given.rejected, given.answer,
            (SELECT count(*) FROM marks m JOIN approvals a USING (approval_id)
-             WHERE m.mark = 'looked' AND m.who = p.actor_id AND a.tenant = p.tenant
+             WHERE m.mark = 'looked' AND m.who = p.actor_id AND a.tenant = %(tenant)s
                AND a.requested_at >= %(since)s AND a.requested_at < %(until)s) AS looked
-      FROM actors p,
-           LATERAL (SELECT count(*) FROM (SELECT 1 FROM approvals a JOIN runs r USING (run_id)
-                                           WHERE a.tenant = p.tenant AND {MAY_ANSWER} LIMIT {_MOST_WAITING}) AS found
-                   ) AS waiting,
+      FROM people p LEFT JOIN waiting w USING (actor_id),
            LATERAL (SELECT count(*) FILTER (WHERE v.verdict = 'approve') AS approved,
                            count(*) FILTER (WHERE v.verdict <> 'approve') AS rejected,
                            percentile_disc(ARRAY[0.5, 0.9])
                                WITHIN GROUP (ORDER BY extract(epoch FROM v.at - a.requested_at)::float) AS answer
                       FROM votes v JOIN approvals a USING (approval_id)
-                     WHERE v.person = p.actor_id AND v.withdrawn_at IS NULL AND a.tenant = p.tenant
+                     WHERE v.person = p.actor_id AND v.withdrawn_at IS NULL AND a.tenant = %(tenant)s
                        AND v.at >= %(since)s AND v.at < %(until)s) AS given
-     WHERE p.tenant = %(tenant)s AND p.kind = 'person'
-       AND (%(groups)s::text[] IS NULL OR EXISTS (SELECT 1 FROM json_array_elements_text(p.groups) AS g (name)
-                                                   WHERE g.name = ANY(%(groups)s::text[])))
-     ORDER BY waiting.count DESC, p.name, p.actor_id
-"""  # noqa: S608 - our own clauses
+     ORDER BY waiting DESC, p.name, p.actor_id
+"""
 
 
 async def count_figures(
@@ -74,25 +83,26 @@ async def count_figures(
     given = {"tenant": tenant, "since": since, "until": until, "now": now}
     given["groups"] = None if groups is None else list(groups)
     asked = await (await conn.execute(_GROUPS, given)).fetchall()
-    people = await (await conn.execute(_PEOPLE.encode(), given)).fetchall()
+    people = await (await conn.execute(_PEOPLE, given)).fetchall()
     return Figures(since, until, [_group(row) for row in asked], [_person(row) for row in people])
 
 
-async def led_by(conn: Conn, tenant: str, groups: Collection[str], since: datetime) -> list[str]:
-    """Return the groups for whose requests, made since, somebody of these groups is next in line."""
+async def lines_of(conn: Conn, tenant: str, since: datetime) -> dict[str, list[str]]:
+    """Return, of each group that is next in line for requests made since, the groups that these asked first."""
     rows = await (
         await conn.execute(
             """
-            SELECT DISTINCT g.name FROM approvals a, json_array_elements_text(a.requirement -> 'groups') AS g (name)
+            SELECT lead, array_agg(DISTINCT g.name ORDER BY g.name) AS asked
+              FROM approvals a, json_array_elements_text(a.requirement -> 'groups') AS g (name),
+                   jsonb_array_elements_text(
+                       jsonb_path_query_array(a.requirement::jsonb, '$.escalate_to[*].to[*]')) AS lead
              WHERE a.tenant = %(tenant)s AND a.requested_at >= %(since)s
-               AND (jsonb_path_query_array(a.requirement::jsonb, '$.escalate_to[*].to[*]') ?| %(groups)s::text[]
-                    OR a.requirement::jsonb -> 'escalate_to' ?| %(groups)s::text[])
-             ORDER BY 1
+             GROUP BY lead
             """,
-            {"tenant": tenant, "groups": list(groups), "since": since},
+            {"tenant": tenant, "since": since},
         )
     ).fetchall()
-    return [row["name"] for row in rows]
+    return {row["lead"]: row["asked"] for row in rows}
 
 
 def _group(row: dict[str, Any]) -> GroupFigures:
