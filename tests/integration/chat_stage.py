@@ -20,10 +20,9 @@ from runtime.desk.workspaces.life import LifeCounter
 from runtime.engine import Routing
 from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser
-from sandbox.core import SANDBOX
 from sandbox.harness import Faults, served
 from sandbox.rules.limits import Limits
-from sandbox.server import create_app
+from sandbox.server import SANDBOX, create_app
 from sandbox.workspace import Workspace, parse_workspace
 from tests.bench import PEOPLE, ROUTING, TEAM, TENANT, Bench, open_bench
 from tests.integration.bot_stage import heard, watched
