@@ -1,11 +1,14 @@
 """Figures: what was asked of whom, how long it took, how often people were called, and what waits for each."""
 
 from datetime import timedelta
+from pathlib import Path
 
 from runtime.desk.figures.counter import find_figures
 from runtime.model.actor import Person
 from runtime.model.approvals.figures import Figures, GroupFigures, PersonFigures, Spread
 from tests.bench import TENANT, Bench
+from tests.integration.conftest import Targets
+from tests.integration.glass_stage import break_glass, filing, glass_bench
 
 FILE = {"company": "Halvorsen", "text": "owners"}
 NONE = Spread(None, None)
@@ -113,3 +116,10 @@ async def test_figures_are_for_those_who_are_next_in_line_and_for_operators(benc
 async def test_a_look_at_no_request_is_none(bench: Bench) -> None:
     await bench.desk.figures.looked("apr_none", Person("ann", "Ann", ()))
     assert await bench.rows("SELECT * FROM marks") == []
+
+
+async def test_glass_that_was_broken_is_counted(dsn: str, targets: Targets, tmp_path: Path) -> None:
+    async with glass_bench(dsn, targets, tmp_path) as bench:
+        _, approval = await filing(bench)
+        assert (await break_glass(bench, "ivy", approval)).counted
+        assert of_group(await figures_of(bench), "compliance").glass_broken == 1

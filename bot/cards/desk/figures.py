@@ -49,6 +49,7 @@ def _group(one: GroupFigures) -> list[Block]:
     asked = f"{one.asked:,} asked{f': {became}' if became else ''}"
     times = f"first look {spread(one.first_look)} · decision {spread(one.decision)}"
     called = f"{times} · {_count(one.reminders, 'reminder')} · {_count(one.escalations, 'escalation')}"
+    called += f" · glass broken: {one.glass_broken:,}" if one.glass_broken else ""
     return [section(short(f"{one.group}, {one.tier} tier: {asked}", _LINE)), context(bold(called))]
 
 

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from runtime.model.approvals.figures import Figures
 
 _GROUP = ("group", "tier", "asked", "approved", "rejected", "expired", "canceled", "open", "late")
-_TIMES = ("first_look_p50", "first_look_p90", "decision_p50", "decision_p90", "reminders", "escalations")
+_TIMES = (
+    "first_look_p50",
+    "first_look_p90",
+    "decision_p50",
+    "decision_p90",
+    "reminders",
+    "escalations",
+    "glass_broken",
+)
 _PERSON = ("person", "name", "waiting", "looked", "approved", "rejected", "answer_p50", "answer_p90")
 _DAYS = 30
 

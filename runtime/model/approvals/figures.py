@@ -42,6 +42,7 @@ class GroupFigures:
     decision: Spread
     reminders: int
     escalations: int
+    glass_broken: int
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,9 @@ _GROUPS = """
                      (SELECT min(at) FROM votes v WHERE v.approval_id = a.approval_id)) AS looked_at,
                (SELECT count(*) FROM marks m WHERE m.approval_id = a.approval_id AND m.mark = 'reminded') AS reminders,
                (SELECT count(*) FROM marks m WHERE m.approval_id = a.approval_id AND m.mark = 'escalated')
-                   AS escalations
+                   AS escalations,
+               (SELECT count(*) FROM votes v WHERE v.approval_id = a.approval_id AND v.break_glass IS NOT NULL)
+                   AS glass_broken
           FROM approvals a
          WHERE a.tenant = %(tenant)s AND a.requested_at >= %(since)s AND a.requested_at < %(until)s),
     each AS (
@@ -32,7 +34,8 @@ _GROUPS = """
            count(*) FILTER (WHERE status = 'expired' OR status = 'requested' AND until <= %(now)s) AS late,
            percentile_disc(ARRAY[0.5, 0.9]) WITHIN GROUP (ORDER BY to_look) AS first_look,
            percentile_disc(ARRAY[0.5, 0.9]) WITHIN GROUP (ORDER BY to_decide) AS decision,
-           sum(reminders)::int AS reminders, sum(escalations)::int AS escalations
+           sum(reminders)::int AS reminders, sum(escalations)::int AS escalations,
+           sum(glass_broken)::int AS glass_broken
       FROM each GROUP BY 1, 2 ORDER BY 1, array_position(ARRAY['low', 'medium', 'high'], tier)
 """
 
