@@ -112,7 +112,7 @@ def everywhere(text: str, count: int = 6) -> ApprovalView:
         purpose=text,
         reasons=tuple((text, text) for _ in range(count)),
         groups=(text, text),
-        votes=tuple(VoteView(text, VoteVerdict.APPROVE, text, NOW) for _ in range(count)),
+        votes=tuple(VoteView(text, VoteVerdict.APPROVE, text, NOW, text) for _ in range(count)),
         result=Result(ResultCode.WORDED, (text,)),
         links=((text, "https://console.example/"),),
     )

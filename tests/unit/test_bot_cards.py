@@ -159,6 +159,7 @@ def test_rules_votes_and_words_are_recovered_from_the_pages_of_show_all(text: st
     assert found["Rule"] == found["Its code"] == [text, text]
     assert found["Because"] == [text, text]
     assert found["Approved · 2026-03-02 09:00 UTC"] == [text, text]
+    assert found.get("Broke the glass, by the ticket", []) == [text, text] * bool(text)
 
 
 def test_many_large_fields_are_recovered_over_many_pages() -> None:

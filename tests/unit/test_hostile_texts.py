@@ -13,6 +13,7 @@ from bot.cards.desk.forms import chooser_modal, form_modal
 from bot.cards.desk.lists import Reply, approval_reply, run_reply, runs_reply, said, why_reply
 from bot.cards.details import details_modals
 from bot.cards.modals import reason_modal
+from bot.cards.request.glass import glass_modal
 from runtime.desk.declared.model import Declared, DeclaredField
 from runtime.desk.front.model import Form, Runs, RunView, StepLine
 from runtime.desk.held.model import HeldView, HeldWaiting
@@ -109,6 +110,7 @@ OTHERS: dict[str, Callable[[str], Sent]] = {
     "card": lambda text: of_card(everywhere(text, 2)),
     "show all": lambda text: of_views("modal", *details_modals(hostile(text)), *details_modals(everywhere(text, 2))),
     "reason": lambda text: of_views("modal", reason_modal(everywhere(text, 2), VoteVerdict.REJECT, None)),
+    "glass": lambda text: of_views("modal", glass_modal(everywhere(text, 2), None, over=False)),
     "home": desk,
     "request": lambda text: of_reply(approval_reply(everywhere(text, 2), NOW)),
     "rule": lambda text: of_reply(why_reply(everywhere(text, 2))),

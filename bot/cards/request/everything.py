@@ -107,6 +107,8 @@ def _rules(view: ApprovalView) -> Iterator[Unit]:
 def _votes(view: ApprovalView) -> Iterator[Unit]:
     for vote in view.votes:
         yield from _named((f"{verdict_word(view.kind, vote.verdict).capitalize()} · {utc(vote.at)}", vote.person_name))
+        if vote.ticket:
+            yield from _named(("Broke the glass, by the ticket", vote.ticket))
         yield from _named(("Because", vote.reason))
     for vote in view.withdrawn:
         said = f"{verdict_word(view.kind, vote.verdict).capitalize()} · {utc(vote.at)} · withdrawn since"
