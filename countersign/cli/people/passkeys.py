@@ -49,7 +49,7 @@ def list_(
     show_rows(run(looked_up(shared_settings("database_url"), list_passkeys, person)), _PASSKEY, as_json=as_json)
 
 
-@passkeys.command()
+@passkeys.command(context_settings={"ignore_unknown_options": True})  # an id may begin with a dash
 def revoke(
     passkey: Annotated[str, typer.Argument(metavar="PASSKEY", help="Its id, as `people passkeys list` has it.")],
     by: By,
