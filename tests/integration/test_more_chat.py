@@ -1,5 +1,6 @@
 """What the menu of a card does in Slack: a vote is withdrawn, changes are requested, and a request is handed on."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -95,3 +96,20 @@ async def test_what_could_not_be_recorded_leaves_each_modal_open(chat: Chat) -> 
     refused = await ann.submit({"whom": "UCAT", "reason": "I am away"})
     assert "may not have been recorded" in str(refused["errors"])
     assert (await ann.see())["modal"]
+
+
+@pytest.mark.parametrize(
+    "label", ["Ask a question", "Request changes", "Withdraw my vote", "Hand to", "Cancel this request"]
+)
+async def test_a_choice_is_acknowledged_while_slack_opens_no_modal(chat: Chat, label: str) -> None:
+    approval_id = await chat.file()
+    ann = await chat.person("ann")
+    if label == "Withdraw my vote":
+        assert (await chat.bench.click("ann", approval_id)).counted
+    card = await newest(chat, ann)
+    chat.faults.hold("views.open")
+    async with asyncio.timeout(3):
+        action, value = entry(card, label)
+        assert (await ann.click(card, action, chosen=value))["ok"]
+    chat.faults.lift("views.open")
+    await ann.find_modal(timeout=MINUTE)
