@@ -5,6 +5,7 @@ from uuid import uuid4
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.cards.refusals import refusal_words
 from bot.listeners import private
 from bot.listeners.identity import Identity, identify
 from bot.listeners.installation import InstallationWatch
@@ -42,6 +43,19 @@ class Asking:
 
     async def _tell(self, payload: Actions, text: str) -> None:
         await self._answers.tell(payload.user.id, payload.place, text, occasion=payload.action.action_ts)
+
+    async def _apply_word(
+        self, notification: str, user: User, channel: str | None, not_yet: str = private.NOT_YET_APPLIED
+    ) -> None:
+        """Apply what is recorded of a request, and say in private why it did not count, if so. Never raises."""
+        try:
+            outcome = await self._desk.apply(notification)
+            said = refusal_words(outcome.refusal) if outcome.refusal else ""
+        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
+            self._log.error("a recorded word about a request was not applied: %s", type(error).__name__)
+            said = not_yet
+        if said:
+            await self._answers.tell(user.id, channel, said, occasion=notification)
 
     async def _open(self, payload: Actions, modal: dict[str, Any]) -> None:
         """Open a modal, over the details where the click was there. A repeated delivery finds its trigger used."""

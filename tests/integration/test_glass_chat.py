@@ -10,7 +10,7 @@ from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.glass_stage import glass_policy
-from tests.integration.more_stage import newest, opened, recorded
+from tests.integration.more_stage import choose, newest, opened, recorded
 
 
 @pytest.fixture
@@ -53,3 +53,14 @@ async def test_what_could_not_be_recorded_leaves_the_modal_open(chat: Chat) -> N
     refused = await ivy.submit({"reason": "the bank is down", "ticket": "INC-7"})
     assert "may not have been recorded" in str(refused["errors"])
     assert (await ivy.see())["modal"]
+
+
+async def test_a_stranger_who_reaches_for_the_glass_is_told_so_and_on_record(chat: Chat) -> None:
+    await chat.file()
+    await chat.bench.meddle("DELETE FROM slack_accounts WHERE actor_id = 'ivy'")
+    ivy = await chat.person("ivy")
+    await choose(ivy, await newest(chat, ivy), "Break the glass")
+    await whispered(ivy, "directory has no person")
+    assert (await ivy.see())["modal"] is None
+    rows = await chat.bench.rows("SELECT leaf FROM audit_leaves WHERE leaf ->> 'event' = 'notification.refused'")
+    assert [row["leaf"]["data"]["act"] for row in rows] == ["break_glass"]

@@ -8,16 +8,20 @@ from typing import Any
 import pytest
 
 from bot.cards.card import card
+from bot.cards.desk.editing import edit_modal
 from bot.cards.desk.fields import FieldKind, FormField
 from bot.cards.desk.forms import chooser_modal, form_modal
 from bot.cards.desk.lists import Reply, approval_reply, run_reply, runs_reply, said, why_reply
 from bot.cards.details import details_modals
 from bot.cards.modals import reason_modal
 from bot.cards.request.glass import glass_modal
+from bot.cards.request.saying import ASK, reply_modal, say_modal
 from runtime.desk.declared.model import Declared, DeclaredField
+from runtime.desk.editing.model import EditForm
 from runtime.desk.front.model import Form, Runs, RunView, StepLine
 from runtime.desk.held.model import HeldView, HeldWaiting
-from runtime.desk.model import ApprovalView
+from runtime.desk.model import ApprovalView, EditsView, FieldView
+from runtime.model.approvals.questions import Question
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.finding import EvidenceState, FoundRun
 from sandbox.rules.blocks import check_message_blocks, check_view
@@ -88,6 +92,27 @@ def form(text: str) -> Sent:
     return of_views("modal", form_modal(one, kinds, None), chooser_modal([one], None))
 
 
+def asking(text: str) -> tuple[ApprovalView, Question]:
+    answer = {"by": "rita", "kind": "person", "name": text, "text": text, "at": "2026-03-02T09:00:00.000000Z"}
+    asked = Question("qst_1", "ann", text, text, NOW, answer)
+    return replace(KYC, questions=(asked, replace(asked, answer=None))), asked
+
+
+def question(text: str) -> Sent:
+    view, asked = asking(text)
+    notified, blocks = of_card(view)
+    views = [reply_modal(view, asked, None), say_modal(ASK, everywhere(text, 1), None, over=False)]
+    return notified, [*blocks, *of_views("modal", *views)[1]]
+
+
+def edit(text: str) -> Sent:
+    schema = {"properties": {"note": {"type": "string", "description": text}}, "type": "object"}
+    one = EditForm("apr_1", "5" * 16, text or "t", schema, {"note": text})
+    made = EditsView((text,), (FieldView("note", "before", text),), ((text, text),))
+    notified, blocks = of_card(replace(KYC, edited=made))
+    return notified, [*blocks, *of_views("modal", edit_modal(one, "ab", None, over=False))[1]]
+
+
 def desk(text: str) -> Sent:
     held = HeldView(run_id="run_1", step="look", version=0, run_title=text, error=text, code="refused")
     return of_views("home", home_of(everywhere(text), held=HeldWaiting(1, (held,))))
@@ -102,6 +127,8 @@ DECLARED: dict[str, Callable[[str], Sent]] = {
     "card": lambda text: of_card(hostile(text)),
     "form": form,
     "list": listed,
+    "question": question,
+    "edit": edit,
     "answer": lambda text: of_reply(said(text)),
 }
 """Where authors and people say what is shown."""
@@ -109,6 +136,7 @@ DECLARED: dict[str, Callable[[str], Sent]] = {
 OTHERS: dict[str, Callable[[str], Sent]] = {
     "card": lambda text: of_card(everywhere(text, 2)),
     "show all": lambda text: of_views("modal", *details_modals(hostile(text)), *details_modals(everywhere(text, 2))),
+    "questions": lambda text: of_views("modal", *details_modals(asking(text)[0])),
     "reason": lambda text: of_views("modal", reason_modal(everywhere(text, 2), VoteVerdict.REJECT, None)),
     "glass": lambda text: of_views("modal", glass_modal(everywhere(text, 2), None, over=False)),
     "home": desk,

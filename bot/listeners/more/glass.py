@@ -14,7 +14,7 @@ from bot.listeners import private
 from bot.listeners.asking import DEADLINE, Asking
 from bot.listeners.clicks import click
 from bot.listeners.more.acting import close
-from bot.listeners.payloads import Actions, Submission, User
+from bot.listeners.payloads import Actions, Submission
 from runtime.model.approvals.votes import VoteVerdict
 
 
@@ -25,7 +25,9 @@ class BreakingGlass(Asking):
         """Ask why, and by which ticket."""
         async with asyncio.timeout(DEADLINE):
             identity = await self._identity(payload.user)
-            view = None if identity.refusal else await self._desk.approval(ref.id)
+            if stranger := self._stranger(identity):
+                await self._desk.strangers.on_card(stranger, ref.id, "break_glass")
+            view = None if stranger else await self._desk.approval(ref.id)
         await ack()
         refusal = identity.refusal or references.stale(ref, view)
         if view is None or refusal:
@@ -42,7 +44,7 @@ class BreakingGlass(Asking):
             notification = await self._record(payload, ref, ticket)
             if notification:
                 await close(ack, over=ref.over)
-                await self._settle(notification, payload.user, ref.channel)
+                await self._apply_word(notification, payload.user, ref.channel, private.NOT_YET_COUNTED)
                 return
             faults[references.REASON] = private.REASON_NOT_RECORDED
         await ack(response_action="errors", errors={name: fault for name, fault in faults.items() if fault})
@@ -60,14 +62,3 @@ class BreakingGlass(Asking):
         except Exception as error:  # noqa: BLE001 - fails closed: the modal must not close as if it were recorded
             self._log.error("a broken glass was not recorded: %s", type(error).__name__)
             return ""
-
-    async def _settle(self, notification: str, user: User, channel: str | None) -> None:
-        """Apply the vote, and tell the person why it does not count, if so. Never raises."""
-        try:
-            outcome = await self._desk.apply(notification)
-            said = refusal_words(outcome.refusal) if outcome.refusal else ""
-        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
-            self._log.error("a recorded vote was not applied: %s", type(error).__name__)
-            said = private.NOT_YET_COUNTED
-        if said:
-            await self._answers.tell(user.id, channel, said, occasion=notification)

@@ -6,14 +6,13 @@ from slack_bolt.async_app import AsyncAck
 
 from bot.cards import references
 from bot.cards.modals import reason_fault
-from bot.cards.refusals import refusal_words
 from bot.cards.request.saying import reply_modal
 from bot.listeners import private
 from bot.listeners.asking import DEADLINE, Asking
 from bot.listeners.clicks import click
 from bot.listeners.identity import Identity
 from bot.listeners.more.acting import keep_open
-from bot.listeners.payloads import Actions, Submission, User
+from bot.listeners.payloads import Actions, Submission
 from runtime.model.approvals.votes import CardAct, Refusal, RefusalCode
 
 
@@ -33,7 +32,7 @@ class Replying(Asking):
                 notification = await self._record(ref, identity, payload.action.action_ts, "", refusal)
         await ack()
         if notification is not None:
-            await self._settle(notification, payload.user, payload.place)
+            await self._apply_word(notification, payload.user, payload.place)
         elif view is not None and question is not None:
             await self._open(payload, reply_modal(view, question, payload.place))
 
@@ -46,7 +45,7 @@ class Replying(Asking):
             await keep_open(ack, fault or private.REASON_NOT_RECORDED)
             return
         await ack()
-        await self._settle(notification, payload.user, ref.channel)
+        await self._apply_word(notification, payload.user, ref.channel)
 
     async def _submitted(self, payload: Submission, ref: references.ReplyRef) -> str | None:
         """Record the words; None when that failed, whatever the cause: the modal must not close as if it had not."""
@@ -71,14 +70,3 @@ class Replying(Asking):
             card, identity, CardAct.REPLY, occasion=occasion, reason=words, refusal=refusal, about=ref.question
         )
         return await self._desk.record(said)
-
-    async def _settle(self, notification: str, user: User, channel: str | None) -> None:
-        """Apply what is recorded, and say in private why it did not count, if so. Never raises."""
-        try:
-            outcome = await self._desk.apply(notification)
-        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
-            self._log.error("a recorded answer was not applied: %s", type(error).__name__)
-            await self._answers.tell(user.id, channel, private.NOT_YET_APPLIED, occasion=notification)
-            return
-        if outcome.refusal:
-            await self._answers.tell(user.id, channel, refusal_words(outcome.refusal), occasion=notification)

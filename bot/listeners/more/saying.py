@@ -7,7 +7,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards import references
 from bot.cards.modals import reason_fault
-from bot.cards.refusals import refusal_words
 from bot.cards.request.more import MoreRef
 from bot.cards.request.saying import Saying, SayRef, say_modal
 from bot.listeners import private
@@ -16,7 +15,7 @@ from bot.listeners.clicks import click
 from bot.listeners.identity import Identity
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.more.acting import close, keep_open
-from bot.listeners.payloads import Actions, Submission, User
+from bot.listeners.payloads import Actions, Submission
 from bot.listeners.private import PrivateAnswers
 from runtime.desk.model import Desk
 from runtime.model.approvals.votes import Refusal, VoteVerdict
@@ -47,7 +46,7 @@ class SayingAct(Asking):
                 notification = await self._record(ref, identity, payload.action.action_ts, "", refusal)
         await ack()
         if notification is not None:
-            await self._settle(notification, payload.user, payload.place)
+            await self._apply_word(notification, payload.user, payload.place)
         elif view is not None:
             await self._open(payload, say_modal(self._saying, view, payload.place, over=payload.modal is not None))
 
@@ -60,7 +59,7 @@ class SayingAct(Asking):
             await keep_open(ack, fault or private.REASON_NOT_RECORDED)
             return
         await close(ack, over=ref.over)
-        await self._settle(notification, payload.user, ref.channel)
+        await self._apply_word(notification, payload.user, ref.channel)
 
     async def _submitted(self, payload: Submission, ref: SayRef) -> str | None:
         """Record the words; None when that failed, whatever the cause: the modal must not close as if it had not."""
@@ -96,14 +95,3 @@ class SayingAct(Asking):
     async def _about(self, payload: Submission, identity: Identity) -> str:  # noqa: ARG002 - for acts of more than words
         """Return what a modal says beside the words."""
         return ""
-
-    async def _settle(self, notification: str, user: User, channel: str | None) -> None:
-        """Apply what is recorded, and say in private why it did not count, if so. Never raises."""
-        try:
-            outcome = await self._desk.apply(notification)
-        except Exception as error:  # noqa: BLE001 - it is recorded and acknowledged; the runtime applies it later
-            self._log.error("a recorded word was not applied: %s", type(error).__name__)
-            await self._answers.tell(user.id, channel, private.NOT_YET_APPLIED, occasion=notification)
-            return
-        if outcome.refusal:
-            await self._answers.tell(user.id, channel, refusal_words(outcome.refusal), occasion=notification)

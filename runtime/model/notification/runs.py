@@ -60,7 +60,7 @@ class MendPayload(PayloadModel):
     submitted_by: str
 
 
-StrangerAct = HeldAct | Literal["undo", "cancel", "edit"]
+StrangerAct = HeldAct | Literal["undo", "cancel", "edit", "break_glass"]
 """What the buttons of a step ask for."""
 
 
