@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from receipts.canonical import digest
-from receipts.chain import CARD_SHOWN, Actor
+from receipts.chain import CARD_SHOWN
 from runtime.desk.answers.counter import AnswersCounter
 from runtime.desk.answers.looking import refusal_to_decide, way_to_decide
 from runtime.desk.declared.model import NOTHING, Declared
@@ -16,6 +16,7 @@ from runtime.desk.held.counter import HeldCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, ProgressView, VoteView
 from runtime.desk.notices.counter import NoticeCounter
 from runtime.desk.people.usergroups import GroupCounter
+from runtime.desk.recording import record_said
 from runtime.desk.signing.counter import SigningCounter
 from runtime.desk.strangers.counter import StrangerCounter
 from runtime.desk.undo.counter import UndoCounter
@@ -29,7 +30,6 @@ from runtime.model.approvals.requirement import Requirement
 from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.json_limits import error_text
 from runtime.model.notification.answering import Answering, AskPayload, HandPayload, ReplyPayload, WithdrawPayload
-from runtime.model.notification.notification import Notification
 from runtime.model.notification.people import ClaimPayload, TogetherPayload, VotePayload, VoteRefusal
 from runtime.model.routing.route import NOWHERE, Route
 from runtime.model.states import ApprovalStatus
@@ -112,16 +112,15 @@ class EngineDesk(UndoCounter):
     async def record(self, click: Click) -> str:
         """Write the click into the inbox, durably; return the notification's id. Repeats return the first's."""
         actor_id = click.person_id or f"slack:{click.account.team}:{click.account.user}"
-        notification = Notification(
-            notification_id=self.engine.new_id("ntf"),
-            tenant=self.tenant,
-            dedupe_key=f"vote:{click.dedupe_key}",
-            correlation_key=f"approval:{click.approval_id}",
-            payload=_payload_of(click),
-            actor=Actor(id=actor_id, kind="person"),
+        return await record_said(
+            self.engine,
+            self.tenant,
+            _payload_of(click),
+            by=actor_id,
+            about=f"approval:{click.approval_id}",
+            key=f"vote:{click.dedupe_key}",
             request_id=click.request_id,
         )
-        return await inbox.record(self.engine, notification)
 
     async def apply(self, notification_id: str) -> ClickOutcome:
         """Apply a recorded click, at most once; a repeat returns the same outcome."""

@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 
-from receipts.chain import Actor
 from runtime.approvals.answering import Asker, Candidate, refuse_ask, refuse_hand, refuse_reply, refuse_withdrawal
 from runtime.approvals.rules import refuse_vote
 from runtime.desk.answers.looking import look, refusal_to_decide
 from runtime.desk.answers.model import CancelView, CancelWish
+from runtime.desk.recording import record_said
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.inbox.people.voters import UNKNOWN_APPROVAL
 from runtime.model.approvals.votes import CardAct, Refusal, VoteVerdict
 from runtime.model.json_limits import error_text
-from runtime.model.notification.notification import Notification
 from runtime.model.notification.runs import CancelPayload
 from runtime.store.listings import find_run
 from runtime.store.people.questions import questions_of
@@ -76,16 +75,15 @@ class AnswersCounter:
 
     async def ask_cancel(self, wish: CancelWish) -> str:
         """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
-        notification = Notification(
-            notification_id=self.engine.new_id("ntf"),
-            tenant=self.tenant,
-            dedupe_key=f"cancel:{wish.dedupe_key}",
-            correlation_key=wish.run_id,
-            payload=CancelPayload(run_id=wish.run_id, reason=error_text(wish.reason)),
-            actor=Actor(id=wish.person_id, kind="person"),
+        return await record_said(
+            self.engine,
+            self.tenant,
+            CancelPayload(run_id=wish.run_id, reason=error_text(wish.reason)),
+            by=wish.person_id,
+            about=wish.run_id,
+            key=f"cancel:{wish.dedupe_key}",
             request_id=wish.request_id,
         )
-        return await inbox.record(self.engine, notification)
 
     async def apply_cancel(self, notification_id: str) -> str:
         """Apply a recorded wish, at most once; return why nothing was done, "" where it was."""

@@ -4,17 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from receipts.chain import Actor
 from runtime.definitions.checks.schemas import deref, violations
 from runtime.definitions.model import Verb
 from runtime.desk.editing.model import EditForm, EditWish
+from runtime.desk.recording import record_said
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.inbox.editing.rules import edited_fields
 from runtime.model.approvals.approval import Approval, AskKind
 from runtime.model.approvals.votes import Refusal, RefusalCode
 from runtime.model.json_limits import error_text, fault
-from runtime.model.notification.notification import Notification
 from runtime.model.notification.people import EditPayload, VoteRefusal
 from runtime.model.states import ApprovalStatus
 from runtime.planning.params import PARAMS_DEPTH
@@ -51,16 +50,15 @@ class EditingCounter:
     async def record(self, wish: EditWish) -> str:
         """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
         actor_id = wish.person_id or f"slack:{wish.account.team}:{wish.account.user}"
-        notification = Notification(
-            notification_id=self.engine.new_id("ntf"),
-            tenant=self.tenant,
-            dedupe_key=f"edit:{wish.dedupe_key}",
-            correlation_key=f"approval:{wish.approval_id}",
-            payload=_payload_of(wish),
-            actor=Actor(id=actor_id, kind="person"),
+        return await record_said(
+            self.engine,
+            self.tenant,
+            _payload_of(wish),
+            by=actor_id,
+            about=f"approval:{wish.approval_id}",
+            key=f"edit:{wish.dedupe_key}",
             request_id=wish.request_id,
         )
-        return await inbox.record(self.engine, notification)
 
     async def apply(self, notification_id: str) -> Refusal | None:
         """Apply a recorded wish, at most once; return why it did not count, None where it did."""

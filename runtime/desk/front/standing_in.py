@@ -1,12 +1,11 @@
 """Who votes for a person while they are away, as they say themselves: the same act as by command."""
 
-from receipts.chain import Actor
 from runtime.desk.front.model import StandInWish
+from runtime.desk.recording import record_said
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.actor import Person
 from runtime.model.json_limits import error_text
-from runtime.model.notification.notification import Notification
 from runtime.model.notification.tenants import DelegatePayload
 
 
@@ -20,16 +19,9 @@ async def record_stand_in(engine: Engine, tenant: str, person: Person, wish: Sta
         ends_at=wish.ends_at,
         reason=error_text(wish.reason),
     )
-    notification = Notification(
-        notification_id=engine.new_id("ntf"),
-        tenant=tenant,
-        dedupe_key=f"delegate:slack:{wish.key}",
-        correlation_key=person.id,
-        payload=payload,
-        actor=Actor(id=person.id, kind="person"),
-        request_id=wish.key,
+    return await record_said(
+        engine, tenant, payload, by=person.id, about=person.id, key=f"delegate:slack:{wish.key}", request_id=wish.key
     )
-    return await inbox.record(engine, notification)
 
 
 async def settle_stand_in(engine: Engine, notification_id: str) -> str:

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-from receipts.chain import Actor
 from runtime.desk.held.model import HeldView, HeldWaiting, HeldWish, Question
+from runtime.desk.recording import record_said
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.actor import Person
 from runtime.model.json_limits import error_text
-from runtime.model.notification.notification import Notification
 from runtime.model.notification.runs import MendPayload
 from runtime.model.run import FoundStep
 from runtime.model.states import EFFECT, StepStatus, is_final
@@ -61,16 +60,15 @@ class HeldCounter:
             version=wish.version,
             submitted_by=wish.person_id,
         )
-        notification = Notification(
-            notification_id=self.engine.new_id("ntf"),
-            tenant=self.tenant,
-            dedupe_key=f"mend:{wish.dedupe_key}",
-            correlation_key=wish.run_id,
-            payload=payload,
-            actor=Actor(id=wish.person_id, kind="person"),
+        return await record_said(
+            self.engine,
+            self.tenant,
+            payload,
+            by=wish.person_id,
+            about=wish.run_id,
+            key=f"mend:{wish.dedupe_key}",
             request_id=wish.request_id,
         )
-        return await inbox.record(self.engine, notification)
 
     async def apply(self, notification_id: str) -> str:
         """Apply a recorded wish, at most once; return why nothing was done, "" where it was."""

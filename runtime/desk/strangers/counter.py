@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-from receipts.chain import Actor
+from runtime.desk.recording import record_said
 from runtime.desk.strangers.model import Stranger
 from runtime.engine import Engine
 from runtime.inbox import inbox
-from runtime.model.notification.notification import Notification
 from runtime.model.notification.runs import StrangerAct, StrangerPayload
 from runtime.store import approvals
 from runtime.store.held.steps import find_step
@@ -33,13 +32,13 @@ class StrangerCounter:
         if found is None:
             return
         team, user = stranger.account.team, stranger.account.user
-        notification = Notification(
-            notification_id=self.engine.new_id("ntf"),
-            tenant=self.tenant,
-            dedupe_key=f"stranger:{run_id}:{step}:{team}:{user}:{stranger.code}",
-            correlation_key=run_id,
-            payload=StrangerPayload(run_id=run_id, step=step, act=act, code=stranger.code),
-            actor=Actor(id=f"slack:{team}:{user}", kind="person"),
+        notification_id = await record_said(
+            self.engine,
+            self.tenant,
+            StrangerPayload(run_id=run_id, step=step, act=act, code=stranger.code),
+            by=f"slack:{team}:{user}",
+            about=run_id,
+            key=f"stranger:{run_id}:{step}:{team}:{user}:{stranger.code}",
             request_id=stranger.request_id,
         )
-        await inbox.apply(self.engine, await inbox.record(self.engine, notification))
+        await inbox.apply(self.engine, notification_id)

@@ -1,12 +1,11 @@
 """The counter at which people in the chat have something undone."""
 
-from receipts.chain import Actor
+from runtime.desk.recording import record_said
 from runtime.desk.undo.model import UndoOutcome, UndoView, UndoWish
 from runtime.desk.undo.preview import preview_undo
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.json_limits import error_text
-from runtime.model.notification.notification import Notification
 from runtime.model.notification.runs import UndoPayload
 from runtime.store import approvals
 
@@ -30,16 +29,15 @@ class UndoCounter:
     async def ask_undo(self, wish: UndoWish) -> str:
         """Write the wish into the inbox, durably; return the notification's id. Repeats return the first's."""
         payload = UndoPayload(run_id=wish.run_id, step=wish.step, reason=error_text(wish.reason), version=None)
-        notification = Notification(
-            notification_id=self.engine.new_id("ntf"),
-            tenant=self.tenant,
-            dedupe_key=f"undo:{wish.dedupe_key}",
-            correlation_key=wish.run_id,
-            payload=payload,
-            actor=Actor(id=wish.person_id, kind="person"),
+        return await record_said(
+            self.engine,
+            self.tenant,
+            payload,
+            by=wish.person_id,
+            about=wish.run_id,
+            key=f"undo:{wish.dedupe_key}",
             request_id=wish.request_id,
         )
-        return await inbox.record(self.engine, notification)
 
     async def apply_undo(self, notification_id: str) -> UndoOutcome:
         """Apply a recorded wish, at most once; a repeat returns the same outcome."""
