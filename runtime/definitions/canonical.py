@@ -164,6 +164,7 @@ def _verb_document(verb: Verb) -> dict[str, Any]:
             "in_doubt": verb.in_doubt,
             # only where it is given, so that what was made before there was such a key keeps its digest
             **({"settles_within": format_duration(verb.settles_within)} if verb.settles_within else {}),
+            **({"governed": True} if verb.governed else {}),
         },
         "input_schema": verb.input_schema,
         "output_schema": verb.output_schema,
@@ -245,6 +246,7 @@ def _verb(document: Document) -> Verb:
         card=read_card(document["card"]) if "card" in document else None,
         remind=tuple(parse_duration(pause) for pause in execution.get("remind", ())),
         editable=tuple(document.get("editable", ())),
+        governed=effect.get("governed", False),
     )
 
 

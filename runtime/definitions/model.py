@@ -88,8 +88,9 @@ SETTLES, SETTLES_FINALLY = timedelta(minutes=1), timedelta(minutes=5)
 class Verb:
     """A named operation. `static_params` are merged under the step's own; `redact` holds JSON pointers into params.
 
-    `settles_within` is None where the author did not say it; `settles` is what then holds. `compensate` undoes what was
-    done; `on_cancel` tells the other side that its answer is not wanted any more.
+    `settles_within` is None where the author did not say it; `settles` is what then holds. A read that is `governed`
+    passes the gate as a write does. `compensate` undoes what was done; `on_cancel` tells the other side that its answer
+    is not wanted any more.
     """
 
     name: str
@@ -120,6 +121,12 @@ class Verb:
     on_cancel: Compensation | None = None
     card: CardSpec | None = None  # how a request for it is shown
     editable: tuple[str, ...] = ()  # the params that who may approve a request for it may change
+    governed: bool = False
+
+    @property
+    def passes_gate(self) -> bool:
+        """Return whether policy is asked before it is done: always about a write, about a read where it is governed."""
+        return self.governed or self.effect_class is EffectClass.WRITE
 
     @property
     def compensations(self) -> tuple[Compensation, ...]:

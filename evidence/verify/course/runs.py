@@ -123,16 +123,24 @@ def _no_output(facts: Facts, came_to: str) -> str:
 
 @rule(
     "run.writes",
-    "The run's `writes` are its steps' receipts that said `success` before it ended.",
+    "The run's `writes` are its steps' receipts that said `success` before it ended, but for those of governed reads.",
 )
 def _writes(facts: Facts) -> str:
     done = sum(
-        one.record.outcome == "success" and bool(one.record.step) and one.leaf.seq < facts.end.seq
+        one.record.outcome == "success"
+        and bool(one.record.step)
+        and one.leaf.seq < facts.end.seq
+        and not _reads(facts, one.record.step)
         for one in facts.receipts
     )
     if facts.end.data.get("writes") != done:
         raise BrokenError(names.RUN, f"writes is {facts.end.data.get('writes')}, and {done} receipts say success")
     return counted(done, "write")
+
+
+def _reads(facts: Facts, path: str) -> bool:
+    verb = facts.plan.verb(path)
+    return verb is not None and verb.effect.is_governed_read
 
 
 MOVES: tuple[Rule[Facts], ...] = (_definition, _moves)

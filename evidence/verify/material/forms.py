@@ -69,9 +69,10 @@ class ToldVote(VoteRecord):
 
 
 class EffectForm(AskedEffect):
-    """The effect, as policy was told."""
+    """The effect, as policy was told; `reads` is there where it is a governed read."""
 
     reversible: bool
+    reads: bool = False
 
 
 class ToldEdits(Open):
