@@ -61,6 +61,7 @@ def definition_document(definition: Definition) -> dict[str, Any]:
         "trigger": {
             "type": definition.trigger_type,
             "schema": definition.trigger_schema,
+            **({"when": definition.when} if definition.when is not None else {}),
             **_about_document(definition),
         },
         "steps": [_step_document(step) for step in definition.steps.values()],
@@ -206,6 +207,7 @@ def _definition(document: Document, data: bytes) -> Definition:
         state=document.get("state"),
         output=document.get("output"),
         sla=parse_duration(document["sla"]) if "sla" in document else None,
+        when=document["trigger"].get("when"),
         about=_about(document["trigger"]),
         functions=document.get("functions", {}),
     )

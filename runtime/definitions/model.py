@@ -203,10 +203,11 @@ class Definition:
 
     `steps` are the nodes by their addresses, each behind what it needs and behind the node in which it stands.
     `retain_days` is for how many days the evidence of a run is kept, None where the installation's setting says it.
-    `state` is the schema of the business state, `output` what a run that succeeds gives, None where nothing is said.
-    After `sla`, counted from when a run was asked for, nothing of it is tried again. `about` is None where each trigger
-    starts a run. `functions` are those of packs that its expressions call, with the version that they were checked with
-    and are called in.
+    `state` is the schema of the business state, `output` what a run that succeeds gives, None where nothing is
+    said. After `sla`, counted from when a run was asked for, nothing of it is tried again. `when` is the CEL
+    condition under which it takes a trigger of its type, None where it takes each. `about` is None where each
+    trigger starts a run. `functions` are those of packs that its expressions call, with the version that they were
+    checked with and are called in.
     """
 
     name: str
@@ -224,6 +225,7 @@ class Definition:
     sla: timedelta | None = None
     state: Mapping[str, Any] | None = None
     output: Any = None
+    when: str | None = None
     about: About | None = None
     functions: Mapping[str, int] = field(default_factory=dict)
 

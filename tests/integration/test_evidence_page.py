@@ -24,6 +24,7 @@ from receipts import canonical
 from receipts.chain import Leaf
 from receipts.told import plain
 from tests.browser import Failure, failure_of, report_of, verify_page
+from tests.unit import test_evidence_chosen as chosen
 from tests.unit import test_evidence_claims as claims
 from tests.unit import test_evidence_forgeries as forgeries
 from tests.unit import test_evidence_governed as governing
@@ -99,7 +100,7 @@ def members_of(path: Path) -> dict[str, bytes]:
 # What holds
 
 
-@pytest.mark.parametrize("sample", [story, bound, looked, governed])
+@pytest.mark.parametrize("sample", [story, bound, looked, governed, chosen.chosen])
 async def test_a_genuine_bundle_of_either_format_holds(page: Page, office: Office, sample: Callable[[], Story]) -> None:
     sealed = build(sample().dossier(), office.key)
     report = await report_of(page, sealed.data, office.public.read_text())
@@ -245,9 +246,9 @@ async def test_reads_and_what_was_told_of_calls_are_on_record(page: Page, office
     assert (await agree(page, office, office.seal(make())))[:2] == (7, member)
 
 
-@pytest.mark.parametrize("name", (of_reads := reading.LIES | governing.LIES))
-async def test_what_is_told_of_reads_must_agree_with_the_chain(page: Page, office: Office, name: str) -> None:
-    (rule, member, _), lie = of_reads[name]
+@pytest.mark.parametrize("name", (lies := reading.LIES | governing.LIES | chosen.LIES))
+async def test_what_is_told_of_reads_and_choices_must_agree(page: Page, office: Office, name: str) -> None:
+    (rule, member, _), lie = lies[name]
     assert (await agree(page, office, office.seal(lie())))[:2] == (step_of(rule), member)
 
 

@@ -1,9 +1,12 @@
 """Rules about the run: it moved from status to status as its leaves say, and came to what its steps came to."""
 
+from collections.abc import Sequence
+
 from evidence import names
-from evidence.verify.material.comparing import agree, broken
+from evidence.verify.material.comparing import agree, broken, data
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts
+from evidence.verify.material.forms import Candidate, Chosen
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import RUN_ENDED
 
@@ -22,7 +25,9 @@ _STATUSES = (
 @rule(
     "run.definition",
     "`definition.json` has the name, the version and the type of trigger that `run.queued` names; that says what the"
-    " run is `about` if and only if the definition's `trigger` says what triggers are about.",
+    " run is `about` if and only if the definition's `trigger` says what triggers are about, and `among` which"
+    " versions the run's was chosen if and only if the definition's `trigger` says `when`: `name`, `version` and"
+    " `digest` of each, no two of one name, with the run's own; none where whoever started it had named the runbook.",
 )
 def _definition(facts: Facts) -> str:
     queued, definition = facts.leaves[0].data, facts.definition
@@ -35,7 +40,19 @@ def _definition(facts: Facts) -> str:
     )
     if (definition.trigger.about is None) != ("about" not in queued):
         raise broken(facts.leaves[0], "it says what the run is about, or not, other than the definition's trigger")
+    if (definition.trigger.when is None) != ("among" not in queued):
+        raise broken(facts.leaves[0], "it says what was to choose among, or not, other than the definition's trigger")
+    if definition.trigger.when is not None:
+        _check_choice(facts, data(Chosen, facts.leaves[0]).among)
     return f"{definition.name} version {definition.version}"
+
+
+def _check_choice(facts: Facts, among: Sequence[Candidate]) -> None:
+    """Raise unless the run's version is one of those among which it was chosen, of which no two have one name."""
+    own = (facts.definition.name, facts.definition.version, facts.contents.run.definition.digest)
+    of_name = {one.name: (one.name, one.version, one.digest) for one in among}
+    if len(of_name) < len(among) or (among and of_name.get(own[0]) != own):
+        raise broken(facts.leaves[0], f"{own[0]} version {own[1]} is not what was chosen among what it names")
 
 
 @rule(

@@ -243,6 +243,20 @@ class ApprovalForm(ApprovalRecord):
     questions: Sequence[QuestionOfForm] = ()
 
 
+class Candidate(Open):
+    """A version that was looked at when a trigger came."""
+
+    name: NonEmpty
+    version: int
+    digest: Sha256Hex
+
+
+class Chosen(Open):
+    """Of the data of `run.queued`, among which versions the run's own was chosen."""
+
+    among: list[Candidate]
+
+
 class Proposed(Open):
     """The data of `effect.proposed`; `action` is connector and operation, joined by `::`."""
 

@@ -128,6 +128,7 @@ class TriggerShape(Shape):
 
     type: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]*$")]
     schema_: dict[str, Any] = Field(alias="schema")
+    when: Text | None = None
     about: Text | None = None
     signal: Name | None = None
 
