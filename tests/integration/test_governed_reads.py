@@ -197,11 +197,12 @@ async def _die(call: Call) -> Answer:
     raise asyncio.CancelledError
 
 
-async def test_a_handler_that_writes_is_not_called_for_a_read(bench: Bench, outside: Target) -> None:
+@pytest.mark.parametrize("trigger", ["governed.outside", "governed.after"])
+async def test_a_handler_that_writes_is_not_called_for_a_read(bench: Bench, outside: Target, trigger: str) -> None:
     other = with_handlers(bench, {NAME: outside.handler()})
-    run_id = await asked(other)
+    run_id = await asked(other, trigger=trigger)
     assert outside.calls == []
-    (receipt,) = await receipts(other, run_id)
+    receipt = (await receipts(other, run_id))[-1]
     assert receipt["error"] == f"{NAME} writes, and a read may not"
 
 

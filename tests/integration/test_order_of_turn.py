@@ -55,8 +55,8 @@ async def bench(dsn: str, opa: OpaChild, targets: Targets, looking: Looking) -> 
         yield found
 
 
-async def turned(bench: Bench) -> str:
-    run_id = (await bench.start("governed.beside", {"id": LEI})).run_id
+async def turned(bench: Bench, trigger: str = "governed.beside") -> str:
+    run_id = (await bench.start(trigger, {"id": LEI})).run_id
     await bench.settle()
     assert (await bench.run(run_id))["status"] == "succeeded"
     return run_id
@@ -75,11 +75,12 @@ async def test_what_came_before_is_found_before_anything_is_done_for_it(bench: B
     assert await bench.chain(run_id) == before
 
 
+@pytest.mark.parametrize("trigger", ["governed.beside", "governed.after"])
 @pytest.mark.parametrize("step", ["look", "note"])
 async def test_policy_has_answered_and_its_word_is_committed_before_anything_leaves(
-    bench: Bench, looking: Looking, step: str
+    bench: Bench, looking: Looking, step: str, trigger: str
 ) -> None:
-    await turned(bench)
+    await turned(bench, trigger)
     assert looking.seen[step] == ["effect.proposed", "decision.recorded"]
 
 
