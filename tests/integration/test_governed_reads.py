@@ -1,6 +1,7 @@
 """Governed reads: policy is asked before the call is made, people where it wants them, and all of it is on record."""
 
 import asyncio
+import zipfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -221,5 +222,9 @@ async def test_its_bundle_holds_and_adds_its_costs_up(bench: Bench, outside: Tar
     await bench.later(seconds=30)
     report = verify(await bundle(bench, run_id, tmp_path), public_path(tmp_path / "keys/evidence.pem"))
     assert report.steps[10].fact.endswith("0 writes have their receipts, 1 reads their records")
+    with zipfile.ZipFile(tmp_path / "bundle.zip") as members:
+        summary = members.read("summary.md").decode()
+    assert f"query subsidiaries on “company:{LEI}”: **read, 11 bytes**" in summary
+    assert "commitment" not in summary
     (ended,) = await leaves(bench, run_id, "run.succeeded")
     assert ended["data"]["writes"] == 0

@@ -49,4 +49,5 @@ test_a_question_about_nothing_is_denied if {
 
 test_who_wants_it_signed_raises_its_tier if {
 	decide({"tier": "high"}).outcome == "needs_approval"
+	codes({"tier": "high"}) == {"reads.high_tier"}
 }
