@@ -1,14 +1,17 @@
 """Two runbooks that take one type of triggers: each says when, exactly one starts, and the record says among which."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from runtime.desk.callers import CallerDesk, Wish
+from runtime.desk.front.starting import Starting
 from runtime.desk.replays.replaying import as_recorded, replay
+from runtime.model.actor import Person
 from runtime.planning.claiming.choosing import UndecidedError
 from tests.bench import TENANT
-from tests.integration.lives_stage import RITA, TYPE, Lives, life
+from tests.integration.lives_stage import RITA, TYPE, Lives, life, probe
 
 __all__ = ["life"]
 
@@ -71,6 +74,16 @@ async def test_two_that_would_take_the_same_are_not_both_active(life: Lives) -> 
         "SELECT name FROM definition_lives WHERE status = 'active' AND trigger_type = %s", TYPE
     )
     assert [row["name"] for row in rows] == ["big"]
+
+
+@pytest.mark.parametrize(
+    ("file", "names"), [(probe(1), ["probe"]), (taking("only", "true"), []), (taking("only", BIG), [])]
+)
+async def test_what_hangs_on_all_that_is_filled_in_has_no_form(life: Lives, file: str, names: list[str]) -> None:
+    grants = json.dumps({"triggers": [TYPE]})
+    await life.bench.meddle("UPDATE actors SET grants = %s WHERE actor_id = 'rita'", grants)
+    starting = Starting(await life.begin(file))
+    assert [form.name for form in await starting.forms(Person("rita", "Rita", ()))] == names
 
 
 async def test_a_replay_chooses_alike_and_names_a_choice_that_was_another(life: Lives) -> None:
