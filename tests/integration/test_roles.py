@@ -184,7 +184,7 @@ async def _a_finished_run(bench: Bench) -> None:
     )
     await bench.rows(
         "INSERT INTO passkey_links SELECT 'l1', tenant, 'ann', 'register', 'n', now(), now(), NULL, '', 'why', '', '',"
-        " 'omar', '{}', now() FROM runs RETURNING 1"
+        " '', 'omar', '{}', now() FROM runs RETURNING 1"
     )
     await bench.rows("INSERT INTO entities SELECT tenant, 'thing', 'a', 1, false, '{}' FROM runs RETURNING 1")
     await bench.rows("INSERT INTO entity_changes SELECT tenant, 'k1', 'thing', 'a', 1, 'd', '{}' FROM runs RETURNING 1")
