@@ -219,6 +219,22 @@ def test_what_is_told_at_the_beginning_never_changes(house: House, table: str, c
             house.tried(login, f"UPDATE {table} SET {change}")
 
 
+@pytest.mark.parametrize(
+    ("table", "later"), [("votes", {"withdrawn_at"}), ("passkey_links", {"opened_at"}), ("questions", {"answer"})]
+)
+def test_every_column_but_what_is_told_later_is_written_once(house: House, table: str, later: set[str]) -> None:
+    guarded = house.tried(
+        "postgres",
+        "SELECT a.attname AS name FROM pg_trigger t JOIN pg_attribute a ON a.attrelid = t.tgrelid"
+        f" AND a.attnum = ANY(t.tgattr) WHERE t.tgrelid = '{table}'::regclass AND t.tgname = 'write_once'",
+    )
+    once = {column.name for column in metadata.tables[table].columns} - later
+    assert {row["name"] for row in guarded} == once
+    for column in once:
+        with pytest.raises(errors.InsufficientPrivilege):
+            house.tried(PROGRAM, f"UPDATE {table} SET {column} = NULL")
+
+
 @pytest.mark.parametrize(("table", "change", "mark"), FORGOTTEN_ONCE)
 def test_what_the_work_was_done_with_is_forgotten_once_and_never_rewritten(
     house: House, table: str, change: str, mark: str
