@@ -14,6 +14,7 @@ SCOPES = frozenset(
     {
         *("chat:write", "channels:history", "channels:read", "groups:history", "groups:read"),
         *("im:history", "im:write", "users:read", "commands", "app_mentions:read", "usergroups:read"),
+        *("links:read", "links:write"),
     }
 )
 EMAIL_SCOPE = "users:read.email"
