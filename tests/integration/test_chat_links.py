@@ -80,11 +80,10 @@ async def test_what_is_over_is_shown_as_it_ended(chat: Chat) -> None:
 async def test_where_others_read_along_nothing_is_shown_and_its_author_alone_is_told(chat: Chat) -> None:
     approval_id = await chat.file()
     ann, ben = await chat.person("ann"), await chat.person("ben")
-    for link in (to_request(approval_id), to_run(await run_of(chat, approval_id))):
-        told = chat.faults.calls["chat.postEphemeral"]
+    for number, link in enumerate((to_request(approval_id), to_run(await run_of(chat, approval_id))), 1):
         await ann.say(ELSEWHERE, link)
-        await chat.faults.called("chat.postEphemeral", told + 1)
-    await ann.find_card(lambda one: one.get("is_ephemeral", False) and NOT_HERE in one["text"])
+        await ann.wait_for(lambda state, told=number: len(whispers(state)) == told)
+    assert all(NOT_HERE in one for one in whispers(await ann.see()))
     assert not whispers(await ben.see())
     assert not chat.faults.calls["chat.unfurl"]
 
@@ -126,9 +125,11 @@ async def test_in_a_direct_conversation_of_others_nothing_is_shown(chat: Chat) -
 async def test_what_is_being_written_is_not_shown_for_it_has_no_place(chat: Chat) -> None:
     approval_id = await chat.file()
     ann = await chat.person("ann")
+    looked = chat.faults.calls["users.info"]
     await ann.write(f"look at {to_request(approval_id)}")
     await shared(ann, to_request(approval_id))
     assert chat.faults.calls["chat.unfurl"] == 1
+    assert chat.faults.calls["users.info"] == looked + 1, "nobody looks at what is being written"
 
 
 async def test_links_that_are_none_of_ours_ask_nobody_anything(chat: Chat) -> None:
@@ -164,7 +165,7 @@ async def test_a_stranger_is_told_the_same_of_every_link_and_is_on_record(chat: 
     ann = await chat.person("ann")
     for number, some_id in enumerate((approval_id, "apr_none"), 1):
         await ann.say(CHANNEL, to_request(some_id))
-        await chat.faults.called("chat.postEphemeral", number)
+        await ann.wait_for(lambda state, told=number: len(whispers(state)) == told)
     first, second = whispers(await ann.see())
     assert first == second
     assert "directory" in first

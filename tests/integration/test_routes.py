@@ -192,7 +192,7 @@ async def test_the_home_leads_to_a_card_that_its_person_can_open(chat_with: Open
         rita = await chat.person("rita")
         await chat.home(rita)
         await rita.click_view("home", next(one for one in SECTIONS if SECTIONS[one] is Section.MINE))
-        home = await rita.wait_for(lambda state: "My requests" in str(state["home"]) and state["home"])
+        home = await rita.wait_for(lambda state: "asked for" in str(state["home"]) and state["home"])
         assert "/archives/" not in str(home), "who asked has no card, and those of others are not theirs to open"
 
 
