@@ -222,6 +222,9 @@ async def test_people_meet_our_links_where_they_meet_references(chat: Chat) -> N
     run_id = await run_of(chat, approval_id)
     assert to_request(approval_id) in await asked(ann, f"show {approval_id}")
     assert to_run(run_id) in await asked(rita, f"show {run_id}")
+    assert to_request(approval_id) in await asked(ann, f"show {to_request(approval_id)}")
+    assert to_run(run_id) in await asked(rita, f"show {to_run(run_id)}")
+    assert "you may see" in await asked(ann, f"show {to_request('apr_none')}")
     assert to_request(approval_id) in json.dumps(await chat.home(ann))
     told = [one for one in messages(await rita.see()) if one["channel"].startswith("D")]
     assert any(to_request(approval_id) in one["links"] for one in told)

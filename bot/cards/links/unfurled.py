@@ -10,8 +10,10 @@ from bot.cards.text import Shown, inline, short
 from bot.cards.wording import approvals, headline, is_open, requirement, title, until_word
 from runtime.desk.front.model import RunView
 from runtime.desk.model import ApprovalView
+from runtime.model.states import RunStatus
 
 _LINE = 300
+_ENDINGS = {RunStatus.WAITING_APPROVAL: "waits for approval", RunStatus.FAILED_TERMINAL: "ended without success"}
 
 NOT_HERE = (
     "What your link leads to is shown where its card stands, and in your direct conversation with this app. It is not "
@@ -32,7 +34,8 @@ def request_unfurl(view: ApprovalView, card: Shown | None, now: datetime) -> lis
 
 def run_unfurl(run: RunView, card: Shown | None, now: datetime) -> list[Block]:
     """Return how a run stands."""
-    what = section(Shown(f"{inline(run.reference, _LINE)}: {inline(run.ending.replace('_', ' '), 100)}"))
+    ending = _ENDINGS.get(run.ending, run.ending.replace("_", " "))
+    what = section(Shown(f"{inline(run.reference, _LINE)}: {inline(ending, 100)}"))
     since = Shown(f"asked for {date(run.created_at)}")
     return [what, context(plain_text(inline(run.runbook, _LINE)), *_as_of(since, card, now))]
 
