@@ -53,6 +53,11 @@ def whispers(state: dict[str, Any]) -> list[str]:
     return [one["text"] for one in messages(state) if one.get("is_ephemeral")]
 
 
+async def whispered(person: SandboxUser, times: int) -> None:
+    """Wait until somebody was told something alone that often."""
+    await person.wait_for(lambda state: len(whispers(state)) == times)
+
+
 async def test_a_link_is_shown_where_its_card_stands_without_params_or_buttons(chat: Chat) -> None:
     approval_id = await chat.file()
     message = await shared(await chat.person("ann"), to_request(approval_id))
@@ -82,7 +87,7 @@ async def test_where_others_read_along_nothing_is_shown_and_its_author_alone_is_
     ann, ben = await chat.person("ann"), await chat.person("ben")
     for number, link in enumerate((to_request(approval_id), to_run(await run_of(chat, approval_id))), 1):
         await ann.say(ELSEWHERE, link)
-        await ann.wait_for(lambda state, told=number: len(whispers(state)) == told)
+        await whispered(ann, number)
     assert all(NOT_HERE in one for one in whispers(await ann.see()))
     assert not whispers(await ben.see())
     assert not chat.faults.calls["chat.unfurl"]
@@ -165,7 +170,7 @@ async def test_a_stranger_is_told_the_same_of_every_link_and_is_on_record(chat: 
     ann = await chat.person("ann")
     for number, some_id in enumerate((approval_id, "apr_none"), 1):
         await ann.say(CHANNEL, to_request(some_id))
-        await ann.wait_for(lambda state, told=number: len(whispers(state)) == told)
+        await whispered(ann, number)
     first, second = whispers(await ann.see())
     assert first == second
     assert "directory" in first

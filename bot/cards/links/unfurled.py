@@ -13,7 +13,10 @@ from runtime.desk.model import ApprovalView
 from runtime.model.states import RunStatus
 
 _LINE = 300
-_ENDINGS = {RunStatus.WAITING_APPROVAL: "waits for approval", RunStatus.FAILED_TERMINAL: "ended without success"}
+_ENDINGS: dict[str, str] = {
+    RunStatus.WAITING_APPROVAL: "waits for approval",
+    RunStatus.FAILED_TERMINAL: "ended without success",
+}
 
 NOT_HERE = (
     "What your link leads to is shown where its card stands, and in your direct conversation with this app. It is not "
