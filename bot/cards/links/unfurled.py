@@ -26,7 +26,8 @@ NOT_HERE = (
 
 def request_unfurl(view: ApprovalView, card: Shown | None, now: datetime) -> list[Block]:
     """Return how a request stands: what happens to whom, who is asked until when, or that it is over."""
-    what = section(Shown(f"{title(view, now)}: {short(headline(view), _LINE, lines=1)}"))
+    mocked = "On mocks: " if view.mocked else ""
+    what = section(Shown(f"{mocked}{title(view, now)}: {short(headline(view), _LINE, lines=1)}"))
     if not is_open(view, now):
         ended = f"decided {date(view.decided_at)}" if view.decided_at else f"asked {date(view.requested_at)}"
         return [what, context(*_as_of(Shown(ended), card, now))]
