@@ -158,8 +158,8 @@ class SlackConnector:
     async def _say(self, params: PostMessage | DirectMessage, channel: str, key: str, thread: str | None) -> JsonObject:
         """Put what happened into words and, where it is about a card that is elsewhere, add the way there."""
         text = f"{self._prefix}{words(params.said)}"
-        link = await self._cards.link(params.card_of) if params.card_of else None
-        way = [context(mrkdwn_text(link))] if link else []
+        found = await self._cards.ways(params.card_of) if params.card_of else None
+        way = [context(mrkdwn_text(found))] if found else []
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
         acts = [held_buttons(params.said.run_id, params.said.step)] if isinstance(params.said, StepHeld) else []
         asks = [answer_button(params.said)] if isinstance(params.said, QuestionAsked) and params.said.mention else []
