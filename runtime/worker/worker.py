@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 PAUSE = 30.0
 """Seconds for which a run that cannot be started is left alone."""
 
-_PURPOSES = {Lane.EFFECTS: Purpose.STEP, Lane.MESSAGES: Purpose.MESSAGE}
+_PURPOSES = {Lane.EFFECTS: Purpose.STEP, Lane.MESSAGES: Purpose.MESSAGE, Lane.HOOKS: Purpose.MESSAGE}
 
 Job = Callable[[], Awaitable[int]]
 
@@ -151,6 +151,7 @@ class Worker:
         found = (
             (due.notifications and await self._apply_notifications())
             + (due.messages and await self._lease_effects(Lane.MESSAGES))
+            + (due.messages and await self._lease_effects(Lane.HOOKS))
             + (due.effects and await self._lease_effects(Lane.EFFECTS))
             + (due.reads and await self._lease_reads())
             + (due.runs and await self._start_runs())
@@ -251,7 +252,7 @@ class Worker:
 
     async def _lease_effects(self, lane: Lane) -> int:
         room = room_for(self.slots, lane, self._effects_in(lane), self.engine.handlers)
-        if not room.slots:
+        if not (room.slots and room.handlers):
             return 0
         async with self.engine.pool.connection() as conn:
             leased = await leases.lease_effects(conn, self._lessee(), _PURPOSES[lane], room)
