@@ -76,7 +76,7 @@ class Courier:
         if receiver.origin != call.target:  # policy was asked about that one
             raise RefusedError(f"its subscription goes to {receiver.origin} by now")
         body = dumps(delivery.said)
-        signed = headers(receiver.secrets, call.key, int(self.clock().timestamp()), body)
+        signed = headers(receiver.secrets, call.key, self.clock(), body)
         return _answer(*await self._post(receiver, signed, body))
 
     async def _post(self, receiver: Receiver, signed: Mapping[str, str], body: bytes) -> tuple[int, float | None]:

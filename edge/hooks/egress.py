@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Sequence
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import DefaultResolver
@@ -12,15 +12,24 @@ from runtime.handlers import RefusedError
 _METADATA = frozenset({"fd00:ec2::254", "100.100.100.200"})
 """Where clouds tell machines their secrets, beside the link-local addresses."""
 
+_NAT64 = IPv6Network("64:ff9b::/96")
+
 
 def may_go_to(address: str, *, inside: bool) -> bool:
     """Return whether a connection to an IP address may be made; `inside` lets private ones and this machine's pass."""
-    ip = ip_address(address)
-    if isinstance(ip, IPv6Address) and ip.ipv4_mapped:
-        ip = ip.ipv4_mapped
+    ip = _reached(ip_address(address))
     if ip.is_link_local or ip.is_multicast or ip.is_unspecified or str(ip) in _METADATA:
         return False
     return inside or ip.is_global
+
+
+def _reached(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """Return the IPv4 address that an IPv6 one stands for (mapped, 6to4 or NAT64), else the address itself."""
+    if isinstance(ip, IPv4Address):
+        return ip
+    if ip in _NAT64:
+        return IPv4Address(int(ip) & 0xFFFF_FFFF)
+    return ip.ipv4_mapped or ip.sixtofour or ip
 
 
 class GuardedResolver(AbstractResolver):

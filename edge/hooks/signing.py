@@ -6,9 +6,10 @@ each secret `v1,` and the base64 of the HMAC-SHA256 over id, timestamp and raw b
 
 import base64
 import binascii
-import hashlib
-import hmac
 from collections.abc import Sequence
+from datetime import datetime
+
+from standardwebhooks.webhooks import Webhook
 
 PREFIX = "whsec_"
 LEAST, MOST = 24, 64
@@ -26,12 +27,11 @@ def secret_of(text: str) -> bytes:
     return secret
 
 
-def headers(secrets: Sequence[bytes], message_id: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """Return the three headers of a message; while secrets are rotated, it is signed with each."""
-    signed = f"{message_id}.{timestamp}.".encode() + body
-    signatures = (base64.b64encode(hmac.new(one, signed, hashlib.sha256).digest()).decode() for one in secrets)
+def headers(secrets: Sequence[bytes], message_id: str, at: datetime, body: bytes) -> dict[str, str]:
+    """Return the three headers of a message; while secrets are rotated, it is signed with each. `at` is in UTC."""
+    text = body.decode()
     return {
         "webhook-id": message_id,
-        "webhook-timestamp": str(timestamp),
-        "webhook-signature": " ".join(f"v1,{one}" for one in signatures),
+        "webhook-timestamp": str(int(at.timestamp())),
+        "webhook-signature": " ".join(Webhook(one).sign(message_id, at, text) for one in secrets),
     }

@@ -90,10 +90,12 @@ def subscription(url: str, *on: str, where: Where | None = None, name: str = "ea
     return Subscription(name, events, where or Where(), to.origin, digest), to
 
 
-def subscribed(bench: Bench, *subscriptions: tuple[Subscription, Receiver], delivers: bool = True) -> Bench:
+def subscribed(
+    bench: Bench, *subscriptions: tuple[Subscription, Receiver], delivers: bool = True, patience: float = PATIENCE
+) -> Bench:
     """Return the bench with subscriptions, as after a restart; its worker `delivers`, or leaves that to others."""
     receivers = {one.name: receiver for one, receiver in subscriptions}
-    handlers = webhook_handlers(receivers, bench.clock, PATIENCE) if delivers else {}
+    handlers = webhook_handlers(receivers, bench.clock, patience) if delivers else {}
     engine = replace(
         bench.engine,
         handlers={**bench.engine.handlers, **handlers},

@@ -14,9 +14,11 @@ from runtime.desk.operator import OperatorDesk
 from runtime.inbox import inbox
 from runtime.model.effects.action import Tier
 from runtime.model.hooks.subscription import Where
+from runtime.worker.lanes import Lane
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.hooks_stage import Ears, deliveries, letters, open_ears, subscribed, subscription
+from tests.patience import MINUTE
 
 NOTE = {"incident": "I1", "text": "nobody-else-reads-this", "api_token": "hunter2-hunter2"}
 FILE = {"company": "ACME", "text": "report"}
@@ -235,6 +237,22 @@ async def test_hanging_receivers_leave_the_chat_its_slots(bench: Bench, ears: Ea
     await told.settle()
     assert told.chat.said("post_card")
     assert (await bench.rows("SELECT count(*) AS n FROM effects WHERE connector = 'webhook'"))[0]["n"] == 12
+
+
+async def test_what_waits_for_receivers_that_hang_takes_no_effect_its_turn(bench: Bench, ears: Ears) -> None:
+    ears.default = None
+    told = subscribed(bench, subscription(ears.url, "run.started"), patience=MINUTE)
+    worker = told.worker
+    worker.slots = replace(worker.slots, by_lane={**worker.slots.by_lane, Lane.HOOKS: 1})
+    await told.start("bench.note", NOTE)
+    while not worker._busy(Lane.HOOKS):
+        await worker.claim()
+    while await worker.claim() or any(work.lane is not Lane.HOOKS for work in worker._tasks.values()):
+        pass
+    assert worker._free(Lane.HOOKS) == 0
+    assert worker._goes_on()
+    ears.closing.set()
+    await told.settle()
 
 
 async def test_nobody_subscribed_nothing_is_proposed(bench: Bench, targets: Targets) -> None:

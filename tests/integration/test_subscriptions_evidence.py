@@ -74,6 +74,8 @@ async def test_operators_see_who_is_told_and_who_is_gone(bench: Bench, dsn: str,
         one, receiver = subscription(ears.url, "run.completed")
         await noted(subscribed(bench, (one, receiver)))
     (letter,) = await letters(bench)
+    (run,) = await bench.rows("SELECT run_id FROM runs")
+    assert "it is gone" in (await command("runs", "show", run["run_id"], env=env)).out
     shown = await command("dead-letters", "show", letter["notification_id"], env=env)
     assert "it is gone" in shown.out
     (now,) = json.loads((await command("subscriptions", "list", "--json", env=env)).out)

@@ -14,6 +14,7 @@ from runtime.model.effects.action import Tier
 from runtime.model.hooks.subscription import EventName, Where
 from runtime.outbox.hooks.events import events_in
 
+AT = datetime(2026, 1, 5, tzinfo=UTC)
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 FILE = """
 subscriptions:
@@ -33,14 +34,19 @@ subscriptions:
 
 def test_a_message_is_signed_as_the_standard_says() -> None:
     """The example of the specification's reference implementations."""
-    signed = headers([secret_of(SECRET)], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
+    signed = headers(
+        [secret_of(SECRET)],
+        "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        datetime.fromtimestamp(1614265330, UTC),
+        b'{"test": 2432232314}',
+    )
     assert signed["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
     assert (signed["webhook-id"], signed["webhook-timestamp"]) == ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330")
 
 
 def test_a_message_is_signed_with_each_secret_while_they_are_rotated() -> None:
-    both = headers([b"a" * 24, b"b" * 24], "id", 1, b"{}")["webhook-signature"].split(" ")
-    assert both == [headers([one * 24], "id", 1, b"{}")["webhook-signature"] for one in (b"a", b"b")]
+    both = headers([b"a" * 24, b"b" * 24], "id", AT, b"{}")["webhook-signature"].split(" ")
+    assert both == [headers([one * 24], "id", AT, b"{}")["webhook-signature"] for one in (b"a", b"b")]
 
 
 @pytest.mark.parametrize("text", ["MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ=", "whsec_%%%", "whsec_", ""])
@@ -63,6 +69,9 @@ def test_a_secret_has_its_form(text: str) -> None:
         ("::ffff:10.1.2.3", False, True),
         ("169.254.169.254", False, False),
         ("::ffff:169.254.169.254", False, False),
+        ("64:ff9b::a9fe:a9fe", False, False),
+        ("2002:a9fe:a9fe::1", False, False),
+        ("64:ff9b::5db8:d822", True, True),
         ("fe80::1", False, False),
         ("fd00:ec2::254", False, False),
         ("100.100.100.200", False, False),
@@ -121,8 +130,7 @@ def _leaves(*said: tuple[str, str | None, dict[str, Any]]) -> list[Leaf]:
     head, found = GENESIS, []
     for event, step, data in said:
         about = Correlation(run_id="run_1", step=step)
-        at = datetime(2026, 1, 5, tzinfo=UTC)
-        leaf = next_leaf(head, run_id="run_1", at=at, event=event, actor=PROGRAM, correlation=about, data=data).leaf
+        leaf = next_leaf(head, run_id="run_1", at=AT, event=event, actor=PROGRAM, correlation=about, data=data).leaf
         head = Head(leaf.seq, leaf.hash)
         found.append(leaf)
     return found

@@ -3,6 +3,7 @@
 It is told by ids, statuses and times, and by nothing that anybody wrote. What becomes of it changes nothing in its run.
 """
 
+import logging
 from dataclasses import replace
 from datetime import timedelta
 
@@ -20,6 +21,8 @@ from runtime.outbox.hooks.events import Event, events_in
 from runtime.outbox.propose import propose
 from runtime.store import notifications
 from runtime.store.transactions.run_tx import RunTx
+
+log = logging.getLogger(__name__)
 
 LASTS = timedelta(days=3)
 """How long a delivery that is never taken is tried."""
@@ -130,6 +133,7 @@ async def put_letter(engine: Engine, tx: RunTx, failed: Effect, why: str, status
         actor=PROGRAM,
         request_id=tx.request_id,
     )
+    log.warning("delivery %s is a dead letter: webhook %s: %s", failed.effect_id, name, why)
     await notifications.record_all(tx.conn, [letter], tx.now, tx.now)
     facts = {"status": str(NotificationStatus.DEAD_LETTER), "reason": f"webhook {name}: {why}"}
     await notifications.mark(tx.conn, letter.notification_id, NotificationStatus.DEAD_LETTER, facts, tx.now)
