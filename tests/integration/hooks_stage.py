@@ -59,11 +59,17 @@ class Ears:
         return web.Response(status=status or 200, headers={"Location": "/elsewhere"})
 
 
+async def _taken(_: web.Request) -> web.Response:
+    """Take whatever a redirect leads here: whoever follows one is found out."""
+    return web.Response(status=200)
+
+
 @asynccontextmanager
 async def open_ears(folder: Path | None = None) -> AsyncIterator[Ears]:
     """Give a receiver on a port of its own; with a folder, by TLS under a certificate in it that signs itself."""
     ears, app = Ears("https" if folder else "http"), web.Application()
     app.router.add_post(PATH, ears.hear)
+    app.router.add_route("*", "/elsewhere", _taken)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     try:

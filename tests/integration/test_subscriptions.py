@@ -15,6 +15,7 @@ from runtime.inbox import inbox
 from runtime.model.effects.action import Tier
 from runtime.model.hooks.subscription import Where
 from runtime.worker.lanes import Lane
+from runtime.worker.worker import Worker
 from tests.bench import TENANT, Bench
 from tests.integration.conftest import Targets
 from tests.integration.hooks_stage import Ears, deliveries, letters, open_ears, subscribed, subscription
@@ -253,6 +254,13 @@ async def test_what_waits_for_receivers_that_hang_takes_no_effect_its_turn(bench
     assert worker._goes_on()
     ears.closing.set()
     await told.settle()
+
+
+async def test_who_is_told_of_runs_on_mocks_is_told_that(bench: Bench, ears: Ears) -> None:
+    told = subscribed(bench, subscription(ears.url, "run.completed"))
+    engine = replace(told.engine, mocked=True)
+    await _noted(replace(told, engine=engine, worker=Worker(engine)))
+    assert [one["data"].get("mocked") for one in ears.heard] == [True]
 
 
 async def test_nobody_subscribed_nothing_is_proposed(bench: Bench, targets: Targets) -> None:

@@ -11,8 +11,9 @@ from edge.hooks.egress import may_go_to
 from edge.hooks.signing import headers, secret_of
 from receipts.chain import GENESIS, PROGRAM, Correlation, Head, Leaf, next_leaf
 from runtime.model.effects.action import Tier
-from runtime.model.hooks.subscription import EventName, Where
+from runtime.model.hooks.subscription import DELIVER, EventName, Where
 from runtime.outbox.hooks.events import events_in
+from runtime.worker.lanes import Lane, room_for, slots_of
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -151,3 +152,10 @@ def test_a_vote_breaks_glass_only_where_it_says_so() -> None:
     assert not list(events_in(_leaves(("vote.counted", "file", plain))))
     (broken,) = events_in(_leaves(("vote.counted", "file", {**plain, "break_glass": {"ticket": "I1"}})))
     assert broken.name is EventName.GLASS_BROKEN
+
+
+def test_deliveries_have_slots_of_their_own_and_no_receiver_more_than_half() -> None:
+    slots, handlers = slots_of(8), [DELIVER, "slack::post_card"]
+    hooks, messages = (room_for(slots, lane, [], handlers) for lane in (Lane.HOOKS, Lane.MESSAGES))
+    assert (hooks.handlers, messages.handlers) == ([DELIVER], ["slack::post_card"])
+    assert hooks.target_cap * 2 == hooks.slots
