@@ -50,8 +50,9 @@ async def _ends_as_without(bench: Bench, told: Bench, ref: str = "2") -> None:
 async def test_a_subscriber_is_told_by_ids_and_states_alone(bench: Bench, ears: Ears) -> None:
     told = subscribed(bench, subscription(ears.url, "run.started", "run.completed", "effect.settled"))
     run = await _noted(told)
-    assert [one["type"] for one in ears.heard] == ["run.started", "effect.settled", "run.completed"]
-    settled = ears.heard[1]["data"]
+    said = {one["type"]: one["data"] for one in ears.heard}  # one may overtake another
+    assert (len(ears.heard), set(said)) == (3, {"run.started", "effect.settled", "run.completed"})
+    settled = said["effect.settled"]
     assert settled["run"] == run["run_id"]
     assert (settled["verb"], settled["step"], settled["tier"], settled["status"]) == ("note", "note", "low", "success")
     assert set(settled) == {"tenant", "run", "runbook", "version", "status", "step", "verb", "tier", "effect"}
@@ -66,13 +67,13 @@ async def test_who_decides_what_and_how_is_told(bench: Bench, ears: Ears) -> Non
     for person in ("ann", "ben"):
         assert (await told.click(person, approval)).counted
     await told.settle()
-    assert [(one["type"], one["data"]["status"]) for one in ears.heard] == [
-        ("approval.requested", "requested"),
+    assert sorted((one["type"], one["data"]["status"]) for one in ears.heard) == [
         ("approval.decided", "approved"),
+        ("approval.requested", "requested"),
         ("effect.settled", "success"),
     ]
     assert {one["data"]["tier"] for one in ears.heard} == {"high"}
-    assert ears.heard[0]["data"]["approval"] == approval
+    assert {one["data"].get("approval") for one in ears.heard} == {approval}
 
 
 @pytest.mark.parametrize(
