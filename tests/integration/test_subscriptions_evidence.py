@@ -10,12 +10,13 @@ from playwright.async_api import Page
 from countersign.embedded.opa import OpaChild
 from evidence.verify.verify import verify
 from receipts.signing import public_path
+from runtime.model.hooks.subscription import DELIVER
 from tests.bench import Bench
 from tests.browser import failure_of, verify_page
 from tests.integration.conftest import Targets
 from tests.integration.glass_stage import break_glass, filing, glass_bench
 from tests.integration.hooks_stage import letters, open_ears, subscribed, subscription
-from tests.integration.program_stage import command, environment, settings_of
+from tests.integration.program_stage import command, composed, environment, settings_of
 from tests.integration.sealing_stage import noted, open_office
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -90,3 +91,20 @@ async def test_a_fault_in_the_file_keeps_the_program_from_starting(dsn: str, opa
         finished = await command(*words, env=env)
         assert finished.code != 0
         assert "subscriptions.yaml:1: subscriptions[0].on" in finished.err
+
+
+async def test_a_program_tells_subscribers_where_there_are_any_and_else_does_not_even_look(
+    dsn: str, opa: OpaChild, tmp_path: Path
+) -> None:
+    file = tmp_path / "subscriptions.yaml"
+    file.write_text(
+        "subscriptions: [{name: ears, on: run.completed, to: 'https://ears.hooks.example/in', secret: ears}]",
+        encoding="utf-8",
+    )
+    named = {"subscriptions": file, "webhook_secrets": {"ears": SECRET}}
+    for given, names in (({}, []), (named, ["ears"])):
+        async with composed(settings_of(dsn, opa.url, tmp_path, **given)) as system:
+            engine = system.engine
+            assert [one.name for one in engine.subscriptions] == names
+            assert (engine.listener is not None, DELIVER in engine.handlers) == (bool(names), bool(names))
+            assert SECRET not in engine.privacy.text(f"it said {SECRET}") or not names
