@@ -14,6 +14,7 @@ from pydantic_settings.exceptions import SettingsError
 
 from countersign.config.dsn import check_dsn
 from countersign.config.errors import CountersignError
+from edge.hooks.signing import secret_of
 from receipts.passkeys import ORIGIN
 from receipts.vault import parse_key
 from runtime.definitions.problems import hint
@@ -90,6 +91,11 @@ def _vault_key(secret: SecretStr) -> SecretStr:
     return secret
 
 
+def _webhook_secret(secret: SecretStr) -> SecretStr:
+    secret_of(secret.get_secret_value())
+    return secret
+
+
 def _slashed(prefix: object) -> object:
     return f"{prefix}/" if isinstance(prefix, str) and prefix and not prefix.endswith("/") else prefix
 
@@ -105,6 +111,7 @@ Token = Annotated[SecretStr, AfterValidator(_token)]
 SigningSecret = Annotated[SecretStr, _secret(20)]
 CallerSecret = Annotated[SecretStr, _secret(32)]
 TokenKey = Annotated[SecretStr, AfterValidator(_vault_key)]
+WebhookSecret = Annotated[SecretStr, AfterValidator(_webhook_secret)]
 Word = Annotated[str, Field(min_length=1)]
 
 
@@ -169,6 +176,10 @@ class Settings(BaseSettings):
     slack_channel: Word | None = Field(None, description="channel of cards that no group's channel takes")
     slack_channels: dict[str, Word] = Field({}, description="channel by group")
     routing: Path | None = Field(None, description="YAML file of rules: which requests go where, by what they are")
+    subscriptions: Path | None = Field(None, description="YAML file of webhooks: which events of runs are sent where")
+    webhook_secrets: dict[Annotated[str, Field(pattern=_NAME)], WebhookSecret] = Field(
+        {}, description="secrets that sign webhooks, by name: whsec_ and base64 of 24 to 64 bytes"
+    )
     doubt_groups: list[Word] = Field(["operators"], min_length=1, description="who settles what is in doubt")
 
     s3_bucket: Word | None = Field(None, description="bucket of evidence; a folder in HOME if not set")

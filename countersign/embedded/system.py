@@ -168,9 +168,20 @@ def _environment(settings: Settings, home: Path) -> dict[str, str]:
         "COUNTERSIGN_ACTIVATION": activation_of(settings),
         **({"COUNTERSIGN_OVERLAY": str(settings.overlay.resolve())} if settings.overlay else {}),
         **({"COUNTERSIGN_ROUTING": str(settings.routing.resolve())} if settings.routing else {}),
+        **_subscriptions(settings),
         "COUNTERSIGN_LOG_LEVEL": settings.log_level,
         "COUNTERSIGN_LOG_FORMAT": "text" if settings.log_format == "auto" else settings.log_format,
         "COUNTERSIGN_OPA_TIMEOUT": str(max(settings.opa_timeout, OPA_PATIENCE)),
+    }
+
+
+def _subscriptions(settings: Settings) -> dict[str, str]:
+    if settings.subscriptions is None:
+        return {}
+    secrets = {name: secret.get_secret_value() for name, secret in settings.webhook_secrets.items()}
+    return {
+        "COUNTERSIGN_SUBSCRIPTIONS": str(settings.subscriptions.resolve()),
+        "COUNTERSIGN_WEBHOOK_SECRETS": json.dumps(secrets),
     }
 
 
