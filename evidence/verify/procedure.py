@@ -25,22 +25,10 @@ from evidence.verify.course import (
 from evidence.verify.editing import edits, versions
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
-from evidence.verify.people import (
-    answers,
-    approvals,
-    authority,
-    children,
-    escalations,
-    glass,
-    passkeys,
-    questions,
-    requests,
-    standing_in,
-    tasks,
-    votes,
-    waits,
-    words,
-)
+from evidence.verify.people import approvals, authority, requests
+from evidence.verify.people.answering import answers, questions, tasks
+from evidence.verify.people.voting import glass, passkeys, standing_in, votes
+from evidence.verify.people.waiting import children, escalations, waits, words
 from evidence.verify.rules import Rule
 
 

@@ -5,7 +5,7 @@ from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts, Requested
 from evidence.verify.material.forms import VoteForm
 from evidence.verify.people.quorum import breaks_glass
-from evidence.verify.people.votes import REASON_MIN
+from evidence.verify.people.voting.votes import REASON_MIN
 from evidence.verify.rules import Rule, counted, rule
 
 
