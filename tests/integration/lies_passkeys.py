@@ -37,7 +37,7 @@ def _document(forged: Forged, **differing: str) -> Mapping[str, str]:
     return {**said, **differing}
 
 
-def _signed(using: Authenticator = SAM, said: Mapping[str, str] | None = None, **document: str) -> Bend:
+def _signed(using: Authenticator = SAM, said: Mapping[str, Any] | None = None, **document: str) -> Bend:
     """Have the vote signed anew; `said` are members of the client data, `document` what was signed, told otherwise."""
 
     def bend(forged: Forged) -> None:
@@ -140,6 +140,26 @@ def _by_one_link(forged: Forged) -> None:
     _vote(forged, "pam")["passkey"].update(made, nonce=_vote(forged)["passkey"]["nonce"])
 
 
+def signed_before(count: int) -> Bend:
+    """Return what has sam have signed before, at this count of their authenticator, and have taken that back."""
+
+    def bend(forged: Forged) -> None:
+        vote, asked = _vote(forged), forged.leaf("approval.requested")
+        counted = forged.leaf("vote.counted", person="sam")
+        first = copy.deepcopy(vote) | {"reason": "read at first"}
+        first["passkey"]["nonce"] = "0" * 32
+        challenge = bytes_to_base64url(challenge_of(_document(forged, nonce="0" * 32)))
+        first["passkey"].update(_like_sam(count=count - 1).sign(challenge).model_dump(exclude={"nonce"}))
+        forged.approval()["votes"].insert(0, first)
+        taken_back = {**copy.deepcopy(counted), "event": "vote.withdrawn"}
+        taken_back["data"] = {"approval_id": forged.approval()["id"], "person": "sam", "reason": "read it once more"}
+        place = forged.leaves.index(asked) + 1
+        forged.leaves[place:place] = [{**copy.deepcopy(counted), "at": asked["at"]}, {**taken_back, "at": asked["at"]}]
+        first["at"] = asked["at"]
+
+    return bend
+
+
 def _lies(rule: str, **bends: Bend) -> dict[str, Lie]:
     return {name.replace("_", " "): (rule, _RUN, bend) for name, bend in bends.items()}
 
@@ -161,6 +181,9 @@ SIGNED: dict[str, Lie] = {
         at_a_registration=_signed(said={"type": "webauthn.create"}),
         with_a_key_of_another_kind=_registered(data={"algorithm": -257}),
         registered_for_another_page=_registered(data={"origin": "https://elsewhere.example"}),
+        by_a_twin=signed_before(1_000_000),
+        with_a_number_that_is_none=_signed(said={"count": float("nan")}),
+        nested_without_end=_signed(said={"more": [[] for _ in range(101)]}),
         no_signature=lambda f: _vote(f)["passkey"].update(signature="AAAA"),
         no_client_data=lambda f: _vote(f)["passkey"].update(client_data="e30"),
         no_json=lambda f: _vote(f)["passkey"].update(client_data="AAAA"),
