@@ -126,13 +126,15 @@ class Forged:
             acted = receipt["outcome"] in ("success", "in_doubt") and receipt["decision_id"]
             receipt["started_at"] = self.leaf_of(self.decisions[receipt["decision_id"]])["at"] if acted else at
 
-    def seal(self, key: SigningKey) -> bytes:
-        """Return the bundle."""
+    def seal(self, key: SigningKey, *late: "Bend") -> bytes:
+        """Return the bundle; what is bent `late` is bent once the leaves name the records."""
         definition = canonical.dumps(self.definition)
         self.leaves[0]["data"]["definition_digest"] = canonical.digest(self.definition)
         cards = dict[str, int]()
         for leaf in self.leaves:
             self._bind(leaf, cards)
+        for bend in late:
+            bend(self)
         dossier = Dossier(
             run=None,
             definition=definition,
