@@ -170,7 +170,9 @@ class Forged:
                 asked_about = (one for one in approval["questions"] if one["id"] == data["question_id"])
                 question = next(asked_about, approval["questions"][0])
                 asked = {name: value for name, value in question.items() if name != "answer"}
-                data["digest"] = canonical.digest(asked if leaf["event"] == "question.asked" else question["answer"])
+                data["digest"] = canonical.digest(
+                    asked if leaf["event"] == "question.asked" else question.get("answer")
+                )
             case "vote.withdrawn":
                 theirs = (vote for vote in approval["votes"] if vote["person"] == data["person"])
                 data["digest"] = canonical.digest(next(theirs, None))

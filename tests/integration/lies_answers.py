@@ -189,6 +189,10 @@ BESIDE: dict[str, Lie] = {
         *("questions.asked", "withdrawn"),
         lambda f: f.approval()["questions"][0]["answer"].update(text=" "),
     ),
+    "an answer that the request does not have": (
+        *("questions.told", "withdrawn"),
+        lambda f: f.approval()["questions"][0].pop("answer"),
+    ),
     "a question that another hides": (
         *("questions.told", "withdrawn"),
         lambda f: f.approval()["questions"].append({**f.approval()["questions"][0], "person": "ben"}),

@@ -72,6 +72,14 @@ def _unedited(forged: Forged) -> None:
     forged.drop(forged.leaf("effect.edited"))
 
 
+def _edited_nowhere(forged: Forged) -> None:
+    """Let a request tell of an edit, and nothing else."""
+    account = {"team": "T0ACME", "user": "UANN"}
+    said = {"person": "ann", "groups": ["compliance"], "reason": "fewer", "slack": account}
+    action = {"from": "0" * 64, "to": "1" * 64, "changes": [{"param": "copies", "after": 1}]}
+    forged.approval()["edited"] = {**said, **action, "at": forged.approval()["requested_at"]}
+
+
 def _vote_first(forged: Forged) -> None:
     """Let who edited it have voted on it before."""
     first = _first(forged)
@@ -99,6 +107,7 @@ LEAVES: dict[str, Lie] = {
         *("decisions.of-effect", "edited"),
         lambda f: f.drop(f.leaf("effect.edited")),
     ),
+    "a file tells of an edit that nobody made": ("edits.as-told", "rejected", _edited_nowhere),
     "nobody edited": ("decisions.of-effect", "edited", _unedited),
 }
 

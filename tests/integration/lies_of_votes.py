@@ -111,6 +111,12 @@ def _broken_before(forged: Forged) -> None:
     approval["votes"].append(copy.deepcopy(approval["votes"][0]))
 
 
+def _broke_none(forged: Forged) -> None:
+    """Let the vote that was taken back have broken a glass."""
+    said = {"ticket": "INC-7", "nth": 1}
+    forged.approval()["votes"][0]["break_glass"] = forged.leaf("vote.counted")["data"]["break_glass"] = said
+
+
 def _answered(forged: Forged, status: str, **vote: Any) -> None:
     """Let the review have ended otherwise, with a vote that is told otherwise, or with none."""
     review = forged.approval("afterwards")
@@ -164,6 +170,11 @@ GLASS: dict[str, Lie] = {
     "glass of a truth in the place of a number": (
         *("votes.as-told", "glass"),
         lambda f: f.leaf("vote.counted")["data"]["break_glass"].update(nth=True),
+    ),
+    "glass broken where there is none, and taken back": ("votes.break-glass", "withdrawn", _broke_none),
+    "a review of glass that nobody broke": (
+        *("approvals.of-hindsight", "doubt"),
+        lambda f: f.approval("in_doubt").update(kind="afterwards"),
     ),
     "glass whose review was called off": ("approvals.ended", "glass", lambda f: _answered(f, "canceled")),
     "glass whose review expired": ("approvals.ended", "glass", lambda f: _answered(f, "expired")),

@@ -82,6 +82,12 @@ def _registered_later(forged: Forged) -> None:
     _registered(at=later(_vote(forged)["at"], seconds=1))(forged)
 
 
+def _in_one_place(forged: Forged) -> None:
+    """Let two registrations have been one leaf of the tenant's chain."""
+    sams, pams = (_vote(forged, person)["passkey"] for person in SIGNERS)
+    pams["acts"] = [_sound({**pams["acts"][0], "seq": sams["acts"][0]["seq"]})]
+
+
 def _revoked(forged: Forged) -> None:
     acts = _vote(forged)["passkey"]["acts"]
     data = {name: acts[0]["data"][name] for name in ("credential_id", "person", "reason", "policy")}
@@ -160,6 +166,12 @@ def signed_before(count: int) -> Bend:
     return bend
 
 
+def _clicked_before(forged: Forged) -> None:
+    """Let sam have approved with a click before, and have taken that back."""
+    signed_before(1)(forged)
+    del forged.approval()["votes"][0]["passkey"]
+
+
 def _lies(rule: str, **bends: Bend) -> dict[str, Lie]:
     return {name.replace("_", " "): (rule, _RUN, bend) for name, bend in bends.items()}
 
@@ -203,7 +215,8 @@ SIGNED: dict[str, Lie] = {
         no_registration=_registered(event="passkey.revoked"),
         in_no_form=_registered(data={"algorithm": -35}),
     ),
-    **_lies("votes.signed", a_click_that_says_more=_clicked),
+    **_lies("passkeys.logged", in_one_place=_in_one_place),
+    **_lies("votes.signed", a_click_that_says_more=_clicked, a_click_that_was_taken_back=_clicked_before),
     **_lies("approvals.consent", not_signed=_unsigned),
     **_lies("acts.approved", policy_was_told_of_clicks=_told_of_a_click),
 }

@@ -51,6 +51,16 @@ def _one_account(forged: Forged) -> None:
     forged.move(forged.leaf("vote.withdrawn"), after=forged.leaf("vote.counted", 1))
 
 
+def _approved_after(forged: Forged) -> None:
+    """Let somebody have approved it before the rejection ended it."""
+    first, approval = forged.leaf("vote.counted"), forged.approval()
+    made, account = copy.deepcopy(first), {"team": "T0ACME", "user": "UBEN"}
+    approval["votes"].append({**approval["votes"][0], "verdict": "approve", "slack": account})
+    _told(approval["votes"][1], made, "ben")
+    forged.leaves.insert(forged.leaves.index(first) + 1, made)
+    forged.leaf("approval.rejected")["data"]["votes"] = 2
+
+
 def _claimed_by(person: str) -> Bend:
     """Return what has somebody else claim a review and give it back."""
 
@@ -71,6 +81,24 @@ def _not_said(forged: Forged) -> None:
     del forged.leaf("approval.fell_back")["data"]["to"]
 
 
+def _by_person(forged: Forged, event: str, after: Json, person: str, **data: Any) -> None:
+    """Add what somebody did with a review."""
+    about = {name: forged.leaf("task.claimed")["correlation"][name] for name in ("step", "approval_id")}
+    said = {"approval_id": about["approval_id"], "person": person, **data}
+    forged.add(event, after, said, **about)["actor"] = {"id": person, "kind": "person"}
+
+
+def _claimed_when_over(forged: Forged) -> None:
+    _by_person(forged, "task.claimed", forged.leaf("approval.approved"), "cat", **{"from": None})
+
+
+def _handed_by_another(forged: Forged) -> None:
+    """Let somebody have handed on what another works on, so that it is a third one's."""
+    claimed = forged.leaf("task.claimed", 1)
+    _by_person(forged, "approval.handed", claimed, "cat", to="dan", reason="they are away")
+    forged.leaf("task.claimed", 2)["data"]["from"] = "dan"
+
+
 def _unallowed(forged: Forged) -> None:
     del forged.leaf("run.cancel_requested")["data"]["policy"]
 
@@ -81,6 +109,7 @@ VOTERS: dict[str, Lie] = {
     "rejected by the requester": ("votes.entitled", "rejected", _voted("rita")),
     "rejected by somebody of no group that was asked": ("votes.entitled", "rejected", _voted(groups=_NOBODY)),
     "rejected by somebody whom policy excludes": ("votes.entitled", "rejected", _excluded),
+    "approved by another once it was rejected": ("votes.rejections", "rejected", _approved_after),
     "changes requested by the requester": ("votes.entitled", "changed", _voted("rita")),
     "taken back by somebody of no group that was asked": ("votes.entitled", "withdrawn", _voted(groups=_NOBODY)),
     "taken back by who is next in line, and was not asked yet": (
@@ -98,6 +127,8 @@ VOTERS: dict[str, Lie] = {
 
 OTHERS: dict[str, Lie] = {
     "claimed by the requester": ("tasks.claimed", "claimed", _claimed_by("rita")),
+    "claimed when it was over": ("tasks.claimed", "claimed", _claimed_when_over),
+    "handed on by somebody who does not work on it": ("tasks.claimed", "claimed", _handed_by_another),
     "went to others without saying why": (
         *("approvals.fell-back", "fell_back"),
         change_leaf("approval.fell_back", "data.why", ""),
