@@ -11,7 +11,6 @@ from runtime.engine import Engine
 from runtime.model.approvals.approval import Result
 from runtime.model.effects.effect import AttemptOutcome, Effect
 from runtime.model.messages import EffectEnded
-from runtime.model.run import StepState
 from runtime.model.states import EffectStatus, RunStatus, StepStatus
 from runtime.outbox import messages
 from runtime.outbox.attempt import Attempt
@@ -129,9 +128,7 @@ class Passage:
         """Say that the step runs now. Where its run runs already, nothing follows from that."""
         path, before = self.effect.step, self.attempt.facts.step_status
         if self.tx.status is RunStatus.RUNNING and before is StepStatus.READY and not self.effect.is_message:
-            await steps.write_steps(
-                self.tx.conn, self.tx.run_id, {path: StepState(StepStatus.RUNNING)}, {}, self.tx.now
-            )
+            await steps.start_step(self.tx.conn, self.tx.run_id, path, self.tx.now)
         else:
             await self.move_step(StepStatus.RUNNING)
 

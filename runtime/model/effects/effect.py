@@ -98,13 +98,21 @@ class Effect(Acting):
 
 
 @dataclass
+class Heir:
+    """What is leased with a commit; `begun` is its attempt (`outbox.attempt.Attempt`), if that began with it, too."""
+
+    effect: Effect
+    begun: Any = None
+
+
+@dataclass
 class Slot:
     """A worker's slot that is free with a commit: one effect that it proposes may have it at once, if it fits."""
 
     owner: str
     until: datetime
     fits: Callable[[NewEffect], bool]
-    heir: Effect | None = None
+    heir: Heir | None = None
 
 
 class Vacancy:
@@ -121,6 +129,6 @@ class Vacancy:
         return self._slot
 
     @property
-    def heir(self) -> Effect | None:
+    def heir(self) -> Heir | None:
         """Return what is leased with the commit."""
         return self._slot.heir if self._slot else None

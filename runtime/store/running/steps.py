@@ -50,7 +50,7 @@ _ENTERED = Kind(
     INSERT INTO steps (run_id, path, position, verb, handler, is_read, status, result, error, error_code, params, kept,
                        started_at, finished_at)
     SELECT run_id, path, position, verb, handler, is_read, status, result, error, error_code, params, kept,
-           CASE WHEN status = 'ready' THEN now END, CASE WHEN over THEN now END FROM {r}
+           CASE WHEN status IN ('ready', 'running') THEN now END, CASE WHEN over THEN now END FROM {r}
     """,
     (
         ("run_id", "text"),
@@ -194,6 +194,13 @@ async def write_steps(
     """Write the steps that changed; `params` holds the resolved params of those that start."""
     for path, state in changes.items():
         await conn.gather(_MOVED, (run_id, path, *_said(state, params.get(path), now)))
+
+
+async def start_step(conn: Conn, run_id: str, path: str, now: datetime) -> None:
+    """Say that a step that is ready runs now; what became ready in this transaction is written as running."""
+    key, status = (run_id, path), StepStatus.RUNNING
+    if not conn.amend(_MOVED, key, status=status) and not conn.amend(_ENTERED, key, status=status):
+        await write_steps(conn, run_id, {path: StepState(status)}, {}, now)
 
 
 async def enter_steps(
