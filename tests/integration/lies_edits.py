@@ -94,6 +94,24 @@ def _another_text(forged: Forged) -> None:
         decision["input"]["effect"]["fields"]["text"] = "another report"
 
 
+def _editable(*params: str) -> Bend:
+    """Let the verb that was edited name these params, and no others."""
+
+    def bend(forged: Forged) -> None:
+        verb = next(verb for verb in forged.definition["verbs"].values() if verb.get("editable"))
+        verb["editable"] = list(params)
+
+    return bend
+
+
+def _edited_to_the_same(forged: Forged) -> None:
+    """Let what was edited have been one param more, to what it was."""
+    fields = forged.decision("needs_approval", "file")["input"]["effect"]["fields"]
+    _editable("copies", "urgent", "company")(forged)
+    company = {"param": "company", "before": fields["company"], "after": fields["company"]}
+    _first(forged)["edited"]["changes"].append(company)
+
+
 LEAVES: dict[str, Lie] = {
     "an edit is not by who made it": ("edits.as-told", "edited", change_leaf("effect.edited", "actor.id", "ann")),
     "its leaf says another digest before": (
@@ -132,6 +150,8 @@ VALUES: dict[str, Lie] = {
         *("edits.changes", "edited"),
         lambda f: change("changes.0.param", "company")(_first(f)["edited"]),
     ),
+    "an edit of what its verb does not name": ("edits.changes", "edited", _editable("urgent")),
+    "an edit of one param to what it was": ("edits.changes", "edited", _edited_to_the_same),
     "an edit from another value": ("edits.changes", "edited", _edit("changes.0.before", 9)),
     "an edit to another value": ("edits.changes", "edited", _edit("changes.0.after", 5)),
     "an edit that changed nothing": (
