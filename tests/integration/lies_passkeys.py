@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from webauthn.helpers import bytes_to_base64url
 
 from receipts import canonical
@@ -53,6 +54,13 @@ def _like_sam(**differing: Any) -> Authenticator:
     made = replace(SAM, **differing)
     made.__dict__["key"] = SAM.key
     return made
+
+
+def _compressed(forged: Forged) -> None:
+    """Have the key been registered with one coordinate alone, from which the other follows."""
+    point = SAM.key.public_key().public_bytes(Encoding.X962, PublicFormat.CompressedPoint)
+    key = bytes.fromhex("3039301306072a8648ce3d020106082a8648ce3d030107032200") + point
+    _registered(data={"public_key": bytes_to_base64url(key)})(forged)
 
 
 def _forger() -> Authenticator:
@@ -196,6 +204,8 @@ SIGNED: dict[str, Lie] = {
         by_a_twin=signed_before(1_000_000),
         with_a_number_that_is_none=_signed(said={"count": float("nan")}),
         nested_without_end=_signed(said={"more": [[] for _ in range(101)]}),
+        with_a_key_in_another_spelling=_compressed,
+        over_a_list=lambda f: _vote(f)["passkey"].update(client_data="W10"),
         no_signature=lambda f: _vote(f)["passkey"].update(signature="AAAA"),
         no_client_data=lambda f: _vote(f)["passkey"].update(client_data="e30"),
         no_json=lambda f: _vote(f)["passkey"].update(client_data="AAAA"),
@@ -217,6 +227,7 @@ SIGNED: dict[str, Lie] = {
     ),
     **_lies("passkeys.logged", in_one_place=_in_one_place),
     **_lies("votes.signed", a_click_that_says_more=_clicked, a_click_that_was_taken_back=_clicked_before),
+    **_lies("votes.signed", as_policy_is_told=lambda f: _vote(f).update(signed_with="passkey")),
     **_lies("approvals.consent", not_signed=_unsigned),
     **_lies("acts.approved", policy_was_told_of_clicks=_told_of_a_click),
 }

@@ -8,7 +8,7 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import load_der_public_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 
 from evidence import names
 from evidence.inclusion import check_acts
@@ -87,13 +87,13 @@ def _registration(name: str, leaf: Leaf) -> PasskeyRegistered:
 
 @rule(
     "passkeys.signed",
-    "The registered key (ES256, EdDSA or RS256) made the `signature` over `authenticator_data` and the SHA-256 of"
-    " `client_data`. That is of type `webauthn.get`, of the origin of the registration, and has as challenge the"
-    " SHA-256 of the canonical form of `approval_id`, `digest`, `stamp` (the first 16 hex digits of the digest of the"
-    " approval's digest, requirement and `requested`), `requirement` (its digest), `verdict` and `nonce`. The"
-    " authenticator data is of the origin's host, of a user who was present, and verified. No two votes have one"
-    " nonce. From vote to vote the counter of a passkey goes on, where it counts at all. `client_data` is JSON with a"
-    " hundred brackets at most.",
+    "The registered key (ES256, EdDSA or RS256, in its one spelling in DER) made the `signature` over"
+    " `authenticator_data` and the SHA-256 of `client_data`. That is of type `webauthn.get`, of the origin of the"
+    " registration, and has as challenge the SHA-256 of the canonical form of `approval_id`, `digest`, `stamp` (the"
+    " first 16 hex digits of the digest of the approval's digest, requirement and `requested`), `requirement` (its"
+    " digest), `verdict` and `nonce`. The authenticator data is of the origin's host, of a user who was present, and"
+    " verified. No two votes have one nonce. From vote to vote the counter of a passkey goes on, where it counts at"
+    " all. `client_data` is JSON with a hundred brackets at most.",
 )
 def _signatures(facts: Facts) -> str:
     nonces = set[str]()
@@ -172,7 +172,10 @@ def _document(approval: Requested, vote: VoteForm, passkey: PasskeyForm) -> dict
 
 def _verify(registered: PasskeyRegistered, signature: bytes, signed: bytes) -> None:
     """Raise InvalidSignature unless the key, of the kind that its algorithm says, made the signature."""
-    key = load_der_public_key(from_base64url(registered.public_key))
+    spelled = from_base64url(registered.public_key)
+    key = load_der_public_key(spelled)
+    if key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) != spelled:
+        raise ValueError("its key is not in its one spelling")
     match registered.algorithm, key:
         case -7, ec.EllipticCurvePublicKey(curve=ec.SECP256R1()):
             key.verify(signature, signed, ec.ECDSA(SHA256()))
