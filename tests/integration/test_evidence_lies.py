@@ -54,6 +54,12 @@ def test_who_was_next_in_line_by_the_first_release_needs_no_time(
     assert verify(office.write(forged.seal(office.key)), office.public).version == "2"
 
 
+def test_a_vote_that_was_signed_anew_holds(office: Office, stories: Mapping[str, Story]) -> None:
+    forged = Forged.of(stories["signed"])
+    lies_passkeys.signed_before(0)(forged)
+    assert verify(office.write(forged.seal(office.key)), office.public).version == "2"
+
+
 @pytest.mark.parametrize("name", LIES)
 def test_lie_is_found_by_its_rule(office: Office, stories: Mapping[str, Story], name: str) -> None:
     rule, run, bend = LIES[name]
