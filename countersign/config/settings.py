@@ -155,6 +155,9 @@ class Settings(BaseSettings):
     slack_api_url: Annotated[str, AfterValidator(_base)] = Field(
         "https://slack.com/api/", description="base URL of the Web API"
     )
+    slack_app_id: Annotated[str, Field(pattern=r"^A[A-Z0-9]{1,20}$")] | None = Field(
+        None, description="the app's id (A…): the page behind our links leads to it, and to Slack without"
+    )
     slack_client_id: Word | None = Field(None, description="the app's, to be installed by OAuth in many workspaces")
     slack_client_secret: Secret | None = Field(None, description="the app's client secret")
     slack_token_keys: list[TokenKey] = Field(
@@ -208,7 +211,8 @@ class Settings(BaseSettings):
     host: Word = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     public_url: Annotated[str, AfterValidator(_origin)] | None = Field(
-        None, description="where browsers reach us, to sign with passkeys and to install the Slack app: https://HOST"
+        None,
+        description="where browsers reach us: to sign, to install the Slack app, and behind our links: https://HOST",
     )
     caller_rate: float = Field(10.0, gt=0, description="requests a second that a caller may send on end")
     caller_burst: int = Field(100, ge=1, description="requests that a caller may send at once after a pause")

@@ -7,7 +7,8 @@ from evidence.verify.people.approvals import UNTIL_KNOWN
 from evidence.verify.people.voting.voters import barred_from
 from evidence.verify.people.voting.votes import REASON_MIN
 from evidence.verify.rules import Rule, counted, rule
-from receipts.chain import APPROVAL_HANDED, VOTE_COUNTED, VOTE_WITHDRAWN, Leaf
+from receipts import canonical
+from receipts.chain import APPROVAL_HANDED, ONE_BY_ONE, VOTE_COUNTED, VOTE_REFUSED, VOTE_WITHDRAWN, Leaf
 
 
 @rule(
@@ -49,6 +50,23 @@ def _handed(facts: Facts) -> str:
     return counted(len(leaves), "time")
 
 
+@rule(
+    "votes.refused",
+    "Of the `vote.refused` about one approval by one actor for one `code`, the first eight stand one by one, and have"
+    " no `nth`. Those that follow are the 16th, the 32nd, the 64th and so on, each twice the one before, which is its"
+    " `nth`.",
+)
+def _refused(facts: Facts) -> str:
+    times = dict[bytes, int]()
+    for leaf in facts.contents.leaves_of(VOTE_REFUSED):
+        about = canonical.dumps([leaf.data.get("approval_id"), leaf.data.get("code"), leaf.actor.id])
+        times[about] = times.get(about, 0) + 1
+        more = times[about] - ONE_BY_ONE
+        if leaf.data.get("nth") != (ONE_BY_ONE << more if more > 0 else None):
+            raise broken(leaf, f"is not the refusal that follows {times[about] - 1} of its kind")
+    return counted(sum(times.values()), "refusal")
+
+
 def _open_approval(facts: Facts, leaf: Leaf, said: Withdrawn | Handed) -> Requested:
     """Return the approval of a leaf; raise unless it could be decided then, and its person gave a reason."""
     approval = facts.approvals.get(said.approval_id)
@@ -74,4 +92,4 @@ def is_decidable(facts: Facts, approval: Requested, leaf: Leaf) -> bool:
     return approval.is_open_at(leaf) and is_in_time
 
 
-RULES: tuple[Rule[Facts], ...] = (_withdrawn, _handed)
+RULES: tuple[Rule[Facts], ...] = (_withdrawn, _handed, _refused)

@@ -21,7 +21,7 @@ from receipts import canonical
 from receipts.chain import Leaf, is_sound
 from receipts.errors import ReceiptsError
 from receipts.log.errors import LogError
-from receipts.passkeys import challenge_of, from_base64url, rp_id_of, signed_document
+from receipts.passkeys import Emergency, challenge_of, from_base64url, rp_id_of, signed_document
 from receipts.tenant.acts import act_of, chain_of
 from receipts.tenant.passkeys import PasskeyRegistered
 
@@ -91,9 +91,10 @@ def _registration(name: str, leaf: Leaf) -> PasskeyRegistered:
     " `authenticator_data` and the SHA-256 of `client_data`. That is of type `webauthn.get`, of the origin of the"
     " registration, and has as challenge the SHA-256 of the canonical form of `approval_id`, `digest`, `stamp` (the"
     " first 16 hex digits of the digest of the approval's digest, requirement and `requested`), `requirement` (its"
-    " digest), `verdict` and `nonce`. The authenticator data is of the origin's host, of a user who was present, and"
-    " verified. No two votes have one nonce. From vote to vote the counter of a passkey goes on, where it counts at"
-    " all. `client_data` is JSON with a hundred brackets at most.",
+    " digest), `verdict` and `nonce`; of a vote that breaks the glass, and of no other, with `break_glass` (its"
+    " ticket) and `reason`. The authenticator data is of the origin's host, of a user who was present, and verified."
+    " No two votes have one nonce. From vote to vote the counter of a passkey goes on, where it counts at all."
+    " `client_data` is JSON with a hundred brackets at most.",
 )
 def _signatures(facts: Facts) -> str:
     nonces = set[str]()
@@ -160,6 +161,7 @@ def _bytes_of(challenge: object) -> bytes:
 
 def _document(approval: Requested, vote: VoteForm, passkey: PasskeyForm) -> dict[str, str]:
     record, requirement = approval.record, approval.record.requirement.model_dump()
+    glass = vote.break_glass
     return signed_document(
         approval_id=record.id,
         digest=record.digest,
@@ -167,6 +169,7 @@ def _document(approval: Requested, vote: VoteForm, passkey: PasskeyForm) -> dict
         requirement=requirement,
         verdict=vote.verdict,
         nonce=passkey.nonce,
+        emergency=None if glass is None else Emergency(glass.ticket, vote.reason),
     )
 
 
