@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from webauthn.helpers import bytes_to_base64url
 
 from receipts import canonical
@@ -41,7 +42,7 @@ def _plain(forged: Forged, vote: Json) -> dict[str, str]:
     )
 
 
-def _signed(using: Authenticator = SAM, said: Mapping[str, str] | None = None, **document: str) -> Bend:
+def _signed(using: Authenticator = SAM, said: Mapping[str, Any] | None = None, **document: str) -> Bend:
     """Have the vote signed anew; `said` are members of the client data, `document` what was signed, told otherwise."""
 
     def bend(forged: Forged) -> None:
@@ -57,6 +58,13 @@ def _like_sam(**differing: Any) -> Authenticator:
     made = replace(SAM, **differing)
     made.__dict__["key"] = SAM.key
     return made
+
+
+def _compressed(forged: Forged) -> None:
+    """Have the key been registered with one coordinate alone, from which the other follows."""
+    point = SAM.key.public_key().public_bytes(Encoding.X962, PublicFormat.CompressedPoint)
+    key = bytes.fromhex("3039301306072a8648ce3d020106082a8648ce3d030107032200") + point
+    _registered(data={"public_key": bytes_to_base64url(key)})(forged)
 
 
 def _forger() -> Authenticator:
@@ -84,6 +92,12 @@ def _registered(**changes: Any) -> Bend:
 
 def _registered_later(forged: Forged) -> None:
     _registered(at=later(_vote(forged)["at"], seconds=1))(forged)
+
+
+def _in_one_place(forged: Forged) -> None:
+    """Let two registrations have been one leaf of the tenant's chain."""
+    sams, pams = (_vote(forged, person)["passkey"] for person in SIGNERS)
+    pams["acts"] = [_sound({**pams["acts"][0], "seq": sams["acts"][0]["seq"]})]
 
 
 def _revoked(forged: Forged) -> None:
@@ -144,6 +158,26 @@ def _by_one_link(forged: Forged) -> None:
     _vote(forged, "pam")["passkey"].update(made, nonce=_vote(forged)["passkey"]["nonce"])
 
 
+def signed_before(count: int) -> Bend:
+    """Return what has sam have signed before, at this count of their authenticator, and have taken that back."""
+
+    def bend(forged: Forged) -> None:
+        vote, asked = _vote(forged), forged.leaf("approval.requested")
+        counted = forged.leaf("vote.counted", person="sam")
+        first = copy.deepcopy(vote) | {"reason": "read at first"}
+        first["passkey"]["nonce"] = "0" * 32
+        challenge = bytes_to_base64url(challenge_of(_document(forged, nonce="0" * 32)))
+        first["passkey"].update(_like_sam(count=count - 1).sign(challenge).model_dump(exclude={"nonce"}))
+        forged.approval()["votes"].insert(0, first)
+        taken_back = {**copy.deepcopy(counted), "event": "vote.withdrawn"}
+        taken_back["data"] = {"approval_id": forged.approval()["id"], "person": "sam", "reason": "read it once more"}
+        place = forged.leaves.index(asked) + 1
+        forged.leaves[place:place] = [{**copy.deepcopy(counted), "at": asked["at"]}, {**taken_back, "at": asked["at"]}]
+        first["at"] = asked["at"]
+
+    return bend
+
+
 def _signed_alone(**differing: str | None) -> Bend:
     """Have the vote that broke the glass signed anew; what is None was not signed."""
 
@@ -154,6 +188,12 @@ def _signed_alone(**differing: str | None) -> Bend:
         vote["passkey"].update(ALONE.sign(bytes_to_base64url(challenge_of(said))).model_dump(exclude={"nonce"}))
 
     return bend
+
+
+def _clicked_before(forged: Forged) -> None:
+    """Let sam have approved with a click before, and have taken that back."""
+    signed_before(1)(forged)
+    del forged.approval()["votes"][0]["passkey"]
 
 
 def _untold(forged: Forged) -> None:
@@ -185,6 +225,11 @@ SIGNED: dict[str, Lie] = {
         at_a_registration=_signed(said={"type": "webauthn.create"}),
         with_a_key_of_another_kind=_registered(data={"algorithm": -257}),
         registered_for_another_page=_registered(data={"origin": "https://elsewhere.example"}),
+        by_a_twin=signed_before(1_000_000),
+        with_a_number_that_is_none=_signed(said={"count": float("nan")}),
+        nested_without_end=_signed(said={"more": [[] for _ in range(101)]}),
+        with_a_key_in_another_spelling=_compressed,
+        over_a_list=lambda f: _vote(f)["passkey"].update(client_data="W10"),
         no_signature=lambda f: _vote(f)["passkey"].update(signature="AAAA"),
         no_client_data=lambda f: _vote(f)["passkey"].update(client_data="e30"),
         no_json=lambda f: _vote(f)["passkey"].update(client_data="AAAA"),
@@ -212,7 +257,9 @@ SIGNED: dict[str, Lie] = {
         no_registration=_registered(event="passkey.revoked"),
         in_no_form=_registered(data={"algorithm": -35}),
     ),
-    **_lies("votes.signed", a_click_that_says_more=_clicked),
+    **_lies("passkeys.logged", in_one_place=_in_one_place),
+    **_lies("votes.signed", a_click_that_says_more=_clicked, a_click_that_was_taken_back=_clicked_before),
+    **_lies("votes.signed", as_policy_is_told=lambda f: _vote(f).update(signed_with="passkey")),
     **_lies("approvals.consent", not_signed=_unsigned),
     **_lies("acts.approved", policy_was_told_of_clicks=_told_of_a_click),
 }

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from evidence import names
-from evidence.verify.material.comparing import agree, broken, data
+from evidence.verify.material.comparing import agree, broken, data, same
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts
-from evidence.verify.material.forms import Candidate, Chosen
+from evidence.verify.material.forms import CancelForm, Candidate, Chosen
 from evidence.verify.rules import Rule, counted, rule
-from receipts.chain import RUN_ENDED
+from receipts.chain import PROGRAM, RUN_ENDED, Leaf
 
 _STATUSES = (
     "running",
@@ -58,13 +58,16 @@ def _check_choice(facts: Facts, among: Sequence[Candidate]) -> None:
 @rule(
     "run.moves",
     "A run starts once, and ends once. Each leaf that gives it a status says which one it had (`from`): that of the"
-    " leaf before, `queued` at first; none follows its end. It is canceled after a `run.cancel_requested`.",
+    " leaf before, `queued` at first; none follows its end. It is canceled after a `run.cancel_requested`, which has a"
+    " `reason`, and unless it is by `countersign` says which decision of `policy` (`decision_id`, `digest`) allowed"
+    " it.",
 )
 def _moves(facts: Facts) -> str:
     status, moves, is_asked = "queued", 0, False
     for leaf in facts.leaves:
         kind, _, word = leaf.event.partition(".")
-        is_asked = is_asked or leaf.event == "run.cancel_requested"
+        if leaf.event == "run.cancel_requested":
+            is_asked = _is_allowed(leaf)
         if leaf.event == "run.started" and (status != "queued" or leaf.seq != _FIRST):
             raise broken(leaf, "the run had started before")
         if kind != "run" or word not in _STATUSES:
@@ -75,6 +78,13 @@ def _moves(facts: Facts) -> str:
             raise broken(leaf, "the run was canceled, and nobody had asked for that")
         status, moves = word, moves + 1
     return counted(moves, "move")
+
+
+def _is_allowed(leaf: Leaf) -> bool:
+    """Return True, or raise unless a wish to cancel says why, and by whose leave."""
+    if data(CancelForm, leaf).policy is None and leaf.actor != PROGRAM:
+        raise broken(leaf, f"{leaf.actor.id} wanted it canceled, and by no decision of policy")
+    return True
 
 
 _FIRST = 2
@@ -150,7 +160,7 @@ def _writes(facts: Facts) -> str:
         and not _reads(facts, one.record.step)
         for one in facts.receipts
     )
-    if facts.end.data.get("writes") != done:
+    if not same(facts.end.data.get("writes"), done):
         raise BrokenError(names.RUN, f"writes is {facts.end.data.get('writes')}, and {done} receipts say success")
     return counted(done, "write")
 

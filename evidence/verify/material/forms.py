@@ -55,6 +55,13 @@ class SettledForm(Open):
     result: str | None = None
 
 
+class CancelForm(Open):
+    """What somebody said who wanted a run canceled; the program's own wish needs nobody's leave."""
+
+    reason: str
+    policy: AllowedForm | None = None
+
+
 class TermForm(Open):
     """From when until when an approval can be given and used, as policy was told."""
 
@@ -315,6 +322,14 @@ class Handed(Open):
     person: NonEmpty
     to: NonEmpty
     reason: str
+
+
+class FellBack(Open):
+    """The data of `approval.fell_back`: why those who are asked cannot decide, and to which groups it went as well."""
+
+    approval_id: NonEmpty
+    why: NonEmpty
+    to: list[str]
 
 
 class QuestionLeaf(Open):

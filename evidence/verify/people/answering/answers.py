@@ -3,18 +3,18 @@
 from evidence.verify.material.comparing import broken, data
 from evidence.verify.material.facts import Facts, Requested
 from evidence.verify.material.forms import Handed, Withdrawn
+from evidence.verify.people.approvals import UNTIL_KNOWN
+from evidence.verify.people.voting.voters import barred_from
+from evidence.verify.people.voting.votes import REASON_MIN
 from evidence.verify.rules import Rule, counted, rule
 from receipts import canonical
 from receipts.chain import APPROVAL_HANDED, ONE_BY_ONE, VOTE_COUNTED, VOTE_REFUSED, VOTE_WITHDRAWN, Leaf
-
-REASON_MIN = 3
-"""Characters of a reason, spaces around it not counted."""
 
 
 @rule(
     "votes.withdrawn",
     "A `vote.withdrawn` is by its `person`, has a `reason` of three characters or more, and names by its `digest` a"
-    " vote of theirs on an approval that was open: counted before, and not withdrawn before.",
+    " vote of theirs on an approval that was open, and had not expired: counted before, and not withdrawn before.",
 )
 def _withdrawn(facts: Facts) -> str:
     standing: dict[str, list[tuple[object, object]]] = {}
@@ -36,18 +36,17 @@ def _withdrawn(facts: Facts) -> str:
 @rule(
     "approvals.handed",
     "An `approval.handed` is by its `person`, has a `reason` of three characters or more, and is about an approval that"
-    " was open and asks what became of nothing (`in_doubt`). It hands it `to` somebody else, who is neither the"
-    " requester or submitter of the run nor excluded.",
+    " was open, had not expired, and is of kind `effect` or `task`. It hands it `to` somebody else. Neither of them"
+    " wanted the effect or is excluded, as in `approvals.consent`, or had a vote on it that counted then.",
 )
 def _handed(facts: Facts) -> str:
     leaves = facts.contents.leaves_of(APPROVAL_HANDED)
     for leaf in leaves:
         said = data(Handed, leaf)
         approval = _open_approval(facts, leaf, said)
-        run = facts.contents.run
-        barred = {said.person, run.requested_by, run.submitted_by, *approval.record.requirement.exclude}
-        if said.to in barred or approval.record.kind == "in_doubt":
-            raise broken(leaf, f"hands approval {approval.record.id} to {said.to}, who may not have it")
+        is_either_barred = not who_may_not(facts, approval, leaf).isdisjoint({said.person, said.to})
+        if is_either_barred or said.to == said.person or approval.record.kind in UNTIL_KNOWN:
+            raise broken(leaf, f"{said.person} hands approval {approval.record.id} to {said.to}, and may not")
     return counted(len(leaves), "time")
 
 
@@ -69,16 +68,28 @@ def _refused(facts: Facts) -> str:
 
 
 def _open_approval(facts: Facts, leaf: Leaf, said: Withdrawn | Handed) -> Requested:
-    """Return the approval of a leaf; raise unless it was open, and its person gave a reason."""
+    """Return the approval of a leaf; raise unless it could be decided then, and its person gave a reason."""
     approval = facts.approvals.get(said.approval_id)
-    end = approval.end.seq if approval is not None and approval.end is not None else len(facts.leaves) + 1
-    if approval is None or not approval.leaf.seq < leaf.seq < end:
+    if approval is None or not is_decidable(facts, approval, leaf):
         raise broken(leaf, "is not about an approval that was open")
     if (leaf.actor.id, leaf.actor.kind) != (said.person, "person"):
         raise broken(leaf, f"is about {said.person}, and by {leaf.actor.id}")
     if len(said.reason.strip()) < REASON_MIN:
         raise broken(leaf, f"{said.person} has to have a reason, and has none")
     return approval
+
+
+def who_may_not(facts: Facts, approval: Requested, leaf: Leaf) -> set[str]:
+    """Return who could not decide an approval when a leaf was written, since they wanted it, were excluded or voted."""
+    voted = {person for vote in approval.standing_before(leaf) for person in vote.record.people}
+    return barred_from(facts, approval) | voted
+
+
+def is_decidable(facts: Facts, approval: Requested, leaf: Leaf) -> bool:
+    """Return whether an approval was open when a leaf was written, and had not expired."""
+    record = approval.record
+    is_in_time = record.kind in UNTIL_KNOWN or leaf.at < facts.until(record.id, record.expires_at, leaf)
+    return approval.is_open_at(leaf) and is_in_time
 
 
 RULES: tuple[Rule[Facts], ...] = (_withdrawn, _handed, _refused)
