@@ -11,7 +11,7 @@ from runtime.model.states import EffectStatus
 
 Row = Mapping[str, Any]
 
-_PARTS = ("steps", "costs", "waits", "effects", "questions", "runs")
+_PARTS = ("steps", "costs", "waits", "effects", "reviews", "questions", "runs")
 _SAID_ABOVE = {"run_id", "definition_name"}
 
 
@@ -29,6 +29,7 @@ def show_run(found: Row) -> None:
         _show(name, rows, _SAID_ABOVE)
     if chat:
         out.print(f"\n{len(chat)} messages in the chat: countersign effects list --run {found['run_id']}")
+    _show("open reviews of broken glass", [_in_words(one) for one in found["reviews"]], set())
     _show("questions", found["questions"], set())
     _show("runs", found["runs"], set())
 
@@ -38,6 +39,11 @@ def _show(name: str, rows: Sequence[Row], but: set[str]) -> None:
     if columns:
         out.print(f"\n{name}")
         show_rows(rows, columns, as_json=False)
+
+
+def _in_words(review: Row) -> Row:
+    """Return a review with its groups and people in a row each, as a table has room for them."""
+    return {**review, "may_close": ", ".join(review["may_close"]), "but": ", ".join(review["but"])}
 
 
 def _was_said(effect: Row) -> bool:
