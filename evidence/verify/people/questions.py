@@ -5,6 +5,7 @@ from evidence.verify.material.comparing import broken, data
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts, Requested
 from evidence.verify.material.forms import QuestionLeaf, QuestionOfForm
+from evidence.verify.people.pausing import deadline_after
 from evidence.verify.rules import Rule, counted, rule
 from receipts import canonical
 from receipts.chain import QUESTION_ANSWERED, QUESTION_ASKED, Leaf
@@ -17,7 +18,10 @@ _Part = tuple[str, str, str]
     "questions.told",
     "A `question.asked` is by its `person`, a `question.answered` by the requester or submitter of the run; both name"
     " by its id and `digest` one of the `questions` of an approval of kind `effect` or `task` that was open, or its"
-    " answer, and have its `at`. Each of them is told once, the answer after the question.",
+    " answer, and have its `at`. Each of them is told once, the answer after the question. Where the requirement has"
+    " `pause_on_question`, the time of an approval stands still while a question is open, for as long as that in all:"
+    " the leaf with which the first is put has the `deadline` of the approval and its wait as it is if that is used up,"
+    " the one with which the last open one is answered has it as it is by what was used. None else has one.",
 )
 def _told(facts: Facts) -> str:
     untold = _parts(facts)
@@ -56,6 +60,8 @@ def _check(facts: Facts, leaf: Leaf, said: QuestionLeaf) -> None:
         _by(leaf, said.person, "person")
     else:
         _check_answer(facts, leaf, said, question)
+    if said.deadline != (wanted := deadline_after(facts, approval, leaf)):
+        raise broken(leaf, f"has the deadline {said.deadline or 'of nothing'}, and it is {wanted or 'not moved'} by it")
 
 
 def _check_answer(facts: Facts, leaf: Leaf, said: QuestionLeaf, question: QuestionOfForm) -> None:
