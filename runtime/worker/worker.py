@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 
 import psycopg
 
@@ -16,7 +17,7 @@ from runtime.failpoints import Point, at
 from runtime.gate import breakers, gate
 from runtime.gate.reads import do_read
 from runtime.inbox import inbox
-from runtime.model.effects.effect import Effect, NewEffect, Purpose
+from runtime.model.effects.effect import Effect, Heir, NewEffect, Purpose
 from runtime.model.run import ReadLease
 from runtime.planning.triggers import start_next
 from runtime.store import notifications
@@ -31,6 +32,9 @@ log = logging.getLogger(__name__)
 
 PAUSE = 30.0
 """Seconds for which a run that cannot be started is left alone."""
+
+HANDED_ON = 16
+"""Effects of a run that may follow each other in one slot while others wait for one."""
 
 _PURPOSES = {Lane.EFFECTS: Purpose.STEP, Lane.MESSAGES: Purpose.MESSAGE}
 
@@ -94,11 +98,12 @@ class Worker:
 
     def _fits(self, effect: NewEffect) -> bool:
         """Return whether there is room for an effect, and nothing else waits for it."""
-        busy = self._effects_in(Lane.EFFECTS)
+        return self._goes_on() and self._has_room(effect, self._effects_in(Lane.EFFECTS))
+
+    def _has_room(self, effect: NewEffect, busy: Sequence[Effect]) -> bool:
         room = room_for(self.slots, Lane.EFFECTS, busy, self.engine.handlers)
         return (
-            self._goes_on()
-            and room.slots > 0
+            room.slots > 0
             and room.by_connector.get(effect.connector, 0) < room.connector_cap
             and room.by_target.get((effect.connector, effect.target), 0) < room.target_cap
         )
@@ -267,11 +272,23 @@ class Worker:
 
     async def _perform(self, lane: Lane, effect: Effect) -> None:
         """Take an effect through the gate, and then what follows from it, as long as it is leased with its end."""
-        task, following = asyncio.current_task(), await gate.perform(self.engine, effect, self._goes_on)
-        while task is not None and following is not None:
-            at(Point.EFFECT_LEASED)
-            self._tasks[task] = _Work(lane, following)
-            following = await gate.perform(self.engine, following, self._goes_on)
+        heir: Heir | None = Heir(effect)
+        task, handed = asyncio.current_task(), 0
+        while task is not None and heir is not None:
+            self._tasks[task] = _Work(lane, heir.effect)
+            goes_on = partial(self._hands_on, heir.effect, handed=handed)
+            heir, handed = await gate.perform(self.engine, heir.effect, goes_on, heir.begun), handed + 1
+            if heir is not None:
+                at(Point.EFFECT_LEASED)
+
+    def _hands_on(self, effect: Effect, following: NewEffect, handed: int) -> bool:
+        """Return whether an effect's slot goes to what follows; where others wait for one, for a few in a row."""
+        if self._stopping.is_set() or (self._more and handed >= HANDED_ON):
+            return False
+        if (following.connector, following.target) == (effect.connector, effect.target):
+            return True
+        others = (other for other in self._effects_in(Lane.EFFECTS) if other is not effect)
+        return self._has_room(following, list(others))
 
     async def _do_jobs(self) -> int:
         return sum([await job() for job in self.jobs])

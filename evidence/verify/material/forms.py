@@ -69,9 +69,10 @@ class ToldVote(VoteRecord):
 
 
 class EffectForm(AskedEffect):
-    """The effect, as policy was told."""
+    """The effect, as policy was told; `reads` is there where it is a governed read."""
 
     reversible: bool
+    reads: bool = False
 
 
 class ToldEdits(Open):
@@ -240,6 +241,20 @@ class ApprovalForm(ApprovalRecord):
     votes: Sequence[VoteForm]
     edited: EditForm | None = None
     questions: Sequence[QuestionOfForm] = ()
+
+
+class Candidate(Open):
+    """A version that was looked at when a trigger came."""
+
+    name: NonEmpty
+    version: int
+    digest: Sha256Hex
+
+
+class Chosen(Open):
+    """Of the data of `run.queued`, among which versions the run's own was chosen."""
+
+    among: list[Candidate]
 
 
 class Proposed(Open):
