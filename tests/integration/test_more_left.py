@@ -8,6 +8,7 @@ from runtime.model.approvals.votes import CardAct, RefusalCode
 from runtime.store.workspaces import absentees
 from tests.bench import TEAM, TENANT, Bench
 from tests.integration.answers_stage import say
+from tests.integration.editing_stage import asked, edit
 
 LEFT = {
     "removed from the directory": ("DELETE FROM actors WHERE actor_id = %s", RefusalCode.NOT_IN_DIRECTORY),
@@ -56,8 +57,8 @@ async def test_what_was_recorded_of_somebody_who_has_left_since_is_refused_on_re
         assert (await bench.click("ann", approval)).counted
     if act is CardAct.REPLY:
         assert (await say(bench, "ben", approval, CardAct.ASK, "who owns it?")).counted
-        (asked,) = await bench.rows("SELECT question_id FROM questions")
-        person, about = "rita", asked["question_id"]
+        (question,) = await bench.rows("SELECT question_id FROM questions")
+        person, about = "rita", question["question_id"]
     recorded = await bench.desk.record(_click(person, approval, act, about))
     await _leave(bench, person, statement)
     outcome = await bench.desk.apply(recorded)
@@ -75,3 +76,11 @@ async def test_nothing_is_handed_to_somebody_who_has_left(bench: Bench, how: str
     refusal = (await say(bench, "ann", approval, CardAct.HAND, "I am away", about="cat")).refusal
     assert refusal is not None
     assert refusal.code is RefusalCode.NOT_ENTITLED
+
+
+async def test_an_edit_of_somebody_who_has_left_since_is_refused(editing: Bench) -> None:
+    approval = await asked(editing)
+    await _leave(editing, "ann", "")
+    refusal = await edit(editing, "ann", approval, {"copies": 3})
+    assert refusal is not None
+    assert refusal.code is RefusalCode.DEACTIVATED
