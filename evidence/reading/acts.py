@@ -9,8 +9,8 @@ from evidence.reading.words import OUTCOMES, counted, plain
 
 
 def is_chat(action: str) -> bool:
-    """Return whether an action (`connector::operation`) is word in the chat."""
-    return action.startswith("slack::")
+    """Return whether an action (`connector::operation`) is word in the chat, or to a subscriber."""
+    return action.startswith(("slack::", "webhook::"))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from receipts.chain import Actor
 from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import Catalog
+from runtime.desk.links.addresses import run_link
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.finding import FoundRun, Sought
@@ -102,6 +103,10 @@ class CallerDesk:
     def now(self) -> datetime:
         """Return the shared clock's time."""
         return self.engine.clock()
+
+    def link_to(self, run_id: str) -> str:
+        """Return our own link to a run, to pass on; "" where browsers do not reach us."""
+        return run_link(self.engine.routing.public_url, run_id)
 
     async def grants(self, agent: str) -> Grants | None:
         """Return what an agent of the directory may do, or None where it has none by that name."""

@@ -12,10 +12,12 @@ from runtime.engine import Engine
 from runtime.model.approvals.approval import Result
 from runtime.model.effects.action import commitment
 from runtime.model.effects.effect import AttemptOutcome, Effect
+from runtime.model.hooks.subscription import CONNECTOR
 from runtime.model.messages import EffectEnded
 from runtime.model.states import EffectStatus, RunStatus, StepStatus
 from runtime.outbox import messages
 from runtime.outbox.attempt import Attempt
+from runtime.outbox.hooks.telling import put_letter
 from runtime.outbox.told import told_in
 from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved
@@ -64,6 +66,8 @@ class Passage:
         """End this worker's lease with a new status; raise LeaseLostError if the lease is no longer ours."""
         if status is not EffectStatus.IN_DOUBT and not self.attempt.began:
             self.note_if_cleared()
+        if self.effect.connector == CONNECTOR and status in (EffectStatus.FAILED, EffectStatus.REJECTED):
+            await self._put_letter(error)
         await effects.settle(
             self.tx.conn,
             self.effect,
@@ -77,6 +81,12 @@ class Passage:
             asked=asked,
             held=held,
         )
+
+    async def _put_letter(self, error: str) -> None:
+        """Make a letter of what a subscriber cannot be told."""
+        said = self.attempt.said
+        status = said.metadata.status if said is not None and said.metadata else None
+        await put_letter(self.engine, self.tx, self.effect, error, status)
 
     def note_if_cleared(self) -> None:
         """Put on record that the target was read back, and that what was in doubt had not happened."""

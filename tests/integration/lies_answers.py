@@ -19,6 +19,21 @@ def _withdraw(person: str, left: int) -> Bend:
     return bend
 
 
+def _refused(*nths: int | None) -> Bend:
+    """Return what has somebody refused so often, each with that `nth`."""
+
+    def bend(forged: Forged) -> None:
+        last = forged.leaf("approval.approved")
+        for nth in nths:
+            data = {"approval_id": last["data"]["approval_id"], "code": "vote.not_in_group", "verdict": "approve"}
+            data |= {"team": "T0BENCH", "user": "UOMAR", **({"nth": nth} if nth is not None else {})}
+            about = {name: last["correlation"][name] for name in ("approval_id", "step")}
+            last = forged.add("vote.refused", last, data, **about)
+            last["actor"] = {"id": "omar", "kind": "person"}
+
+    return bend
+
+
 def _unsaid(forged: Forged) -> None:
     forged.drop(forged.leaf("vote.withdrawn"))
     forged.leaf("approval.approved")["data"]["votes"] = 3
@@ -85,6 +100,9 @@ ANSWERS: dict[str, Lie] = {
         *("votes.withdrawn", "withdrawn"),
         lambda f: f.move(f.leaf("vote.withdrawn"), after=f.leaf("approval.approved")),
     ),
+    "refused more often than stands one by one": ("votes.refused", "withdrawn", _refused(*[None] * 9)),
+    "refused at once for the many times before": ("votes.refused", "withdrawn", _refused(16)),
+    "refused twice as often, one count left out": ("votes.refused", "withdrawn", _refused(*[None] * 8, 32)),
     "handed on by somebody else": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "actor.id", "ben")),
     "handed on without a reason": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "data.reason", "")),
     "handed to the requester": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "data.to", "rita")),

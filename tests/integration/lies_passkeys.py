@@ -12,10 +12,10 @@ from receipts import canonical
 from receipts.passkeys import challenge_of, signed_document
 from tests.authenticator import USER_PRESENT, Authenticator
 from tests.integration.forger import Bend, Forged, Json, Lie, later
-from tests.integration.passkeys_stage import SIGNERS, authenticator
+from tests.integration.passkeys_stage import ALONE, SIGNERS, authenticator
 
 SAM, PAM = SIGNERS["sam"], SIGNERS["pam"]
-_RUN = "signed"
+_RUN, _ALONE = "signed", "signed_alone"
 
 
 def _vote(forged: Forged, person: str = "sam") -> Json:
@@ -24,17 +24,21 @@ def _vote(forged: Forged, person: str = "sam") -> Json:
 
 def _document(forged: Forged, **differing: str) -> Mapping[str, str]:
     """Return what was signed, but for some of it."""
+    return {**_plain(forged, _vote(forged)), **differing}
+
+
+def _plain(forged: Forged, vote: Json) -> dict[str, str]:
+    """Return what is signed with a vote that is like any other."""
     approval, requirement = forged.approval(), forged.approval()["requirement"]
     stamp = canonical.digest([approval["digest"], requirement, "requested"])[:16]
-    said = signed_document(
+    return signed_document(
         approval_id=approval["id"],
         digest=approval["digest"],
         stamp=stamp,
         requirement=requirement,
         verdict="approve",
-        nonce=_vote(forged)["passkey"]["nonce"],
+        nonce=vote["passkey"]["nonce"],
     )
-    return {**said, **differing}
 
 
 def _signed(using: Authenticator = SAM, said: Mapping[str, str] | None = None, **document: str) -> Bend:
@@ -140,8 +144,27 @@ def _by_one_link(forged: Forged) -> None:
     _vote(forged, "pam")["passkey"].update(made, nonce=_vote(forged)["passkey"]["nonce"])
 
 
-def _lies(rule: str, **bends: Bend) -> dict[str, Lie]:
-    return {name.replace("_", " "): (rule, _RUN, bend) for name, bend in bends.items()}
+def _signed_alone(**differing: str | None) -> Bend:
+    """Have the vote that broke the glass signed anew; what is None was not signed."""
+
+    def bend(forged: Forged) -> None:
+        vote = _vote(forged, "ivy")
+        said = {**_plain(forged, vote), "break_glass": vote["break_glass"]["ticket"], "reason": vote["reason"]}
+        said = {name: value for name, value in {**said, **differing}.items() if value is not None}
+        vote["passkey"].update(ALONE.sign(bytes_to_base64url(challenge_of(said))).model_dump(exclude={"nonce"}))
+
+    return bend
+
+
+def _untold(forged: Forged) -> None:
+    """Let the vote that broke the glass have been like any other."""
+    told = [one for decision in forged.decisions.values() for one in decision["input"]["votes"]]
+    for vote in (*forged.approval()["votes"], *told, *(leaf["data"] for leaf in forged.all("vote.counted"))):
+        vote.pop("break_glass", None)
+
+
+def _lies(rule: str, run: str = _RUN, **bends: Bend) -> dict[str, Lie]:
+    return {name.replace("_", " "): (rule, run, bend) for name, bend in bends.items()}
 
 
 SIGNED: dict[str, Lie] = {
@@ -153,6 +176,7 @@ SIGNED: dict[str, Lie] = {
         over_another_state=_signed(stamp="0" * 16),
         over_another_requirement=_asked_for_less,
         to_reject=_signed(verdict="reject"),
+        to_break_the_glass=_signed(break_glass="INC-7", reason="seen and checked"),
         by_another_link=_signed(nonce="00"),
         by_one_link_for_two=_by_one_link,
         on_another_page=_signed(said={"origin": "https://elsewhere.example"}),
@@ -167,6 +191,14 @@ SIGNED: dict[str, Lie] = {
         no_authenticator_data=lambda f: _vote(f)["passkey"].update(authenticator_data="AAAA"),
         base64_of_another_spelling=lambda f: _vote(f)["passkey"].update(signature="AB"),
     ),
+    **_lies(
+        "passkeys.signed",
+        _ALONE,
+        glass_signed_as_any_approval=_signed_alone(break_glass=None, reason=None),
+        glass_by_another_ticket_than_was_signed=_signed_alone(break_glass="INC-8"),
+        glass_for_another_reason_than_was_signed=_signed_alone(reason="because"),
+    ),
+    **_lies("approvals.consent", _ALONE, broken_glass_told_as_any_approval=_untold),
     **_lies(
         "passkeys.registered",
         foreign=_foreign,

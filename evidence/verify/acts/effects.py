@@ -15,6 +15,7 @@ CHAT = frozenset(
     {
         *("slack::post_card", "slack::update_card", "slack::post_message", "slack::update_message"),
         "slack::direct_message",
+        "webhook::deliver",
     }
 )
 """What the program says by itself, beside the steps of the definition."""
@@ -26,7 +27,7 @@ POST_TASK = "slack::post_task"
     "An effect of a step is proposed once, and once more each time that somebody had the step tried anew, is the"
     " `handler` of the step's verb, and the verb's class is `write` or it is a governed read. An effect of no step is"
     " word in the chat: `slack::post_card`, `slack::update_card`, `slack::post_message`, `slack::update_message` or"
-    " `slack::direct_message`.",
+    " `slack::direct_message`, or word to a subscriber: `webhook::deliver`.",
 )
 def _of_definition(facts: Facts) -> str:
     times, anew, effects = dict[str, int](), retries(facts.contents), set[str | None]()

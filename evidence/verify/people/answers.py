@@ -4,7 +4,8 @@ from evidence.verify.material.comparing import broken, data
 from evidence.verify.material.facts import Facts, Requested
 from evidence.verify.material.forms import Handed, Withdrawn
 from evidence.verify.rules import Rule, counted, rule
-from receipts.chain import APPROVAL_HANDED, VOTE_COUNTED, VOTE_WITHDRAWN, Leaf
+from receipts import canonical
+from receipts.chain import APPROVAL_HANDED, ONE_BY_ONE, VOTE_COUNTED, VOTE_REFUSED, VOTE_WITHDRAWN, Leaf
 
 REASON_MIN = 3
 """Characters of a reason, spaces around it not counted."""
@@ -50,6 +51,23 @@ def _handed(facts: Facts) -> str:
     return counted(len(leaves), "time")
 
 
+@rule(
+    "votes.refused",
+    "Of the `vote.refused` about one approval by one actor for one `code`, the first eight stand one by one, and have"
+    " no `nth`. Those that follow are the 16th, the 32nd, the 64th and so on, each twice the one before, which is its"
+    " `nth`.",
+)
+def _refused(facts: Facts) -> str:
+    times = dict[bytes, int]()
+    for leaf in facts.contents.leaves_of(VOTE_REFUSED):
+        about = canonical.dumps([leaf.data.get("approval_id"), leaf.data.get("code"), leaf.actor.id])
+        times[about] = times.get(about, 0) + 1
+        more = times[about] - ONE_BY_ONE
+        if leaf.data.get("nth") != (ONE_BY_ONE << more if more > 0 else None):
+            raise broken(leaf, f"is not the refusal that follows {times[about] - 1} of its kind")
+    return counted(sum(times.values()), "refusal")
+
+
 def _open_approval(facts: Facts, leaf: Leaf, said: Withdrawn | Handed) -> Requested:
     """Return the approval of a leaf; raise unless it was open, and its person gave a reason."""
     approval = facts.approvals.get(said.approval_id)
@@ -63,4 +81,4 @@ def _open_approval(facts: Facts, leaf: Leaf, said: Withdrawn | Handed) -> Reques
     return approval
 
 
-RULES: tuple[Rule[Facts], ...] = (_withdrawn, _handed)
+RULES: tuple[Rule[Facts], ...] = (_withdrawn, _handed, _refused)

@@ -21,7 +21,7 @@ from receipts import canonical
 from receipts.chain import Leaf, is_sound
 from receipts.errors import ReceiptsError
 from receipts.log.errors import LogError
-from receipts.passkeys import challenge_of, from_base64url, rp_id_of, signed_document
+from receipts.passkeys import Emergency, challenge_of, from_base64url, rp_id_of, signed_document
 from receipts.tenant.acts import act_of, chain_of
 from receipts.tenant.passkeys import PasskeyRegistered
 
@@ -89,9 +89,9 @@ def _registration(name: str, leaf: Leaf) -> PasskeyRegistered:
     "The registered key (ES256, EdDSA or RS256) made the `signature` over `authenticator_data` and the SHA-256 of"
     " `client_data`. That is of type `webauthn.get`, of the origin of the registration, and has as challenge the"
     " SHA-256 of the canonical form of `approval_id`, `digest`, `stamp` (the first 16 hex digits of the digest of the"
-    " approval's digest, requirement and `requested`), `requirement` (its digest), `verdict` and `nonce`. The"
-    " authenticator data is of the origin's host, of a user who was present, and verified. No two votes have one"
-    " nonce.",
+    " approval's digest, requirement and `requested`), `requirement` (its digest), `verdict` and `nonce`; of a vote"
+    " that breaks the glass, and of no other, with `break_glass` (its ticket) and `reason`. The authenticator data is"
+    " of the origin's host, of a user who was present, and verified. No two votes have one nonce.",
 )
 def _signatures(facts: Facts) -> str:
     nonces = set[str]()
@@ -136,6 +136,7 @@ def _client_data(data: bytes) -> dict[str, Any]:
 
 def _document(approval: Requested, vote: VoteForm, passkey: PasskeyForm) -> dict[str, str]:
     record, requirement = approval.record, approval.record.requirement.model_dump()
+    glass = vote.break_glass
     return signed_document(
         approval_id=record.id,
         digest=record.digest,
@@ -143,6 +144,7 @@ def _document(approval: Requested, vote: VoteForm, passkey: PasskeyForm) -> dict
         requirement=requirement,
         verdict=vote.verdict,
         nonce=passkey.nonce,
+        emergency=None if glass is None else Emergency(glass.ticket, vote.reason),
     )
 
 
