@@ -179,11 +179,19 @@ async def join(conn: Conn, approval_id: str, groups: Sequence[str], until: datet
     )
 
 
+async def move_deadline(conn: Conn, approval_id: str, until: datetime) -> None:
+    """Give an open approval another deadline; the caller holds its run."""
+    await conn.execute(
+        "UPDATE approvals SET prolonged_until = %s WHERE approval_id = %s AND status = 'requested'",
+        (until, approval_id),
+    )
+
+
 async def consume(conn: Conn, approval_id: str, now: datetime) -> bool:
     """Use an approval up: one attempt, before it expires. False if it cannot be used any more."""
     done = await conn.execute(
         "UPDATE approvals SET consumed_at = %(now)s WHERE approval_id = %(id)s AND status = 'approved'"
-        " AND consumed_at IS NULL AND expires_at > %(now)s",
+        " AND consumed_at IS NULL AND coalesce(prolonged_until, expires_at) > %(now)s",
         {"now": now, "id": approval_id},
     )
     return done.rowcount == 1

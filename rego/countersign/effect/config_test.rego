@@ -136,3 +136,13 @@ test_problems_name_tenant_and_member if {
 test_shipped_configuration_has_no_problems if {
 	config.problems == set()
 }
+
+test_a_pause_on_questions_is_a_duration if {
+	pausing := changed("/requirements/high/pause_on_question", "PT2H")
+	flaws(pausing) == set()
+	filed(pausing).outcome == "allow"
+	every wrong in ["soon", "PT0H", 7] {
+		flaws(changed("/requirements/high/pause_on_question", wrong)) != set()
+	}
+	filed(changed("/requirements/high/pause_on_question", 7)).outcome == "deny"
+}
