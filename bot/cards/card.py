@@ -13,7 +13,7 @@ from bot.cards.layout.shown import Level
 from bot.cards.request.asked import asked_blocks, asked_buttons, expiry
 from bot.cards.request.folded import folded_blocks, folded_buttons
 from bot.cards.text import Shown, inline, inline_mrkdwn, one_line, short, short_mrkdwn, units
-from bot.cards.wording import approvals, headline, headline_parts, is_open, title
+from bot.cards.wording import headline, headline_parts, how_far, is_open, title
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 
@@ -96,7 +96,7 @@ def _blocks(view: ApprovalView, now: datetime, level: Level) -> list[Block]:
 def _text(view: ApprovalView, now: datetime) -> str:
     """Return what a notification tells: the state, what happens to whom, and who asks."""
     run, by = short_mrkdwn(one_line(view.run_title), 100), short_mrkdwn(one_line(view.requester), 60)
-    progress = f"{approvals(view)} of {view.quorum} approvals"
+    progress = how_far(view)
     mocked = "On mocks: " if view.mocked else ""
     told = f"{title(view, now)}: {short_mrkdwn(headline(view), 180)}"
     return f"{mocked}{told}. Asked by {by}, for {run} ({progress})"
