@@ -73,7 +73,7 @@ def _ids(view: ApprovalView, *, is_asked: bool) -> Block:
     what = () if view.kind is AskKind.TASK else (view.connector, view.operation, view.target)
     codes = [f"rule {code}" for code, _ in view.reasons[:3]]
     asked = [*what, f"step {view.step}", f"action {view.digest[:16]}", *codes] if is_asked else []
-    parts = [inline(part, 60) for part in (f"Run {view.run_id}", *asked) if part]
+    parts = [inline(part, 60) for part in (f"Run {view.run_id}", f"request {view.approval_id}", *asked) if part]
     known = (*view.declared.links, *view.links)[:6] if is_asked else ()
     links = [_reference(label, address) for label, address in known]
     return context(plain_text(Shown(" · ".join(parts))), *links)

@@ -198,7 +198,7 @@ def test_a_card_shows_the_action_who_asks_why_and_what_is_needed() -> None:
         "*Rule*\nHigh-tier writes need two signatures\n*Needed*\n2 people from compliance",
         "*So far*\n1 of 2 · Anna Berg approved\nAnna Berg\nChecked the register",
         "register · register::file_ubo_report · LEI 5493001KJTIIGC8Y1R12 · step file · action abababababababab",
-        "Run run-1 · ",
+        f"Run run-1 · request {KYC.approval_id} · ",
         "rule writes.high_tier",
         "<https://console.example/runs/run-1|Open in the console>",
         f"Expires <!date^{int(KYC.expires_at.timestamp())}^{{date_short_pretty}} {{time}}|2026-03-02 17:00 UTC>",
