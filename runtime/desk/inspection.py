@@ -9,13 +9,13 @@ from runtime.approvals.rules import shortfall
 from runtime.log.audit import Audit, audit
 from runtime.model.approvals.requirement import Requirement
 from runtime.model.run import FoundStep
-from runtime.store import directory, effects
+from runtime.store import directory
 from runtime.store.database import health
 from runtime.store.database.pool import Conn
-from runtime.store.effects import Held
 from runtime.store.evidence import bundles as stored
 from runtime.store.evidence import holds as stored_holds
 from runtime.store.evidence.bundles import OpenBundle
+from runtime.store.held.effects import Held, list_held_effects
 from runtime.store.held.steps import list_held as held_steps
 from runtime.store.log import checkpoints
 from runtime.store.log.checkpoints import LogStanding, Signed
@@ -86,7 +86,7 @@ async def user_groups(conn: Conn, tenant: str) -> Heard:
 
 async def held(conn: Conn, tenant: str) -> list[Held]:
     """Return what the tenant's effects wait for somebody to mend, the most frequent first."""
-    return await effects.list_held(conn, tenant)
+    return await list_held_effects(conn, tenant)
 
 
 async def actor(conn: Conn, tenant: str, actor_id: str) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.editing.model import EditingDesk
 from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
+from runtime.desk.links.model import LinkDesk
 from runtime.desk.notices.model import NoticeDesk
 from runtime.desk.people.model import GroupDesk
 from runtime.desk.signing.model import SigningDesk
@@ -126,6 +127,7 @@ class ApprovalView:
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
     break_glass: tuple[str, ...] = ()  # groups of which one person may do without the others
+    link: str = ""  # of our own, to pass on; "" where browsers do not reach us
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def held(self) -> HeldDesk:
         """Return the counter of held steps."""
+        ...
+
+    @property
+    def links(self) -> LinkDesk:
+        """Return the counter of our own links."""
         ...
 
     @property

@@ -10,6 +10,7 @@ from typing import TypeVar
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.gate import settlement
+from runtime.gate.beginning import Ahead, ahead_or_not
 from runtime.handlers import (
     Call,
     Handler,
@@ -19,7 +20,8 @@ from runtime.handlers import (
     RefusedError,
     TransientError,
 )
-from runtime.model.effects.effect import Effect, NewEffect, Slot
+from runtime.model.effects.effect import Effect, Heir, NewEffect, Slot
+from runtime.model.errors import ResultError
 from runtime.model.json_limits import error_text, fault
 from runtime.outbox.attempt import Attempt
 from runtime.planning.errors import describe, step_error
@@ -34,6 +36,9 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+GoesOn = Callable[[NewEffect], bool]
+"""Whether an effect that follows may have the slot of the one before it."""
+
 
 @dataclass(frozen=True)
 class Void:
@@ -46,11 +51,11 @@ class Void:
 class Crossing:
     """One effect on its way through the gate."""
 
-    def __init__(self, engine: Engine, attempt: Attempt, goes_on: Callable[[], bool]) -> None:
+    def __init__(self, engine: Engine, attempt: Attempt, goes_on: GoesOn) -> None:
         self.engine = engine
         self.attempt = attempt
         self.effect = attempt.effect
-        self.heir: Effect | None = None  # what follows, and is leased already
+        self.heir: Heir | None = None
         self._goes_on = goes_on
         self.void: Void | None = None
         self.before: JsonObject | None = None if self.effect.before is None else dict(self.effect.before)
@@ -109,7 +114,7 @@ class Crossing:
         """Write what happened; a database that blinks must not turn it into doubt, so it is tried while fenced."""
         for pause in (*FINISH_PAUSES, None):
             try:
-                self.heir = await self.write(partial(self._outcome, result))
+                self.heir = await ahead_or_not(lambda ahead: self.write(partial(self._outcome, result, ahead)))
                 break
             except AWAY as error:
                 if pause is None:
@@ -118,17 +123,14 @@ class Crossing:
                 await asyncio.sleep(pause)
         at(Point.ATTEMPT_ENDED)
 
-    async def _outcome(self, result: JsonObject | Exception, passage: Passage) -> Effect | None:
+    async def _outcome(self, result: JsonObject | Exception, ahead: Ahead, passage: Passage) -> Heir | None:
         engine, tx = self.engine, passage.tx
-        slot = Slot(engine.worker, tx.now + engine.timing.lease, self._is_alike) if self._goes_on() else None
+        slot = Slot(engine.worker, tx.now + engine.timing.lease, self._goes_on)
         with tx.freeing(slot):
             await _settle(passage, result)
-            at(Point.ATTEMPT_ENDING)
-        return slot.heir if slot else None
-
-    def _is_alike(self, following: NewEffect) -> bool:
-        """Return whether an effect may have this one's slot: no connector gets more of them by it."""
-        return following.connector == self.effect.connector
+        await ahead(engine, tx, slot.heir, self.effect.effect_id)
+        at(Point.ATTEMPT_ENDING)
+        return slot.heir
 
 
 async def _settle(passage: Passage, result: JsonObject | Exception) -> None:
@@ -136,6 +138,7 @@ async def _settle(passage: Passage, result: JsonObject | Exception) -> None:
         await settlement.succeed(passage, result)
         return
     reason = error_text((await passage.tx.privacy()).text(describe(result)))
+    is_read = passage.effect.is_read
     match result:
         case HeldError():
             await settlement.hold(passage, reason)
@@ -145,8 +148,20 @@ async def _settle(passage: Passage, result: JsonObject | Exception) -> None:
             await settlement.wait_until_taken(passage, reason, result.retry_after)
         case TransientError():
             await settlement.try_later(passage, reason, result.retry_after)
+        case TimeoutError() if is_read and not passage.attempt.is_spent:
+            await settlement.try_later(passage, reason, None)
+        case _ if is_read:
+            await settlement.fail(passage, reason, step_error(result).code)
         case _:
             await settlement.doubt(passage, reason)
+
+
+def kept(effect: Effect, result: JsonObject) -> JsonObject:
+    """Return a result as it goes on record; raise ResultError where a read came back with what cannot be kept."""
+    wrong = fault(result)
+    if wrong and effect.is_read:
+        raise ResultError(f"result: {wrong}")
+    return recordable(result)
 
 
 def recordable(result: JsonObject) -> JsonObject:

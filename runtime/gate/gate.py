@@ -16,7 +16,6 @@ Every write names the lease and its attempt: a worker that lost its lease writes
 """
 
 import logging
-from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import psycopg
@@ -29,18 +28,19 @@ from runtime.approvals import requests
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.gate import breakers, settlement
-from runtime.gate.crossing import Crossing, Void, recordable
+from runtime.gate.beginning import begin
+from runtime.gate.crossing import Crossing, GoesOn, Void, kept
 from runtime.gate.doubts import clear_doubt
 from runtime.handlers import Answer, HandlerError, HeldError, JsonObject, NotTakenError, RefusedError
 from runtime.model.effects.action import Tier
-from runtime.model.effects.effect import Effect, KeyInUseError, LeaseLostError
+from runtime.model.effects.effect import Effect, Heir, KeyInUseError, LeaseLostError
 from runtime.model.errors import ErrorCode
 from runtime.model.json_limits import fault
 from runtime.model.states import EffectStatus, StepStatus, has_stopped
-from runtime.outbox.attempt import make_attempt, make_question
+from runtime.outbox.attempt import Attempt, make_attempt, make_question
 from runtime.planning.errors import describe
 from runtime.planning.passage import Passage
-from runtime.store import approvals, effects, records
+from runtime.store import approvals, records
 from runtime.store.leasing.passages import count_writes
 
 UNSTORABLE = (psycopg.DataError, ReceiptsError, UnicodeError, OverflowError)
@@ -49,14 +49,22 @@ UNSTORABLE = (psycopg.DataError, ReceiptsError, UnicodeError, OverflowError)
 log = logging.getLogger(__name__)
 
 
-async def perform(engine: Engine, effect: Effect, goes_on: Callable[[], bool] = lambda: False) -> Effect | None:
+async def perform(
+    engine: Engine, effect: Effect, goes_on: GoesOn = lambda _: False, begun: Attempt | None = None
+) -> Heir | None:
     """Take a leased effect through the gate: its lease ends one way or another, unless it was lost meanwhile.
 
-    Where the worker `goes_on`, an effect that follows from it may be leased with its end, and is returned.
+    Where the worker `goes_on`, an effect that follows from it may be leased with its end, and begin with it, too: it is
+    returned, with the attempt that has `begun`.
     """
     try:
-        gate = _Gate(engine, make_attempt(effect, await engine.facts_of(effect)), goes_on)  # 1
-        await gate.go()
+        if begun is None:
+            gate = _Gate(engine, make_attempt(effect, await engine.facts_of(effect)), goes_on)  # 1
+            await gate.go()
+        else:
+            at(Point.ATTEMPT_BEGUN)
+            gate = _Gate(engine, begun, goes_on)
+            await gate.act()
     except LeaseLostError:
         log.info("lease lost on effect %s, attempt %d", effect.effect_id, effect.attempt)
         return None
@@ -85,7 +93,7 @@ class _Gate(Crossing):
             await self.postpone("policy.unavailable", f"its answer cannot be recorded: {describe(error)}")
             return
         if begun:
-            await self._act()  # 7
+            await self.act()  # 7
 
     async def _follow(self, question: Question, verdict: Verdict) -> bool:
         """Do what policy says; return whether an attempt has begun."""
@@ -132,6 +140,9 @@ class _Gate(Crossing):
         attempt = self.attempt
         if attempt.facts.step_status is not None and has_stopped(attempt.facts.step_status):
             return not await self.write(settlement.settle_if_step_ended)
+        if self.effect.is_read and self.handler is not None and self.handler.writes:
+            await self._reject(f"{self.effect.connector}::{self.effect.operation} writes, and a read may not")
+            return False
         if attempt.is_changed and attempt.approval_id is None:
             await self._reject("the action is not the one that was proposed")
             return False
@@ -267,9 +278,7 @@ class _Gate(Crossing):
                 status = EffectStatus.IN_DOUBT if passage.attempt.is_repeat else EffectStatus.PENDING
                 await passage.settle(status, next_try_at=passage.tx.now, error=effect.error)  # ask anew
                 return False
-            await self._put_on_record(passage, question, verdict)
-            await self._start(passage)
-            at(Point.ATTEMPT_BEGINNING)
+            await begin(passage, question, verdict, self.before)
             return True
 
         try:
@@ -302,25 +311,9 @@ class _Gate(Crossing):
             attempt.approval_id = None  # an earlier attempt used it up: it is not this one's
         return attempt.approval_id is None or await approvals.consume(tx.conn, attempt.approval_id, tx.now)
 
-    async def _start(self, passage: Passage) -> None:
-        """Claim the key and open the wait, in the transaction of the decision and of the approval's use."""
-        effect, attempt, tx = self.effect, passage.attempt, passage.tx
-        passage.note_if_cleared()
-        await effects.begin_attempt(
-            tx.conn,
-            effect,
-            now=tx.now,
-            decision_id=attempt.decision_id or "",
-            digest=attempt.action.digest,
-            before=None if self.before is None else (await tx.privacy()).value(self.before),
-        )
-        if effect.correlation_key:
-            await requests.open_verb_wait(passage)
-        await passage.start_step()
-        attempt.started_at, attempt.tries, attempt.began = tx.now, attempt.tries + 1, True
-
     # 7
-    async def _act(self) -> None:
+    async def act(self) -> None:
+        """Call the connector, as long as nobody else may have taken over, and put on record what came of it."""
         began, limit = self.attempt.started_at, timedelta(seconds=self.effect.timeout_s)
         asleep = timedelta.max if began is None else self.engine.clock() - began
         if self.handler is None or asleep >= min(self.engine.timing.lease, limit):
@@ -330,7 +323,7 @@ class _Gate(Crossing):
             at(Point.CONNECTOR_CALLING)
             answer = Answer.of(await self.call(self.handler.run, left))
             self.attempt.said = answer
-            result: JsonObject | Exception = recordable(answer.result)
+            result: JsonObject | Exception = kept(self.effect, answer.result)
         except Exception as error:  # noqa: BLE001 - whatever is raised is an outcome, and at worst an unknown one
             self.attempt.said = error if isinstance(error, HandlerError) else None
             result = error

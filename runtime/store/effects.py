@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from runtime.model.effects.action import Action, Tier
-from runtime.model.effects.effect import Effect, KeyInUseError, LeaseLostError, NewEffect, OnDoubt, Purpose, Slot
+from runtime.model.effects.effect import Effect, Heir, KeyInUseError, LeaseLostError, NewEffect, OnDoubt, Purpose, Slot
 from runtime.model.states import EFFECT, EffectStatus, check
 from runtime.store.database.gathered import Kind, document_of, rows_of
 from runtime.store.database.pool import Conn
@@ -15,6 +15,7 @@ from runtime.store.database.pool import Conn
 _LEASE = (("effect_id", "text"), ("attempt", "int"), ("owner", "text"))
 # What has an owner is leased: the table's check says so, and the planner is not led to look among all that is leased.
 _IS_OURS = "effects.effect_id = r.effect_id AND effects.attempt = r.attempt AND effects.lease_owner = r.owner"
+_TAKEN = ("uq_effects_claimed_key", KeyInUseError)
 _BEGUN = Kind(
     "begun",
     "effects",
@@ -26,7 +27,7 @@ _BEGUN = Kind(
     (*_LEASE, ("now", "timestamptz"), ("decision_id", "text"), ("digest", "text"), ("before", "json")),
     key=1,
     lost=LeaseLostError,
-    taken=("uq_effects_claimed_key", KeyInUseError),
+    taken=_TAKEN,
 )
 _SETTLED = Kind(
     "settled",
@@ -64,7 +65,8 @@ _PROPOSED = Kind(
     """
     INSERT INTO effects (effect_id, dedupe_key, run_id, tenant, purpose, step, connector, operation, target, fields,
         tier, reversible_by, redact, idempotency_key, on_doubt, digest, correlation_key, timeout_s, settles_s, retry,
-        hides, next_try_at, give_up_at, created_at, status, attempt, lease_owner, lease_expires_at)
+        hides, next_try_at, give_up_at, created_at, status, attempt, lease_owner, lease_expires_at, claimed, started_at,
+        tries, decision_id)
     SELECT * FROM {r}
     """,
     (
@@ -96,9 +98,15 @@ _PROPOSED = Kind(
         ("attempt", "int"),
         ("lease_owner", "text"),
         ("lease_expires_at", "timestamptz"),
+        ("claimed", "bool"),
+        ("started_at", "timestamptz"),
+        ("tries", "int"),
+        ("decision_id", "text"),
     ),
     key=1,
+    taken=_TAKEN,
 )
+_NOT_BEGUN = (False, None, 0, None)  # the last four columns
 
 COLUMNS = ", ".join(Effect.__dataclass_fields__)
 
@@ -128,12 +136,12 @@ async def insert_step_effect(
 ) -> None:
     """Put the effect that a step wants into the outbox; leased at once where a slot is free for it."""
     row = _row(run_id, tenant, effect, action, times)
-    values = tuple(row[name] for name, _ in _PROPOSED.columns[:-4])
+    values = tuple(row[name] for name, _ in _PROPOSED.columns[:-8])
     if slot is None:
-        await conn.gather(_PROPOSED, (*values, EffectStatus.PENDING, 0, None, None))
+        await conn.gather(_PROPOSED, (*values, EffectStatus.PENDING, 0, None, None, *_NOT_BEGUN))
     else:
-        slot.heir = _leased(run_id, tenant, effect, action, times, slot)
-        await conn.gather(_PROPOSED, (*values, EffectStatus.LEASED, 1, slot.owner, slot.until))
+        slot.heir = Heir(_leased(run_id, tenant, effect, action, times, slot))
+        await conn.gather(_PROPOSED, (*values, EffectStatus.LEASED, 1, slot.owner, slot.until, *_NOT_BEGUN))
 
 
 def _leased(run_id: str, tenant: str, new: NewEffect, action: Action, times: Times, slot: Slot) -> Effect:
@@ -178,7 +186,7 @@ def _row(run_id: str, tenant: str, effect: NewEffect, action: Action, times: Tim
 def message_row(run_id: str, tenant: str, effect: NewEffect, action: Action, times: Times) -> Sequence[Any]:
     """Return a message as `insert_messages` takes it."""
     row = _row(run_id, tenant, effect, action, times)
-    return (*(row[name] for name, _ in _PROPOSED.columns[:-4]), EffectStatus.PENDING, 0, None, None)
+    return (*(row[name] for name, _ in _PROPOSED.columns[:-8]), EffectStatus.PENDING, 0, None, None, *_NOT_BEGUN)
 
 
 async def insert_messages(conn: Conn, rows: Sequence[Sequence[Any]]) -> list[bool]:
@@ -218,8 +226,12 @@ async def begin_attempt(
 ) -> None:
     """Claim the idempotency key and note that an attempt begins; KeyInUseError or LeaseLostError at the commit.
 
-    `before` is what the target holds now: it must be on record before anything changes it.
+    `before` is what the target holds now: it must be on record before anything changes it. What is proposed in this
+    transaction is written as begun, but not with what was before it.
     """
+    begun = {"claimed": True, "started_at": now, "tries": 1, "decision_id": decision_id}
+    if before is None and conn.amend(_PROPOSED, (effect.effect_id,), **begun):
+        return
     row = (
         effect.effect_id,
         effect.attempt,
@@ -365,28 +377,3 @@ async def reject_open(conn: Conn, run_id: str, reason: str, step: str | None = N
         )
     ).fetchall()
     return [row["effect_id"] for row in rows]
-
-
-@dataclass(frozen=True)
-class Held:
-    """Effects that wait for somebody to mend the same thing outside."""
-
-    operation: str  # with its connector: ``slack::post_card``
-    target: str
-    error: str  # what the other side said last
-    count: int
-
-
-async def list_held(conn: Conn, tenant: str) -> list[Held]:
-    """Return what the tenant's effects are held for, the most frequent first."""
-    rows = await (
-        await conn.execute(
-            """
-            SELECT connector || '::' || operation AS operation, target, error, count(*) AS count FROM effects
-             WHERE tenant = %s AND status = 'held' GROUP BY connector, operation, target, error
-             ORDER BY count(*) DESC, connector, operation, target, error
-            """,
-            (tenant,),
-        )
-    ).fetchall()
-    return [Held(**row) for row in rows]

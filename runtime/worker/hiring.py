@@ -30,7 +30,7 @@ class Hiring:
     @property
     def hired(self) -> list[Effect]:
         """Return what will be taken, if it is committed."""
-        return [vacancy.heir for vacancy in self._open if vacancy.heir is not None]
+        return [vacancy.heir.effect for vacancy in self._open if vacancy.heir is not None]
 
     @property
     def ends(self) -> set[asyncio.Future[None]]:
@@ -44,7 +44,7 @@ class Hiring:
         try:
             yield vacancy
             if vacancy.heir is not None:
-                self._take(vacancy.heir)
+                self._take(vacancy.heir.effect)
         finally:
             del self._open[vacancy]
             end.set_result(None)

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 
 import psycopg
 
@@ -16,7 +17,7 @@ from runtime.failpoints import Point, at
 from runtime.gate import breakers, gate
 from runtime.gate.reads import do_read
 from runtime.inbox import inbox
-from runtime.model.effects.effect import Effect, NewEffect, Purpose
+from runtime.model.effects.effect import Effect, Heir, NewEffect, Purpose
 from runtime.model.run import ReadLease
 from runtime.planning.triggers import start_next
 from runtime.store import notifications
@@ -32,7 +33,10 @@ log = logging.getLogger(__name__)
 PAUSE = 30.0
 """Seconds for which a run that cannot be started is left alone."""
 
-_PURPOSES = {Lane.EFFECTS: Purpose.STEP, Lane.MESSAGES: Purpose.MESSAGE}
+HANDED_ON = 16
+"""Effects of a run that may follow each other in one slot while others wait for one."""
+
+_PURPOSES = {Lane.EFFECTS: Purpose.STEP, Lane.MESSAGES: Purpose.MESSAGE, Lane.HOOKS: Purpose.MESSAGE}
 
 Job = Callable[[], Awaitable[int]]
 
@@ -94,11 +98,12 @@ class Worker:
 
     def _fits(self, effect: NewEffect) -> bool:
         """Return whether there is room for an effect, and nothing else waits for it."""
-        busy = self._effects_in(Lane.EFFECTS)
+        return self._goes_on() and self._has_room(effect, self._effects_in(Lane.EFFECTS))
+
+    def _has_room(self, effect: NewEffect, busy: Sequence[Effect]) -> bool:
         room = room_for(self.slots, Lane.EFFECTS, busy, self.engine.handlers)
         return (
-            self._goes_on()
-            and room.slots > 0
+            room.slots > 0
             and room.by_connector.get(effect.connector, 0) < room.connector_cap
             and room.by_target.get((effect.connector, effect.target), 0) < room.target_cap
         )
@@ -151,6 +156,7 @@ class Worker:
         found = (
             (due.notifications and await self._apply_notifications())
             + (due.messages and await self._lease_effects(Lane.MESSAGES))
+            + (due.messages and await self._lease_effects(Lane.HOOKS))
             + (due.effects and await self._lease_effects(Lane.EFFECTS))
             + (due.reads and await self._lease_reads())
             + (due.runs and await self._start_runs())
@@ -162,7 +168,7 @@ class Worker:
         """Return whether there may be work for which there is no room just now."""
         room = room_for(self.slots, Lane.EFFECTS, self._effects_in(Lane.EFFECTS), self.engine.handlers)
         return (
-            any(not self._free(lane) for lane in Lane)
+            any(not self._free(lane) for lane in Lane if lane is not Lane.HOOKS)  # nothing waits for subscribers
             or any(busy >= room.connector_cap for busy in room.by_connector.values())
             or any(busy >= room.target_cap for busy in room.by_target.values())
         )
@@ -185,8 +191,8 @@ class Worker:
         task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        del self._tasks[task]
-        if self._more or self._stopping.is_set():
+        work = self._tasks.pop(task)
+        if self._more or work.lane is Lane.HOOKS or self._stopping.is_set():
             self.engine.wakeup.event.set()
 
     async def _guarded(self, coroutine: Coroutine[object, object, object]) -> None:
@@ -251,7 +257,7 @@ class Worker:
 
     async def _lease_effects(self, lane: Lane) -> int:
         room = room_for(self.slots, lane, self._effects_in(lane), self.engine.handlers)
-        if not room.slots:
+        if not (room.slots and room.handlers):
             return 0
         async with self.engine.pool.connection() as conn:
             leased = await leases.lease_effects(conn, self._lessee(), _PURPOSES[lane], room)
@@ -267,11 +273,23 @@ class Worker:
 
     async def _perform(self, lane: Lane, effect: Effect) -> None:
         """Take an effect through the gate, and then what follows from it, as long as it is leased with its end."""
-        task, following = asyncio.current_task(), await gate.perform(self.engine, effect, self._goes_on)
-        while task is not None and following is not None:
-            at(Point.EFFECT_LEASED)
-            self._tasks[task] = _Work(lane, following)
-            following = await gate.perform(self.engine, following, self._goes_on)
+        heir: Heir | None = Heir(effect)
+        task, handed = asyncio.current_task(), 0
+        while task is not None and heir is not None:
+            self._tasks[task] = _Work(lane, heir.effect)
+            goes_on = partial(self._hands_on, heir.effect, handed=handed)
+            heir, handed = await gate.perform(self.engine, heir.effect, goes_on, heir.begun), handed + 1
+            if heir is not None:
+                at(Point.EFFECT_LEASED)
+
+    def _hands_on(self, effect: Effect, following: NewEffect, handed: int) -> bool:
+        """Return whether an effect's slot goes to what follows; where others wait for one, for a few in a row."""
+        if self._stopping.is_set() or (self._more and handed >= HANDED_ON):
+            return False
+        if (following.connector, following.target) == (effect.connector, effect.target):
+            return True
+        others = (other for other in self._effects_in(Lane.EFFECTS) if other is not effect)
+        return self._has_room(following, list(others))
 
     async def _do_jobs(self) -> int:
         return sum([await job() for job in self.jobs])

@@ -34,7 +34,7 @@ async def _sleeps_past_its_lease(world: SmallWorld, monkeypatch: pytest.MonkeyPa
     """A worker begins, stands still while another does the work, and goes on."""
     await world.start("bench.note", NOTE, "n1")
     await _until_proposed(world)
-    act, asleep = gate_module._Gate._act, [True]
+    act, asleep = gate_module._Gate.act, [True]
 
     async def act_later(gate: Any) -> None:
         if asleep.pop() if asleep else False:
@@ -42,7 +42,7 @@ async def _sleeps_past_its_lease(world: SmallWorld, monkeypatch: pytest.MonkeyPa
             await world.bench.later(hours=1)
         await act(gate)
 
-    monkeypatch.setattr(gate_module._Gate, "_act", act_later)
+    monkeypatch.setattr(gate_module._Gate, "act", act_later)
     await world.perform(await world.lease())
 
 

@@ -1,15 +1,15 @@
 """What people may do with a request beside deciding it: take their vote back, and hand it to another."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.approvals.answering import Candidate, refuse_hand, refuse_withdrawal
+from runtime.approvals.answering import Asker, Candidate, refuse_ask, refuse_hand, refuse_reply, refuse_withdrawal
 from runtime.approvals.rules import Ballot
 from runtime.model.actor import Person
+from runtime.model.approvals.questions import MOST_QUESTIONS, Question
 from runtime.model.approvals.votes import RefusalCode
 from runtime.model.states import ApprovalStatus
 from tests.unit.test_approvals import BALLOT, NOW
@@ -43,7 +43,7 @@ def test_a_vote_is_taken_back_for_a_reason() -> None:
     ("ballot", "code"),
     [
         (replace(BALLOT, status=ApprovalStatus.APPROVED), RefusalCode.CLOSED),
-        (replace(BALLOT, expires_at=NOW - timedelta(seconds=1)), RefusalCode.EXPIRED),
+        (replace(BALLOT, expires_at=NOW), RefusalCode.EXPIRED),
     ],
 )
 def test_what_is_over_stays_as_it_was_decided(ballot: Ballot, code: RefusalCode) -> None:
@@ -95,3 +95,50 @@ def test_whoever_comes_to_hold_a_request_may_decide_it(acts: list[tuple[Person, 
             assert person == before, "none but who held it"
             ballot = replace(ballot, holder=to)
     assert ballot.holder in (ANN, BEN, CAT)
+
+
+OPEN = Question("q1", ANN.id, ANN.name, "Why now?", NOW)
+ANSWERED = replace(OPEN, answer={"text": "Because."})
+
+
+@pytest.mark.parametrize(
+    "asker",
+    [
+        Asker(BALLOT.requested_by, frozenset()),
+        Asker(BALLOT.submitted_by, frozenset()),
+        Asker("somebody-new", BALLOT.requester_accounts),
+    ],
+    ids=["by their id", "who sent it", "by an account of theirs"],
+)
+def test_whoever_asked_for_it_or_sent_it_answers(asker: Asker) -> None:
+    assert refuse_reply(BALLOT, asker, OPEN, "Because of the audit.", NOW) is None
+
+
+def test_nobody_else_answers_and_nobody_answers_twice() -> None:
+    asked = Asker(BALLOT.requested_by, frozenset())
+    for asker, question, code in (
+        (Asker(ANN.id, frozenset({("T1", "UANN")})), OPEN, RefusalCode.NOT_ASKED),
+        (asked, ANSWERED, RefusalCode.NO_QUESTION),
+        (asked, None, RefusalCode.NO_QUESTION),
+    ):
+        refusal = refuse_reply(BALLOT, asker, question, "Because of the audit.", NOW)
+        assert refusal
+        assert refusal.code is code
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ([], None),
+        ([OPEN], RefusalCode.QUESTION_OPEN),
+        ([ANSWERED], None),
+        ([replace(OPEN, person=BEN.id)], None),
+        ([ANSWERED] * (MOST_QUESTIONS - 1), None),
+        ([ANSWERED] * MOST_QUESTIONS, RefusalCode.QUESTIONS_FULL),
+    ],
+)
+def test_one_question_at_a_time_is_asked_by_each_and_so_many_at_most(
+    asked: list[Question], code: RefusalCode | None
+) -> None:
+    refusal = refuse_ask(None, ANN.id, asked, "Why on a Sunday?")
+    assert (refusal.code if refusal else None) is code

@@ -24,6 +24,7 @@ class OnDoubt(StrEnum):
     RETRY = "retry"  # the target honours our key
     RECONCILE = "reconcile"  # read the target back
     ASK = "ask"  # a person looks
+    REPEAT = "repeat"  # a read: it changed nothing, whatever became of it
 
 
 class Purpose(StrEnum):
@@ -92,9 +93,22 @@ class Effect(Acting):
         return self.purpose is Purpose.MESSAGE
 
     @property
+    def is_read(self) -> bool:
+        """Return whether it is a governed read: nothing is ever in doubt about that, and it is no write."""
+        return self.on_doubt is OnDoubt.REPEAT
+
+    @property
     def is_again(self) -> bool:
         """Return whether it was leased before, and is no fresh work."""
         return self.tries + self.postponed > 0
+
+
+@dataclass
+class Heir:
+    """What is leased with a commit; `begun` is its attempt (`outbox.attempt.Attempt`), if that began with it, too."""
+
+    effect: Effect
+    begun: Any = None
 
 
 @dataclass
@@ -104,7 +118,7 @@ class Slot:
     owner: str
     until: datetime
     fits: Callable[[NewEffect], bool]
-    heir: Effect | None = None
+    heir: Heir | None = None
 
 
 class Vacancy:
@@ -121,6 +135,6 @@ class Vacancy:
         return self._slot
 
     @property
-    def heir(self) -> Effect | None:
+    def heir(self) -> Heir | None:
         """Return what is leased with the commit."""
         return self._slot.heir if self._slot else None

@@ -48,6 +48,10 @@ class TellingConnection(AsyncConnection[DictRow]):
             await self.write()
         self._gathered.add(kind, row)
 
+    def amend(self, kind: Kind, key: Sequence[Any], **values: Any) -> bool:
+        """Have columns of a gathered row written otherwise; False where there is no such row, or it is written."""
+        return self._gathered.amend(kind, key, values)
+
     async def write(self) -> None:
         """Write what is gathered; raise what a kind says of a row that took no effect."""
         if not self._gathered.rows:

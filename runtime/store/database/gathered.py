@@ -38,7 +38,7 @@ class Gathered:
     """What a transaction is still to write."""
 
     rows: dict[Kind, list[Sequence[Any]]] = field(default_factory=dict)
-    touched: set[tuple[Any, ...]] = field(default_factory=set)
+    touched: dict[tuple[Any, ...], tuple[Kind, int]] = field(default_factory=dict)  # a table's row: which one writes it
 
     def holds(self, kind: Kind, row: Sequence[Any]) -> bool:
         """Return whether the same row of the table is to be written already."""
@@ -50,8 +50,18 @@ class Gathered:
 
     def add(self, kind: Kind, row: Sequence[Any]) -> None:
         """Have one more row written."""
-        self.rows.setdefault(kind, []).append(row)
-        self.touched.add((kind.table, *row[: kind.key]))
+        rows = self.rows.setdefault(kind, [])
+        self.touched[kind.table, *row[: kind.key]] = kind, len(rows)
+        rows.append(row)
+
+    def amend(self, kind: Kind, key: Sequence[Any], values: Mapping[str, Any]) -> bool:
+        """Have columns of a row written otherwise than was said; False where no row of this kind is to be written."""
+        written_by, place = self.touched.get((kind.table, *key), (None, 0))
+        if written_by is not kind:
+            return False
+        row = self.rows[kind][place]
+        self.rows[kind][place] = [values.get(name, said) for (name, _), said in zip(kind.columns, row, strict=True)]
+        return True
 
     def take(self) -> tuple[str, dict[str, Any]]:
         """Return the statement that writes it all, and its parameters."""
@@ -102,8 +112,9 @@ def document_of(kind: Kind, rows: Iterable[Sequence[Any]]) -> str:
         return orjson.dumps(
             [
                 {
-                    name: orjson.Fragment(value) if number in written and value is not None else value
+                    name: orjson.Fragment(value) if number in written else value
                     for number, (name, value) in enumerate(zip(names, row, strict=True))
+                    if value is not None  # what is missing is NULL
                 }
                 for row in rows
             ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from runtime.definitions.model import Definition, EffectClass
+from runtime.definitions.model import Definition
 from runtime.model.run import ReadLease, StepState
 from runtime.model.states import STEP, StepStatus, is_final
 from runtime.store.database.gathered import Kind
@@ -50,7 +50,7 @@ _ENTERED = Kind(
     INSERT INTO steps (run_id, path, position, verb, handler, is_read, status, result, error, error_code, params, kept,
                        started_at, finished_at)
     SELECT run_id, path, position, verb, handler, is_read, status, result, error, error_code, params, kept,
-           CASE WHEN status = 'ready' THEN now END, CASE WHEN over THEN now END FROM {r}
+           CASE WHEN status IN ('ready', 'running') THEN now END, CASE WHEN over THEN now END FROM {r}
     """,
     (
         ("run_id", "text"),
@@ -89,12 +89,15 @@ async def _insert_steps(conn: Conn, run_id: str, definition: Definition) -> None
 
 
 def _place(definition: Definition, path: str) -> tuple[str, int, str, str, bool]:
-    """Return path, position, verb, handler and whether it is a read; a node that calls no verb has its kind's name."""
+    """Return path, position, verb, handler and whether it is a read that passes no gate.
+
+    A node that calls no verb has its kind's name.
+    """
     node, verb = definition.node(path), definition.calls(path)
     position = definition.position(path)
     if verb is None:
         return path, position, node.kind.value, "", False
-    return path, position, node.verb, verb.handler, verb.effect_class is EffectClass.READ
+    return path, position, node.verb, verb.handler, not verb.passes_gate
 
 
 @dataclass(frozen=True)
@@ -194,6 +197,13 @@ async def write_steps(
     """Write the steps that changed; `params` holds the resolved params of those that start."""
     for path, state in changes.items():
         await conn.gather(_MOVED, (run_id, path, *_said(state, params.get(path), now)))
+
+
+async def start_step(conn: Conn, run_id: str, path: str, now: datetime) -> None:
+    """Say that a step that is ready runs now; what became ready in this transaction is written as running."""
+    key, status = (run_id, path), StepStatus.RUNNING
+    if not conn.amend(_MOVED, key, status=status) and not conn.amend(_ENTERED, key, status=status):
+        await write_steps(conn, run_id, {path: StepState(status)}, {}, now)
 
 
 async def enter_steps(

@@ -9,6 +9,7 @@ from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.votes import Vote
 from runtime.model.notices.notices import Notices
 from runtime.model.notification.notification import Standing
+from runtime.model.passage import PassageFacts
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
 from runtime.model.wait import NamedWait, Wait
@@ -16,6 +17,7 @@ from runtime.store.approvals import counted_votes, get_approvals
 from runtime.store.database.pool import Conn
 from runtime.store.directory import actors
 from runtime.store.effects import insert_messages
+from runtime.store.leasing.following import Following, following_facts
 from runtime.store.notices.settings import notices_of
 from runtime.store.notifications import standings
 from runtime.store.privacy import PrivateDocument, private_documents
@@ -52,5 +54,7 @@ class Loads:
         self.notices = Batches(partial(notices_of, conn), most=_MOST, at_once=1)
         self.message: Batches[Sequence[Any], bool]
         self.message = Batches(partial(insert_messages, conn), most=_MOST, at_once=1)
+        self.following: Batches[Following, PassageFacts]
+        self.following = Batches(partial(following_facts, conn), most=_MOST, at_once=1)
         self.private: Batches[str, list[PrivateDocument]]
         self.private = Batches(partial(private_documents, conn), most=_MOST, at_once=1)

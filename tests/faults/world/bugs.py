@@ -35,13 +35,13 @@ def plant(bug: Bug, patch: Patch = setattr) -> None:
 
 
 def _no_fence(patch: Patch) -> None:
-    act = gate_module._Gate._act
+    act = gate_module._Gate.act
 
     async def act_anyway(gate: Any) -> None:
         gate.attempt.started_at = gate.engine.clock()
         await act(gate)
 
-    patch(gate_module._Gate, "_act", act_anyway)
+    patch(gate_module._Gate, "act", act_anyway)
 
 
 def _no_dedupe(patch: Patch) -> None:

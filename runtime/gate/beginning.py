@@ -1,0 +1,104 @@
+"""How an attempt begins. What follows from an effect may begin in the transaction that ends it: one commit for both."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from policy.apart import expect_apart
+from policy.model import Outcome, PolicyUnavailableError, Question, Verdict
+from runtime.approvals import requests
+from runtime.engine import Engine
+from runtime.failpoints import Point, at
+from runtime.handlers import JsonObject
+from runtime.model.effects.effect import Heir, LeaseLostError
+from runtime.model.states import RunStatus
+from runtime.outbox.attempt import make_attempt, make_question
+from runtime.planning.passage import Passage
+from runtime.store import effects
+from runtime.store.database.pool import AWAY
+from runtime.store.leasing.following import Following
+from runtime.store.transactions.run_tx import RunTx
+
+AHEAD = 0.1
+"""Seconds for which policy is asked while a run is locked; what it has not said by then, it is asked again."""
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+async def begin(passage: Passage, question: Question, verdict: Verdict, before: JsonObject | None) -> None:
+    """Record the decision, claim the key and open the wait, in the transaction in which the approval is used up."""
+    effect, attempt, tx = passage.effect, passage.attempt, passage.tx
+    await requests.record_decision(passage, question, verdict)
+    passage.note_if_cleared()
+    await effects.begin_attempt(
+        tx.conn,
+        effect,
+        now=tx.now,
+        decision_id=attempt.decision_id or "",
+        digest=attempt.action.digest,
+        before=None if before is None else (await tx.privacy()).value(before),
+    )
+    if effect.correlation_key:
+        await requests.open_verb_wait(passage)
+    await passage.start_step()
+    attempt.started_at, attempt.tries, attempt.began = tx.now, attempt.tries + 1, True
+    at(Point.ATTEMPT_BEGINNING)
+
+
+Ahead = Callable[[Engine, RunTx, Heir | None, str], Awaitable[None]]
+"""What is done about what follows from the effect that is named, in the transaction that ends it."""
+
+
+async def _leave(engine: Engine, tx: RunTx, heir: Heir | None, ended: str) -> None:
+    """Let it go through the gate by itself."""
+
+
+async def _begin_ahead(engine: Engine, tx: RunTx, heir: Heir | None, ended: str) -> None:
+    """Begin it, where policy allows it at once; otherwise nothing is written."""
+    if heir is None:
+        return
+    effect = heir.effect
+    handler = engine.handlers.get(f"{effect.connector}::{effect.operation}")
+    if handler is None or handler.before is not None or tx.status is not RunStatus.RUNNING:
+        return
+    if effect.is_read and handler.writes:  # which the gate refuses
+        return
+    facts = await tx.loads.following(Following(tx.row, tx.writes, ended, effect))
+    if facts.done is not None:
+        return
+    attempt = make_attempt(effect, facts)
+    question = make_question(attempt, tx.now)
+    if verdict := await _allowed(engine, question):
+        await begin(Passage(engine, tx, attempt), question, verdict, None)
+        heir.begun = attempt
+
+
+async def ahead_or_not(do: Callable[[Ahead], Awaitable[T]]) -> T:
+    """Do it with what follows begun ahead, and where that fails without: what follows must not hold up what it follows.
+
+    `do` is told what to do about it, and has to bear being done again.
+    """
+    try:
+        return await do(_begin_ahead)
+    except (*AWAY, LeaseLostError):
+        raise
+    except Exception:
+        log.debug("tried again without what follows", exc_info=True)
+    return await do(_leave)
+
+
+async def _allowed(engine: Engine, question: Question) -> Verdict | None:
+    """Return policy's plain yes, or None for whatever else it says, or does not."""
+    at(Point.POLICY_ASKING)
+    try:
+        async with asyncio.timeout(AHEAD):
+            verdict = await engine.ask(question)
+        expect_apart(question, verdict.answer)
+    except (PolicyUnavailableError, TimeoutError):
+        return None
+    at(Point.POLICY_ANSWERED)
+    is_yes = verdict.answer.outcome is Outcome.ALLOW and not verdict.answer.obligations
+    return verdict if is_yes and verdict.policy_digest in engine.kept_texts else None
