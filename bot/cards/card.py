@@ -13,7 +13,7 @@ from bot.cards.layout.shown import Level
 from bot.cards.request.asked import asked_blocks, asked_buttons, expiry
 from bot.cards.request.folded import folded_blocks, folded_buttons
 from bot.cards.text import Shown, inline, inline_mrkdwn, one_line, short, short_mrkdwn, units
-from bot.cards.wording import approvals, headline, headline_parts, is_open, title
+from bot.cards.wording import headline, headline_parts, how_far, is_open, title
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 
@@ -73,7 +73,7 @@ def _ids(view: ApprovalView, *, is_asked: bool) -> Block:
     what = () if view.kind is AskKind.TASK else (view.connector, view.operation, view.target)
     codes = [f"rule {code}" for code, _ in view.reasons[:3]]
     asked = [*what, f"step {view.step}", f"action {view.digest[:16]}", *codes] if is_asked else []
-    parts = [inline(part, 60) for part in (f"Run {view.run_id}", *asked) if part]
+    parts = [inline(part, 60) for part in (f"Run {view.run_id}", f"request {view.approval_id}", *asked) if part]
     known = (*view.declared.links, *view.links)[:6] if is_asked else ()
     links = [_reference(label, address) for label, address in known]
     return context(plain_text(Shown(" · ".join(parts))), *links)
@@ -96,7 +96,7 @@ def _blocks(view: ApprovalView, now: datetime, level: Level) -> list[Block]:
 def _text(view: ApprovalView, now: datetime) -> str:
     """Return what a notification tells: the state, what happens to whom, and who asks."""
     run, by = short_mrkdwn(one_line(view.run_title), 100), short_mrkdwn(one_line(view.requester), 60)
-    progress = f"{approvals(view)} of {view.quorum} approvals"
+    progress = how_far(view)
     mocked = "On mocks: " if view.mocked else ""
     told = f"{title(view, now)}: {short_mrkdwn(headline(view), 180)}"
     return f"{mocked}{told}. Asked by {by}, for {run} ({progress})"

@@ -101,6 +101,12 @@ def approvals(view: ApprovalView) -> int:
     return sum(vote.verdict is VoteVerdict.APPROVE for vote in view.votes)
 
 
+def how_far(view: ApprovalView) -> str:
+    """Return how many of those that are needed have said so: `1 of 2 approvals`."""
+    what = "approval" if view.kind in (AskKind.EFFECT, AskKind.TASK) else "answer"
+    return f"{approvals(view)} of {view.quorum} {what}{'' if view.quorum == 1 else 's'}"
+
+
 def headline(view: ApprovalView) -> str:
     """Return what happens to whom, as data, in one line: what the author says, and what it is done to."""
     return one_line(": ".join(filter(None, headline_parts(view))))

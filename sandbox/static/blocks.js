@@ -178,8 +178,15 @@ function dispatch(field, tell) {
 function drawField(element, block) {
   if (element.type === "plain_text_input") return textInput(element, block);
   if (element.type === "datepicker") return whenInput(element, block, "date", element.initial_date);
-  if (element.type === "datetimepicker") return whenInput(element, block, "datetime-local", null);
+  if (element.type === "datetimepicker") return whenInput(element, block, "datetime-local", localMoment(element.initial_date_time));
   return chooser(element, block, null);
+}
+
+/** Return seconds since 1970 as a field for a moment has them: in the time zone of who looks, without seconds. */
+function localMoment(seconds) {
+  if (seconds === undefined) return "";
+  const away = new Date(seconds * 1000).getTimezoneOffset() * 60;
+  return new Date((seconds - away) * 1000).toISOString().slice(0, 16);
 }
 
 function whenInput(element, block, type, start) {

@@ -57,6 +57,16 @@ async def test_the_modal_has_what_may_be_edited_with_its_values_now(chat: Chat) 
     assert list(inputs) == [COPIES, TEXT, URGENT, "reason"]
     assert (inputs[COPIES]["initial_value"], inputs[TEXT]["initial_value"]) == ("10", "report")
     assert "initial_option" not in inputs[URGENT]
+    labels = [block["label"]["text"] for block in modal["blocks"] if block["type"] == "input"]
+    assert labels[:3] == ["Copies", "Text", "Urgent"]
+
+
+async def test_the_modal_says_what_happens_to_whom_as_the_card_does(chat: Chat) -> None:
+    _, _, modal = await _edits(chat, "ann")
+    (card,) = await chat.cards()
+    about = modal["blocks"][0]["fields"][1]["text"]
+    assert about
+    assert about in card["text"]
 
 
 async def test_an_edit_replaces_the_request_and_both_cards_say_so(chat: Chat, targets: Targets) -> None:

@@ -70,3 +70,18 @@ async def test_a_moment_stands_in_the_readers_own_time(url: str, browser: Browse
     moment = page.locator("time.run")
     await expect(moment).to_contain_text(time)
     await expect(moment).to_have_attribute("title", "2026-03-02 16:30 UTC")
+
+
+@pytest.mark.parametrize(
+    ("zone", "time"), [("Asia/Tokyo", "2026-03-03T01:30"), ("America/New_York", "2026-03-02T11:30")]
+)
+async def test_a_field_for_a_moment_begins_with_the_moment_it_is_given(
+    url: str, browser: Browser, zone: str, time: str
+) -> None:
+    web = AsyncWebClient(token=WORKSPACE.app.bot_token, base_url=f"{url}/api/")
+    element = {"type": "datetimepicker", "action_id": "since", "initial_date_time": 1772469000}
+    field = {"type": "input", "block_id": "since", "label": {"type": "plain_text", "text": "From"}, "element": element}
+    await web.views_publish(user_id="U0ANNA", view={"type": "home", "blocks": [field]})
+    page = await browser.new_page(timezone_id=zone)
+    await page.goto(f"{url}/?user=U0ANNA&view=home&still")
+    await expect(page.locator("input[type=datetime-local]")).to_have_value(time)

@@ -16,7 +16,7 @@ from bot.cards.home.home import HELD_SHOWN, SHOWN
 from bot.cards.modals import reason_modal
 from bot.cards.references import APPROVE, REJECT, SHOW_ALL
 from bot.cards.request.buttons import confirmation
-from bot.cards.wording import result_words
+from bot.cards.wording import how_far, result_words
 from runtime.desk.held.model import HeldView, HeldWaiting
 from runtime.desk.model import ApprovalView, FieldView
 from runtime.model.approvals.approval import AskKind, Result, ResultCode
@@ -194,11 +194,11 @@ def test_a_card_shows_the_action_who_asks_why_and_what_is_needed() -> None:
         "If you approve, exactly this is done, once. If you reject, it is not done. It cannot be undone.",
         "*What it sets*\nNote\nNew owner",
         "*What it changes*\nOwners · 2\n→ Bo\nShare\n25 → 51\n*1 value stays as now*",
-        "*Asked by*\nCarla Mota · submitted by kyc-agent\n*For*\nOnboarding of Halden Shipping",
+        "*Asked by*\nCarla Mota · submitted by kyc-agent\n*Part of*\nOnboarding of Halden Shipping",
         "*Rule*\nHigh-tier writes need two signatures\n*Needed*\n2 people from compliance",
         "*So far*\n1 of 2 · Anna Berg approved\nAnna Berg\nChecked the register",
         "register · register::file_ubo_report · LEI 5493001KJTIIGC8Y1R12 · step file · action abababababababab",
-        "Run run-1 · ",
+        f"Run run-1 · request {KYC.approval_id} · ",
         "rule writes.high_tier",
         "<https://console.example/runs/run-1|Open in the console>",
         f"Expires <!date^{int(KYC.expires_at.timestamp())}^{{date_short_pretty}} {{time}}|2026-03-02 17:00 UTC>",
@@ -208,6 +208,19 @@ def test_a_card_shows_the_action_who_asks_why_and_what_is_needed() -> None:
         "Approval needed: The client asked for an account: LEI 5493001KJTIIGC8Y1R12. "
         "Asked by Carla Mota, for Onboarding of Halden Shipping (1 of 2 approvals)"
     )
+
+
+def test_how_far_a_request_has_come_is_said_with_what_is_counted() -> None:
+    assert how_far(replace(KYC, votes=(ANNA,))) == "1 of 2 approvals"
+    assert how_far(replace(KYC, quorum=1, votes=())) == "0 of 1 approval"
+    assert how_far(replace(KYC, kind=AskKind.IN_DOUBT, quorum=1)) == "0 of 1 answer"
+
+
+def test_no_two_lines_of_a_card_have_the_same_label() -> None:
+    """Whom it is for is said by the line of mentions; what it belongs to has a name of its own."""
+    words = shown(card(replace(KYC, asked=("U0ANNA",)), now=NOW).blocks)
+    assert "For <@U0ANNA>" in words
+    assert "*For*" not in words
 
 
 def test_buttons_carry_the_approval_its_stamp_and_the_head_of_its_digest() -> None:

@@ -123,7 +123,7 @@ def edit(text: str) -> Sent:
     one = EditForm("apr_1", "5" * 16, text or "t", schema, {"note": text})
     made = EditsView((text,), (FieldView("note", "before", text),), ((text, text),))
     notified, blocks = of_card(replace(KYC, edited=made))
-    return notified, [*blocks, *of_views("modal", edit_modal(one, "ab", None, over=False))[1]]
+    return notified, [*blocks, *of_views("modal", edit_modal(one, one.title, "ab", None, over=False))[1]]
 
 
 def desk(text: str) -> Sent:

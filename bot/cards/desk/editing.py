@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.cards import references
-from bot.cards.blocks import plain_text, section
+from bot.cards.blocks import bold, plain_text, rows, section
 from bot.cards.desk.fields import FieldKind, FormField, fields_of
 from bot.cards.desk.forms import field_input
 from bot.cards.modals import reason_input
@@ -62,8 +62,8 @@ def _is_same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def edit_modal(form: EditForm, digest: str, channel: str | None, *, over: bool) -> dict[str, Any]:
-    """Return the modal; `over` says that it lies over the details."""
+def edit_modal(form: EditForm, about: str, digest: str, channel: str | None, *, over: bool) -> dict[str, Any]:
+    """Return the modal: `about` says what happens to whom; `over`, that it lies over the details."""
     ref = references.EditRef(
         act="edit", id=form.approval_id, digest=digest, stamp=form.stamp, channel=channel, over=over
     )
@@ -77,7 +77,7 @@ def edit_modal(form: EditForm, digest: str, channel: str | None, *, over: bool) 
         "close": plain_text(Shown("Keep it as it is")),
         "private_metadata": ref.model_dump_json(),
         "blocks": [
-            section(short(form.title, 300)),
+            *rows([(bold("What"), short(about, 300)), (bold("Part of"), short(form.title, 300))]),
             section(Shown(_MEANS)),
             *(field_input(one, start) for one, start in zip(named, starts, strict=True)),
             reason_input("Why is it to be another?"),

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from bot.cards.layout.values import label
+
 _MOST_FIELDS, _MOST_OPTIONS, _LONGEST_NAME = 90, 100, 200
 _LONG = 200
 """Texts that may be longer get several lines."""
@@ -65,7 +67,9 @@ def _field(name: str, spec: Any, *, is_required: bool) -> FormField | None:
     kind = FieldKind.CHOICE if options else _kind(spec)
     if kind is None or len(options) > _MOST_OPTIONS:
         return None
-    return FormField(name, kind, str(spec.get("title") or name), str(spec.get("description", "")), is_required, options)
+    return FormField(
+        name, kind, str(spec.get("title") or label((name,))), str(spec.get("description", "")), is_required, options
+    )
 
 
 def _options(spec: Mapping[str, Any]) -> Sequence[Any]:

@@ -9,7 +9,7 @@ from bot.cards.home.home import counted
 from bot.cards.links.ways import link_line
 from bot.cards.request.buttons import cancel_button, show_all_button
 from bot.cards.text import Shown, mrkdwn, plain, render, short
-from bot.cards.wording import approvals, headline, requirement, title, until_word, verdict_word
+from bot.cards.wording import headline, how_far, requirement, title, until_word, verdict_word
 from runtime.desk.front.model import Runs, RunView
 from runtime.desk.home.model import Waiting
 from runtime.desk.model import ApprovalView
@@ -50,7 +50,7 @@ def pending_reply(waiting: Waiting, now: datetime) -> Reply:
 def _request(view: ApprovalView, now: datetime) -> list[Block]:
     about = section(Shown(f"{title(view, now)}: {short(headline(view), _LINE, lines=1)}"))
     why = short(f"{render(view.run_title)} · {requirement(view)} · {view.approval_id}", _LINE)
-    until = mrkdwn_text(Shown(f"{approvals(view)} of {view.quorum} · {until_word(view)} {date(view.expires_at)}"))
+    until = mrkdwn_text(Shown(f"{how_far(view)} · {until_word(view)} {date(view.expires_at)}"))
     return [{**about, "accessory": show_all_button(view)}, context(plain_text(why), until)]
 
 

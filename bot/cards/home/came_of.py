@@ -8,7 +8,7 @@ from bot.cards.home.boxes import modal
 from bot.cards.home.several import DONE_MODAL
 from bot.cards.refusals import refusal_words
 from bot.cards.text import Shown, inline, short
-from bot.cards.wording import approvals, headline
+from bot.cards.wording import headline, how_far
 from runtime.desk.home.model import Entry
 from runtime.desk.model import ClickOutcome
 
@@ -47,5 +47,5 @@ def _came_of(outcome: ClickOutcome | None, entry: Entry | None) -> str:
         return "Recorded, and counted as soon as that can be."
     if outcome.refusal:
         return refusal_words(outcome.refusal)
-    how = f": {approvals(entry.view)} of {entry.view.quorum} approvals" if entry else ""
+    how = f": {how_far(entry.view)}" if entry else ""
     return f"Counted{how}."

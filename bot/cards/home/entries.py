@@ -7,7 +7,7 @@ from bot.cards.links.ways import to_message, ways
 from bot.cards.request.asked import asked_buttons
 from bot.cards.request.buttons import show_all_button
 from bot.cards.text import Shown, inline, mrkdwn, one_line, render, short
-from bot.cards.wording import approvals, headline, requirement, title, until_word, verdict_word
+from bot.cards.wording import headline, how_far, requirement, title, until_word, verdict_word
 from runtime.desk.home.model import AskedFor, Entry
 
 _LINE = 300
@@ -23,7 +23,7 @@ def waiting_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
     card = to_message(workspace, entry.card) or mrkdwn("There is no card of this in its channel just now.")
     place = ways(card, view.link)
     held = f" · {inline(view.assignee_name, 60)} works on it" if view.assignee is not None else ""
-    expiry = Shown(f"{approvals(view)} of {view.quorum} · {until_word(view)} {date(view.expires_at)}")
+    expiry = Shown(f"{how_far(view)} · {until_word(view)} {date(view.expires_at)}")
     return [
         section(asked),
         context(
@@ -50,9 +50,7 @@ def asked_for_blocks(asked: AskedFor, workspace: str, now: datetime) -> list[Blo
     view = entry.view
     more = f" · and {asked.more:,} more" if asked.more else ""
     waits = short(f"{title(view, now)}: {headline(view)}", _LINE, lines=1)
-    progress = mrkdwn_text(
-        Shown(f"{approvals(view)} of {view.quorum}{more} · {until_word(view)} {date(view.expires_at)}")
-    )
+    progress = mrkdwn_text(Shown(f"{how_far(view)}{more} · {until_word(view)} {date(view.expires_at)}"))
     place = to_message(workspace, entry.card)
     small = [plain_text(short(requirement(view), _LINE)), progress, *([mrkdwn_text(place)] if place else [])]
     return [line, {**section(waits), "accessory": show_all_button(view)}, context(*small), known, {"type": "divider"}]
@@ -64,7 +62,7 @@ def decided_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
     said = f"You {verdict_word(view.kind, entry.own)}" if entry.own else "You voted"
     line = section(Shown(f"{said}: {short(headline(view), _LINE, lines=1)}"))
     why = short(f"{one_line(view.reference)} · {render(view.run_title)} · {view.tier} tier", _LINE)
-    stands = Shown(f"{title(view, now)} · {approvals(view)} of {view.quorum}")
+    stands = Shown(f"{title(view, now)} · {how_far(view)}")
     place = ways(to_message(workspace, entry.card), view.link)
     small = [plain_text(why), plain_text(stands), *([mrkdwn_text(place)] if place else [])]
     return [{**line, "accessory": show_all_button(view)}, context(*small), {"type": "divider"}]

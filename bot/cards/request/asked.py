@@ -95,7 +95,7 @@ def _who(view: ApprovalView, level: Level) -> list[Pair]:
     undone = "" if view.kind is AskKind.TASK else view.reversible_by
     return [
         (bold("Asked by"), plain_text(asks)),
-        (bold("For"), plain_text(run)),
+        (bold("Part of"), plain_text(run)),
         *([(bold("Undone by"), plain_text(level.value(undone)))] if undone else []),
     ]
 

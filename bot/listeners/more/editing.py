@@ -15,6 +15,7 @@ from bot.cards.modals import reason_fault
 from bot.cards.refusals import refusal_words
 from bot.cards.request.more import MoreRef
 from bot.cards.text import plain
+from bot.cards.wording import headline
 from bot.listeners import private
 from bot.listeners.asking import DEADLINE, Asking
 from bot.listeners.front.entered import payload_of
@@ -39,10 +40,11 @@ class Editing(Asking):
                 refusal = await self._desk.may_decide(ref.id, identity.person.id)
             form = None if refusal else await self._desk.editing.form(ref.id)
         await ack()
-        if form is None:
+        if form is None or view is None:
             await self._tell(payload, refusal_words(refusal or Refusal(RefusalCode.NOT_EDITABLE)))
             return
-        await self._open(payload, edit_modal(form, ref.digest, payload.place, over=payload.modal is not None))
+        over = payload.modal is not None
+        await self._open(payload, edit_modal(form, headline(view), ref.digest, payload.place, over=over))
 
     async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
         """Record the edit before the modal closes; each fault is shown at its input, and it stays open."""
