@@ -1,5 +1,6 @@
 """What our own buttons and modals carry: which approval, in which state, was in front of the person."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,11 +24,14 @@ PAGE_ACTIONS = ("countersign_page_back", "countersign_page_next")
 REASON_MODAL = "countersign_reason"
 UNDO_MODAL = "countersign_undo_modal"
 SIGNING_MODAL = "countersign_signing"
+TURN = "countersign_list_turn"
 ANSWER = "countersign_answer"
 REPLY_MODAL = "countersign_reply"
 MORE_MODAL = "countersign_more_modal"
 DETAILS_MODAL = "countersign_details"
 REASON = "reason"
+LONGEST_WORDS = 300
+"""Characters of what is searched for that a button carries: a value has two thousand, and one takes six at most."""
 WHOM = "whom"
 
 
@@ -87,6 +91,18 @@ class RunRef(_Strict):
     """The value of a button beside a run."""
 
     run_id: Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class TurnRef(_Strict):
+    """The value of the button that turns a list: which one, for which words, and behind what it goes on.
+
+    Of requests that is the moment `at` and the id of one, of runs the id alone.
+    """
+
+    list: Literal["pending", "mine", "search"]
+    words: Annotated[str, Field(max_length=LONGEST_WORDS)] = ""
+    behind: Annotated[str, Field(min_length=1, max_length=128)]
+    at: datetime | None = None
 
 
 class QuestionRef(_Strict):

@@ -9,10 +9,12 @@ from slack_bolt.adapter.asgi.async_handler import AsyncSlackRequestHandler
 from slack_bolt.adapter.asgi.http_request import AsgiHttpRequest
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 
+from bot.cards import references
 from bot.listeners.front import commands
 from bot.listeners.front.delegating import Delegating
 from bot.listeners.front.forms import ASK_APPROVAL, NEW_REQUEST, Forms
 from bot.listeners.front.mentions import Mentions
+from bot.listeners.front.turning import Turning
 from bot.listeners.groups.watch import CHANGED, GroupWatch
 from bot.listeners.home.drawing import Drawing
 from bot.listeners.home.several import Several
@@ -181,9 +183,10 @@ def build_bot(
     several = Several(client, desk, front.home, installation)
     home = HomeTab(Drawing(client, desk, front.home, ledger, installation, clock), several)
     interactions = Interactions(client, desk, installation, forms, home, delegating)
+    asked = commands.Commands(client, desk, front, installation, clock, forms, delegating)
+    app.action(references.TURN)(Turning(asked).on_turn)
     app.action(_ANY)(interactions.on_action)
     app.view(_ANY)(interactions.on_submission)
-    asked = commands.Commands(client, desk, front, installation, clock, forms, delegating)
     app.command(commands.NAME)(asked.on_command)
     app.shortcut(NEW_REQUEST)(forms.on_shortcut)
     app.shortcut(ASK_APPROVAL)(forms.on_message_shortcut)

@@ -75,6 +75,7 @@ class Actions(_Loose):
     trigger_id: Short
     channel: Channel | None = None
     view: OpenView | None = None
+    response_url: Annotated[str, Field(max_length=500, pattern="^https?://")] | None = None
 
     @property
     def action(self) -> Action:

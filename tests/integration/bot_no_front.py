@@ -24,12 +24,12 @@ class NoFront:
         assert person, run_id
         return None
 
-    async def mine(self, person: Person, limit: int) -> Runs:
-        assert person, limit
+    async def mine(self, person: Person, limit: int, after: str | None = None) -> Runs:
+        assert person, (limit, after)
         return Runs((), has_more=False)
 
-    async def search(self, person: Person, words: str, limit: int) -> Runs:
-        assert person, (words, limit)
+    async def search(self, person: Person, words: str, limit: int, after: str | None = None) -> Runs:
+        assert person, (words, limit, after)
         return Runs((), has_more=False)
 
     async def refused(self, account: SlackAccount, command: str, code: RefusalCode) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from sandbox.client import SandboxUser, messages
 from tests.bench import PUBLIC_URL, TENANT
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
-from tests.patience import MINUTE
+from tests.patience import MINUTE, until
 
 HOSTILE = "<!channel> *bold* <https://evil.example|click> :tada: \u202e"
 
@@ -62,6 +63,60 @@ async def test_pending_counts_what_it_does_not_list(chat: Chat) -> None:
     answer = await asked(await chat.person("ann"), "pending")
     assert "12 requests for you" in answer
     assert "… 2 more" in answer
+
+
+async def turn(person: SandboxUser, words: str, ts: str) -> dict[str, Any]:
+    """Turn the list at `ts`; return what stands there then."""
+
+    async def there() -> dict[str, Any]:
+        (found,) = [one for one in messages(await person.see()) if one["ts"] == ts]
+        return found
+
+    async def is_turned() -> bool:
+        return bool((await there())["blocks"] != before["blocks"])
+
+    before = await there()
+    assert f'"{words}"' in json.dumps(before)
+    await person.click(before, "countersign_list_turn")
+    await until(is_turned)
+    after = await there()
+    assert after["is_ephemeral"]
+    return after
+
+
+def ids_in(answer: dict[str, Any], prefix: str) -> list[str]:
+    return list(dict.fromkeys(re.findall(rf"{prefix}_[0-9a-f]{{24}}", json.dumps(answer["blocks"]))))
+
+
+@pytest.mark.parametrize(
+    ("who", "line", "words", "prefix"),
+    [("ann", "pending", "Next", "apr"), ("rita", "mine", "Older", "run"), ("ann", "search halvorsen", "Older", "run")],
+)
+async def test_a_list_is_turned_in_its_place_until_its_end(
+    chat: Chat, who: str, line: str, words: str, prefix: str
+) -> None:
+    for number in range(22):
+        await chat.file(str(number))
+    person = await chat.person(who)
+    page = json.loads(await asked(person, line))
+    seen = [ids_in(page, prefix)]
+    for _ in range(2):
+        page = await turn(person, words, page["ts"])
+        seen.append(ids_in(page, prefix))
+    assert [len(found) for found in seen] == [10, 10, 2]
+    assert len({one for found in seen for one in found}) == 22
+    assert "countersign_list_turn" not in json.dumps(page), "it has come to its end"
+
+
+async def test_whoever_has_left_turns_no_list(chat: Chat) -> None:
+    for number in range(11):
+        await chat.file(str(number))
+    rita = await chat.person("rita")
+    page = json.loads(await asked(rita, "mine"))
+    await chat.bench.meddle("DELETE FROM slack_accounts WHERE actor_id = 'rita' RETURNING 1")
+    page = await turn(rita, "Older", page["ts"])
+    assert ids_in(page, "run") == []
+    assert {one["command"] for one in await refusals(chat)} == {"mine"}
 
 
 async def test_mine_lists_what_the_person_asked_for_and_nothing_else(chat: Chat) -> None:

@@ -173,3 +173,7 @@ def home_of(
     choices = Choices([view.run_title[:150]], list(view.groups))
     found = Waiting(count if total is None else total, page)
     return home(Seen(state, found, choices, held, "https://s.example/"), now=NOW)
+
+
+def shown(value: Any) -> str:
+    return "\n".join(read(one["text"]) for one in text_objects(value))

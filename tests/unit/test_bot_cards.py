@@ -32,8 +32,8 @@ from tests.unit.bot_samples import (
     NOW,
     everywhere,
     home_of,
-    read,
     read_cell,
+    shown,
     text_in,
     text_objects,
 )
@@ -46,10 +46,6 @@ OURS = {"text", "bold", "date"}
 
 def nobody(_: str) -> None:
     """Know no names."""
-
-
-def shown(value: Any) -> str:
-    return "\n".join(read(one["text"]) for one in text_objects(value))
 
 
 def buttons(of: Card) -> dict[str, dict[str, Any]]:
@@ -325,19 +321,6 @@ def test_a_link_that_is_not_plainly_http_is_not_a_link() -> None:
 def test_a_reference_without_an_address_is_shown_as_data() -> None:
     words = shown(card(replace(KYC, links=(("Trigger", "webhook <!here>"),)), now=NOW).blocks)
     assert "Trigger: webhook <!here>" in words
-
-
-def test_home_says_when_nothing_waits_and_how_much_there_is() -> None:
-    assert "Nothing waits for you" in shown(home_of(KYC, 0))
-    words = shown(home_of(KYC, SHOWN, SHOWN + 3))
-    assert f"{SHOWN + 3} requests for you" in words
-    assert "There is no card of this in its channel just now." in words
-    assert "<https://s.example/archives/C1/p17|Open the card>" in shown(home_of(KYC, card=("C1", "1.7")))
-
-
-def test_home_counts_as_far_as_it_counts() -> None:
-    assert "500 requests for you" in shown(home_of(KYC, SHOWN, 500))
-    assert "500+ requests for you" in shown(home_of(KYC, SHOWN, 501))
 
 
 def test_card_of_a_run_on_mocks_says_so_first_of_all() -> None:

@@ -6,8 +6,8 @@ from datetime import timedelta
 from bot.cards.card import card
 from runtime.model.approvals.approval import AskKind
 from runtime.model.states import ApprovalStatus
-from tests.unit.bot_samples import ANNA, BORIS, KYC, NOW
-from tests.unit.test_bot_cards import buttons, shown
+from tests.unit.bot_samples import ANNA, BORIS, KYC, NOW, shown
+from tests.unit.test_bot_cards import buttons
 
 
 def test_a_review_of_broken_glass_asks_whether_it_was_right_and_does_so_when_it_is_late() -> None:

@@ -11,7 +11,7 @@ from bot.cards.card import card
 from bot.cards.desk.editing import edit_modal
 from bot.cards.desk.fields import FieldKind, FormField
 from bot.cards.desk.forms import chooser_modal, form_modal
-from bot.cards.desk.lists import Reply, approval_reply, run_reply, runs_reply, said, why_reply
+from bot.cards.desk.lists import Reply, approval_reply, found_reply, run_reply, said, why_reply
 from bot.cards.details import details_modals
 from bot.cards.links.unfurled import request_unfurl, run_unfurl
 from bot.cards.links.ways import to_message
@@ -83,7 +83,7 @@ def listed(text: str) -> Sent:
         error=text,
         waits_for=(text,),
     )
-    return of_reply(runs_reply("Found", Runs([row], has_more=True), "none"))
+    return of_reply(found_reply(Runs([row], has_more=True), text))
 
 
 def linked(view: ApprovalView) -> Sent:

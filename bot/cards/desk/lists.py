@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.cards.blocks import Block, bold, context, date, header, mrkdwn_text, plain_text, rows, section
+from bot.cards import references
+from bot.cards.blocks import Block, bold, button, context, date, header, mrkdwn_text, plain_text, rows, section
+from bot.cards.desk.words import NONE_FOUND, NOTHING_ASKED
 from bot.cards.home.home import counted
 from bot.cards.links.ways import link_line
 from bot.cards.request.buttons import cancel_button, show_all_button
@@ -35,16 +37,25 @@ def said(words: str) -> Reply:
     return Reply(mrkdwn(words[:_LIMIT]), [section(short(words, _LIMIT, lines=50))])
 
 
-def pending_reply(waiting: Waiting, now: datetime) -> Reply:
-    """Return what waits for a person, the most urgent first."""
+def pending_reply(waiting: Waiting, now: datetime, *, is_first: bool = True) -> Reply:
+    """Return what waits for a person, the most urgent first: its first page, or one behind it."""
     if not waiting.total:
         return said("No request waits for you.")
     words = Shown(counted(waiting.total))
     entries = waiting.page.entries
     blocks = [block for entry in entries for block in _request(entry.view, now)]
-    left = waiting.total - len(entries)
-    more = [context(bold(f"… {left:,} more, less urgent. They appear as you decide these."))] if left else []
-    return Reply(words, [header(words), *blocks, *more])
+    left = waiting.total - len(entries) if is_first else 0
+    more = [context(bold(f"… {left:,} more, less urgent."))] if left else []
+    page = waiting.page
+    last = references.TurnRef(list="pending", behind=page.last.id, at=page.last.at) if page.last else None
+    return Reply(words, [header(words), *blocks, *more, *_turn("Next", last if page.has_after else None)])
+
+
+def _turn(words: str, behind: references.TurnRef | None) -> list[Block]:
+    """Return the button that shows what is behind, if anything is."""
+    if behind is None:
+        return []
+    return [{"type": "actions", "elements": [button(references.TURN, words, behind.model_dump_json())]}]
 
 
 def _request(view: ApprovalView, now: datetime) -> list[Block]:
@@ -54,18 +65,27 @@ def _request(view: ApprovalView, now: datetime) -> list[Block]:
     return [{**about, "accessory": show_all_button(view)}, context(plain_text(why), until)]
 
 
-def runs_reply(heading: str, found: Runs, none: str, *, may_cancel: bool = False) -> Reply:
-    """Return a list of runs under fixed words of ours; `none` is said where there is no run.
+def mine_reply(found: Runs) -> Reply:
+    """Return what a person asked for; a button beside each that goes on asks for it to be canceled."""
+    return _runs("What you asked for", found, NOTHING_ASKED, references.TurnRef(list="mine", behind="-"))
 
-    With `may_cancel`, a button beside each that goes on asks for it to be canceled.
-    """
+
+def found_reply(found: Runs, words: str) -> Reply:
+    """Return the runs that were found by these words; where the words are too long, they have to be said again."""
+    is_carried = len(words) <= references.LONGEST_WORDS
+    turn = references.TurnRef(list="search", words=words, behind="-") if is_carried else None
+    return _runs("Found", found, NONE_FOUND, turn)
+
+
+def _runs(heading: str, found: Runs, none: str, turn: references.TurnRef | None) -> Reply:
+    """Return a list of runs under fixed words of ours; `none` is said where there is no run."""
     if not found.runs:
         return said(none)
-    words = Shown(heading)
-    more = "There are more, older ones: /countersign search finds them by reference, customer or runbook."
-    behind = [context(bold(more))] if found.has_more else []
-    lines = [block for run in found.runs for block in _run_lines(run, may_cancel=may_cancel)]
-    return Reply(words, [header(words), *lines, *behind])
+    words, is_own = Shown(heading), turn is not None and turn.list == "mine"
+    lines = [block for run in found.runs for block in _run_lines(run, may_cancel=is_own)]
+    more = [context(bold("There are more, older ones."))] if found.has_more else []
+    behind = turn.model_copy(update={"behind": found.runs[-1].run_id}) if turn and found.has_more else None
+    return Reply(words, [header(words), *lines, *more, *_turn("Older", behind)])
 
 
 def _run_lines(run: FoundRun, *, may_cancel: bool) -> list[Block]:

@@ -16,12 +16,14 @@ from bot.cards.desk.lists import (
     SHOWN,
     Reply,
     approval_reply,
+    found_reply,
+    mine_reply,
     pending_reply,
     run_reply,
-    runs_reply,
     said,
     why_reply,
 )
+from bot.cards.references import TurnRef
 from bot.cards.refusals import refusal_words
 from bot.listeners.asking import DEADLINE
 from bot.listeners.front.delegating import COMMAND as DELEGATE
@@ -36,6 +38,7 @@ from runtime.desk.front.model import FrontDesk
 from runtime.desk.home.model import Look
 from runtime.desk.model import Desk
 from runtime.model.actor import Person
+from runtime.model.home.pages import Edge
 
 NAME = "/countersign"
 
@@ -108,12 +111,25 @@ class Commands:
         await self._front.refused(identity.account, command, identity.refusal.code)
         return said(refusal_words(identity.refusal))
 
+    async def turned(self, user: User, ref: TurnRef) -> Reply:
+        """Return what of a list is behind an entry, as it is for the person now."""
+        identity = await identify(user, self._installation.known, self._client, self._desk)
+        if identity.person is None:
+            return await self._refuse(identity, ref.list)
+        person = identity.person
+        if ref.list == "mine":
+            return mine_reply(await self._front.mine(person, SHOWN, ref.behind))
+        if ref.list == "search":
+            return found_reply(await self._front.search(person, ref.words, SHOWN, ref.behind), ref.words)
+        edge = None if ref.at is None else Edge(ref.at, ref.behind, back=False)
+        waiting = await self._front.home.waiting(person.id, Look(SHOWN, edge=edge))
+        return pending_reply(waiting, self._clock(), is_first=edge is None)
+
     async def _pending(self, person: Person, _: str) -> Reply:
         return pending_reply(await self._front.home.waiting(person.id, Look(SHOWN)), self._clock())
 
     async def _mine(self, person: Person, _: str) -> Reply:
-        found = await self._front.mine(person, SHOWN)
-        return runs_reply("What you asked for", found, words.NOTHING_ASKED, may_cancel=True)
+        return mine_reply(await self._front.mine(person, SHOWN))
 
     async def _show(self, person: Person, some_id: str) -> Reply:
         if not some_id:
@@ -128,7 +144,7 @@ class Commands:
     async def _search(self, person: Person, text: str) -> Reply:
         if not text:
             return said(words.WHAT_TO_SEARCH)
-        return runs_reply("Found", await self._front.search(person, text, SHOWN), words.NONE_FOUND)
+        return found_reply(await self._front.search(person, text, SHOWN), text)
 
     async def _why(self, person: Person, approval_id: str) -> Reply:
         if not approval_id:

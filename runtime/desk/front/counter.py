@@ -51,13 +51,13 @@ class FrontCounter:
             found = await runs.run_summary(conn, self.tenant, run_id)
         return None if found is None else _run_view(found, run_link(self.engine.routing.public_url, run_id))
 
-    async def mine(self, person: Person, limit: int) -> Runs:
-        """Return the runs that the person asked for."""
-        return await self._find(person, Sought(requested_by=person.id, limit=limit))
+    async def mine(self, person: Person, limit: int, after: str | None = None) -> Runs:
+        """Return the runs that the person asked for; those behind the run `after`, if that is given."""
+        return await self._find(person, Sought(requested_by=person.id, limit=limit, after=after))
 
-    async def search(self, person: Person, words: str, limit: int) -> Runs:
+    async def search(self, person: Person, words: str, limit: int, after: str | None = None) -> Runs:
         """Return the runs that the person may see with these words in reference, trigger or the runbook's name."""
-        return await self._find(person, Sought(customer=words, by_definition=True, limit=limit))
+        return await self._find(person, Sought(customer=words, by_definition=True, limit=limit, after=after))
 
     async def refused(self, account: SlackAccount, command: str, code: RefusalCode) -> None:
         """Put on record that a command was refused: once for each account, command and code."""

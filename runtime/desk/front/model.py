@@ -117,11 +117,11 @@ class FrontDesk(Protocol):
         """Return a run that the person may see."""
         ...
 
-    async def mine(self, person: Person, limit: int) -> Runs:
-        """Return the runs that the person asked for."""
+    async def mine(self, person: Person, limit: int, after: str | None = None) -> Runs:
+        """Return the runs that the person asked for; those behind the run `after`, if that is given."""
         ...
 
-    async def search(self, person: Person, words: str, limit: int) -> Runs:
+    async def search(self, person: Person, words: str, limit: int, after: str | None = None) -> Runs:
         """Return the runs that the person may see with these words in reference, trigger or the runbook's name."""
         ...
 
