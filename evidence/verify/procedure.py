@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evidence import names
-from evidence.verify.acts import attempts, decisions, effects, order, policies, reads, record
+from evidence.verify.acts import attempts, decisions, effects, order, policies, reads, record, windows
 from evidence.verify.course import (
     blocks,
     branches,
@@ -121,6 +121,7 @@ STEPS = (
             *(*questions.RULES, *tasks.RULES),
             *(*requests.RULES, *approvals.RULES),
             *(*edits.RULES, *versions.RULES),
+            *windows.RULES,
         ),
         _authority,
     ),

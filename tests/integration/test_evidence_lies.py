@@ -6,7 +6,16 @@ import pytest
 
 from evidence.verify.verify import VerificationError, verify
 from runtime.desk.bundles.sealing import Story
-from tests.integration import lies_answers, lies_edits, lies_held, lies_nodes, lies_passkeys, lies_run, lies_told
+from tests.integration import (
+    lies_answers,
+    lies_edits,
+    lies_held,
+    lies_nodes,
+    lies_passkeys,
+    lies_run,
+    lies_told,
+    lies_windows,
+)
 from tests.integration.forger import Forged
 from tests.integration.genuine_stage import genuine, office, stories
 from tests.integration.lies_patience import as_first_release
@@ -16,7 +25,7 @@ __all__ = ["genuine", "office", "stories"]
 
 LIES = {
     f"{group}: {name}": lie
-    for kind in (lies_told, lies_run, lies_nodes, lies_held, lies_passkeys, lies_edits, lies_answers)
+    for kind in (lies_told, lies_run, lies_nodes, lies_held, lies_passkeys, lies_edits, lies_answers, lies_windows)
     for group, lies in kind.GROUPS.items()
     for name, lie in lies.items()
 }

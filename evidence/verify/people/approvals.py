@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from evidence.verify.material.comparing import agree, broken
+from evidence.verify.material.comparing import agree, broken, lasts, moment
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import ACTED, Facts, Requested
 from evidence.verify.material.forms import DecisionForm, ToldVote, VoteForm
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import EFFECT_EDITED, Leaf
+from receipts.fields import timestamp
 
 STOPPED = "step.held"
 UNTIL_KNOWN = ("in_doubt", "afterwards")
@@ -17,8 +18,9 @@ OVER = ("step.succeeded", "step.failed_handled", "step.failed_terminal", "step.s
 
 @rule(
     "approvals.used-once",
-    "What acted under an approval had begun before the approval's `expires_at`, and all of it with one decision: one"
-    " attempt uses an approval up, unless it is known to have done nothing.",
+    "What acted under an approval had begun before the approval's `expires_at`, or where its requirement says when"
+    " (`execute`) earlier than `within` after its last vote, and all of it with one decision: one attempt uses an"
+    " approval up, unless it is known to have done nothing.",
 )
 def _used_once(facts: Facts) -> str:
     used: dict[str, str | None] = {}
@@ -28,7 +30,7 @@ def _used_once(facts: Facts) -> str:
             continue
         if used.setdefault(record.approval_id, record.decision_id) != record.decision_id:
             raise BrokenError(receipt.name, f"approval {record.approval_id} had been used up before")
-        decided, until = facts.decided[str(record.decision_id)], facts.approvals[record.approval_id].record.expires_at
+        decided, until = facts.decided[str(record.decision_id)], _usable_until(facts.approvals[record.approval_id])
         if decided.leaf.at >= until:
             raise BrokenError(receipt.name, f"began at {decided.leaf.at}, when its approval had expired")
     return counted(len(used), "approval")
@@ -45,6 +47,15 @@ def _ended(facts: Facts) -> str:
     for approval in facts.approvals.values():
         _check_end(facts, approval)
     return counted(len(facts.approvals), "approval")
+
+
+def _usable_until(approval: Requested) -> str:
+    """Return from when on it is void: its `expires_at`, or `within` after its last vote where it is said when."""
+    execute = approval.record.requirement.execute
+    granted = max((vote.leaf.at for vote in approval.standing), default="")
+    if execute is None or not granted:
+        return approval.record.expires_at
+    return timestamp(moment(granted) + lasts(execute.within, approval.name))
 
 
 def _check_end(facts: Facts, approval: Requested) -> None:
@@ -73,7 +84,8 @@ def _was_called_off(facts: Facts, approval: Requested, end: Leaf) -> bool:
 @rule(
     "approvals.told",
     "Policy was told of an approval where it was told of votes, and of none else: of an approved one of the same effect"
-    " and digest, granted before, with its `requested_at`, `expires_at` and the moment of each vote.",
+    " and digest, granted before, with its `requested_at`, `expires_at` and the moment of each vote; and with"
+    " `usable_until`, `within` after the last of these, if and only if its requirement says when (`execute`).",
 )
 def _told(facts: Facts) -> str:
     told = 0
@@ -91,13 +103,16 @@ def _is_told(decision: DecisionForm, approval: Requested, seq: int) -> bool:
     record, asked = approval.record, decision.input
     if asked.approval is None or approval.end is None or approval.end.seq > seq:
         return False
-    return (record.kind, record.status, record.effect_id, record.digest, record.requested_at, record.expires_at) == (
+    usable_until = _usable_until(approval) if record.requirement.execute else ""
+    told = (record.kind, record.status, record.effect_id, record.digest, record.requested_at, record.expires_at)
+    return (*told, usable_until) == (
         "effect",
         "approved",
         decision.effect_id,
         asked.effect.digest,
         asked.approval.requested_at,
         asked.approval.expires_at,
+        asked.approval.usable_until,
     ) and _told_votes([vote.record for vote in approval.standing]) == _told_votes(asked.votes)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import isodate
 
+from runtime.model.approvals.execute import ExecuteWhen
+
 
 @dataclass(frozen=True)
 class NextInLine:
@@ -76,6 +78,7 @@ class Requirement:
     break_glass: BreakGlass | None = None
     sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
     editors_may_sign: bool = False  # who edited what is asked for; policy says so, or excludes them
+    execute: ExecuteWhen | None = None  # when it is carried out once it is approved
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Requirement":
@@ -91,6 +94,7 @@ class Requirement:
             break_glass=BreakGlass.of(document["break_glass"]) if "break_glass" in document else None,
             sign_with=document.get("sign_with", ""),
             editors_may_sign=document.get("editors_may_sign", False),
+            execute=ExecuteWhen.of(document["execute"]) if "execute" in document else None,
         )
 
     @classmethod
@@ -111,6 +115,7 @@ class Requirement:
             **({"break_glass": self.break_glass.document()} if self.break_glass else {}),
             **({"sign_with": self.sign_with} if self.sign_with else {}),
             **({"editors_may_sign": True} if self.editors_may_sign else {}),
+            **({"execute": dict(self.execute.said)} if self.execute else {}),
         }
 
     def _escalate_to(self) -> list[Any]:
