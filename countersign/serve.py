@@ -16,6 +16,7 @@ from countersign.config.settings import START_HEADER, Settings
 from countersign.parts import Part, Patience, ServeError, end_soon, listen, run_parts
 from edge.app import Api, build_edge
 from edge.buckets import Rate
+from edge.links.pages import LinkPage
 from edge.server import Limits, Server
 from runtime.desk.callers import CallerDesk
 from runtime.desk.desk import EngineDesk
@@ -114,7 +115,13 @@ def make_edge(system: System, ready: Readiness) -> FastAPI:
         slack=hears.asgi if hears is not None else None,
         install=system.bot.pages if Role.BOT in system.roles and system.bot is not None else None,
         passkeys=_passkeys(system) if Role.EDGE in system.roles else None,
+        links=_links(settings) if Role.EDGE in system.roles else None,
     )
+
+
+def _links(settings: Settings) -> LinkPage | None:
+    """Return the page behind our links, where people's browsers reach the edge."""
+    return LinkPage(settings.slack_app_id) if settings.public_url else None
 
 
 def _passkeys(system: System) -> PasskeyCounter | None:

@@ -15,6 +15,8 @@ from edge.buckets import Buckets, Rate
 from edge.calls import Caller
 from edge.evidence import EvidenceIn, EvidencePage
 from edge.held import add_held
+from edge.links.pages import LinkPage
+from edge.links.routes import add_links
 from edge.messages import (
     RUN_ID,
     NotificationIn,
@@ -86,10 +88,12 @@ def build_edge(
     slack: ASGIApp | None,
     install: ASGIApp | None = None,
     passkeys: PasskeyCounter | None = None,
+    links: LinkPage | None = None,
 ) -> FastAPI:
     """Return the application; `ready` names the parts that are not in order, `slack` takes what Slack sends.
 
-    `install` shows browsers the pages by which the Slack app is installed; `passkeys` is there where they reach it.
+    `install` shows browsers the pages by which the Slack app is installed; `passkeys` and `links` are
+    there where they reach it.
     """
     app = FastAPI(title="Countersign", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False)
     handle_problems(app)
@@ -117,6 +121,8 @@ def build_edge(
         add_undo(app, api.taking_back, routes.signed, routes.requester)
     if passkeys is not None:
         add_passkeys(app, passkeys)
+    if links is not None:
+        add_links(app, links)
     if slack is not None:
         app.router.routes.append(Route("/slack/events", slack))
     if install is not None:
@@ -168,7 +174,7 @@ class _Routes:
         summary = await self.desk.run(run_id) if RUN_ID.fullmatch(run_id) else None
         if summary is None or await self.desk.type_of(summary) not in caller.grants.triggers:
             raise Problem(404, f"no run {run_id}")
-        return RunOut.model_validate(summary)
+        return RunOut.model_validate({**summary, "link": self.desk.link_to(run_id) or None})
 
     async def search(self, request: Request) -> EvidencePage:
         """Return evidence of runs of the types that the caller may trigger; more than that it may not see."""

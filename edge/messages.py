@@ -132,6 +132,7 @@ class RunOut(Message):
 
     `reference` is the business reference that it gave itself, `outcome` the word with which it ended ("" for none),
     `state` its business state and `output` what it gave; both are null where there is none.
+    `link` is our own, to pass on; it is there where people's browsers reach the edge.
     """
 
     run_id: str
@@ -156,3 +157,4 @@ class RunOut(Message):
     held: list[HeldOut]
     mocked: bool
     costs: list[Costs]
+    link: str | None = Field(default=None, exclude_if=lambda link: link is None)

@@ -239,9 +239,20 @@ class Execution(Open):
 
 
 class EffectClass(Open):
-    """Whether a verb changes the world outside."""
+    """Whether a verb changes the world outside, or else passes the gate all the same."""
 
     kind: Literal["read", "write"] = Field(alias="class")
+    governed: bool = False
+
+    @property
+    def is_governed_read(self) -> bool:
+        """Return whether it is a read that passes the gate."""
+        return self.kind == "read" and self.governed
+
+    @property
+    def passes_gate(self) -> bool:
+        """Return whether policy is asked before it is done."""
+        return self.kind == "write" or self.governed
 
 
 class VerbRecord(Open):

@@ -72,7 +72,7 @@ class UndoesInput(Strict):
 class EffectInput(Strict):
     """The effect itself; `fields` are what the connector will be given; `digest` is the canonical action's SHA-256.
 
-    `undoes` is there where the effect takes back what another did.
+    `undoes` is there where the effect takes back what another did, `reads` where it is a governed read.
     """
 
     connector: str
@@ -83,6 +83,7 @@ class EffectInput(Strict):
     reversible: bool
     digest: str
     undoes: UndoesInput | None = Field(default=None, exclude_if=lambda undoes: undoes is None)
+    reads: Literal[True] | None = Field(default=None, exclude_if=lambda reads: reads is None)
 
 
 class ApprovalInput(Strict):

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import StringConstraints
 
@@ -35,11 +35,30 @@ def from_base64url(text: str) -> bytes:
     return data
 
 
+class Emergency(NamedTuple):
+    """What somebody signs who breaks the glass: by which ticket, and why, as both stand on record."""
+
+    ticket: str
+    reason: str
+
+
 def signed_document(
-    *, approval_id: str, digest: str, stamp: str, requirement: Mapping[str, Any], verdict: str, nonce: str
+    *,
+    approval_id: str,
+    digest: str,
+    stamp: str,
+    requirement: Mapping[str, Any],
+    verdict: str,
+    nonce: str,
+    emergency: Emergency | None = None,
 ) -> dict[str, str]:
-    """Return what is signed: the approval as its person saw it, what they say to it, and a nonce of this one time."""
+    """Return what is signed: the approval as its person saw it, what they say to it, and a nonce of this one time.
+
+    Where they do without the others, it says so (`break_glass` is the ticket), and why.
+    """
+    alone = {} if emergency is None else {"break_glass": emergency.ticket, "reason": emergency.reason}
     return {
+        **alone,
         "approval_id": approval_id,
         "digest": digest,
         "stamp": stamp,

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coro
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from policy.model import PolicyEngine, Question, Verdict
@@ -14,6 +14,7 @@ from receipts.privacy import Privacy
 from runtime.clock import Clock
 from runtime.handlers import Handler
 from runtime.model.effects.effect import Effect, Vacancy
+from runtime.model.hooks.subscription import Subscription
 from runtime.model.notification.notification import Addressed, Notification
 from runtime.model.notification.payload import PayloadError
 from runtime.model.passage import PassageFacts
@@ -119,6 +120,8 @@ class Engine:
     wakeup: Wakeup = field(default_factory=Wakeup)
     troubled: set[tuple[str, str]] = field(default_factory=set)  # connectors, and targets, whose breaker has counted
     kept_texts: set[str] = field(default_factory=set)  # digests of the policy texts that the store has
+    subscriptions: tuple[Subscription, ...] = ()
+    listener: Callable[["Engine", RunTx], Awaitable[None]] | None = None  # tells subscribers, where there are any
     new_id: Callable[[str], str] = new_id
     jitter: Callable[[], float] = jitter
 
@@ -200,6 +203,9 @@ class Engine:
         """Lock runs of the tenant; those that others hold are left out, or waited for."""
         found = await lock_runs(conn, self.tenant, run_ids, self.clock(), self.definitions, self.privacy, wait=wait)
         conn.on_commit(self.wakeup.leaves.set)
+        if self.listener is not None:
+            for tx in found.values():
+                tx.listener = partial(self.listener, self)
         if wait and len(found) < len(set(run_ids)):
             raise UnknownRunError(", ".join(sorted(set(run_ids) - set(found))))
         return found

@@ -67,6 +67,10 @@ class SandboxUser:
         """Write a message."""
         return await self._act("say", {"channel": channel, "text": text, "thread_ts": thread_ts})
 
+    async def write(self, text: str) -> Json:
+        """Write without sending."""
+        return await self._act("write", {"text": text})
+
     async def command(self, channel: str, text: str) -> Json:
         """Give a slash command, such as ``/countersign help``."""
         return await self._act("command", {"channel": channel, "text": text})

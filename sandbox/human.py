@@ -58,6 +58,13 @@ class Say(_Act):
     thread_ts: str = ""
 
 
+class Write(_Act):
+    """Write without sending."""
+
+    action: Literal["write"]
+    text: str = Field(min_length=1, max_length=12_000)
+
+
 class Command(_Act):
     """Give a slash command."""
 
@@ -118,7 +125,7 @@ class OpenHome(_Act):
 
 
 AdminAct = Uninstall | ChangeChannel | ChangeMember | Regroup
-AnyAct = Click | Submit | Close | Say | Command | Shortcut | MessageShortcut | OpenHome | AdminAct
+AnyAct = Click | Submit | Close | Say | Write | Command | Shortcut | MessageShortcut | OpenHome | AdminAct
 _ACT: TypeAdapter[AnyAct] = TypeAdapter(Annotated[AnyAct, Field(discriminator="action")])
 
 
@@ -173,6 +180,15 @@ class Human:
         target = Target(act.channel, act.ts)
         return await self._people.message_shortcut(user, target, act.callback_id, base_url=base_url)
 
+    async def _speak(self, act: Say | Write | Command, user: User, base_url: str) -> Done:
+        match act:
+            case Say():
+                return await self._people.say(user, act.channel, act.text, act.thread_ts)
+            case Write():
+                return await self._people.write(user, act.text)
+            case Command():
+                return await self._people.command(user, act.channel, act.text, base_url=base_url)
+
     async def _administer(self, act: AdminAct, user: User) -> Done:
         admins = Admins(self._sandbox, self._people.hear)
         match act:
@@ -203,10 +219,8 @@ class Human:
                 return await people.submit(user, act.values)
             case Close():
                 return await people.close(user)
-            case Say():
-                return await people.say(user, act.channel, act.text, act.thread_ts)
-            case Command():
-                return await people.command(user, act.channel, act.text, base_url=base_url)
+            case Say() | Write() | Command():
+                return await self._speak(act, user, base_url)
             case Shortcut() | MessageShortcut():
                 return await self._use_shortcut(act, user, base_url)
             case OpenHome():

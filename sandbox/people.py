@@ -13,6 +13,7 @@ from sandbox.errors import SlackError
 from sandbox.response_urls import apply_response, issue
 from sandbox.rules.answers import ActError, answer, faults, state
 from sandbox.rules.blocks import elements
+from sandbox.rules.links import shared_links
 from sandbox.rules.mentions import mentioning
 from sandbox.rules.mrkdwn import escape
 from sandbox.state import Modal
@@ -147,7 +148,7 @@ class People:
         return self._done(user, await self._courier.send("interactive", payloads.common(self._sandbox, user) | closed))
 
     async def say(self, user: User, channel: str, text: str, thread_ts: str) -> Done:
-        """Write a message; the app hears of one that mentions it, where it is in the channel and may."""
+        """Write a message; the app hears of its links, and of one that mentions it where it is in the channel."""
         self._require_member(user, channel)
         text, is_mention = mentioning(self._sandbox.workspace, escape(text))
         message = payloads.spoken(self._sandbox, user, text)
@@ -158,7 +159,24 @@ class People:
         self._sandbox.store.add(channel, message)
         if is_mention and self._is_heard(channel):
             await self.hear({**message, "type": "app_mention", "channel": channel})
+        self._sandbox.store.data.drafts.pop(user.id, None)
+        if links := self._links(text):
+            await self.hear(payloads.link_shared(self._sandbox, channel, message, links))
         return Done(ok=True)
+
+    async def write(self, user: User, text: str) -> Done:
+        """Write without sending; the app hears of its links, but on Enterprise Grid, where Slack does not tell."""
+        draft: Json = {"user": user.id, "text": escape(text)}
+        self._sandbox.store.data.drafts[user.id] = draft
+        links = [] if self._sandbox.workspace.team.enterprise_id else self._links(draft["text"])
+        if links:
+            await self.hear(payloads.link_written(user, draft, links))
+        return Done(ok=True)
+
+    def _links(self, text: str) -> list[Json]:
+        """Return the links of which the app hears, wherever they are shared."""
+        app = self._sandbox.workspace.app
+        return shared_links(app.unfurl_domains, text) if "links:read" in app.scopes else []
 
     def _is_heard(self, channel: str) -> bool:
         app = self._sandbox.workspace.app

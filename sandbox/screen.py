@@ -37,6 +37,7 @@ class Screen:
             "usergroups": self._usergroups(),
             "modal": {**self.view(modal.view), "errors": modal.errors} if modal else None,
             "home": self.view(home) if home else None,
+            "draft": public(data.drafts.get(self._user.id, {})),
             "warnings": [notice.model_dump() for notice in data.notices.get(self._user.id, [])],
         }
 
@@ -91,7 +92,8 @@ class Screen:
         fallback = message.get("text", "")
         drawn: Json = {**public(message), "nodes": self._mrkdwn(fallback), "replies": []}
         drawn["blocks"] = self._nodes(message.get("blocks", []))
-        nodes = [*drawn["nodes"], *_all_nodes(drawn["blocks"])]
+        drawn["attachments"] = self._nodes(message.get("attachments", []))
+        nodes = [*drawn["nodes"], *_all_nodes(drawn["blocks"]), *_all_nodes(drawn["attachments"])]
         drawn["mentions"] = [node["id"] for node in walk(nodes) if node["t"] in {"user", "broadcast"}]
         drawn["links"] = [node["url"] for node in walk(nodes) if node["t"] == "link"]
         drawn["unfurls"] = drawn["links"] if message.get("_unfurl") else []

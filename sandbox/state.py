@@ -81,6 +81,7 @@ class Data(_Part):
     messages: dict[str, list[Json]] = Field(default_factory=dict)
     ephemerals: list[Ephemeral] = Field(default_factory=list)
     direct: dict[str, str] = Field(default_factory=dict)
+    drafts: dict[str, Json] = Field(default_factory=dict)  # by user: what they are writing
     usergroups: dict[str, list[str]] = Field(default_factory=dict)
     homes: dict[str, Json] = Field(default_factory=dict)
     modals: dict[str, Modal] = Field(default_factory=dict)

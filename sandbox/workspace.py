@@ -19,6 +19,8 @@ DEFAULT_SCOPES = (
     "im:history",
     "im:read",
     "im:write",
+    "links:read",
+    "links:write",
     "metadata.message:read",
     "team:read",
     "users:read",
@@ -30,6 +32,7 @@ TeamId = Annotated[str, Field(pattern=r"^[TE][A-Z0-9]{1,20}$")]
 UserId = Annotated[str, Field(pattern=r"^[UW][A-Z0-9]{1,20}$")]
 EnterpriseId = Annotated[str, Field(pattern=r"^E[A-Z0-9]{1,20}$")]
 UserGroupId = Annotated[str, Field(pattern=r"^S[A-Z0-9]{1,20}$")]
+Domain = Annotated[str, Field(pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")]
 ChannelId = Annotated[str, Field(pattern=r"^[CG][A-Z0-9]{1,20}$")]
 
 
@@ -106,6 +109,7 @@ class App(_Strict):
     shortcuts: list[str] = ["countersign_new_request"]
     message_shortcuts: list[str] = ["countersign_ask_approval"]
     scopes: list[str] = list(DEFAULT_SCOPES)
+    unfurl_domains: Annotated[list[Domain], Field(max_length=5)] = []  # as many as Slack takes
 
 
 class Workspace(_Strict):

@@ -27,6 +27,7 @@ from bot.slack.client import SlackClient, slack_client
 from countersign.embedded.setup.work import to_stderr
 from runtime.clock import utc_now
 from runtime.desk.declared.model import Declared, DeclaredField
+from runtime.desk.links.addresses import request_link
 from runtime.desk.model import ApprovalView, EditsView, ExecuteView, FieldView, VoteView
 from runtime.model.approvals.approval import AskKind, Result, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
@@ -38,6 +39,7 @@ from sandbox.server import create_app
 from sandbox.workspace import parse_workspace
 from tools import chromium
 from tools.gallery_desk import Showing, homes, lists
+from tools.gallery_links import ADDRESS, DOMAIN, share
 
 NOW = utc_now()
 APP = {
@@ -46,6 +48,7 @@ APP = {
     "bot_token": "xoxb-1",
     "app_token": "xapp-1",
     "signing_secret": "of-a-gallery",
+    "unfurl_domains": [DOMAIN],
 }
 SIZES: tuple[tuple[str, int, int, Literal["light", "dark"]], ...] = (
     ("wide", 1440, 900, "light"),
@@ -95,6 +98,7 @@ ASKED = ApprovalView(
     links=(("Trigger", "servicenow.incident INC0010001"),),
     mocked=False,
     reference="INC0010001",
+    link=request_link(ADDRESS, "apr_1f9c"),
 )
 DECLARED = Declared(title="Assign INC0010001 to Network", fields=(DeclaredField("Priority", 2, "text"),))
 ANNA = VoteView("Anna Berg", VoteVerdict.APPROVE, "It is the tunnel again.", NOW)
@@ -239,7 +243,7 @@ async def _main(folder: Path) -> None:
     showing = Showing()
     async with AsyncExitStack() as stack:
         request_url = f"{await stack.enter_async_context(served(showing.app))}/"
-        described = _workspace([name for name, _, _ in messages], request_url)
+        described = _workspace([*(name for name, _, _ in messages), "link"], request_url)
         workspace = parse_workspace(described, "the gallery")
         app = create_app(workspace, clock=utc_now, sleep=asyncio.sleep)
         url = await stack.enter_async_context(served(app))
@@ -251,6 +255,10 @@ async def _main(folder: Path) -> None:
             channel = f"C0ROOM{at:02}"
             await client.chat_postMessage(channel=channel, text=text, blocks=blocks)
             await _shoot(browser, url, folder, name, channel=channel)
+        room = f"C0ROOM{len(messages):02}"
+        async with SandboxUser(url, "U0ANNA") as anna:
+            await share(anna, client, room, (SAMPLES["pending"], SAMPLES["approved"]), NOW)
+        await _shoot(browser, url, folder, "link", channel=room)
         await _shoot_desk(browser, url, folder, showing, client)
         await browser.close()
 

@@ -74,6 +74,8 @@ def lists(asked: ApprovalView) -> Iterator[tuple[str, dict[str, Any]]]:
     late = ClickOutcome(counted=False, refusal=Refusal(RefusalCode.STALE), status=ApprovalStatus.REQUESTED)
     ids = [one.view.approval_id for one in entries[:4]]
     yield "to-sign-link", signing_modal(asked, "https://countersign.example/passkeys/8Fq2")
+    alone = signing_modal(asked, "https://countersign.example/passkeys/8Fq2", breaks_glass=True)
+    yield "to-sign-alone", alone
     yield "home-came-of", came_of.done_modal(entries[:4], ids, [counted, counted, late, counted])
 
 

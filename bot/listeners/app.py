@@ -19,6 +19,7 @@ from bot.listeners.home.several import Several
 from bot.listeners.home.tab import HomeTab
 from bot.listeners.installation import InstallationWatch
 from bot.listeners.interactions import Interactions
+from bot.listeners.links.shared import EVENT, SharedLinks
 from bot.listeners.payloads import as_read, parse_request
 from bot.listeners.places.install import InstallPages
 from bot.listeners.places.life import Life
@@ -186,6 +187,7 @@ def build_bot(
     app.command(commands.NAME)(asked.on_command)
     app.shortcut(NEW_REQUEST)(forms.on_shortcut)
     app.shortcut(ASK_APPROVAL)(forms.on_message_shortcut)
+    app.event(EVENT)(SharedLinks(client, desk, front, installation, clock).on_shared)
     app.event("app_mention")(Mentions(client, asked).on_mention)
     app.event("app_home_opened")(home.on_opened)
     groups = GroupWatch(client, desk.groups, installation)

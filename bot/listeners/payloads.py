@@ -4,6 +4,8 @@ Members that we do not read are ignored, because Slack adds to its payloads at w
 Bolt is handed what was read and nothing else, because it fails in many ways on members that are not as it expects.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qs
 
@@ -166,6 +168,22 @@ class LastHome(_Loose):
     private_metadata: Annotated[str, Field(max_length=3000)] = ""
 
 
+class SharedLink(_Loose):
+    """A link of a domain that is registered as ours."""
+
+    url: Annotated[str, Field(max_length=12_000)]
+
+
+@dataclass(frozen=True)
+class SharedAt:
+    """Links in a message that is posted: by whom, where, and which."""
+
+    user: str
+    channel: str
+    message_ts: str
+    urls: Sequence[str]
+
+
 class Event(_Loose):
     """The inner event; which members it has depends on its type."""
 
@@ -178,11 +196,21 @@ class Event(_Loose):
     text: Annotated[str, Field(max_length=40_000)] = ""
     ts: Short | None = None
     thread_ts: Short | None = None
+    links: Annotated[list[SharedLink], Field(max_length=1000)] = []
+    message_ts: Short | None = None
+    source: Short | None = None
 
     @property
     def place(self) -> str | None:
         """Return the channel that it is about, or None."""
         return self.channel.id if isinstance(self.channel, Channel) else self.channel
+
+    @property
+    def shared(self) -> SharedAt | None:
+        """Return the links of a posted message; None of one that is still being written, which has no place."""
+        if self.source == "composer" or not isinstance(self.user, str) or not self.place or not self.message_ts:
+            return None
+        return SharedAt(self.user, self.place, self.message_ts, [link.url for link in self.links])
 
 
 class EventCallback(_Loose):

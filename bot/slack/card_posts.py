@@ -9,6 +9,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.cards.blocks import link, mrkdwn_text
 from bot.cards.card import Card, card
+from bot.cards.links.ways import ways
 from bot.cards.text import Shown
 from bot.slack.client import FAILURES, error_code
 from bot.slack.history import find_message
@@ -111,8 +112,11 @@ class CardPosts:
         """Return whether the copy that is to be edited was posted."""
         return await self._ledger.location(params.approval_id, params.copy_at) is not None
 
-    async def link(self, approval_id: str) -> Shown | None:
-        """Return a link to the card, or None where there is none to be had: what it is added to says enough."""
+    async def ways(self, approval_id: str) -> Shown:
+        """Return the ways to a request, "" where there are none to be had: what they are added to says enough."""
+        return ways(await self._link(approval_id), self._desk.links.to_request(approval_id))
+
+    async def _link(self, approval_id: str) -> Shown | None:
         location = await self._ledger.location(approval_id)
         if location is None:
             return None

@@ -39,6 +39,7 @@ from runtime.model.messages import (
     UpdateMessage,
 )
 from runtime.model.routing.route import is_person
+from runtime.model.states import ApprovalStatus
 
 _MESSAGE_UNITS, _MESSAGE_LINES, _FALLBACK_CHARS = BUDGET - 2000, 200, 2000
 # What Slack says of a thread whose first message is gone.
@@ -106,7 +107,8 @@ class SlackConnector:
         params = params_of(UpdateCard, call)
         if params.copy_at and is_person(params.copy_at) and not await self._cards.has_copy(params):
             view = await self._cards.approval(params.approval_id)
-            if await self._told.is_no_card(view, params.copy_at):
+            is_over = view.status is not ApprovalStatus.REQUESTED  # a copy that was not posted by now asks nothing
+            if is_over or await self._told.is_no_card(view, params.copy_at):
                 return {"is_shown": False}
         return await self._cards.update(params.approval_id, params.copy_at)
 
@@ -156,8 +158,8 @@ class SlackConnector:
     async def _say(self, params: PostMessage | DirectMessage, channel: str, key: str, thread: str | None) -> JsonObject:
         """Put what happened into words and, where it is about a card that is elsewhere, add the way there."""
         text = f"{self._prefix}{words(params.said)}"
-        link = await self._cards.link(params.card_of) if params.card_of else None
-        way = [context(mrkdwn_text(link))] if link else []
+        found = await self._cards.ways(params.card_of) if params.card_of else None
+        way = [context(mrkdwn_text(found))] if found else []
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
         acts = [held_buttons(params.said.run_id, params.said.step)] if isinstance(params.said, StepHeld) else []
         asks = [answer_button(params.said)] if isinstance(params.said, QuestionAsked) and params.said.mention else []

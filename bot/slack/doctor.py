@@ -14,6 +14,7 @@ SCOPES = frozenset(
     {
         *("chat:write", "channels:history", "channels:read", "groups:history", "groups:read"),
         *("im:history", "im:write", "users:read", "commands", "app_mentions:read", "usergroups:read"),
+        *("links:read", "links:write"),
     }
 )
 EMAIL_SCOPE = "users:read.email"
@@ -58,6 +59,18 @@ def _scopes(answer: AsyncSlackResponse) -> Fact:
         remedy = "Add them under OAuth & Permissions, and install the app again."
         return Fact("slack scopes", ok=False, detail=f"missing: {', '.join(sorted(missing))}", remedy=remedy)
     return Fact("slack scopes", ok=True, detail=", ".join(sorted(SCOPES)))
+
+
+async def check_app(client: AsyncWebClient, app_id: str) -> Fact:
+    """Check that a token is of the app to which the page behind our links leads."""
+    remedy = "Set COUNTERSIGN_SLACK_APP_ID to the App ID under Basic Information, or leave it out."
+    try:
+        bot = await client.bots_info(bot=str((await client.auth_test())["bot_id"]))
+        found = str(bot["bot"]["app_id"])
+    except (*FAILURES, KeyError) as error:
+        return Fact("slack app", ok=False, detail=error_code(error), remedy=remedy)
+    detail = found if found == app_id else f"the token is of {found}, and our links lead to {app_id}"
+    return Fact("slack app", ok=found == app_id, detail=detail, remedy=remedy)
 
 
 async def check_socket_mode(client: AsyncWebClient, app_token: str) -> Fact:

@@ -88,7 +88,7 @@ async def groups(settings: Settings, clock: Clock) -> list[Fact]:
     named |= _asked_by_policy(text, settings.tenant)
     async with connected(settings) as conn:
         empty = [group for group in sorted(named) if not await inspection.reachable(conn, settings.tenant, group)]
-        short = await inspection.shortfalls(conn, settings.tenant, _requirements(text, settings.tenant), clock())
+        short = await inspection.shortfalls(conn, settings.tenant, requirements_of(text, settings.tenant), clock())
     wrong = [f"nobody can be asked in: {', '.join(empty)}"] if empty else []
     wrong += [f"requirement {name} cannot be fulfilled: {why}" for name, why in short.items()]
     detail = "; ".join(wrong) or f"{len(named)} can be asked"
@@ -111,7 +111,7 @@ def _asked_by_policy(text: PolicyText, tenant: str) -> set[str]:
     return found
 
 
-def _requirements(text: PolicyText, tenant: str) -> dict[str, Mapping[str, Any]]:
+def requirements_of(text: PolicyText, tenant: str) -> dict[str, Mapping[str, Any]]:
     """Return who has to sign, by the names that the tenant's policy data gives."""
     config = json.loads(text.files.get(CONFIG_FILE, "{}")).get(tenant)
     named = config.get("requirements", {}) if isinstance(config, dict) else {}

@@ -10,6 +10,7 @@ from pathlib import Path
 from bot.slack.doctor import Fact
 from countersign.checks import directory, evidence
 from countersign.checks.held import held
+from countersign.checks.links import links
 from countersign.checks.probe import examined
 from countersign.checks.slack import members, slack
 from countersign.checks.stamps import time_stamps
@@ -42,6 +43,7 @@ async def examine(settings: Settings, clock: Clock, roles: frozenset[Role]) -> l
         ("callers", directory.callers, _CALLERS, "Mend the database first."),
         ("slack transport", _transport, _CLICKS, "Set COUNTERSIGN_SLACK_BOT_TOKEN."),
         ("slack", slack, _CLICKS | _WORK, "Set COUNTERSIGN_SLACK_BOT_TOKEN, or have the app installed by OAuth."),
+        ("links", partial(links, clock=clock), _CALLERS | _CLICKS | _WORK, "Start OPA with the policy bundle first."),
         ("members", members, _ALL, "Mend the database first."),
         ("user groups", partial(user_groups, clock=clock), _CLICKS, "Mend database, Slack and routing file first."),
         ("held", held, _ALL, "Mend the database first."),

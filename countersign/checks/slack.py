@@ -1,6 +1,6 @@
 """What the doctor says of Slack: of one workspace by its bot's token, or of each in which the app is installed."""
 
-from bot.slack.doctor import Fact, check_slack
+from bot.slack.doctor import Fact, check_app, check_slack
 from bot.workspaces.doctor import check_workspaces
 from countersign.compose.connection import connected
 from countersign.compose.slack import make_client, make_vault
@@ -16,7 +16,9 @@ async def slack(settings: Settings) -> list[Fact]:
     usual = [channel for channel in (settings.slack_channel, *settings.slack_channels.values()) if channel]
     channels = [*usual, *routed.channels]
     if settings.slack_client_id is None:
-        return await check_slack(make_client(settings), app_token, channels)
+        client = make_client(settings)
+        app = [await check_app(client, settings.slack_app_id)] if settings.slack_app_id else []
+        return [*await check_slack(client, app_token, channels), *app]
     async with connected(settings) as conn:
         live = await looking.live(conn, settings.tenant, make_vault(settings))
         ended = await looking.ended(conn, settings.tenant)

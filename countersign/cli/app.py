@@ -14,6 +14,7 @@ from countersign.cli.embedded import case, demo, up
 from countersign.cli.evidence import evidence
 from countersign.cli.figures.command import figures
 from countersign.cli.held.commands import held
+from countersign.cli.hooks.commands import subscriptions
 from countersign.cli.inbound.signals import signal
 from countersign.cli.inbound.tasks import tasks
 from countersign.cli.letters import letters
@@ -37,6 +38,7 @@ app.add_typer(effects, name="effects")
 app.add_typer(definitions, name="definitions")
 app.add_typer(held, name="held")
 app.add_typer(letters, name="dead-letters")
+app.add_typer(subscriptions, name="subscriptions")
 app.add_typer(tasks, name="tasks")
 app.add_typer(people, name="people")
 app.add_typer(slack, name="slack")

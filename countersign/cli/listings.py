@@ -53,7 +53,7 @@ def show_run(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id."
     from countersign.cli.showing.run import show_run as show_to_people
     from runtime.desk import listings
 
-    found = _found(listings.find_run, "run", run_id)
+    found = {**_found(listings.find_run, "run", run_id), **_link(run_id)}
     if as_json:
         show_json(found)
     else:
@@ -112,6 +112,14 @@ def show_effect(
     from runtime.desk import listings
 
     show_one(_found(listings.find_effect, "effect", effect_id), as_json=as_json)
+
+
+def _link(run_id: str) -> Row:
+    """Return our own link to a run, where browsers reach us."""
+    from runtime.desk.links.addresses import run_link
+
+    url = shared_settings("database_url").public_url
+    return {"link": run_link(url, run_id)} if url else {}
 
 
 def _wanted(

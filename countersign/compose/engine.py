@@ -24,8 +24,10 @@ from runtime.engine import Engine, Routing, Timing, new_id
 from runtime.entities.handlers import entity_handlers
 from runtime.handlers import Handler
 from runtime.mocks.overlay import Overlay, read_overlay
+from runtime.model.hooks.subscription import Subscription
 from runtime.model.json_limits import first_line
 from runtime.model.life import Activation
+from runtime.outbox.hooks.telling import tell_subscribers
 from runtime.store.definitions import DefinitionChangedError
 from runtime.store.tenant import rows
 
@@ -53,7 +55,12 @@ def make_routing(settings: Settings) -> Routing:
 
 
 def make_engine(
-    settings: Settings, storage: Storage, policy: OpaEngine, handlers: Mapping[str, Handler], routing: Routing
+    settings: Settings,
+    storage: Storage,
+    policy: OpaEngine,
+    handlers: Mapping[str, Handler],
+    routing: Routing,
+    subscriptions: tuple[Subscription, ...],
 ) -> Engine:
     """Return the engine of this process."""
     return Engine(
@@ -69,6 +76,8 @@ def make_engine(
         privacy=make_privacy(settings),
         mocked=settings.overlay is not None,
         timing=Timing(lease=timedelta(seconds=settings.lease_seconds)),
+        subscriptions=subscriptions,
+        listener=tell_subscribers if subscriptions else None,
     )
 
 

@@ -20,9 +20,11 @@ from countersign.compose.engine import (
     make_routing,
     offered_handlers,
 )
+from countersign.compose.hooks import make_subscriptions
 from countersign.compose.slack import bot_settings, check_hearing, make_places
 from countersign.compose.storage import await_database, open_storage
 from countersign.config.settings import Settings
+from edge.hooks.courier import PATIENCE, webhook_handlers
 from runtime.definitions.sources.catalog import Catalog
 from runtime.desk.children.connector import child_handlers
 from runtime.desk.definitions.connector import definition_handlers
@@ -60,6 +62,7 @@ class System:
 async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[System]:
     """Build what the roles need, writing nothing, and take it apart at the end."""
     routing, policy = make_routing(settings), make_policy(settings)
+    subscriptions, receivers = make_subscriptions(settings)
     if Role.BOT in roles:
         check_hearing(settings)
     slack = bot_settings(settings) if roles & {Role.BOT, Role.WORKER} else None
@@ -69,7 +72,7 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
     overlay = load_overlay(settings, handlers, catalog)
     await asyncio.to_thread(await_database, settings)
     async with policy, open_storage(settings) as storage:
-        engine = make_engine(settings, storage, policy, handlers, routing)
+        engine = make_engine(settings, storage, policy, handlers, routing, subscriptions)
         desk, cards = EngineDesk(engine, settings.tenant), StoredCards(engine)
         front = FrontCounter(engine, settings.tenant, catalog)
         places = make_places(settings, engine)
@@ -79,6 +82,7 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
         ):  # these handlers work with the engine, so they join its mapping now
             handlers.update(entity_handlers(storage.pool, catalog.entities))
             handlers.update(slack_handlers(bot.client, desk, cards, engine.clock, mocked=engine.mocked))
+            handlers.update(webhook_handlers(receivers, engine.clock, PATIENCE))
             handlers.update(child_handlers(engine))
             handlers.update(definition_handlers(engine.pool, engine.clock, engine.definitions, handlers))
         if overlay is not None:

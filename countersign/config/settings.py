@@ -14,6 +14,7 @@ from pydantic_settings.exceptions import SettingsError
 
 from countersign.config.dsn import check_dsn
 from countersign.config.errors import CountersignError
+from edge.hooks.signing import secret_of
 from receipts.passkeys import ORIGIN
 from receipts.vault import parse_key
 from runtime.definitions.problems import hint
@@ -90,6 +91,11 @@ def _vault_key(secret: SecretStr) -> SecretStr:
     return secret
 
 
+def _webhook_secret(secret: SecretStr) -> SecretStr:
+    secret_of(secret.get_secret_value())
+    return secret
+
+
 def _slashed(prefix: object) -> object:
     return f"{prefix}/" if isinstance(prefix, str) and prefix and not prefix.endswith("/") else prefix
 
@@ -105,6 +111,7 @@ Token = Annotated[SecretStr, AfterValidator(_token)]
 SigningSecret = Annotated[SecretStr, _secret(20)]
 CallerSecret = Annotated[SecretStr, _secret(32)]
 TokenKey = Annotated[SecretStr, AfterValidator(_vault_key)]
+WebhookSecret = Annotated[SecretStr, AfterValidator(_webhook_secret)]
 Word = Annotated[str, Field(min_length=1)]
 
 
@@ -155,6 +162,9 @@ class Settings(BaseSettings):
     slack_api_url: Annotated[str, AfterValidator(_base)] = Field(
         "https://slack.com/api/", description="base URL of the Web API"
     )
+    slack_app_id: Annotated[str, Field(pattern=r"^A[A-Z0-9]{1,20}$")] | None = Field(
+        None, description="the app's id (A…): the page behind our links leads to it, and to Slack without"
+    )
     slack_client_id: Word | None = Field(None, description="the app's, to be installed by OAuth in many workspaces")
     slack_client_secret: Secret | None = Field(None, description="the app's client secret")
     slack_token_keys: list[TokenKey] = Field(
@@ -166,6 +176,10 @@ class Settings(BaseSettings):
     slack_channel: Word | None = Field(None, description="channel of cards that no group's channel takes")
     slack_channels: dict[str, Word] = Field({}, description="channel by group")
     routing: Path | None = Field(None, description="YAML file of rules: which requests go where, by what they are")
+    subscriptions: Path | None = Field(None, description="YAML file of webhooks: which events of runs are sent where")
+    webhook_secrets: dict[Annotated[str, Field(pattern=_NAME)], WebhookSecret] = Field(
+        {}, description="secrets that sign webhooks, by name: whsec_ and base64 of 24 to 64 bytes"
+    )
     doubt_groups: list[Word] = Field(["operators"], min_length=1, description="who settles what is in doubt")
 
     s3_bucket: Word | None = Field(None, description="bucket of evidence; a folder in HOME if not set")
@@ -208,7 +222,8 @@ class Settings(BaseSettings):
     host: Word = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 takes a free one")
     public_url: Annotated[str, AfterValidator(_origin)] | None = Field(
-        None, description="where browsers reach us, to sign with passkeys and to install the Slack app: https://HOST"
+        None,
+        description="where browsers reach us: to sign, to install the Slack app, and behind our links: https://HOST",
     )
     caller_rate: float = Field(10.0, gt=0, description="requests a second that a caller may send on end")
     caller_burst: int = Field(100, ge=1, description="requests that a caller may send at once after a pause")

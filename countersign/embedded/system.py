@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -103,7 +104,8 @@ async def embedded(settings: Settings, ports: Ports, supervisor: Supervisor) -> 
     async with AsyncExitStack() as stack:
         home = stack.enter_context(held(settings.home))
         edge, sandbox = f"http://127.0.0.1:{ports.edge}", f"http://127.0.0.1:{ports.sandbox}"
-        workspace = _workspace(home, f"{edge}/slack/events")
+        public = settings.public_url or f"http://localhost:{ports.edge}"  # browsers let nobody sign at 127.0.0.1
+        workspace = _workspace(home, f"{edge}/slack/events", public)
         chat = python_child("sandbox", _sandbox_arguments(home, ports.sandbox), {}, home / "logs", f"{sandbox}/")
         await stack.enter_async_context(supervisor.running(chat))
         shown = {name: demo for name, demo in offered.items() if name not in settings.pack}
@@ -124,6 +126,7 @@ async def embedded(settings: Settings, ports: Ports, supervisor: Supervisor) -> 
             "COUNTERSIGN_DIRECTORY": str(directory.resolve()),
             "COUNTERSIGN_CALLERS": json.dumps(secrets_of),
             "COUNTERSIGN_PORT": str(ports.edge),
+            "COUNTERSIGN_PUBLIC_URL": public,
             "COUNTERSIGN_PACK": json.dumps({**settings.pack, **packs}),
         }
         stack.enter_context(announced(home, env, others))
@@ -165,9 +168,20 @@ def _environment(settings: Settings, home: Path) -> dict[str, str]:
         "COUNTERSIGN_ACTIVATION": activation_of(settings),
         **({"COUNTERSIGN_OVERLAY": str(settings.overlay.resolve())} if settings.overlay else {}),
         **({"COUNTERSIGN_ROUTING": str(settings.routing.resolve())} if settings.routing else {}),
+        **_subscriptions(settings),
         "COUNTERSIGN_LOG_LEVEL": settings.log_level,
         "COUNTERSIGN_LOG_FORMAT": "text" if settings.log_format == "auto" else settings.log_format,
         "COUNTERSIGN_OPA_TIMEOUT": str(max(settings.opa_timeout, OPA_PATIENCE)),
+    }
+
+
+def _subscriptions(settings: Settings) -> dict[str, str]:
+    if settings.subscriptions is None:
+        return {}
+    secrets = {name: secret.get_secret_value() for name, secret in settings.webhook_secrets.items()}
+    return {
+        "COUNTERSIGN_SUBSCRIPTIONS": str(settings.subscriptions.resolve()),
+        "COUNTERSIGN_WEBHOOK_SECRETS": json.dumps(secrets),
     }
 
 
@@ -192,10 +206,10 @@ def workspace_file() -> dict[str, Any]:
     return workspace
 
 
-def _workspace(home: Path, request_url: str) -> dict[str, str]:
-    """Write the workspace with the URL that its callbacks go to; return its app's credentials."""
+def _workspace(home: Path, request_url: str, public_url: str) -> dict[str, str]:
+    """Write the workspace with the URL that its callbacks go to and our links' host; return its app's credentials."""
     workspace = workspace_file()
-    workspace["app"]["request_url"] = request_url
+    workspace["app"] |= {"request_url": request_url, "unfurl_domains": [urlsplit(public_url).hostname]}
     write_private(home / "workspace.yaml", yaml.safe_dump(workspace, sort_keys=False))
     return dict(workspace["app"])
 

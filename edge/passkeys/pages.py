@@ -44,7 +44,8 @@ def page_of(found: Page | Closed) -> HTMLResponse:
     if isinstance(found, Closed):
         return _response(None, "", CLOSED[found], _STATUS[found])
     if isinstance(found, SigningPage):
-        return _response(found, "sign", "Sign with your passkey", 200)
+        heading = "Sign to break the glass" if found.ticket else "Sign with your passkey"
+        return _response(found, "sign", heading, 200)
     return _response(found, "register", "Register a passkey", 200)
 
 

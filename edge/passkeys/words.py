@@ -9,7 +9,7 @@ CLOSED = {
     Closed.EXPIRED: "The time for this page has run out",
 }
 REMEDY = (
-    "A link is for one person and for one time. If you were about to sign, press Approve on the card again. If you "
+    "A link is for one person and for one time. If you were about to sign, start again from the card. If you "
     "were about to register a passkey, ask whoever invited you for another link."
 )
 SIGNED = "Signed. Your approval counts, and the card in Slack says so. You can close this page."
@@ -24,10 +24,12 @@ _REFUSED = {
     RefusalCode.EXCLUDED: "Policy excludes you from deciding this request.",
     RefusalCode.NOT_IN_GROUP: "This request is for members of other groups than yours.",
     RefusalCode.REPEATED: "You have voted on this request already. Your first vote stands.",
-    RefusalCode.REASON_MISSING: "A reason is needed. Press Approve on the card again.",
+    RefusalCode.NO_GLASS: "No one person may do without the others here. Nothing has changed.",
+    RefusalCode.GLASS_SPENT: "You have broken the glass as often as policy lets you for now. Nothing has changed.",
+    RefusalCode.REASON_MISSING: "A reason is needed. Start again from the card.",
     RefusalCode.PASSKEY_UNKNOWN: "This passkey is not registered for you. Use another, or ask an operator.",
     RefusalCode.PASSKEY_REVOKED: "This passkey was revoked. Use another, or ask an operator.",
-    RefusalCode.PASSKEY_WRONG: "The signature is not over this request. Press Approve on the card again.",
+    RefusalCode.PASSKEY_WRONG: "The signature is not over this request as it is. Start again from the card.",
     RefusalCode.FAILING: "This could not be counted just now, and is tried again. The card says when it is.",
 }
 

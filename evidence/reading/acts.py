@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evidence.reading.material import Material, Record, text
-from evidence.reading.words import OUTCOMES, plain
+from evidence.reading.material import Material, Record, number, record, text
+from evidence.reading.words import OUTCOMES, counted, plain
 
 
 def is_chat(action: str) -> bool:
-    """Return whether an action (`connector::operation`) is word in the chat."""
-    return action.startswith("slack::")
+    """Return whether an action (`connector::operation`) is word in the chat, or to a subscriber."""
+    return action.startswith(("slack::", "webhook::"))
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ def acts_of(material: Material) -> list[Act]:
 
 def _act(material: Material, receipt: Record, undoes: Sequence[str], replied: Sequence[tuple[str, str]]) -> Act:
     step, outcome = text(receipt, "step"), text(receipt, "outcome")
+    is_read = outcome == "success" and record(material.verb(step), "effect").get("governed") is True
     return Act(
         step=material.in_words(step),
         purpose=text(material.verb(step), "description"),
@@ -70,10 +71,10 @@ def _act(material: Material, receipt: Record, undoes: Sequence[str], replied: Se
         what=plain(text(receipt, "operation")),
         target=text(receipt, "target"),
         at=text(receipt, "finished_at"),
-        outcome=OUTCOMES.get(outcome, outcome),
+        outcome=f"read, {counted(number(receipt, 'response', 'bytes'), 'byte')}" if is_read else _outcome(outcome),
         is_done=outcome == "success",
         sent=receipt.get("request"),
-        answer=receipt.get("response"),
+        answer=None if is_read else receipt.get("response"),
         error=text(receipt, "error"),
         undone_by=text(receipt, "reversible_by"),
         undoes=undoes,
@@ -81,6 +82,10 @@ def _act(material: Material, receipt: Record, undoes: Sequence[str], replied: Se
         approval_id=text(receipt, "approval_id"),
         is_chat=is_chat(f"{text(receipt, 'connector')}::"),
     )
+
+
+def _outcome(outcome: str) -> str:
+    return OUTCOMES.get(outcome, outcome)
 
 
 def _replies(material: Material) -> dict[str, list[tuple[str, str]]]:

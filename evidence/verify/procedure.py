@@ -25,22 +25,10 @@ from evidence.verify.course import (
 from evidence.verify.editing import edits, versions
 from evidence.verify.material.contents import Contents
 from evidence.verify.material.facts import Facts
-from evidence.verify.people import (
-    answers,
-    approvals,
-    authority,
-    children,
-    escalations,
-    glass,
-    passkeys,
-    questions,
-    requests,
-    standing_in,
-    tasks,
-    votes,
-    waits,
-    words,
-)
+from evidence.verify.people import approvals, authority, requests
+from evidence.verify.people.answering import answers, questions, reach, tasks
+from evidence.verify.people.voting import glass, passkeys, standing_in, voters, votes
+from evidence.verify.people.waiting import children, escalations, waits, words
 from evidence.verify.rules import Rule
 
 
@@ -117,8 +105,8 @@ STEPS = (
         8,
         (authority.allowed, authority.as_decided, authority.consent, authority.approved, authority.of_votes),
         (
-            *(*votes.RULES, *standing_in.RULES, *answers.RULES, *glass.RULES, *passkeys.RULES),
-            *(*questions.RULES, *tasks.RULES),
+            *(*votes.RULES, *voters.RULES, *standing_in.RULES, *answers.RULES, *glass.RULES, *passkeys.RULES),
+            *(*questions.RULES, *tasks.RULES, *reach.RULES),
             *(*requests.RULES, *approvals.RULES),
             *(*edits.RULES, *versions.RULES),
             *windows.RULES,

@@ -11,7 +11,7 @@ from webauthn.helpers import bytes_to_base64url, decode_credential_public_key, d
 from webauthn.helpers.cose import COSEAlgorithmIdentifier
 from webauthn.helpers.exceptions import WebAuthnException
 
-from receipts.passkeys import challenge_of, rp_id_of, signed_document
+from receipts.passkeys import Emergency, challenge_of, rp_id_of, signed_document
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.passkeys import Assertion, Attestation, Passkey
 from runtime.model.approvals.votes import VoteVerdict
@@ -31,8 +31,8 @@ class PasskeyError(Exception):
     """It is not what was asked for; the message says why."""
 
 
-def document_of(approval: Approval, verdict: VoteVerdict, nonce: str) -> dict[str, str]:
-    """Return what a person signs who says this to an approval as it is."""
+def document_of(approval: Approval, verdict: VoteVerdict, nonce: str, emergency: Emergency | None) -> dict[str, str]:
+    """Return what a person signs who says this to an approval as it is; in an emergency, without the others."""
     return signed_document(
         approval_id=approval.approval_id,
         digest=approval.digest,
@@ -40,6 +40,7 @@ def document_of(approval: Approval, verdict: VoteVerdict, nonce: str) -> dict[st
         requirement=approval.requirement.document(),
         verdict=str(verdict),
         nonce=nonce,
+        emergency=emergency,
     )
 
 

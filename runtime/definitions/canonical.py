@@ -61,6 +61,7 @@ def definition_document(definition: Definition) -> dict[str, Any]:
         "trigger": {
             "type": definition.trigger_type,
             "schema": definition.trigger_schema,
+            **({"when": definition.when} if definition.when is not None else {}),
             **_about_document(definition),
         },
         "steps": [_step_document(step) for step in definition.steps.values()],
@@ -164,6 +165,7 @@ def _verb_document(verb: Verb) -> dict[str, Any]:
             "in_doubt": verb.in_doubt,
             # only where it is given, so that what was made before there was such a key keeps its digest
             **({"settles_within": format_duration(verb.settles_within)} if verb.settles_within else {}),
+            **({"governed": True} if verb.governed else {}),
         },
         "input_schema": verb.input_schema,
         "output_schema": verb.output_schema,
@@ -205,6 +207,7 @@ def _definition(document: Document, data: bytes) -> Definition:
         state=document.get("state"),
         output=document.get("output"),
         sla=parse_duration(document["sla"]) if "sla" in document else None,
+        when=document["trigger"].get("when"),
         about=_about(document["trigger"]),
         functions=document.get("functions", {}),
     )
@@ -245,6 +248,7 @@ def _verb(document: Document) -> Verb:
         card=read_card(document["card"]) if "card" in document else None,
         remind=tuple(parse_duration(pause) for pause in execution.get("remind", ())),
         editable=tuple(document.get("editable", ())),
+        governed=effect.get("governed", False),
     )
 
 

@@ -88,8 +88,9 @@ SETTLES, SETTLES_FINALLY = timedelta(minutes=1), timedelta(minutes=5)
 class Verb:
     """A named operation. `static_params` are merged under the step's own; `redact` holds JSON pointers into params.
 
-    `settles_within` is None where the author did not say it; `settles` is what then holds. `compensate` undoes what was
-    done; `on_cancel` tells the other side that its answer is not wanted any more.
+    `settles_within` is None where the author did not say it; `settles` is what then holds. A read that is `governed`
+    passes the gate as a write does. `compensate` undoes what was done; `on_cancel` tells the other side that its answer
+    is not wanted any more.
     """
 
     name: str
@@ -120,6 +121,12 @@ class Verb:
     on_cancel: Compensation | None = None
     card: CardSpec | None = None  # how a request for it is shown
     editable: tuple[str, ...] = ()  # the params that who may approve a request for it may change
+    governed: bool = False
+
+    @property
+    def passes_gate(self) -> bool:
+        """Return whether policy is asked before it is done: always about a write, about a read where it is governed."""
+        return self.governed or self.effect_class is EffectClass.WRITE
 
     @property
     def compensations(self) -> tuple[Compensation, ...]:
@@ -196,10 +203,11 @@ class Definition:
 
     `steps` are the nodes by their addresses, each behind what it needs and behind the node in which it stands.
     `retain_days` is for how many days the evidence of a run is kept, None where the installation's setting says it.
-    `state` is the schema of the business state, `output` what a run that succeeds gives, None where nothing is said.
-    After `sla`, counted from when a run was asked for, nothing of it is tried again. `about` is None where each trigger
-    starts a run. `functions` are those of packs that its expressions call, with the version that they were checked with
-    and are called in.
+    `state` is the schema of the business state, `output` what a run that succeeds gives, None where nothing is
+    said. After `sla`, counted from when a run was asked for, nothing of it is tried again. `when` is the CEL
+    condition under which it takes a trigger of its type, None where it takes each. `about` is None where each
+    trigger starts a run. `functions` are those of packs that its expressions call, with the version that they were
+    checked with and are called in.
     """
 
     name: str
@@ -217,6 +225,7 @@ class Definition:
     sla: timedelta | None = None
     state: Mapping[str, Any] | None = None
     output: Any = None
+    when: str | None = None
     about: About | None = None
     functions: Mapping[str, int] = field(default_factory=dict)
 

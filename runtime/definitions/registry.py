@@ -11,7 +11,7 @@ from runtime.definitions.problems import DefinitionError, hint
 from runtime.functions import FUNCTIONS_GROUP, Function
 from runtime.handlers import ENTRY_POINT_GROUP, Handler
 
-RESERVED_NAMESPACES = frozenset({"crud", "definition", "run", "slack", "timer"})
+RESERVED_NAMESPACES = frozenset({"crud", "definition", "run", "slack", "timer", "webhook"})
 
 _FUNCTION = re.compile(r"[a-z][a-z0-9_]*")
 _NAME = re.compile(r"(?P<namespace>[a-z][a-z0-9_]*)::[a-z][a-z0-9_]*")

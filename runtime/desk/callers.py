@@ -8,14 +8,16 @@ from typing import Any, Literal
 from receipts.chain import Actor
 from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import Catalog
+from runtime.desk.links.addresses import run_link
 from runtime.engine import Engine
 from runtime.inbox import inbox
 from runtime.model.finding import FoundRun, Sought
-from runtime.model.life import NotActiveError, starting
+from runtime.model.life import Life, NotActiveError
 from runtime.model.notification.answers import CompletionPayload, ProgressPayload
 from runtime.model.notification.notification import Notification
 from runtime.model.undo import UNDO, UNDO_NAME
 from runtime.planning import triggers
+from runtime.planning.claiming.choosing import choose
 from runtime.planning.triggers import Claim, Trigger, TriggerConflictError, TriggerError
 from runtime.store.evidence.found import find_runs
 from runtime.store.running import runs
@@ -102,6 +104,10 @@ class CallerDesk:
         """Return the shared clock's time."""
         return self.engine.clock()
 
+    def link_to(self, run_id: str) -> str:
+        """Return our own link to a run, to pass on; "" where browsers do not reach us."""
+        return run_link(self.engine.routing.public_url, run_id)
+
     async def grants(self, agent: str) -> Grants | None:
         """Return what an agent of the directory may do, or None where it has none by that name."""
         row = await self._actor(agent, "agent")
@@ -127,12 +133,12 @@ class CallerDesk:
             request_id=self.engine.new_id("req"),
         )
         try:
-            runbook = await self.runbook_for(wish)
+            runbook, among = await self.runbook_for(wish)
         except NotActiveError:
             if claimed := await self._claimed_before(trigger):
                 return await self._heard(claimed)
             raise
-        return await self._heard(await triggers.claim(self.engine, runbook, trigger))
+        return await self._heard(await triggers.claim(self.engine, runbook, replace(trigger, among=among)))
 
     async def _heard(self, claim: Claim) -> Claim:
         """Return the claim with what became of the signal, where it is one: its run may have ended just now."""
@@ -145,18 +151,21 @@ class CallerDesk:
         told = replace(claim.signal, status=str(facts["status"]), reason=str(facts.get("reason", "")))
         return replace(claim, run_id=run_id, signal=told)
 
-    async def runbook_for(self, wish: Wish) -> Definition:
-        """Return the version that such a wish starts; raise NoRunbookError or NotActiveError."""
+    async def runbook_for(self, wish: Wish) -> tuple[Definition, Sequence[Life]]:
+        """Return the version that such a wish starts, and among which it was chosen, none where there was no choice.
+
+        Raise NoRunbookError or NotActiveError.
+        """
         async with self.engine.pool.connection() as conn:
             lives = await lives_of_trigger(conn, self.tenant, wish.type)
             if not lives:
                 raise NoRunbookError(f"no runbook takes triggers of type {wish.type}")
-            life = starting(lives, wish.version)
+            life, among = choose(lives, wish.version, wish.payload)
             if life.name in self.catalog.unavailable:
                 raise NoRunbookError(
                     f"{life.name}, which takes triggers of type {wish.type}, has a problem in its files"
                 )
-            return await self.engine.definitions.get(conn, life.name, life.version)
+            return await self.engine.definitions.get(conn, life.name, life.version), among
 
     async def _claimed_before(self, trigger: Trigger) -> Claim | None:
         """Return the run that the same wish has started, None where none has; raise TriggerConflictError."""

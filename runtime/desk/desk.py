@@ -15,6 +15,7 @@ from runtime.desk.editing.counter import EditingCounter
 from runtime.desk.fields import shown_fields
 from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
+from runtime.desk.links.counter import LinkCounter
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, ExecuteView, ProgressView, VoteView
 from runtime.desk.notices.counter import NoticeCounter
 from runtime.desk.people.usergroups import GroupCounter
@@ -60,6 +61,7 @@ class EngineDesk(UndoCounter):
         self.editing = EditingCounter(engine, tenant)
         self.held = HeldCounter(engine, tenant)
         self.figures = FigureCounter(engine, tenant)
+        self.links = LinkCounter(engine, tenant)
         self.strangers = StrangerCounter(engine, tenant)
         self.notices = NoticeCounter(engine, tenant, self.may_decide)
         self.groups = GroupCounter(engine, tenant)
@@ -93,6 +95,7 @@ class EngineDesk(UndoCounter):
         is_open = view.status is ApprovalStatus.REQUESTED
         pairs = tuple(await stand_ins_in(conn, self.tenant, people, self.engine.clock())) if is_open else ()
         view = replace(view, asked=called, can_undo=can_undo, withdrawn=withdrawn, questions=questions, stand_ins=pairs)
+        view = replace(view, link=self.links.to_request(approval_id))
         return await seen_edits(self.engine, conn, row, view)
 
     async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:

@@ -6,6 +6,7 @@ from runtime.planning.undo.asking import find_undoings
 from runtime.store import listings
 from runtime.store.database.pool import Conn
 from runtime.store.held.steps import find_step, list_held
+from runtime.store.hooks.deliveries import list_subscriptions
 from runtime.store.listings import (
     Wanted,
     find_effect,
@@ -30,6 +31,7 @@ __all__ = [
     "list_held",
     "list_letters",
     "list_runs",
+    "list_subscriptions",
     "list_waits",
 ]
 

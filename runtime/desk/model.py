@@ -10,6 +10,7 @@ from runtime.desk.declared.model import NOTHING, Declared
 from runtime.desk.editing.model import EditingDesk
 from runtime.desk.figures.model import FigureDesk
 from runtime.desk.held.model import HeldDesk
+from runtime.desk.links.model import LinkDesk
 from runtime.desk.notices.model import NoticeDesk
 from runtime.desk.people.model import GroupDesk
 from runtime.desk.signing.model import SigningDesk
@@ -141,6 +142,7 @@ class ApprovalView:
     fallback: tuple[str, ...] = ()  # their groups
     break_glass: tuple[str, ...] = ()  # groups of which one person may do without the others
     execute: ExecuteView | None = None  # when it is carried out, None where at once
+    link: str = ""  # of our own, to pass on; "" where browsers do not reach us
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,11 @@ class Desk(UndoDesk, Protocol):
     @property
     def held(self) -> HeldDesk:
         """Return the counter of held steps."""
+        ...
+
+    @property
+    def links(self) -> LinkDesk:
+        """Return the counter of our own links."""
         ...
 
     @property

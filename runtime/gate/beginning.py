@@ -64,6 +64,8 @@ async def _begin_ahead(engine: Engine, tx: RunTx, heir: Heir | None, ended: str)
     handler = engine.handlers.get(f"{effect.connector}::{effect.operation}")
     if handler is None or handler.before is not None or tx.status is not RunStatus.RUNNING:
         return
+    if effect.is_read and handler.writes:  # which the gate refuses
+        return
     facts = await tx.loads.following(Following(tx.row, tx.writes, ended, effect))
     if facts.done is not None:
         return

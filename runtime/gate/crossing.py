@@ -20,7 +20,8 @@ from runtime.handlers import (
     RefusedError,
     TransientError,
 )
-from runtime.model.effects.effect import Heir, NewEffect, Slot
+from runtime.model.effects.effect import Effect, Heir, NewEffect, Slot
+from runtime.model.errors import ResultError
 from runtime.model.json_limits import error_text, fault
 from runtime.outbox.attempt import Attempt
 from runtime.planning.errors import describe, step_error
@@ -137,6 +138,7 @@ async def _settle(passage: Passage, result: JsonObject | Exception) -> None:
         await settlement.succeed(passage, result)
         return
     reason = error_text((await passage.tx.privacy()).text(describe(result)))
+    is_read = passage.effect.is_read
     match result:
         case HeldError():
             await settlement.hold(passage, reason)
@@ -146,8 +148,20 @@ async def _settle(passage: Passage, result: JsonObject | Exception) -> None:
             await settlement.wait_until_taken(passage, reason, result.retry_after)
         case TransientError():
             await settlement.try_later(passage, reason, result.retry_after)
+        case TimeoutError() if is_read and not passage.attempt.is_spent:
+            await settlement.try_later(passage, reason, None)
+        case _ if is_read:
+            await settlement.fail(passage, reason, step_error(result).code)
         case _:
             await settlement.doubt(passage, reason)
+
+
+def kept(effect: Effect, result: JsonObject) -> JsonObject:
+    """Return a result as it goes on record; raise ResultError where a read came back with what cannot be kept."""
+    wrong = fault(result)
+    if wrong and effect.is_read:
+        raise ResultError(f"result: {wrong}")
+    return recordable(result)
 
 
 def recordable(result: JsonObject) -> JsonObject:

@@ -30,7 +30,7 @@ from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.gate import breakers, settlement, windows
 from runtime.gate.beginning import begin
-from runtime.gate.crossing import Crossing, GoesOn, Void, recordable
+from runtime.gate.crossing import Crossing, GoesOn, Void, kept
 from runtime.gate.doubts import clear_doubt
 from runtime.handlers import Answer, HandlerError, HeldError, JsonObject, NotTakenError, RefusedError
 from runtime.model.effects.action import Tier
@@ -144,6 +144,9 @@ class _Gate(Crossing):
         attempt = self.attempt
         if attempt.facts.step_status is not None and has_stopped(attempt.facts.step_status):
             return not await self.write(settlement.settle_if_step_ended)
+        if self.effect.is_read and self.handler is not None and self.handler.writes:
+            await self._reject(f"{self.effect.connector}::{self.effect.operation} writes, and a read may not")
+            return False
         if attempt.is_changed and attempt.approval_id is None:
             await self._reject("the action is not the one that was proposed")
             return False
@@ -330,7 +333,7 @@ class _Gate(Crossing):
             at(Point.CONNECTOR_CALLING)
             answer = Answer.of(await self.call(self.handler.run, left))
             self.attempt.said = answer
-            result: JsonObject | Exception = recordable(answer.result)
+            result: JsonObject | Exception = kept(self.effect, answer.result)
         except Exception as error:  # noqa: BLE001 - whatever is raised is an outcome, and at worst an unknown one
             self.attempt.said = error if isinstance(error, HandlerError) else None
             result = error

@@ -24,6 +24,7 @@ from runtime.inbox.completions import apply_answer
 from runtime.inbox.deadlines import apply_deadline, apply_escalation
 from runtime.inbox.editing.edits import apply_edit
 from runtime.inbox.held.acts import apply_mend
+from runtime.inbox.hooks.deliveries import apply_delivery
 from runtime.inbox.letters import apply_to_letter
 from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
@@ -50,6 +51,7 @@ from runtime.model.notification.runs import CancelPayload, MendPayload, RetryPay
 from runtime.model.notification.tenants import (
     ActivatePayload,
     DelegatePayload,
+    DeliveryPayload,
     DropPayload,
     InstallLinkPayload,
     RepairPayload,
@@ -286,6 +288,8 @@ async def _administer(matter: Matter, command: TenantCommand) -> Applied:
             return await apply_repair(matter, payload)
         case RequeuePayload() | DropPayload() as payload:
             return await apply_to_letter(matter, payload)
+        case DeliveryPayload() as payload:
+            return await apply_delivery(matter, payload)
         case ActivatePayload() | RetirePayload() as payload:
             return await apply_to_life(matter, payload)
         case DelegatePayload() | UndelegatePayload() as payload:

@@ -68,7 +68,7 @@ async def _apply(matter: Matter, tx: RunTx, approval: Approval, payload: VotePay
     voter = person if isinstance(person, Refusal) else await _voter(tx, approval, person, payload)
     if isinstance(voter, Voter):
         return await _count(matter.engine, tx, approval, voter, matter.notification, payload)
-    applied = refuse(tx, approval, payload, payload.verdict, voter)
+    applied = await refuse(tx, approval, payload, payload.verdict, voter)
     if payload.stamp not in ("", approval.stamp):
         await messages.card_outdated(matter.engine, tx, approval, f"seen:{payload.team}:{payload.user}")
     return applied

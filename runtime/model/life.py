@@ -32,6 +32,7 @@ class Life:
     digest: str
     trigger_type: str
     status: DefinitionStatus
+    when: str | None = None  # the condition under which it takes a trigger of its type; None where it takes each
 
     @property
     def is_active(self) -> bool:
@@ -46,7 +47,7 @@ class Life:
 def starting(lives: Sequence[Life], version: int | None) -> Life:
     """Return which of the versions that take a trigger starts: the newest active one, or the one that is named.
 
-    Raise NotActiveError. There is at least one, and those that are active are all of one name.
+    Raise NotActiveError. There is at least one. Where those that are active are of several names, see `choose`.
     """
     active = [life for life in lives if life.is_active]
     wanted = [life for life in active if version in (None, life.version)]

@@ -53,7 +53,7 @@ class Attempt:
     @property
     def is_repeat(self) -> bool:
         """Return whether there was an attempt whose outcome nobody was told."""
-        return self.effect.started_at is not None
+        return self.effect.started_at is not None and not self.effect.is_read
 
     @property
     def is_doubtful(self) -> bool:
@@ -141,6 +141,7 @@ def make_question(attempt: Attempt, now: datetime) -> Question:
             reversible=effect.reversible_by is not None,
             digest=action.digest,
             undoes=_undoes(effect, facts),
+            reads=True if effect.is_read else None,
         ),
         approval=_approval(approval) if approval else None,
         votes=[_vote(vote) for vote in approval.votes] if approval else [],

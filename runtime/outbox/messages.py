@@ -110,8 +110,8 @@ async def tell_thread(engine: Engine, tx: RunTx, approval_id: str | None, name: 
 
 
 async def tell_requester(engine: Engine, tx: RunTx, name: str, said: Said, card_of: str | None) -> None:
-    """Tell the person who asked, if they have a Slack account, with the way to the card of that approval."""
-    accounts = await directory.accounts_of(tx.conn, tx.tenant, tx.row["requested_by"])
+    """Tell the person who asked, if they have an active Slack account, with the way to the card of that approval."""
+    accounts = await directory.reached_accounts_of(tx.conn, tx.tenant, tx.row["requested_by"])
     await tell_accounts(engine, tx, accounts, name, said, card_of)
 
 

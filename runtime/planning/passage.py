@@ -6,14 +6,18 @@ from typing import Any
 
 from receipts.canonical import digest_of
 from receipts.model import make_receipt
+from receipts.read import measured
 from runtime.definitions.model import Verb
 from runtime.engine import Engine
 from runtime.model.approvals.approval import Result
+from runtime.model.effects.action import commitment
 from runtime.model.effects.effect import AttemptOutcome, Effect
+from runtime.model.hooks.subscription import CONNECTOR
 from runtime.model.messages import EffectEnded
 from runtime.model.states import EffectStatus, RunStatus, StepStatus
 from runtime.outbox import messages
 from runtime.outbox.attempt import Attempt
+from runtime.outbox.hooks.telling import put_letter
 from runtime.outbox.told import told_in
 from runtime.planning.advance import advance
 from runtime.planning.planner import StepMoved
@@ -62,6 +66,8 @@ class Passage:
         """End this worker's lease with a new status; raise LeaseLostError if the lease is no longer ours."""
         if status is not EffectStatus.IN_DOUBT and not self.attempt.began:
             self.note_if_cleared()
+        if self.effect.connector == CONNECTOR and status in (EffectStatus.FAILED, EffectStatus.REJECTED):
+            await self._put_letter(error)
         await effects.settle(
             self.tx.conn,
             self.effect,
@@ -76,6 +82,12 @@ class Passage:
             held=held,
         )
 
+    async def _put_letter(self, error: str) -> None:
+        """Make a letter of what a subscriber cannot be told."""
+        said = self.attempt.said
+        status = said.metadata.status if said is not None and said.metadata else None
+        await put_letter(self.engine, self.tx, self.effect, error, status)
+
     def note_if_cleared(self) -> None:
         """Put on record that the target was read back, and that what was in doubt had not happened."""
         if self.attempt.cleared:
@@ -85,9 +97,10 @@ class Passage:
         """Write the receipt of the attempt, or of its refusal, and the leaf that names it.
 
         What stands in the response for a secret is on no record, so a repeat under the same key is answered without it.
+        Of what a read got there is the measure alone.
         """
         effect, attempt, tx = self.effect, self.attempt, self.tx
-        shown = None if response is None else (await tx.privacy()).value(response)
+        shown = None if response is None else await self._shown(response)
         began_by = attempt.decision_id if attempt.began else None
         receipt = make_receipt(
             request=dict(attempt.action.fields),
@@ -119,6 +132,12 @@ class Passage:
         seq = self.note("receipt.written", written)
         await records.insert_receipt(tx.conn, seq, receipt, document, tx.now)
 
+    async def _shown(self, response: Any) -> Any:
+        """Return what a receipt says of a response."""
+        if self.effect.is_read:
+            return measured(response, commitment(response, self.tx.row["salt"])).model_dump()
+        return (await self.tx.privacy()).value(response)
+
     async def move_step(self, status: StepStatus, result: Any = None, error: str = "", error_code: str = "") -> None:
         """Move the step that the effect serves, and the run with it; a message moves nothing."""
         if not self.effect.is_message:
@@ -133,8 +152,8 @@ class Passage:
             await self.move_step(StepStatus.RUNNING)
 
     def count_write(self) -> None:
-        """Count a write that was performed; messages talk about the work and are none."""
-        self.tx.writes += not self.effect.is_message
+        """Count a write that was performed; messages talk about the work and are none, and neither are reads."""
+        self.tx.writes += not (self.effect.is_message or self.effect.is_read)
 
     async def say_on_card(self, approval_id: str | None, result: Result) -> None:
         """Say on the card, and in its thread, what became of the effect; nothing where there is no card."""

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from receipts.chain import HELD_SETTLED, Leaf
+from runtime.definitions.cel.expressions import ExpressionError
 from runtime.definitions.model import Definition
 from runtime.definitions.nodes import NodeKind
 from runtime.model.effects.action import Acting, commitment
 from runtime.model.run import HeldAct, StepState, Tried
 from runtime.model.states import STEP, IllegalTransitionError, RunStatus, StepStatus, is_final
+from runtime.planning.claiming.choosing import holds
 from runtime.planning.mending.names import renamed
 from runtime.planning.planner import Canceled, Event, Mended, Proposal, Snapshot, Started, StepMoved, Transition, plan
 
@@ -43,7 +45,10 @@ _ENDS = ("run.succeeded", "run.failed_terminal", "run.canceled")
 
 @dataclass(frozen=True)
 class Recorded:
-    """A run as it is on record. `results` are those of its steps as they are stored, by path."""
+    """A run as it is on record. `results` are those of its steps as they are stored, by path.
+
+    `among` are the definitions of which its own was chosen by the trigger; none where there was no choice.
+    """
 
     definition: Definition
     run_id: str
@@ -54,6 +59,7 @@ class Recorded:
     started_at: str
     leaves: Sequence[Leaf]
     results: Mapping[str, Any]
+    among: Sequence[Definition] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,9 @@ def replay(recorded: Recorded) -> Replayed:
     found, expected = Replayed(), deque[Said]()
     if not recorded.trigger_is_whole:
         found.hidden.add("trigger")
+    elif recorded.among and (chosen := _chosen(recorded)) != (own := _named([recorded.definition])):
+        found.difference = Difference(1, chosen, own)
+        return found
     paths = recorded.definition.block("")
     snapshot = Snapshot(
         recorded.run_id,
@@ -117,6 +126,18 @@ def replay(recorded: Recorded) -> Replayed:
     if expected:
         found.difference = Difference(0, _shown(expected[0]), "nothing")
     return found
+
+
+def _chosen(recorded: Recorded) -> str:
+    """Return which of the definitions takes the trigger, as the chain named them and as they are stored."""
+    try:
+        return _named([one for one in recorded.among if holds(one.when, recorded.trigger)])
+    except ExpressionError as error:
+        return f"nothing: {error}"
+
+
+def _named(definitions: Sequence[Definition]) -> str:
+    return " and ".join(f"{one.name} version {one.version}" for one in definitions) or "nothing"
 
 
 def _said(leaf: Leaf) -> Said | None:

@@ -15,6 +15,7 @@ from runtime.failpoints import Point, at
 from runtime.model.effects.action import commitment
 from runtime.model.errors import ParamsError
 from runtime.model.json_limits import fault
+from runtime.model.life import Life
 from runtime.model.run import NewRun
 from runtime.model.states import RunStatus
 from runtime.planning.advance import advance
@@ -138,9 +139,14 @@ def _facts(engine: Engine, definition: Definition, trigger: Trigger, about: str)
         "definition_digest": definition.digest,
         "submitted_by": trigger.submitted_by,
         **({"about": about} if about else {}),
+        **({"among": [_named(life) for life in trigger.among]} if definition.when is not None else {}),
         **({"parent": {name: trigger.parent[name] for name in ("run_id", "step")}} if trigger.parent else {}),
         **({"mocked": True} if engine.mocked else {}),
     }
+
+
+def _named(life: Life) -> dict[str, Any]:
+    return {"name": life.name, "version": life.version, "digest": life.digest}
 
 
 async def find_claim(conn: Conn, trigger: Trigger) -> Claim | None:

@@ -165,8 +165,24 @@ async def accounts_of(conn: Conn, tenant: str, *actor_ids: str) -> list[tuple[st
     return [(row["team"], row["account"]) for row in rows]
 
 
+async def reached_accounts_of(conn: Conn, tenant: str, actor_id: str) -> list[tuple[str, str]]:
+    """Return the (team, user) accounts at which somebody reads what is sent: not those that are deactivated."""
+    query = """
+        SELECT s.team, s.account FROM slack_accounts s
+         WHERE s.tenant = %s AND s.actor_id = %s
+           AND NOT EXISTS (SELECT FROM slack_absentees x
+                            WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))
+         ORDER BY s.team, s.account
+    """
+    rows = await (await conn.execute(query, (tenant, actor_id))).fetchall()
+    return [(row["team"], row["account"]) for row in rows]
+
+
 async def accounts_in_groups(conn: Conn, tenant: str, groups: Sequence[str], now: datetime) -> list[str]:
-    """Return the Slack users of every person in one of the groups, and of those who now stand in for one there."""
+    """Return the Slack users of every person in one of the groups, and of those who now stand in for one there.
+
+    Accounts that Slack says are deactivated are left out: nobody reads what is sent there.
+    """
     rows = await (
         await conn.execute(
             """
@@ -182,7 +198,10 @@ async def accounts_in_groups(conn: Conn, tenant: str, groups: Sequence[str], now
                                 WHERE d.groups::jsonb ? g.name AND g.name = ANY(%(groups)s))
             )
             SELECT DISTINCT s.account FROM slack_accounts s JOIN asked USING (actor_id)
-             WHERE s.tenant = %(tenant)s ORDER BY s.account
+             WHERE s.tenant = %(tenant)s
+               AND NOT EXISTS (SELECT FROM slack_absentees x
+                                WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account))
+             ORDER BY s.account
             """,
             {"tenant": tenant, "groups": list(groups), "now": now},
         )

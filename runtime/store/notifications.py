@@ -129,7 +129,8 @@ async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Address
                    CASE WHEN n.kind IN ('vote', 'claim', 'withdraw', 'ask', 'reply', 'hand', 'edit') THEN
                         (SELECT a.run_id FROM approvals a
                           WHERE a.tenant = n.tenant AND a.approval_id = n.payload ->> 'approval_id')
-                        WHEN n.kind IN ('cancel', 'undo', 'retry', 'mend', 'stranger', 'repair', 'signal') THEN
+                        WHEN n.kind IN ('cancel', 'undo', 'retry', 'mend', 'stranger', 'repair', 'delivery',
+                                         'signal') THEN
                         (SELECT r.run_id FROM runs r WHERE r.tenant = n.tenant AND r.run_id = n.payload ->> 'run_id')
                    END AS run_id
               FROM notifications n WHERE notification_id = ANY(%s)
@@ -213,6 +214,15 @@ async def postpone(conn: Conn, notification_id: str, next_try_at: datetime) -> N
     await conn.execute(
         "UPDATE notifications SET next_try_at = %s WHERE notification_id = %s", (next_try_at, notification_id)
     )
+
+
+async def is_answered_by_letter(conn: Conn, tenant: str, correlation_key: str) -> bool:
+    """Return whether a dead letter stands under the key that nobody has had looked at again."""
+    query = (
+        "SELECT 1 FROM notifications WHERE tenant = %s AND correlation_key = %s"
+        " AND status IN ('dead_letter', 'dropped') LIMIT 1"
+    )
+    return await (await conn.execute(query, (tenant, correlation_key))).fetchone() is not None
 
 
 async def lock_status(conn: Conn, tenant: str, notification_id: str) -> NotificationStatus | None:

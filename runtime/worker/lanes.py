@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from runtime.model.effects.effect import Effect
+from runtime.model.hooks.subscription import DELIVER
 from runtime.store.leasing.leases import Room
 
 
@@ -14,6 +15,7 @@ class Lane(StrEnum):
 
     EFFECTS = "effects"  # of steps: only these wait for targets that people's systems are
     MESSAGES = "messages"  # cards, and what people are told
+    HOOKS = "hooks"  # what subscribers are told: a receiver that hangs holds up no card
     READS = "reads"
     INBOX = "inbox"
     STARTS = "starts"
@@ -39,6 +41,7 @@ def slots_of(concurrency: int) -> Slots:
         by_lane={
             Lane.EFFECTS: concurrency,
             Lane.MESSAGES: few,
+            Lane.HOOKS: few,
             Lane.READS: concurrency,
             Lane.INBOX: max(few, _INBOX),
             Lane.STARTS: 1,  # many at once
@@ -57,16 +60,19 @@ def share_of_again(slots: Slots, lane: Lane, busy: int) -> int:
 
 
 def room_for(slots: Slots, lane: Lane, busy: Iterable[Effect], handlers: Iterable[str]) -> Room:
-    """Return what may be leased in a lane of effects; messages have the chat alone as connector, and no caps."""
-    under_way = list(busy)
-    free = max(slots.by_lane[lane] - len(under_way), 0)
+    """Return what may be leased in a lane of effects.
+
+    Messages have the chat alone as connector, and no caps; no receiver of webhooks has more than half of their lane.
+    """
+    under_way, in_lane = list(busy), slots.by_lane[lane]
     capped = lane is Lane.EFFECTS
+    target_cap = slots.target_cap if capped else in_lane
     return Room(
-        slots=free,
+        slots=max(in_lane - len(under_way), 0),
         again=share_of_again(slots, lane, sum(effect.is_again for effect in under_way)),
-        handlers=list(handlers),
-        connector_cap=slots.connector_cap if capped else slots.by_lane[lane],
-        target_cap=slots.target_cap if capped else slots.by_lane[lane],
+        handlers=[one for one in handlers if capped or (one == DELIVER) is (lane is Lane.HOOKS)],
+        connector_cap=slots.connector_cap if capped else in_lane,
+        target_cap=max(in_lane // 2, 1) if lane is Lane.HOOKS else target_cap,
         by_connector=Counter(effect.connector for effect in under_way),
         by_target=Counter((effect.connector, effect.target) for effect in under_way),
     )

@@ -127,7 +127,9 @@ async def _reclaim(engine: Engine, effect_id: str) -> int:
         began = passage.attempt.began = effect.started_at is not None
         log.warning("effect %s taken back from %s", effect_id, effect.lease_owner)
         passage.note("effect.reclaimed", {"began": began, "attempt": effect.attempt})
-        if began:
+        if began and effect.is_read:
+            await settlement.try_later(passage, "the worker was lost during the attempt", None)
+        elif began:
             await settlement.doubt(passage, "the worker was lost during the attempt")
         else:
             await settlement.postpone(passage, "the worker was lost before the attempt")

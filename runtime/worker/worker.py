@@ -36,7 +36,7 @@ PAUSE = 30.0
 HANDED_ON = 16
 """Effects of a run that may follow each other in one slot while others wait for one."""
 
-_PURPOSES = {Lane.EFFECTS: Purpose.STEP, Lane.MESSAGES: Purpose.MESSAGE}
+_PURPOSES = {Lane.EFFECTS: Purpose.STEP, Lane.MESSAGES: Purpose.MESSAGE, Lane.HOOKS: Purpose.MESSAGE}
 
 Job = Callable[[], Awaitable[int]]
 
@@ -156,6 +156,7 @@ class Worker:
         found = (
             (due.notifications and await self._apply_notifications())
             + (due.messages and await self._lease_effects(Lane.MESSAGES))
+            + (due.messages and await self._lease_effects(Lane.HOOKS))
             + (due.effects and await self._lease_effects(Lane.EFFECTS))
             + (due.reads and await self._lease_reads())
             + (due.runs and await self._start_runs())
@@ -167,7 +168,7 @@ class Worker:
         """Return whether there may be work for which there is no room just now."""
         room = room_for(self.slots, Lane.EFFECTS, self._effects_in(Lane.EFFECTS), self.engine.handlers)
         return (
-            any(not self._free(lane) for lane in Lane)
+            any(not self._free(lane) for lane in Lane if lane is not Lane.HOOKS)  # nothing waits for subscribers
             or any(busy >= room.connector_cap for busy in room.by_connector.values())
             or any(busy >= room.target_cap for busy in room.by_target.values())
         )
@@ -190,8 +191,8 @@ class Worker:
         task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
-        del self._tasks[task]
-        if self._more or self._stopping.is_set():
+        work = self._tasks.pop(task)
+        if self._more or work.lane is Lane.HOOKS or self._stopping.is_set():
             self.engine.wakeup.event.set()
 
     async def _guarded(self, coroutine: Coroutine[object, object, object]) -> None:
@@ -256,7 +257,7 @@ class Worker:
 
     async def _lease_effects(self, lane: Lane) -> int:
         room = room_for(self.slots, lane, self._effects_in(lane), self.engine.handlers)
-        if not room.slots:
+        if not (room.slots and room.handlers):
             return 0
         async with self.engine.pool.connection() as conn:
             leased = await leases.lease_effects(conn, self._lessee(), _PURPOSES[lane], room)

@@ -42,10 +42,15 @@ function drawMessage(message, channel, page, { grouped, inThread }) {
     { class: `message${grouped ? " grouped" : ""}${message.is_ephemeral ? " ephemeral" : ""}`, data: { ts: message.ts } },
     message.is_ephemeral ? h("p", { class: "private", text: "Only visible to you" }) : null,
     h("div", { class: "gutter" }, grouped ? h("time", { text: clock(message.ts) }) : avatar(user)),
-    h("div", { class: "content" }, grouped ? null : head, body, inThread ? null : replyBar(message, page)),
+    h("div", { class: "content" }, grouped ? null : head, body, attached(message, act), inThread ? null : replyBar(message, page)),
     inThread || message.is_ephemeral ? null : replyButton(message, page),
     message.is_ephemeral ? null : moreOf(message, channel, page),
   );
+}
+
+/** What the app has shown under its links. */
+function attached(message, act) {
+  return message.attachments.map((one) => h("div", { class: "attachment" }, drawBlocks(one.blocks, act)));
 }
 
 function moreOf(message, channel, page) {

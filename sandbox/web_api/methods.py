@@ -10,7 +10,7 @@ from sandbox.core import Sandbox
 from sandbox.errors import RateLimitedError, SlackError
 from sandbox.rules.limits import TIER_1, TIER_4
 from sandbox.socket_mode import Hub
-from sandbox.web_api import chat, conversations, oauth, people, usergroups, views
+from sandbox.web_api import chat, conversations, oauth, people, unfurl, usergroups, views
 from sandbox.web_api.calls import Args, Json, Method
 
 _OPEN = frozenset({"api.test", "oauth.v2.access"})
@@ -25,6 +25,7 @@ class WebApi:
         self._hub = hub
         self._methods: dict[str, Method] = {
             **chat.METHODS,
+            **unfurl.METHODS,
             **conversations.METHODS,
             **people.METHODS,
             **usergroups.METHODS,

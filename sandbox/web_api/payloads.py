@@ -108,6 +108,32 @@ def regrouped(sandbox: Sandbox, group: UserGroup, user: str, *, has_left: bool) 
     return [changed, {"type": "subteam_updated", "subteam": usergroup_object(sandbox, group, with_users=True)}]
 
 
+def link_shared(sandbox: Sandbox, channel: str, message: Json, links: list[Json]) -> Json:
+    """Return the event that tells of links in a message, and note there what it tells."""
+    unfurl_id = f"{channel}.{message['ts']}.{secrets.token_hex(32)}"
+    message["_links"] = {"id": unfurl_id, "urls": [link["url"] for link in links], "shown": {}}
+    return {
+        "type": "link_shared",
+        "channel": channel,
+        "is_bot_user_member": sandbox.workspace.app.bot_user_id in sandbox.workspace.members(channel),
+        "user": message["user"],
+        "message_ts": message["ts"],
+        "unfurl_id": unfurl_id,
+        "source": "conversations_history",
+        "links": links,
+        **({"thread_ts": message["thread_ts"]} if "thread_ts" in message else {}),
+    }
+
+
+def link_written(user: User, draft: Json, links: list[Json]) -> Json:
+    """Return the event that tells of links in what somebody is writing, which has no place yet."""
+    unfurl_id = f"{user.id}-{uuid.uuid4()}-{secrets.token_hex(16)}"
+    draft["_links"] = {"id": unfurl_id, "urls": [link["url"] for link in links], "shown": {}}
+    place = {"channel": "COMPOSER", "is_bot_user_member": True, "message_ts": unfurl_id}
+    told = {"user": user.id, "unfurl_id": unfurl_id, "source": "composer", "links": links}
+    return {"type": "link_shared", **place, **told}
+
+
 def spoken(sandbox: Sandbox, user: User, text: str) -> Json:
     """Return a message that a person wrote."""
     team = sandbox.workspace.team_of(user)

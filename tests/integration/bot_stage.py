@@ -17,6 +17,7 @@ from bot.slack.connector import slack_handlers
 from runtime.desk.answers.model import AnswersDesk
 from runtime.desk.editing.model import EditingDesk
 from runtime.desk.held.model import HeldDesk
+from runtime.desk.links.model import LinkDesk
 from runtime.desk.model import ApprovalView, Click, ClickOutcome, FieldView, VoteView
 from runtime.desk.notices.model import NoticeDesk
 from runtime.desk.people.model import GroupDesk
@@ -41,7 +42,7 @@ from tests.integration.bot_nothing_asked import NothingAsked
 from tests.integration.bot_nothing_edited import NothingEdited
 from tests.integration.bot_nothing_held import NothingHeld
 from tests.integration.bot_nothing_told import NothingCounted
-from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoStrangers, NoUserGroups
+from tests.integration.bot_strangers import DatabaseDownError, LooksAlone, NoLinks, NoStrangers, NoUserGroups
 from tests.patience import MINUTE
 from tests.unit.bot_samples import KYC
 
@@ -70,6 +71,7 @@ WORKSPACE: dict[str, Any] = {
         "bot_token": "xoxb-sandbox-bot-token",
         "app_token": "xapp-sandbox-app-token",
         "signing_secret": SECRET,
+        "unfurl_domains": ["countersign.example"],
     },
 }
 WORKSPACE["channels"] = [{"id": CHANNEL, "name": "approvals", "members": [user["id"] for user in WORKSPACE["users"]]}]
@@ -140,6 +142,7 @@ class MemoryDesk:
     notices: NoticeDesk = field(default_factory=NothingCounted)
     figures: LooksAlone = field(default_factory=LooksAlone)
     strangers: StrangerDesk = field(default_factory=NoStrangers)
+    links: LinkDesk = field(default_factory=NoLinks)
     groups: GroupDesk = field(default_factory=NoUserGroups)
     signing: Links = field(default_factory=Links)
     down: set[str] = field(default_factory=set)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from receipts.tenant.acts import DirectoryRefreshed
+from runtime.desk.links.addresses import Linked
 from runtime.desk.strangers.model import Stranger
 from runtime.model.actor import Person
 from runtime.model.approvals.figures import Figures
@@ -42,6 +43,20 @@ class NoUserGroups:
 
     async def refresh(self, found: Mapping[str, Sequence[Member]]) -> DirectoryRefreshed | None:
         raise AssertionError(f"nothing here comes from Slack: {found}")
+
+
+class NoLinks:
+    """A counter of links where browsers do not reach us: there are none."""
+
+    def read(self, address: str) -> None:
+        assert address
+
+    def to_request(self, approval_id: str) -> str:
+        assert approval_id
+        return ""
+
+    async def card_in(self, linked: Linked, channel: str) -> None:
+        raise AssertionError(f"nothing here is a link: {linked} {channel}")
 
 
 class NoStrangers:

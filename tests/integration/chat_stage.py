@@ -20,7 +20,10 @@ from runtime.desk.workspaces.life import LifeCounter
 from runtime.engine import Routing
 from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser
+from sandbox.core import Sandbox
+from sandbox.delivery import HttpCourier
 from sandbox.harness import Faults, served
+from sandbox.people import People
 from sandbox.rules.limits import Limits
 from sandbox.server import SANDBOX, create_app
 from sandbox.workspace import Workspace, parse_workspace
@@ -64,7 +67,7 @@ class Chat:
     faults: Faults
     raw: AsyncWebClient
     bot: Bot
-    workspace: Workspace
+    sandbox: Sandbox
     _url: str
     _stack: AsyncExitStack
 
@@ -75,6 +78,16 @@ class Chat:
         """Return the cards in a channel, newest first."""
         found = (await self.raw.conversations_history(channel=channel, limit=200))["messages"]
         return [m for m in found if any(block["type"] == "actions" for block in m.get("blocks", []))]
+
+    @property
+    def workspace(self) -> Workspace:
+        """Return the workspace as it was in the beginning."""
+        return self.sandbox.workspace
+
+    async def happen(self, event: dict[str, Any]) -> None:
+        """Bring an event to the bot, as Slack would."""
+        courier = HttpCourier(self.sandbox, str(self.workspace.app.request_url))
+        assert await People(self.sandbox, courier).hear(event)
 
     async def file(self, ref: str = "1") -> str:
         """Start a filing, which wants two signatures of compliance; return its approval."""
@@ -114,6 +127,7 @@ async def chatting(
             "bot_token": "xoxb-bot",
             "app_token": "xapp-app",
             "signing_secret": SECRET,
+            "unfurl_domains": ["countersign.example"],
             "request_url": f"http://127.0.0.1:{listener.getsockname()[1]}/slack/events",
         }
         handlers: dict[str, Any] = targets.handlers()
@@ -134,4 +148,4 @@ async def chatting(
         await stack.enter_async_context(heard(bot.asgi, listener))
         await stack.enter_async_context(watched(bot))
         assert bench.engine.tenant == TENANT
-        yield Chat(bench, faults, client, bot, sandbox[SANDBOX].workspace, url, stack)
+        yield Chat(bench, faults, client, bot, sandbox[SANDBOX], url, stack)

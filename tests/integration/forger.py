@@ -126,13 +126,15 @@ class Forged:
             acted = receipt["outcome"] in ("success", "in_doubt") and receipt["decision_id"]
             receipt["started_at"] = self.leaf_of(self.decisions[receipt["decision_id"]])["at"] if acted else at
 
-    def seal(self, key: SigningKey) -> bytes:
-        """Return the bundle."""
+    def seal(self, key: SigningKey, *late: "Bend") -> bytes:
+        """Return the bundle; what is bent `late` is bent once the leaves name the records."""
         definition = canonical.dumps(self.definition)
         self.leaves[0]["data"]["definition_digest"] = canonical.digest(self.definition)
         cards = dict[str, int]()
         for leaf in self.leaves:
             self._bind(leaf, cards)
+        for bend in late:
+            bend(self)
         dossier = Dossier(
             run=None,
             definition=definition,
@@ -160,20 +162,31 @@ class Forged:
                 data["asked"] = canonical.digest({name: approval[name] for name in approval.keys() - set(_SAID)})
                 data.update(requirement=approval["requirement"], kind=approval["kind"], digest=approval["digest"])
             case "vote.counted":
-                vote = next(vote for vote in approval["votes"] if vote["person"] == data["person"])
+                vote = self._vote_of(approval, leaf)
                 data.update(digest=canonical.digest(vote), verdict=vote["verdict"])
             case "effect.edited" if "edited" in approval:
                 data["digest"] = canonical.digest(approval["edited"])
             case "question.asked" | "question.answered" if approval.get("questions"):
-                question = approval["questions"][0]
+                asked_about = (one for one in approval["questions"] if one["id"] == data["question_id"])
+                question = next(asked_about, approval["questions"][0])
                 asked = {name: value for name, value in question.items() if name != "answer"}
-                data["digest"] = canonical.digest(asked if leaf["event"] == "question.asked" else question["answer"])
+                data["digest"] = canonical.digest(
+                    asked if leaf["event"] == "question.asked" else question.get("answer")
+                )
             case "vote.withdrawn":
-                vote = next((vote for vote in approval["votes"] if vote["person"] == data["person"]), None)
-                data["digest"] = canonical.digest(vote)
+                theirs = (vote for vote in approval["votes"] if vote["person"] == data["person"])
+                data["digest"] = canonical.digest(next(theirs, None))
             case "card.shown":
                 cards[approval["id"]] = cards.get(approval["id"], -1) + 1
                 data["digest"] = canonical.digest(approval["cards"][cards[approval["id"]]])
+
+    def _vote_of(self, approval: Json, leaf: Json) -> Json:
+        """Return the vote of a leaf: of several of one person those come in their order."""
+        data = leaf["data"]
+        alike = self.all("vote.counted", approval_id=data["approval_id"], person=data["person"])
+        theirs: list[Json] = [vote for vote in approval["votes"] if vote["person"] == data["person"]]
+        place = next(number for number, one in enumerate(alike) if one is leaf)
+        return theirs[min(place, len(theirs) - 1)]
 
     def _chained(self) -> list[Json]:
         head, chained = GENESIS, list[Json]()

@@ -27,12 +27,12 @@ GLASS = {
 
 
 @asynccontextmanager
-async def glass_policy(folder: Path) -> AsyncIterator[OpaEngine]:
-    """Serve a policy by which high-tier writes have a glass that can be broken."""
+async def glass_policy(folder: Path, requirement: str = "high") -> AsyncIterator[OpaEngine]:
+    """Serve a policy by which a requirement, that of high-tier writes, has a glass that can be broken."""
     policies = copy_policies(folder / "rego")
     file = policies / "countersign_config/acme/data.json"
     config = json.loads(file.read_text(encoding="utf-8"))
-    config["requirements"]["high"]["break_glass"] = GLASS
+    config["requirements"][requirement]["break_glass"] = GLASS
     file.write_text(json.dumps(config), encoding="utf-8")
     async with start_opa(policies, folder / "opa") as opa, OpaEngine(opa.url, timeout=MINUTE) as policy:
         yield policy

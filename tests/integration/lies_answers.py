@@ -2,7 +2,7 @@
 
 import copy
 
-from tests.integration.forger import Bend, Forged, Lie, change_leaf
+from tests.integration.forger import Bend, Forged, Json, Lie, change_leaf
 
 
 def _withdraw(person: str, left: int) -> Bend:
@@ -15,6 +15,21 @@ def _withdraw(person: str, left: int) -> Bend:
         made["actor"] = {"id": person, "kind": "person"}
         forged.leaves.insert(forged.leaves.index(last) + 1, made)
         forged.leaf("approval.approved")["data"]["votes"] = left
+
+    return bend
+
+
+def _refused(*nths: int | None) -> Bend:
+    """Return what has somebody refused so often, each with that `nth`."""
+
+    def bend(forged: Forged) -> None:
+        last = forged.leaf("approval.approved")
+        for nth in nths:
+            data = {"approval_id": last["data"]["approval_id"], "code": "vote.not_in_group", "verdict": "approve"}
+            data |= {"team": "T0BENCH", "user": "UOMAR", **({"nth": nth} if nth is not None else {})}
+            about = {name: last["correlation"][name] for name in ("approval_id", "step")}
+            last = forged.add("vote.refused", last, data, **about)
+            last["actor"] = {"id": "omar", "kind": "person"}
 
     return bend
 
@@ -49,6 +64,9 @@ ANSWERS: dict[str, Lie] = {
         *("votes.withdrawn", "withdrawn"),
         lambda f: f.move(f.leaf("vote.withdrawn"), after=f.leaf("approval.approved")),
     ),
+    "refused more often than stands one by one": ("votes.refused", "withdrawn", _refused(*[None] * 9)),
+    "refused at once for the many times before": ("votes.refused", "withdrawn", _refused(16)),
+    "refused twice as often, one count left out": ("votes.refused", "withdrawn", _refused(*[None] * 8, 32)),
     "handed on by somebody else": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "actor.id", "ben")),
     "handed on without a reason": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "data.reason", "")),
     "handed to the requester": ("approvals.handed", "withdrawn", change_leaf("approval.handed", "data.to", "rita")),
@@ -81,4 +99,122 @@ ANSWERS: dict[str, Lie] = {
     "a question at another moment": ("questions.told", "withdrawn", _asked_at("2026-01-05T08:00:00.000000Z")),
 }
 
-GROUPS = {"answers": ANSWERS}
+
+def _late(event: str, data: Json) -> Bend:
+    """Return what has ann say something in the moment in which a request expired."""
+
+    def bend(forged: Forged) -> None:
+        approval, end = forged.approval(), forged.leaf("approval.expired")
+        about = {name: end["correlation"][name] for name in ("step", "approval_id", "effect_id")}
+        leaf = forged.add(event, end, {"approval_id": approval["id"], "person": "ann", **data}, **about)
+        leaf["actor"] = {"id": "ann", "kind": "person"}
+        forged.move(leaf, before=end)
+
+    return bend
+
+
+def _taken_back_late(forged: Forged) -> None:
+    """Let somebody have voted in time, and have taken that back when it had expired."""
+    approval, asked = forged.approval(), forged.leaf("approval.requested")
+    account = {"team": "T0ACME", "user": "UANN"}
+    said = {"person": "ann", "person_name": "Ann", "groups": ["compliance"], "verdict": "approve", "reason": "seen"}
+    approval["votes"] = [{**said, "slack": account, "at": asked["at"]}]
+    _late("vote.withdrawn", {"reason": "too late"})(forged)
+    counted = copy.deepcopy(forged.leaf("vote.withdrawn")) | {"event": "vote.counted", "at": asked["at"]}
+    del counted["data"]["reason"]
+    forged.leaves.insert(forged.leaves.index(asked) + 1, counted)
+    forged.leaf("approval.expired")["data"]["votes"] = 0
+
+
+def _asked_late(forged: Forged) -> None:
+    question = {"id": "qst_1", "person": "ann", "person_name": "Ann", "question": "who owns it?"}
+    forged.approval()["questions"] = [{**question, "at": forged.leaf("approval.expired")["at"]}]
+    _late("question.asked", {"question_id": "qst_1"})(forged)
+
+
+def _handed_by(person: str) -> Bend:
+    """Return what has somebody else hand it on."""
+
+    def bend(forged: Forged) -> None:
+        leaf = forged.leaf("approval.handed")
+        leaf["data"]["person"] = leaf["actor"]["id"] = person
+
+    return bend
+
+
+def _handed_to_a_voter(forged: Forged) -> None:
+    leaf = forged.leaf("approval.handed")
+    forged.move(leaf, after=forged.leaf("vote.counted", 1))
+    leaf["data"]["to"] = "ben"
+
+
+def _review_handed(forged: Forged) -> None:
+    """Let the review of broken glass have been handed on."""
+    review = forged.approval("afterwards")
+    asked = forged.leaf("approval.requested", approval_id=review["id"])
+    about = {name: asked["correlation"][name] for name in ("step", "approval_id", "effect_id")}
+    data = {"approval_id": review["id"], "person": "sue", "to": "sam", "reason": "I am away"}
+    forged.add("approval.handed", asked, data, **about)["actor"] = {"id": "sue", "kind": "person"}
+
+
+def _asker(person: str) -> Bend:
+    """Return what has somebody else ask."""
+
+    def bend(forged: Forged) -> None:
+        forged.approval()["questions"][0]["person"] = person
+        leaf = forged.leaf("question.asked")
+        leaf["data"]["person"] = leaf["actor"]["id"] = person
+        forged.leaf("question.answered")["data"]["person"] = person
+
+    return bend
+
+
+def _ask(forged: Forged, asked: Json, **members: str) -> None:
+    """Ask one more question, in the line after another leaf."""
+    first = forged.leaf("question.asked")
+    made = copy.deepcopy(first)
+    made["at"], made["data"]["question_id"] = asked["at"], members.get("id", "qst_more")
+    question = {name: value for name, value in forged.approval()["questions"][0].items() if name != "answer"}
+    forged.approval()["questions"].append({**question, "id": "qst_more", **members})
+    forged.leaves.insert(forged.leaves.index(asked) + 1, made)
+
+
+BESIDE: dict[str, Lie] = {
+    "withdrawn when it had expired": ("votes.withdrawn", "expired", _taken_back_late),
+    "handed on when it had expired": (
+        *("approvals.handed", "expired"),
+        _late("approval.handed", {"to": "ben", "reason": "I am away"}),
+    ),
+    "handed on by the requester": ("approvals.handed", "withdrawn", _handed_by("rita")),
+    "handed on by who had voted": (
+        *("approvals.handed", "withdrawn"),
+        lambda f: f.move(f.leaf("approval.handed"), before=f.leaf("vote.withdrawn")),
+    ),
+    "handed to who had voted": ("approvals.handed", "withdrawn", _handed_to_a_voter),
+    "a review of broken glass that is handed on": ("approvals.handed", "glass", _review_handed),
+    "asked when it had expired": ("questions.asked", "expired", _asked_late),
+    "asked by the requester": ("questions.asked", "withdrawn", _asker("rita")),
+    "asked by who had voted": (
+        *("questions.asked", "withdrawn"),
+        lambda f: _ask(f, f.leaf("vote.counted")),
+    ),
+    "two questions at one time": ("questions.asked", "withdrawn", lambda f: _ask(f, f.leaf("question.asked"))),
+    "a question without words": (
+        *("questions.asked", "withdrawn"),
+        lambda f: f.approval()["questions"][0].update(question=" ? "),
+    ),
+    "an answer without words": (
+        *("questions.asked", "withdrawn"),
+        lambda f: f.approval()["questions"][0]["answer"].update(text=" "),
+    ),
+    "an answer that the request does not have": (
+        *("questions.told", "withdrawn"),
+        lambda f: f.approval()["questions"][0].pop("answer"),
+    ),
+    "a question that another hides": (
+        *("questions.told", "withdrawn"),
+        lambda f: f.approval()["questions"].append({**f.approval()["questions"][0], "person": "ben"}),
+    ),
+}
+
+GROUPS = {"answers": ANSWERS, "beside": BESIDE}

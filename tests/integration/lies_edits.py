@@ -72,6 +72,14 @@ def _unedited(forged: Forged) -> None:
     forged.drop(forged.leaf("effect.edited"))
 
 
+def _edited_nowhere(forged: Forged) -> None:
+    """Let a request tell of an edit, and nothing else."""
+    account = {"team": "T0ACME", "user": "UANN"}
+    said = {"person": "ann", "groups": ["compliance"], "reason": "fewer", "slack": account}
+    action = {"from": "0" * 64, "to": "1" * 64, "changes": [{"param": "copies", "after": 1}]}
+    forged.approval()["edited"] = {**said, **action, "at": forged.approval()["requested_at"]}
+
+
 def _vote_first(forged: Forged) -> None:
     """Let who edited it have voted on it before."""
     first = _first(forged)
@@ -84,6 +92,24 @@ def _another_text(forged: Forged) -> None:
     """Let policy have been told of more than was edited."""
     for decision in _later(forged):
         decision["input"]["effect"]["fields"]["text"] = "another report"
+
+
+def _editable(*params: str) -> Bend:
+    """Let the verb that was edited name these params, and no others."""
+
+    def bend(forged: Forged) -> None:
+        verb = next(verb for verb in forged.definition["verbs"].values() if verb.get("editable"))
+        verb["editable"] = list(params)
+
+    return bend
+
+
+def _edited_to_the_same(forged: Forged) -> None:
+    """Let what was edited have been one param more, to what it was."""
+    fields = forged.decision("needs_approval", "file")["input"]["effect"]["fields"]
+    _editable("copies", "urgent", "company")(forged)
+    company = {"param": "company", "before": fields["company"], "after": fields["company"]}
+    _first(forged)["edited"]["changes"].append(company)
 
 
 LEAVES: dict[str, Lie] = {
@@ -99,6 +125,7 @@ LEAVES: dict[str, Lie] = {
         *("decisions.of-effect", "edited"),
         lambda f: f.drop(f.leaf("effect.edited")),
     ),
+    "a file tells of an edit that nobody made": ("edits.as-told", "rejected", _edited_nowhere),
     "nobody edited": ("decisions.of-effect", "edited", _unedited),
 }
 
@@ -123,6 +150,8 @@ VALUES: dict[str, Lie] = {
         *("edits.changes", "edited"),
         lambda f: change("changes.0.param", "company")(_first(f)["edited"]),
     ),
+    "an edit of what its verb does not name": ("edits.changes", "edited", _editable("urgent")),
+    "an edit of one param to what it was": ("edits.changes", "edited", _edited_to_the_same),
     "an edit from another value": ("edits.changes", "edited", _edit("changes.0.before", 9)),
     "an edit to another value": ("edits.changes", "edited", _edit("changes.0.after", 5)),
     "an edit that changed nothing": (

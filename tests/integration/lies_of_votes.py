@@ -1,5 +1,6 @@
 """What somebody tells of votes that are given for others, or do without them; each lie is named by one rule."""
 
+import copy
 from typing import Any
 
 from tests.integration.forger import Bend, Forged, Lie
@@ -99,6 +100,48 @@ def _without_reason(forged: Forged) -> None:
     forged.approval()["votes"][0]["reason"] = "  "
 
 
+def _broken_before(forged: Forged) -> None:
+    """Let the same person have broken it just before, and have taken that back."""
+    counted, approval = forged.leaf("vote.counted"), forged.approval()
+    said = {name: counted["data"][name] for name in ("approval_id", "person")}
+    first = {**counted, "data": dict(counted["data"])}
+    taken_back = {**counted, "event": "vote.withdrawn", "data": {**said, "reason": "too early"}}
+    place = forged.leaves.index(counted)
+    forged.leaves[place:place] = copy.deepcopy([first, taken_back])
+    approval["votes"].append(copy.deepcopy(approval["votes"][0]))
+
+
+def _broke_none(forged: Forged) -> None:
+    """Let the vote that was taken back have broken a glass."""
+    said = {"ticket": "INC-7", "nth": 1}
+    forged.approval()["votes"][0]["break_glass"] = forged.leaf("vote.counted")["data"]["break_glass"] = said
+
+
+def _answered(forged: Forged, status: str, **vote: Any) -> None:
+    """Let the review have ended otherwise, with a vote that is told otherwise, or with none."""
+    review = forged.approval("afterwards")
+    counted = forged.leaf("vote.counted", approval_id=review["id"])
+    forged.leaf("approval.approved", approval_id=review["id"])["event"] = f"approval.{status}"
+    review["status"] = status
+    review["votes"][0] |= vote
+    counted["data"]["person"] = counted["actor"]["id"] = review["votes"][0]["person"]
+    if not vote:
+        forged.drop(counted)
+        forged.leaf(f"approval.{status}", approval_id=review["id"])["data"]["votes"] = 0
+        review["votes"] = []
+
+
+def _reviewed_twice(forged: Forged) -> None:
+    """Let people have been asked twice at once, and have answered both."""
+    review = forged.approval("afterwards")
+    forged.approvals["apr_twice"] = copy.deepcopy(review) | {"id": "apr_twice"}
+    for event in ("approval.requested", "vote.counted", "approval.approved"):
+        leaf = forged.leaf(event, approval_id=review["id"])
+        again = copy.deepcopy(leaf)
+        again["data"]["approval_id"] = again["correlation"]["approval_id"] = "apr_twice"
+        forged.leaves.insert(forged.leaves.index(leaf) + 1, again)
+
+
 GLASS: dict[str, Lie] = {
     "one vote that was enough, and broke no glass": ("approvals.consent", "glass", _unbroken),
     "glass broken by somebody who is not named": ("approvals.consent", "glass", _glass(groups=["legal"])),
@@ -118,6 +161,32 @@ GLASS: dict[str, Lie] = {
         *("approvals.of-hindsight", "glass"),
         lambda f: f.approval("afterwards")["requirement"].update(exclude=["portal-bot", "rita"]),
     ),
+    "glass broken by a ticket that is blank": ("votes.break-glass", "glass", _glass({"ticket": " "})),
+    "glass broken more often than it says": ("votes.break-glass", "glass", _broken_before),
+    "glass of which more is told than the chain tells": (
+        *("votes.as-told", "glass"),
+        lambda f: f.approval()["votes"][0]["break_glass"].update(more=1),
+    ),
+    "glass of a truth in the place of a number": (
+        *("votes.as-told", "glass"),
+        lambda f: f.leaf("vote.counted")["data"]["break_glass"].update(nth=True),
+    ),
+    "glass broken where there is none, and taken back": ("votes.break-glass", "withdrawn", _broke_none),
+    "a review of glass that nobody broke": (
+        *("approvals.of-hindsight", "doubt"),
+        lambda f: f.approval("in_doubt").update(kind="afterwards"),
+    ),
+    "glass whose review was called off": ("approvals.ended", "glass", lambda f: _answered(f, "canceled")),
+    "glass whose review expired": ("approvals.ended", "glass", lambda f: _answered(f, "expired")),
+    "glass that was reviewed by who broke it, and found wrong": (
+        *("votes.entitled", "glass"),
+        lambda f: _answered(f, "rejected", person="ivy", verdict="reject"),
+    ),
+    "glass of which somebody asks for changes": (
+        *("votes.rejections", "glass"),
+        lambda f: _answered(f, "rejected", verdict="changes"),
+    ),
+    "glass that is reviewed until somebody finds it right": ("votes.break-glass", "glass", _reviewed_twice),
     "glass whose review does not end": ("approvals.ended", "glass", lambda f: _never_closed(f, "afterwards")),
 }
 

@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from webauthn.helpers import bytes_to_base64url
 
 from receipts import canonical
 from receipts.passkeys import challenge_of, signed_document
 from tests.authenticator import USER_PRESENT, Authenticator
 from tests.integration.forger import Bend, Forged, Json, Lie, later
-from tests.integration.passkeys_stage import SIGNERS, authenticator
+from tests.integration.passkeys_stage import ALONE, SIGNERS, authenticator
 
 SAM, PAM = SIGNERS["sam"], SIGNERS["pam"]
-_RUN = "signed"
+_RUN, _ALONE = "signed", "signed_alone"
 
 
 def _vote(forged: Forged, person: str = "sam") -> Json:
@@ -24,20 +25,24 @@ def _vote(forged: Forged, person: str = "sam") -> Json:
 
 def _document(forged: Forged, **differing: str) -> Mapping[str, str]:
     """Return what was signed, but for some of it."""
+    return {**_plain(forged, _vote(forged)), **differing}
+
+
+def _plain(forged: Forged, vote: Json) -> dict[str, str]:
+    """Return what is signed with a vote that is like any other."""
     approval, requirement = forged.approval(), forged.approval()["requirement"]
     stamp = canonical.digest([approval["digest"], requirement, "requested"])[:16]
-    said = signed_document(
+    return signed_document(
         approval_id=approval["id"],
         digest=approval["digest"],
         stamp=stamp,
         requirement=requirement,
         verdict="approve",
-        nonce=_vote(forged)["passkey"]["nonce"],
+        nonce=vote["passkey"]["nonce"],
     )
-    return {**said, **differing}
 
 
-def _signed(using: Authenticator = SAM, said: Mapping[str, str] | None = None, **document: str) -> Bend:
+def _signed(using: Authenticator = SAM, said: Mapping[str, Any] | None = None, **document: str) -> Bend:
     """Have the vote signed anew; `said` are members of the client data, `document` what was signed, told otherwise."""
 
     def bend(forged: Forged) -> None:
@@ -53,6 +58,13 @@ def _like_sam(**differing: Any) -> Authenticator:
     made = replace(SAM, **differing)
     made.__dict__["key"] = SAM.key
     return made
+
+
+def _compressed(forged: Forged) -> None:
+    """Have the key been registered with one coordinate alone, from which the other follows."""
+    point = SAM.key.public_key().public_bytes(Encoding.X962, PublicFormat.CompressedPoint)
+    key = bytes.fromhex("3039301306072a8648ce3d020106082a8648ce3d030107032200") + point
+    _registered(data={"public_key": bytes_to_base64url(key)})(forged)
 
 
 def _forger() -> Authenticator:
@@ -80,6 +92,12 @@ def _registered(**changes: Any) -> Bend:
 
 def _registered_later(forged: Forged) -> None:
     _registered(at=later(_vote(forged)["at"], seconds=1))(forged)
+
+
+def _in_one_place(forged: Forged) -> None:
+    """Let two registrations have been one leaf of the tenant's chain."""
+    sams, pams = (_vote(forged, person)["passkey"] for person in SIGNERS)
+    pams["acts"] = [_sound({**pams["acts"][0], "seq": sams["acts"][0]["seq"]})]
 
 
 def _revoked(forged: Forged) -> None:
@@ -140,8 +158,53 @@ def _by_one_link(forged: Forged) -> None:
     _vote(forged, "pam")["passkey"].update(made, nonce=_vote(forged)["passkey"]["nonce"])
 
 
-def _lies(rule: str, **bends: Bend) -> dict[str, Lie]:
-    return {name.replace("_", " "): (rule, _RUN, bend) for name, bend in bends.items()}
+def signed_before(count: int) -> Bend:
+    """Return what has sam have signed before, at this count of their authenticator, and have taken that back."""
+
+    def bend(forged: Forged) -> None:
+        vote, asked = _vote(forged), forged.leaf("approval.requested")
+        counted = forged.leaf("vote.counted", person="sam")
+        first = copy.deepcopy(vote) | {"reason": "read at first"}
+        first["passkey"]["nonce"] = "0" * 32
+        challenge = bytes_to_base64url(challenge_of(_document(forged, nonce="0" * 32)))
+        first["passkey"].update(_like_sam(count=count - 1).sign(challenge).model_dump(exclude={"nonce"}))
+        forged.approval()["votes"].insert(0, first)
+        taken_back = {**copy.deepcopy(counted), "event": "vote.withdrawn"}
+        taken_back["data"] = {"approval_id": forged.approval()["id"], "person": "sam", "reason": "read it once more"}
+        place = forged.leaves.index(asked) + 1
+        forged.leaves[place:place] = [{**copy.deepcopy(counted), "at": asked["at"]}, {**taken_back, "at": asked["at"]}]
+        first["at"] = asked["at"]
+
+    return bend
+
+
+def _signed_alone(**differing: str | None) -> Bend:
+    """Have the vote that broke the glass signed anew; what is None was not signed."""
+
+    def bend(forged: Forged) -> None:
+        vote = _vote(forged, "ivy")
+        said = {**_plain(forged, vote), "break_glass": vote["break_glass"]["ticket"], "reason": vote["reason"]}
+        said = {name: value for name, value in {**said, **differing}.items() if value is not None}
+        vote["passkey"].update(ALONE.sign(bytes_to_base64url(challenge_of(said))).model_dump(exclude={"nonce"}))
+
+    return bend
+
+
+def _clicked_before(forged: Forged) -> None:
+    """Let sam have approved with a click before, and have taken that back."""
+    signed_before(1)(forged)
+    del forged.approval()["votes"][0]["passkey"]
+
+
+def _untold(forged: Forged) -> None:
+    """Let the vote that broke the glass have been like any other."""
+    told = [one for decision in forged.decisions.values() for one in decision["input"]["votes"]]
+    for vote in (*forged.approval()["votes"], *told, *(leaf["data"] for leaf in forged.all("vote.counted"))):
+        vote.pop("break_glass", None)
+
+
+def _lies(rule: str, run: str = _RUN, **bends: Bend) -> dict[str, Lie]:
+    return {name.replace("_", " "): (rule, run, bend) for name, bend in bends.items()}
 
 
 SIGNED: dict[str, Lie] = {
@@ -153,6 +216,7 @@ SIGNED: dict[str, Lie] = {
         over_another_state=_signed(stamp="0" * 16),
         over_another_requirement=_asked_for_less,
         to_reject=_signed(verdict="reject"),
+        to_break_the_glass=_signed(break_glass="INC-7", reason="seen and checked"),
         by_another_link=_signed(nonce="00"),
         by_one_link_for_two=_by_one_link,
         on_another_page=_signed(said={"origin": "https://elsewhere.example"}),
@@ -161,12 +225,25 @@ SIGNED: dict[str, Lie] = {
         at_a_registration=_signed(said={"type": "webauthn.create"}),
         with_a_key_of_another_kind=_registered(data={"algorithm": -257}),
         registered_for_another_page=_registered(data={"origin": "https://elsewhere.example"}),
+        by_a_twin=signed_before(1_000_000),
+        with_a_number_that_is_none=_signed(said={"count": float("nan")}),
+        nested_without_end=_signed(said={"more": [[] for _ in range(101)]}),
+        with_a_key_in_another_spelling=_compressed,
+        over_a_list=lambda f: _vote(f)["passkey"].update(client_data="W10"),
         no_signature=lambda f: _vote(f)["passkey"].update(signature="AAAA"),
         no_client_data=lambda f: _vote(f)["passkey"].update(client_data="e30"),
         no_json=lambda f: _vote(f)["passkey"].update(client_data="AAAA"),
         no_authenticator_data=lambda f: _vote(f)["passkey"].update(authenticator_data="AAAA"),
         base64_of_another_spelling=lambda f: _vote(f)["passkey"].update(signature="AB"),
     ),
+    **_lies(
+        "passkeys.signed",
+        _ALONE,
+        glass_signed_as_any_approval=_signed_alone(break_glass=None, reason=None),
+        glass_by_another_ticket_than_was_signed=_signed_alone(break_glass="INC-8"),
+        glass_for_another_reason_than_was_signed=_signed_alone(reason="because"),
+    ),
+    **_lies("approvals.consent", _ALONE, broken_glass_told_as_any_approval=_untold),
     **_lies(
         "passkeys.registered",
         foreign=_foreign,
@@ -180,7 +257,9 @@ SIGNED: dict[str, Lie] = {
         no_registration=_registered(event="passkey.revoked"),
         in_no_form=_registered(data={"algorithm": -35}),
     ),
-    **_lies("votes.signed", a_click_that_says_more=_clicked),
+    **_lies("passkeys.logged", in_one_place=_in_one_place),
+    **_lies("votes.signed", a_click_that_says_more=_clicked, a_click_that_was_taken_back=_clicked_before),
+    **_lies("votes.signed", as_policy_is_told=lambda f: _vote(f).update(signed_with="passkey")),
     **_lies("approvals.consent", not_signed=_unsigned),
     **_lies("acts.approved", policy_was_told_of_clicks=_told_of_a_click),
 }

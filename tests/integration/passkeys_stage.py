@@ -28,7 +28,8 @@ RP_ID = "countersign.example"
 
 
 SIGNERS = {"sam": Authenticator(PUBLIC_URL, RP_ID), "pam": Authenticator(PUBLIC_URL, RP_ID, algorithm=-257)}
-"""The passkeys of those who sign in evidence that is bent."""
+ALONE = Authenticator(PUBLIC_URL, RP_ID)
+"""The passkeys of those who sign in evidence that is bent, and of who breaks the glass there."""
 
 
 @asynccontextmanager
@@ -83,6 +84,17 @@ async def play_vault(bench: Bench) -> str:
     return str(row["run_id"])
 
 
+async def play_vault_alone(bench: Bench) -> str:
+    """Have access to the vault given by one person, who breaks the glass; return the run."""
+    approval = await asked(bench)
+    assert (await sign(bench, "ivy", approval, await register(bench, "ivy", ALONE), "INC-7")).counted
+    await bench.settle()
+    assert (await bench.click("sue", await bench.approval_id("afterwards"))).counted
+    await bench.later(hours=2)
+    (row,) = await bench.rows("SELECT run_id FROM runs")
+    return str(row["run_id"])
+
+
 async def asked(bench: Bench, ref: str = "1") -> str:
     """Ask for access to the vault; return the approval."""
     run_id = (await bench.start("access.request", ASKED, ref)).run_id
@@ -91,20 +103,22 @@ async def asked(bench: Bench, ref: str = "1") -> str:
     return str(found[0]["approval_id"])
 
 
-async def token_to_sign(bench: Bench, person: str, approval: str, reason: str = "seen and checked") -> str:
-    """Return the token of a link to sign an approval as it is."""
+async def token_to_sign(
+    bench: Bench, person: str, approval: str, reason: str = "seen and checked", ticket: str = ""
+) -> str:
+    """Return the token of a link to sign an approval as it is; with a ticket, to break its glass."""
     view = await bench.desk.approval(approval)
     assert view
-    wish = SigningWish(approval, view.stamp, reason, person, SlackAccount(TEAM, f"U{person.upper()}"))
+    wish = SigningWish(approval, view.stamp, reason, person, SlackAccount(TEAM, f"U{person.upper()}"), ticket)
     url = await bench.desk.signing.link(wish)
     assert url
     assert url.startswith(f"{PUBLIC_URL}/passkeys/")
     return url.rpartition("/")[2]
 
 
-async def opened(bench: Bench, person: str, approval: str) -> tuple[str, SigningPage]:
+async def opened(bench: Bench, person: str, approval: str, ticket: str = "") -> tuple[str, SigningPage]:
     """Return the token of a link to sign, and the page behind it."""
-    token = await token_to_sign(bench, person, approval)
+    token = await token_to_sign(bench, person, approval, ticket=ticket)
     page = await counter(bench).open(token)
     assert isinstance(page, SigningPage)
     return token, page
@@ -117,7 +131,9 @@ async def hand_in(bench: Bench, token: str, assertion: Assertion) -> ClickOutcom
     return outcome
 
 
-async def sign(bench: Bench, person: str, approval: str, using: Authenticator, **changes: Any) -> ClickOutcome:
+async def sign(
+    bench: Bench, person: str, approval: str, using: Authenticator, ticket: str = "", **changes: Any
+) -> ClickOutcome:
     """Open a link to sign, and sign."""
-    token, page = await opened(bench, person, approval)
+    token, page = await opened(bench, person, approval, ticket)
     return await hand_in(bench, token, using.sign(page.ceremony.challenge, **changes))

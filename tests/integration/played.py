@@ -33,11 +33,11 @@ from tests.integration.answers_stage import say
 from tests.integration.conftest import PACK, PATIENCE, Targets
 from tests.integration.delegates_stage import delegate
 from tests.integration.editing_stage import Register, asked, edit, request_of
-from tests.integration.glass_stage import break_glass, filing, glass_bench
+from tests.integration.glass_stage import break_glass, filing, glass_bench, glass_policy
 from tests.integration.incident_stage import PACK as INCIDENTS
 from tests.integration.incident_stage import Desk
 from tests.integration.kyc_stage import Case, open_case
-from tests.integration.passkeys_stage import open_vault, play_vault
+from tests.integration.passkeys_stage import open_vault, play_vault, play_vault_alone
 from tests.integration.windows_stage import approve_filing, windows_bench
 from tests.patience import MINUTE
 
@@ -59,6 +59,7 @@ async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Sto
             **await _play_glass(postgres, key),
             **await _play_windows(postgres, key),
             **await _play_vault(postgres, policy, key),
+            **await _play_vault_alone(postgres, key),
         }
 
 
@@ -125,6 +126,13 @@ async def _play_vault(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
     with fresh_database(postgres) as dsn:
         async with open_vault(dsn, policy) as bench:
             return await stories_of(key, bench, {"signed": await play_vault(bench)})
+
+
+async def _play_vault_alone(postgres: str, key: SigningKey) -> dict[str, Story]:
+    """Play access for which one person did without the others, and signed that with a passkey."""
+    with fresh_database(postgres) as dsn, tempfile.TemporaryDirectory() as folder:
+        async with glass_policy(Path(folder), "access_vault") as policy, open_vault(dsn, policy) as bench:
+            return await stories_of(key, bench, {"signed_alone": await play_vault_alone(bench)})
 
 
 async def _play_patience(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:

@@ -121,6 +121,15 @@ async def test_a_card_that_is_not_posted_cannot_be_edited(stage: Stage) -> None:
         await stage.refresh()
 
 
+async def test_a_copy_that_was_not_posted_before_its_request_ended_is_nothing_to_edit(stage: Stage) -> None:
+    copy: dict[str, Any] = {"approval_id": "apr-1", "revision": 2, "copy_at": "U0ANNA"}
+    stage.desk.approvals["apr-1"] = ask()
+    with pytest.raises(TransientError, match="not posted"):
+        await stage.run("slack::update_card", **copy)
+    stage.desk.approvals["apr-1"] = ask(status=ApprovalStatus.REJECTED)
+    assert await stage.run("slack::update_card", **copy) == {"is_shown": False}
+
+
 @pytest.mark.parametrize("text", [EVIL, EVIL * 400, "Ω" * 10_000, "\u202e" * 10_000])
 async def test_hostile_text_is_data_everywhere(stage: Stage, text: str) -> None:
     anna = await stage.person("U0ANNA")

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.slack.client import slack_client
-from bot.slack.doctor import check_slack
+from bot.slack.doctor import check_app, check_slack
 from tests.integration.bot_stage import CHANNEL, WORKSPACE, Stage, staged
 
 
@@ -33,6 +33,14 @@ async def test_the_doctor_says_what_is_wrong_and_what_to_do(stage: Stage) -> Non
         ("slack socket mode", False, "invalid_auth"),
     ]
     assert all(fact.remedy for fact in facts)
+
+
+async def test_the_doctor_finds_a_token_of_another_app_than_our_links_lead_to(stage: Stage) -> None:
+    assert (await check_app(stage.raw, "A0COUNTERSIGN")).ok
+    fact = await check_app(stage.raw, "A0OTHER")
+    assert (fact.ok, fact.detail) == (False, "the token is of A0COUNTERSIGN, and our links lead to A0OTHER")
+    wrong = await check_app(slack_client("xoxb-wrong", stage.raw.base_url), "A0COUNTERSIGN")
+    assert (wrong.ok, wrong.detail) == (False, "invalid_auth")
 
 
 async def test_the_doctor_looks_into_each_channel() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from bot.cards.references import APPROVE, REJECT, SHOW_ALL
 from tests.integration.bot_stage import Stage, ask, staged, the_card, until, whispers
+from tests.integration.more_stage import choose
 
 
 @pytest.fixture(params=["http", "socket"])
@@ -80,4 +81,17 @@ async def test_without_an_address_the_person_is_told_whom_to_ask(stage: Stage) -
     await stage.post(ask(sign_with="passkey"))
     await anna.click(await the_card(anna, stage), APPROVE)
     assert "COUNTERSIGN_PUBLIC_URL" in str((await anna.find_modal())["blocks"])
+    assert stage.desk.inbox == {}
+
+
+async def test_breaking_the_glass_leads_to_a_page_with_its_ticket_and_records_nothing(stage: Stage) -> None:
+    anna = await stage.person("U0ANNA")
+    await stage.post(ask(sign_with="passkey", break_glass=("commanders",)))
+    await choose(anna, await the_card(anna, stage), "Break the glass")
+    await anna.find_modal()
+    assert (await anna.submit({"reason": "the bank is down", "ticket": "INC-7"}))["ok"]
+    modal = await anna.find_modal()
+    assert modal["title"]["text"] == "Sign to break glass"
+    assert "The glass is broken when you have signed there" in str(modal["blocks"])
+    assert [(wish.reason, wish.ticket) for wish in stage.desk.signing.wishes] == [("the bank is down", "INC-7")]
     assert stage.desk.inbox == {}

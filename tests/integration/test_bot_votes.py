@@ -209,6 +209,23 @@ async def test_show_all_opens_every_page_for_people_of_the_directory_only(stage:
     assert set(stage.desk.figures.looks) == {("apr-1", "p-anna")}
 
 
+async def test_whoever_of_the_directory_sees_the_card_may_look_though_they_are_not_asked(stage: Stage) -> None:
+    carla = await stage.person("U0CARLA")
+    await stage.post(ask())
+    await carla.click(await the_card(carla, stage), SHOW_ALL)
+    assert "Page" not in str((await carla.find_modal())["title"])
+    assert await stage.desk.may_decide("apr-1", "p-carla") is not None
+
+
+async def test_who_is_a_guest_or_not_known_sees_the_card_and_nothing_behind_it(stage: Stage) -> None:
+    await stage.post(ask())
+    for account, why in (("U0GUEST", "uest"), ("U0NEW", "directory has no person")):
+        person = await stage.person(account)
+        await person.click(await the_card(person, stage), SHOW_ALL)
+        await whispered(person, why)
+        assert (await person.see())["modal"] is None
+
+
 async def test_one_can_approve_behind_show_all_and_sees_there_what_has_become_of_it(stage: Stage) -> None:
     anna = await stage.person("U0ANNA")
     await stage.post(ask())

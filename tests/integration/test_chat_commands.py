@@ -10,7 +10,7 @@ import pytest
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from sandbox.client import SandboxUser, messages
-from tests.bench import TENANT
+from tests.bench import PUBLIC_URL, TENANT
 from tests.integration.chat_stage import CHANNEL, Chat, chatting
 from tests.integration.conftest import Targets
 from tests.patience import MINUTE
@@ -31,7 +31,8 @@ async def asked(person: SandboxUser, line: str, channel: str = CHANNEL) -> str:
     assert done["ok"], done
     (answer,) = [one for one in messages(await person.see()) if one["ts"] not in before]
     assert answer["is_ephemeral"]
-    assert (answer["mentions"], answer["links"], answer["unfurls"]) == ([], [], [])
+    assert (answer["mentions"], answer["unfurls"]) == ([], [])
+    assert not [one for one in answer["links"] if not one.startswith(f"{PUBLIC_URL}/")]
     return json.dumps(answer, ensure_ascii=False)
 
 

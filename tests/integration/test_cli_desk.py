@@ -39,6 +39,10 @@ async def test_runs_waits_and_effects_are_listed_and_shown(office: Office) -> No
     shown = await _json(office, "runs", "show", run_id)
     assert (shown["run_id"], {step["status"] for step in shown["steps"]}) == (run_id, {"pending"})
     assert shown["costs"] == []
+    assert "link" not in shown
+    env = {**office.env, "COUNTERSIGN_PUBLIC_URL": "https://countersign.example"}
+    linked = json.loads((await command("runs", "show", run_id, "--json", env=env)).out)
+    assert linked == {**shown, "link": f"https://countersign.example/runs/{run_id}"}
     table = await command("runs", "list", env=office.env)
     assert run_id in table.out
     assert table.out.splitlines()[0].split()[:3] == ["run_id", "status", "outcome"]

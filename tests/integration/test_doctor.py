@@ -52,6 +52,7 @@ FACTS = {
     "evidence sealed",
     "evidence retention",
     "legal holds",
+    "links",
     "signing key",
 }
 
@@ -80,6 +81,7 @@ async def well(
                 "s3_bucket": "locked",
                 "s3_access_key": USER,
                 "s3_secret_key": PASSWORD,
+                "public_url": "https://countersign.example",
             }
             settings = settings_of(dsn, opa.url, home, **given)
             async with composed(settings):
@@ -115,6 +117,7 @@ async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, 
         ),
         ({"opa": "http://127.0.0.1:1"}, {"policy", "groups"}, "policy unavailable"),
         ({"slack_bot_token": CANARY}, {"slack token"}, "invalid_auth"),
+        ({"slack_app_id": "A0OTHER"}, {"slack app"}, "our links lead to A0OTHER"),
         ({"slack_app_token": CANARY}, {"slack socket mode"}, "invalid_auth"),
         ({"slack_api_url": "http://127.0.0.1:1/api/"}, {"slack token", "slack socket mode"}, "Client"),
         ({"slack_signing_secrets": [], "slack_app_token": None}, {"slack transport"}, "no click can be heard"),
@@ -127,6 +130,7 @@ async def test_a_system_in_order_has_every_check_and_no_finding(well: dict[str, 
         ({"s3_bucket": "absent"}, {"archive writable"}, "absent"),
         ({"s3_secret_key": CANARY}, {"archive writable"}, "SignatureDoesNotMatch"),
         ({"directory": Path("none.yaml")}, {"directory file"}, "none.yaml:1: $: cannot be read"),
+        ({"public_url": None}, {"links"}, "nobody can sign what policy wants signed: access_vault"),
         ({"pack": {"nonesuch": {}}}, {"definitions"}, "no such pack"),
         ({"packs": [Path("nowhere")]}, {"definitions"}, "nowhere"),
     ],

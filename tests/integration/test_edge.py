@@ -19,8 +19,10 @@ from countersign.compose.system import System
 from countersign.config.logs import formatter
 from countersign.embedded.opa import OpaChild
 from edge.body import BODY_LIMIT
+from edge.messages import RunOut
 from edge.signing import WINDOW
 from runtime.clock import utc_now
+from tests.bench import PUBLIC_URL
 from tests.integration.program_stage import (
     CASE,
     SLACK_SECRET,
@@ -54,7 +56,7 @@ class Stage:
 async def stage(postgres: str, opa: OpaChild, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
     home = tmp_path_factory.mktemp("edge")
     with database(postgres, "edge") as dsn:
-        async with composed(settings_of(dsn, opa.url, home)) as system, edge_of(system) as edge:
+        async with composed(settings_of(dsn, opa.url, home, public_url=PUBLIC_URL)) as system, edge_of(system) as edge:
             yield Stage(system, edge, dsn)
 
 
@@ -316,6 +318,17 @@ async def test_a_run_that_cannot_be_is_404(edge: Edge, run_id: str) -> None:
     lines = "".join(f"{name}: {value}\r\n" for name, value in signed.items())
     request = f"GET {path} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n{lines}\r\n"
     assert (await raw(edge, request.encode())).startswith(b"HTTP/1.1 404")
+
+
+async def test_a_run_is_answered_with_a_link_that_opens_a_page_for_anybody(edge: Edge) -> None:
+    run_id = (await edge.trigger("linked")).body["run_id"]
+    run = (await edge.run(run_id)).body
+    assert run["link"] == f"{PUBLIC_URL}/runs/{run_id}"
+    assert "link" not in RunOut.model_validate({**run, "link": None}, strict=False).model_dump()
+    for path in (f"/runs/{run_id}", "/runs/run_none", f"/requests/{run_id}"):
+        assert (await raw(edge, f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())).startswith(
+            b"HTTP/1.1 200"
+        )
 
 
 async def test_what_nobody_signed_is_not_taken_from_the_query(edge: Edge) -> None:

@@ -158,5 +158,5 @@ async def test_what_does_not_count_is_said_in_a_sentence(front: Front) -> None:
     assert response.status == 422
     assert answer == {
         "done": False,
-        "detail": "The signature is not over this request. Press Approve on the card again.",
+        "detail": "The signature is not over this request as it is. Start again from the card.",
     }

@@ -74,3 +74,11 @@ async def test_nobody_triggers_an_activation_from_outside(stage: Stage) -> None:
         "POST", "/v1/triggers/countersign.activate", b'{"ref":"one","payload":{}}', by="servicenow"
     )
     assert is_problem(refused, 404, "no runbook takes triggers of type countersign.activate")
+
+
+async def test_a_trigger_that_no_runbook_of_its_type_takes_is_told_which_there_are(stage: Stage) -> None:
+    rows(stage.dsn, "UPDATE definition_lives SET trigger_when = 'trigger.jurisdiction == ''XX''' RETURNING 1")
+    said = "kyc-onboarding version 4 takes it when trigger.jurisdiction == 'XX'"
+    refused = await stage.edge.trigger("one")
+    assert is_problem(refused, 409, f"no runbook takes this trigger of type kyc.onboarding: {said}")
+    assert rows(stage.dsn, "SELECT 1 FROM runs") == []

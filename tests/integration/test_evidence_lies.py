@@ -14,6 +14,7 @@ from tests.integration import (
     lies_passkeys,
     lies_run,
     lies_told,
+    lies_voters,
     lies_windows,
 )
 from tests.integration.forger import Forged
@@ -25,7 +26,17 @@ __all__ = ["genuine", "office", "stories"]
 
 LIES = {
     f"{group}: {name}": lie
-    for kind in (lies_told, lies_run, lies_nodes, lies_held, lies_passkeys, lies_edits, lies_answers, lies_windows)
+    for kind in (
+        lies_told,
+        lies_run,
+        lies_nodes,
+        lies_held,
+        lies_passkeys,
+        lies_edits,
+        lies_answers,
+        lies_voters,
+        lies_windows,
+    )
     for group, lies in kind.GROUPS.items()
     for name, lie in lies.items()
 }
@@ -51,6 +62,12 @@ def test_who_was_next_in_line_by_the_first_release_needs_no_time(
 ) -> None:
     forged = Forged.of(stories[name])
     as_first_release(forged)
+    assert verify(office.write(forged.seal(office.key)), office.public).version == "2"
+
+
+def test_a_vote_that_was_signed_anew_holds(office: Office, stories: Mapping[str, Story]) -> None:
+    forged = Forged.of(stories["signed"])
+    lies_passkeys.signed_before(0)(forged)
     assert verify(office.write(forged.seal(office.key)), office.public).version == "2"
 
 

@@ -10,6 +10,7 @@ from runtime.desk.bundles.sealing import Story
 from tests.browser import failure_of, verify_page
 from tests.integration.forger import Forged
 from tests.integration.genuine_stage import genuine, office, stories
+from tests.integration.lies_passkeys import signed_before
 from tests.integration.lies_patience import as_first_release
 from tests.integration.test_evidence_lies import LIES, RUNS
 from tests.integration.test_evidence_page import PROGRAMS_OWN
@@ -36,6 +37,12 @@ async def test_who_was_next_in_line_by_the_first_release_needs_no_time(
 ) -> None:
     forged = Forged.of(stories[name])
     as_first_release(forged)
+    assert await failure_of(page, forged.seal(office.key), office.public.read_text()) is None
+
+
+async def test_a_vote_that_was_signed_anew_holds(page: Page, office: Office, stories: Mapping[str, Story]) -> None:
+    forged = Forged.of(stories["signed"])
+    signed_before(0)(forged)
     assert await failure_of(page, forged.seal(office.key), office.public.read_text()) is None
 
 

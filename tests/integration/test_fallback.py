@@ -123,3 +123,39 @@ async def test_who_asks_leaves_the_others_too_few_and_it_falls_back(bench_with: 
         await _leave(bench, "cat")
         await _asked(bench, by="ann")
         assert len(await _fell_back(bench)) == 1
+
+
+async def _deactivate(bench: Bench, *people: str) -> None:
+    """Note that Slack says that people's accounts are deactivated."""
+    await bench.meddle(
+        "INSERT INTO slack_absentees (tenant, team, account, since)"
+        " SELECT tenant, team, account, now() FROM slack_accounts WHERE actor_id IN ('" + "','".join(people) + "')"
+    )
+
+
+async def test_who_is_deactivated_is_asked_and_told_nothing_and_others_are_asked_instead(bench_with: Benching) -> None:
+    async with bench_with(SENIORS) as bench:
+        await _deactivate(bench, "ben", "cat", "rita")
+        approval, _ = await _asked(bench, by="rita")
+        assert [one["to"] for one in await _fell_back(bench)] == [["senior-compliance"]]
+        view = await bench.desk.approval(approval)
+        assert view is not None
+        assert set(view.asked) == {"UANN", "USUE"}
+        await bench.later(hours=7)
+        assert (await bench.click("ann", approval, "reject", "not now")).counted
+        await bench.settle()
+        told = {one["user"] for one in bench.chat.said("direct_message")}
+        asked = {one["channel"] for one in bench.chat.said("post_card")}
+        assert told
+        assert (told | asked).isdisjoint({"UBEN", "UCAT", "URITA"})
+
+
+async def test_who_is_active_again_is_asked_and_told_again(bench_with: Benching) -> None:
+    async with bench_with(SENIORS) as bench:
+        await _deactivate(bench, "ben", "cat", "rita")
+        await bench.meddle("DELETE FROM slack_absentees")
+        approval, _ = await _asked(bench, by="rita")
+        assert await _fell_back(bench) == []
+        assert (await bench.click("ann", approval, "reject", "not now")).counted
+        await bench.settle()
+        assert "URITA" in {one["user"] for one in bench.chat.said("direct_message")}

@@ -132,6 +132,22 @@ async def test_urgent_incident_is_signed_by_one_incident_manager(engine: OpaEngi
     assert (await answer(engine, signed)).outcome is Outcome.ALLOW
 
 
+async def test_an_operator_breaks_the_glass_of_an_urgent_incident_as_often_as_policy_says(engine: OpaEngine) -> None:
+    urgent: dict[str, Any] = {**INCIDENT, "operation": "assign", "fields": {"priority": 1}}
+    glass = (await answer(engine, question(**urgent))).requirement
+    assert glass is not None
+    assert glass.break_glass is not None
+    assert (glass.break_glass.groups, glass.break_glass.at_most) == (["operators"], 2)
+    broken = vote("omar", group="operators")
+    for nth, outcome in ((1, Outcome.ALLOW), (2, Outcome.ALLOW), (3, Outcome.NEEDS_APPROVAL)):
+        said = question([{**broken, "break_glass": {"ticket": "INC-7", "nth": nth}}], **urgent)
+        assert (await answer(engine, said)).outcome is outcome
+    assert (await answer(engine, question([broken], **urgent))).outcome is Outcome.NEEDS_APPROVAL
+    filed = await answer(engine, question())
+    assert filed.requirement is not None
+    assert filed.requirement.break_glass is None, "no glass where there is time"
+
+
 async def test_run_at_its_limit_may_still_post_its_card(engine: OpaEngine) -> None:
     got = await answer(engine, question(writes=99, operation="post_card", **SLACK))
     assert got.outcome is Outcome.ALLOW

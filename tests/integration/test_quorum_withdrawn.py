@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from evidence.verify.material.facts import Counted, standing
+from evidence.verify.material.facts import Counted, until_withdrawn
 from evidence.verify.material.forms import VoteForm
 from receipts.canonical import digest
 from receipts.chain import VOTE_COUNTED, VOTE_WITHDRAWN, Actor, Correlation, Leaf
@@ -87,7 +87,7 @@ async def test_after_withdrawals_all_three_count_the_same_votes(bundle: Path, co
         for course, (votes, _, _) in zip(courses, outcomes, strict=True)
     ]
     for course, (votes, said, leaves), by_policy in zip(courses, outcomes, await fulfilled(bundle, asked), strict=True):
-        left = standing(said, leaves)
+        left = [vote for vote in until_withdrawn(said, leaves) if vote.until is None]
         assert [vote.record.person for vote in left] == [vote.person for vote in votes]
         assert len({vote.record.person for vote in left}) == len(left), "nobody counts twice"
         cast = [Cast(vote.verdict, vote.person, vote.groups) for vote in votes]

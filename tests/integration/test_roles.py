@@ -184,7 +184,7 @@ async def _a_finished_run(bench: Bench) -> None:
     )
     await bench.rows(
         "INSERT INTO passkey_links SELECT 'l1', tenant, 'ann', 'register', 'n', now(), now(), NULL, '', 'why', '', '',"
-        " 'omar', '{}', now() FROM runs RETURNING 1"
+        " '', 'omar', '{}', now() FROM runs RETURNING 1"
     )
     await bench.rows("INSERT INTO entities SELECT tenant, 'thing', 'a', 1, false, '{}' FROM runs RETURNING 1")
     await bench.rows("INSERT INTO entity_changes SELECT tenant, 'k1', 'thing', 'a', 1, 'd', '{}' FROM runs RETURNING 1")
@@ -217,6 +217,22 @@ def test_what_is_told_at_the_beginning_never_changes(house: House, table: str, c
     for login in (LOGINS["owner"], "postgres"):
         with pytest.raises(errors.RaiseException, match="written once"):
             house.tried(login, f"UPDATE {table} SET {change}")
+
+
+@pytest.mark.parametrize(
+    ("table", "later"), [("votes", {"withdrawn_at"}), ("passkey_links", {"opened_at"}), ("questions", {"answer"})]
+)
+def test_every_column_but_what_is_told_later_is_written_once(house: House, table: str, later: set[str]) -> None:
+    guarded = house.tried(
+        "postgres",
+        "SELECT a.attname AS name FROM pg_trigger t JOIN pg_attribute a ON a.attrelid = t.tgrelid"
+        f" AND a.attnum = ANY(t.tgattr) WHERE t.tgrelid = '{table}'::regclass AND t.tgname = 'write_once'",
+    )
+    once = {column.name for column in metadata.tables[table].columns} - later
+    assert {row["name"] for row in guarded} == once
+    for column in once:
+        with pytest.raises(errors.InsufficientPrivilege):
+            house.tried(PROGRAM, f"UPDATE {table} SET {column} = NULL")
 
 
 @pytest.mark.parametrize(("table", "change", "mark"), FORGOTTEN_ONCE)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bot.cards.home.state import SECTIONS, Section
 from bot.cards.references import APPROVE, SHOW_ALL
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
@@ -180,6 +181,25 @@ async def _sign(chat: Chat, person: SandboxUser, card: dict[str, Any], approval_
         while len(await chat.bench.rows("SELECT FROM votes WHERE approval_id = %s", approval_id)) < votes:
             await asyncio.sleep(0.02)
     await chat.bench.settle()
+
+
+async def test_the_home_leads_to_a_card_that_its_person_can_open(chat_with: Opening) -> None:
+    async with chat_with(by(Destination(direct=True))) as chat:
+        await chat.file()
+        for name in ("ann", "ben"):
+            person = await chat.person(name)
+            assert f"/archives/D{name.upper()}/p" in str(await chat.home(person))
+        rita = await chat.person("rita")
+        await chat.home(rita)
+        await rita.click_view("home", next(one for one in SECTIONS if SECTIONS[one] is Section.MINE))
+        home = await rita.wait_for(lambda state: "asked for" in str(state["home"]) and state["home"])
+        assert "/archives/" not in str(home), "who asked has no card, and those of others are not theirs to open"
+
+
+async def test_the_home_leads_to_a_copy_of_ones_own_before_the_card_in_a_channel(chat_with: Opening) -> None:
+    async with chat_with(by(Destination((CHANNEL, "C0APPROVALS"), direct=True))) as chat:
+        await chat.file()
+        assert "/archives/DANN/p" in str(await chat.home(await chat.person("ann")))
 
 
 async def test_votes_count_from_any_copy_and_all_copies_show_them_and_fold(chat_with: Opening) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from countersign.checks.readiness import Readiness
 from countersign.checks.slack import members, slack
+from countersign.compose.manifest import manifest_of
 from countersign.compose.system import Role, compose
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
@@ -168,3 +169,8 @@ async def test_an_audit_finds_installations_that_are_not_as_they_were_put_on_rec
     assert (await asyncio.to_thread(audit, stage.bench.superuser, TENANT, ())).findings == []
     await stage.bench.meddle(change)
     assert (await asyncio.to_thread(audit, stage.bench.superuser, TENANT, ())).findings
+
+
+async def test_the_manifest_is_printed_with_the_domain_of_our_links() -> None:
+    done = await command("slack", "manifest", env={"COUNTERSIGN_PUBLIC_URL": "https://countersign.example"})
+    assert (done.code, done.out) == (0, manifest_of("https://countersign.example"))

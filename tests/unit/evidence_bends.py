@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evidence.bundle.dossier import Dossier
+from receipts import canonical
 from tests.unit.evidence_sample import REQUIREMENT, Story, receipt, story, vote
 
 Bend = Callable[[Story], object]
@@ -52,6 +53,17 @@ def revote(told: Story, *votes: dict[str, Any]) -> None:
     ]
     told.approvals["a-1"]["votes"] = list(votes)
     told.decisions["d-3"]["input"]["votes"] = list(votes)
+
+
+def taken_back(told: Story, vote_of: dict[str, Any]) -> None:
+    """Let one more vote have been counted, of which policy was not told, since it was taken back."""
+    place = [name for name, _ in told.events].index("approval.approved")
+    said = {"approval_id": "a-1", "person": vote_of["person"]}
+    told.events[place:place] = [
+        ("vote.counted", {**said, "verdict": vote_of["verdict"]}),
+        ("vote.withdrawn", {**said, "digest": canonical.digest(vote_of), "reason": "too early"}),
+    ]
+    told.approvals["a-1"]["votes"] = [*told.approvals["a-1"]["votes"], vote_of]
 
 
 BEN, CAT = vote("ben", "compliance"), vote("cat", "legal", "compliance")

@@ -37,7 +37,7 @@ class Releases:
 @contextmanager
 def release_server(folder: Path) -> Iterator[Releases]:
     """Serve releases until the block ends; `folder` keeps the certificate."""
-    certificate, key = _certificate(folder)
+    certificate, key = make_certificate(folder)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     with ThreadingHTTPServer((LOOPBACK, 0), _Handler) as server:
@@ -78,7 +78,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep the tests' output clean."""
 
 
-def _certificate(folder: Path) -> tuple[Path, Path]:
+def make_certificate(folder: Path) -> tuple[Path, Path]:
     """Make a certificate for the loopback address that signs itself."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "release server of the tests")])
@@ -90,7 +90,10 @@ def _certificate(folder: Path) -> tuple[Path, Path]:
         .serial_number(x509.random_serial_number())
         .not_valid_before(datetime(2020, 1, 1, tzinfo=UTC))
         .not_valid_after(datetime(2120, 1, 1, tzinfo=UTC))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(LOOPBACK))]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(LOOPBACK)), x509.DNSName("localhost")]),
+            critical=False,
+        )
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )

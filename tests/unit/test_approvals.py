@@ -88,6 +88,16 @@ def test_a_rejection_needs_a_reason(reason: str) -> None:
     assert _code(strict, ANN, YES, reason) == "vote.reason_missing"
 
 
+def test_a_reason_of_three_letters_is_one() -> None:
+    assert _code(BALLOT, ANN, NO, "yes") is None
+
+
+def test_a_request_is_open_until_it_expires_or_is_ended() -> None:
+    assert BALLOT.is_open(BALLOT.expires_at - timedelta(seconds=1))
+    assert not BALLOT.is_open(BALLOT.expires_at)
+    assert not replace(BALLOT, status=ApprovalStatus.CANCELED).is_open(NOW)
+
+
 VOTES = st.lists(st.tuples(st.sampled_from(["a", "b", "c", "d"]), st.sampled_from([YES, NO])), max_size=6)
 
 
@@ -104,6 +114,12 @@ def test_approved_means_enough_distinct_people_and_nobody_against(
 
 def test_an_approver_who_has_left_the_groups_counts_no_more() -> None:
     assert tally(TWO, [Cast(YES, "a", ["compliance"]), Cast(YES, "b", [])]) is ApprovalStatus.REQUESTED
+
+
+@pytest.mark.parametrize(("signed", "status"), [("passkey", ApprovalStatus.APPROVED), ("", ApprovalStatus.REQUESTED)])
+def test_where_a_passkey_is_asked_a_click_counts_for_nothing(signed: str, status: ApprovalStatus) -> None:
+    requirement = replace(TWO, quorum=1, sign_with="passkey")
+    assert tally(requirement, [Cast(YES, "a", ["compliance"], signed_with=signed)]) is status
 
 
 def test_a_quorum_of_nothing_is_not_met_by_nobody() -> None:

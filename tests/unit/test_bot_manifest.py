@@ -9,14 +9,17 @@ import bot
 from bot.listeners.front.commands import NAME
 from bot.listeners.front.forms import ASK_APPROVAL, NEW_REQUEST
 from bot.listeners.groups.watch import CHANGED
+from bot.listeners.links.shared import EVENT as SHARED_EVENT
 from bot.listeners.places.life import EVENTS
 from bot.slack.doctor import SCOPES
+from countersign.compose.manifest import manifest_of
 
 ROOT = Path(bot.__file__).parent
 # Which scopes a method that we call needs; methods that need none are not named.
 NEEDS = {
     "chat_postMessage": {"chat:write"},
     "chat_update": {"chat:write"},
+    "chat_unfurl": {"links:write"},
     "chat_postEphemeral": {"chat:write"},
     "conversations_history": {"channels:history", "groups:history", "im:history"},
     "conversations_info": {"channels:read", "groups:read"},
@@ -31,7 +34,7 @@ NEED_NONE = {"auth_test", "apps_connections_open", "chat_getPermalink", "api_cal
     f"views_{act}" for act in ("open", "push", "update", "publish")
 }
 
-OF_FEATURES = {"commands", "app_mentions:read"}
+OF_FEATURES = {"commands", "app_mentions:read", "links:read"}
 """Scopes that no method needs: for what people bring to us."""
 
 
@@ -58,6 +61,15 @@ def test_the_manifest_asks_for_the_events_that_the_bot_takes() -> None:
     assert set(manifest["settings"]["event_subscriptions"]["bot_events"]) == {
         "app_home_opened",
         "app_mention",
+        SHARED_EVENT,
         *EVENTS,
         *CHANGED,
     }
+
+
+def test_the_manifest_is_printed_with_the_domain_of_our_links_where_there_are_any() -> None:
+    as_it_is = (ROOT / "manifest.yaml").read_text()
+    assert manifest_of(None) == as_it_is
+    printed = yaml.safe_load(manifest_of("https://countersign.example:8443"))
+    assert printed["features"].pop("unfurl_domains") == ["countersign.example"]
+    assert printed == yaml.safe_load(as_it_is)

@@ -135,7 +135,7 @@ def test_nobody_is_asked_about_a_read_so_it_has_no_card(tmp_path: Path) -> None:
     read = f"{verb[:start]}effect: {{ class: read }}{verb[end:]}".replace("tasks::close", "register::look_up")
     text = runbook(verb="open_it").replace("lei: LEI40000000000000000", "id: x")
     found = _found(load_catalog([pack(tmp_path, verbs_v=read, runbooks_r=text)], HANDLERS))
-    assert "[rule] verbs[0].card: 'card' is for writes: nobody is asked about a read" in found
+    assert "[rule] verbs[0].card: 'card' is for what people may be asked about: a write, or a governed read" in found
 
 
 def test_a_card_goes_with_a_verb(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ class Record:
         """Write what one transaction writes."""
         self.at += timedelta(seconds=1)
         if isinstance(event, Canceled):
-            self.add("run.cancel_requested")
+            self.add("run.cancel_requested", reason=event.reason)
         if isinstance(event, Mended):
             given = {"result": commitment(event.result, "salt")} if event.act is HeldAct.SUPPLY else {}
             policy = {"decision_id": "d", "digest": "0" * 64}

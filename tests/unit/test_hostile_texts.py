@@ -13,6 +13,8 @@ from bot.cards.desk.fields import FieldKind, FormField
 from bot.cards.desk.forms import chooser_modal, form_modal
 from bot.cards.desk.lists import Reply, approval_reply, run_reply, runs_reply, said, why_reply
 from bot.cards.details import details_modals
+from bot.cards.links.unfurled import request_unfurl, run_unfurl
+from bot.cards.links.ways import to_message
 from bot.cards.modals import reason_modal
 from bot.cards.request.glass import glass_modal
 from bot.cards.request.saying import ASK, reply_modal, say_modal
@@ -24,6 +26,7 @@ from runtime.desk.model import ApprovalView, EditsView, FieldView
 from runtime.model.approvals.questions import Question
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.finding import EvidenceState, FoundRun
+from runtime.model.states import ApprovalStatus
 from sandbox.rules.blocks import check_message_blocks, check_view
 from sandbox.rules.mrkdwn import parse, walk
 from tests.unit.bot_samples import KYC, NOW, everywhere, home_of, read, text_objects
@@ -83,6 +86,16 @@ def listed(text: str) -> Sent:
     return of_reply(runs_reply("Found", Runs([row], has_more=True), "none"))
 
 
+def linked(view: ApprovalView) -> Sent:
+    """What Slack shows under links of ours that were shared."""
+    run = RunView(view.run_id, view.reference, view.run_title, view.target, view.target, view.requester, NOW, None, ())
+    over = replace(view, status=ApprovalStatus.REJECTED, decided_at=NOW)
+    card = to_message("https://console.example/", ("C1", "1.0"))
+    blocks = [*request_unfurl(view, card, NOW), *request_unfurl(over, card, NOW), *run_unfurl(run, card, NOW)]
+    check_message_blocks(blocks)
+    return "", blocks
+
+
 def form(text: str) -> Sent:
     one = Form(text or "f", 1, text or "t", text, text, {})
     kinds = [
@@ -126,6 +139,7 @@ def run(text: str) -> Sent:
 DECLARED: dict[str, Callable[[str], Sent]] = {
     "card": lambda text: of_card(hostile(text)),
     "form": form,
+    "link": lambda text: linked(hostile(text)),
     "list": listed,
     "question": question,
     "edit": edit,
@@ -140,6 +154,7 @@ OTHERS: dict[str, Callable[[str], Sent]] = {
     "reason": lambda text: of_views("modal", reason_modal(everywhere(text, 2), VoteVerdict.REJECT, None)),
     "glass": lambda text: of_views("modal", glass_modal(everywhere(text, 2), None, over=False)),
     "home": desk,
+    "link": lambda text: linked(everywhere(text, 2)),
     "request": lambda text: of_reply(approval_reply(everywhere(text, 2), NOW)),
     "rule": lambda text: of_reply(why_reply(everywhere(text, 2))),
     "run": run,

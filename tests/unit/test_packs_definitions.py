@@ -133,7 +133,7 @@ def test_access_can_be_taken_back_by_a_verb_that_needs_less_than_giving_it(catal
     assert (grant.tier, revoke.tier) == (Tier.MEDIUM, Tier.LOW)
 
 
-def test_every_write_has_its_run_in_its_key(catalog: Catalog) -> None:
+def test_all_that_passes_the_gate_has_its_run_in_its_key(catalog: Catalog) -> None:
     for definition in catalog.definitions.values():
         for verb in definition.verbs.values():
-            assert ("${run.id}" in verb.idempotency_key) == (verb.effect_class is EffectClass.WRITE)
+            assert ("${run.id}" in verb.idempotency_key) == verb.passes_gate

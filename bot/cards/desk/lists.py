@@ -6,6 +6,7 @@ from datetime import datetime
 
 from bot.cards.blocks import Block, bold, context, date, header, mrkdwn_text, plain_text, rows, section
 from bot.cards.home.home import counted
+from bot.cards.links.ways import link_line
 from bot.cards.request.buttons import cancel_button, show_all_button
 from bot.cards.text import Shown, mrkdwn, plain, render, short
 from bot.cards.wording import approvals, headline, requirement, title, until_word, verdict_word
@@ -76,7 +77,7 @@ def _run_lines(run: FoundRun, *, may_cancel: bool) -> list[Block]:
 
 def approval_reply(view: ApprovalView, now: datetime) -> Reply:
     """Return a request as it is now."""
-    blocks = [*_request(view, now), *rows([(bold("Run"), short(view.run_id, _LINE))])]
+    blocks = [*_request(view, now), *rows([(bold("Run"), short(view.run_id, _LINE))]), *link_line(view.link)]
     votes = [f"{vote.person_name} {verdict_word(view.kind, vote.verdict)}" for vote in view.votes]
     decided = [section(short("\n".join(votes), _LIMIT, lines=50))] if votes else []
     return Reply(Shown(title(view, now)), [*blocks, *decided])
@@ -111,6 +112,5 @@ def run_reply(run: RunView) -> Reply:
     more = [context(bold(f"… {left:,} more steps"))] if left > 0 else []
     listed = [section(short(steps, _LIMIT, lines=_STEPS * 2))] if steps else []
     since = mrkdwn_text(Shown(f"asked for {date(run.created_at)}"))
-    return Reply(
-        mrkdwn(f"{run.reference}: {run.ending}"[:_LINE]), [*rows([*facts, *errors]), context(since), *listed, *more]
-    )
+    blocks = [*rows([*facts, *errors]), context(since), *listed, *more, *link_line(run.link)]
+    return Reply(mrkdwn(f"{run.reference}: {run.ending}"[:_LINE]), blocks)

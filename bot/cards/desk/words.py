@@ -3,7 +3,7 @@
 HELP = """What you can ask Countersign, for your eyes alone:
 /countersign pending: what waits for you
 /countersign mine: what you asked for, and how it stands
-/countersign show RUN or REQUEST: one of them as it is now
+/countersign show RUN or REQUEST: one of them as it is now, by its id or link
 /countersign search WORDS: by business reference, customer or runbook
 /countersign why REQUEST: the rule that asks for signatures, in its own words
 /countersign figures: how long requests take, for those who lead a group

@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from bot.cards.blocks import Block, context, date, link, mrkdwn_text, plain_text, section
+from bot.cards.blocks import Block, context, date, mrkdwn_text, plain_text, section
+from bot.cards.links.ways import to_message, ways
 from bot.cards.request.asked import asked_buttons
 from bot.cards.request.buttons import show_all_button
 from bot.cards.text import Shown, inline, mrkdwn, one_line, render, short
@@ -12,14 +13,6 @@ from runtime.desk.home.model import AskedFor, Entry
 _LINE = 300
 
 
-def to_card(entry: Entry, workspace: str) -> Shown | None:
-    """Return a link to the request's card, as Slack's own are made; None where there is no card."""
-    if entry.card is None:
-        return None
-    channel, ts = entry.card
-    return link(Shown("Open the card"), f"{workspace}archives/{channel}/p{ts.replace('.', '')}")
-
-
 def waiting_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
     """Return a request with all that decides it."""
     view = entry.view
@@ -27,7 +20,8 @@ def waiting_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
     why = short(
         f"{one_line(view.reference)} · {render(view.run_title)} · {view.tier} tier · {requirement(view)}", _LINE
     )
-    place = to_card(entry, workspace) or mrkdwn("There is no card of this in its channel just now.")
+    card = to_message(workspace, entry.card) or mrkdwn("There is no card of this in its channel just now.")
+    place = ways(card, view.link)
     held = f" · {inline(view.assignee_name, 60)} works on it" if view.assignee is not None else ""
     expiry = Shown(f"{approvals(view)} of {view.quorum} · {until_word(view)} {date(view.expires_at)}")
     return [
@@ -47,7 +41,8 @@ def waiting_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
 def asked_for_blocks(asked: AskedFor, workspace: str, now: datetime) -> list[Block]:
     """Return a run that the person asked for, with how it stands and for whom it waits."""
     line = section(short(f"{one_line(asked.reference)} · {one_line(asked.title)}", _LINE, lines=1))
-    known = context(plain_text(short(asked.run_id, _LINE)), mrkdwn_text(Shown(f"asked for {date(asked.created_at)}")))
+    since = Shown(f"asked for {date(asked.created_at)}")
+    known = context(plain_text(short(asked.run_id, _LINE)), mrkdwn_text(ways(since, asked.link)))
     entry = asked.waits_for
     if entry is None:
         how = f"{asked.ending}: {one_line(asked.error)}" if asked.error else asked.ending
@@ -58,7 +53,7 @@ def asked_for_blocks(asked: AskedFor, workspace: str, now: datetime) -> list[Blo
     progress = mrkdwn_text(
         Shown(f"{approvals(view)} of {view.quorum}{more} · {until_word(view)} {date(view.expires_at)}")
     )
-    place = to_card(entry, workspace)
+    place = to_message(workspace, entry.card)
     small = [plain_text(short(requirement(view), _LINE)), progress, *([mrkdwn_text(place)] if place else [])]
     return [line, {**section(waits), "accessory": show_all_button(view)}, context(*small), known, {"type": "divider"}]
 
@@ -70,6 +65,6 @@ def decided_blocks(entry: Entry, workspace: str, now: datetime) -> list[Block]:
     line = section(Shown(f"{said}: {short(headline(view), _LINE, lines=1)}"))
     why = short(f"{one_line(view.reference)} · {render(view.run_title)} · {view.tier} tier", _LINE)
     stands = Shown(f"{title(view, now)} · {approvals(view)} of {view.quorum}")
-    place = to_card(entry, workspace)
+    place = ways(to_message(workspace, entry.card), view.link)
     small = [plain_text(why), plain_text(stands), *([mrkdwn_text(place)] if place else [])]
     return [{**line, "accessory": show_all_button(view)}, context(*small), {"type": "divider"}]

@@ -13,6 +13,10 @@ _WHY = Shown(
     "This has to be signed with your passkey. The page shows what you sign, and your device or security key confirms "
     "that it is you. Your approval counts when you have signed there."
 )
+_ALONE = Shown(
+    "This has to be signed with your passkey. The page shows what you sign, with your reason and your ticket, and your "
+    "device or security key confirms that it is you. The glass is broken when you have signed there, and not before."
+)
 _SMALL = Shown("The link is yours alone. It can be opened once, within five minutes.")
 _NOWHERE = Shown(
     "This has to be signed with a passkey, and this installation has no page for it. Nothing was recorded. Please tell "
@@ -25,15 +29,16 @@ def has_to_be_signed(view: ApprovalView, verdict: VoteVerdict | ClaimAct) -> boo
     return bool(view.sign_with) and verdict is VoteVerdict.APPROVE
 
 
-def signing_modal(view: ApprovalView, url: str | None) -> dict[str, Any]:
+def signing_modal(view: ApprovalView, url: str | None, *, breaks_glass: bool = False) -> dict[str, Any]:
     """Return the modal with the link, or what is told where there is none."""
     there = link(Shown("Open the page to sign"), url) if url else None
     what = rows([(bold("What"), short(headline(view), 300))])
-    way = [section(_WHY), {"type": "section", "text": mrkdwn_text(Shown(f"*{there}*"))}, context(plain_text(_SMALL))]
+    why = section(_ALONE if breaks_glass else _WHY)
+    way = [why, {"type": "section", "text": mrkdwn_text(Shown(f"*{there}*"))}, context(plain_text(_SMALL))]
     return {
         "type": "modal",
         "callback_id": references.SIGNING_MODAL,
-        "title": plain_text(Shown("Sign to approve")),
+        "title": plain_text(Shown("Sign to break glass" if breaks_glass else "Sign to approve")),
         "close": plain_text(Shown("Close")),
         "blocks": [*what, *(way if there else [section(_NOWHERE)])],
     }

@@ -118,6 +118,8 @@ class Commands:
     async def _show(self, person: Person, some_id: str) -> Reply:
         if not some_id:
             return said(words.WHICH.format("show"))
+        linked = self._desk.links.read(some_id)
+        some_id = linked.id if linked else some_id
         if view := await self._front.approval(person, some_id):
             return approval_reply(view, self._clock())
         run = await self._front.run(person, some_id)

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 from slack_bolt.async_app import AsyncAck
 
@@ -14,6 +15,7 @@ from bot.listeners import private
 from bot.listeners.asking import DEADLINE, Asking
 from bot.listeners.clicks import click
 from bot.listeners.more.acting import close
+from bot.listeners.passkeys.links import SigningLinks
 from bot.listeners.payloads import Actions, Submission
 from runtime.model.approvals.votes import VoteVerdict
 
@@ -36,12 +38,18 @@ class BreakingGlass(Asking):
         await self._open(payload, glass_modal(view, payload.place, over=payload.modal is not None))
 
     async def on_submission(self, payload: Submission, ack: AsyncAck) -> None:
-        """Record the vote before the modal closes; a fault is shown at its input, and it stays open."""
+        """Record the vote before the modal closes, or lead to the page where it is signed.
+
+        A fault is shown at its input, and the modal stays open.
+        """
         ref = GlassRef.model_validate_json(payload.view.private_metadata)
         ticket = payload.typed(TICKET)
         faults = {references.REASON: reason_fault(payload.reason), TICKET: ticket_fault(ticket)}
         if not any(faults.values()):
             notification = await self._record(payload, ref, ticket)
+            if isinstance(notification, dict):
+                await ack(response_action="update", view=notification)
+                return
             if notification:
                 await close(ack, over=ref.over)
                 await self._apply_word(notification, payload.user, ref.channel, private.NOT_YET_COUNTED)
@@ -49,12 +57,17 @@ class BreakingGlass(Asking):
             faults[references.REASON] = private.REASON_NOT_RECORDED
         await ack(response_action="errors", errors={name: fault for name, fault in faults.items() if fault})
 
-    async def _record(self, payload: Submission, ref: GlassRef, ticket: str) -> str:
-        """Return the notification's id, "" where there is none, whatever the cause."""
+    async def _record(self, payload: Submission, ref: GlassRef, ticket: str) -> str | dict[str, Any]:
+        """Return the notification's id, or the modal with a link to sign; "" where there is neither, for any cause."""
         try:
             async with asyncio.timeout(DEADLINE):
                 identity = await self._identity(payload.user)
-                refusal = identity.refusal or references.stale(ref, await self._desk.approval(ref.id))
+                view = await self._desk.approval(ref.id)
+                refusal = identity.refusal or references.stale(ref, view)
+                signed = None if refusal else view
+                links = SigningLinks(self._desk)
+                if modal := await links.modal(identity, signed, VoteVerdict.APPROVE, payload.reason, ticket):
+                    return modal
                 said = click(
                     ref, identity, VoteVerdict.APPROVE, occasion=payload.view.id, reason=payload.reason, refusal=refusal
                 )

@@ -17,10 +17,18 @@ class SigningLinks:
     desk: Desk
 
     async def modal(
-        self, identity: Identity, view: ApprovalView | None, verdict: VoteVerdict | ClaimAct, reason: str
+        self,
+        identity: Identity,
+        view: ApprovalView | None,
+        verdict: VoteVerdict | ClaimAct,
+        reason: str,
+        ticket: str = "",
     ) -> dict[str, Any] | None:
-        """Return the modal with the link, None where a click will do. `view` is None where a click cannot count."""
+        """Return the modal with the link, None where a click will do. `view` is None where a click cannot count.
+
+        With a `ticket` it is to break the glass.
+        """
         if view is None or identity.person is None or not has_to_be_signed(view, verdict):
             return None
-        wish = SigningWish(view.approval_id, view.stamp, reason, identity.person.id, identity.account)
-        return signing_modal(view, await self.desk.signing.link(wish))
+        wish = SigningWish(view.approval_id, view.stamp, reason, identity.person.id, identity.account, ticket)
+        return signing_modal(view, await self.desk.signing.link(wish), breaks_glass=bool(ticket))

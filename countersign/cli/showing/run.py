@@ -7,6 +7,7 @@ from countersign.cli.command import out
 from countersign.cli.showing.steps import in_few_lines
 from countersign.cli.tables import show_one, show_rows
 from runtime.model.effects.effect import Purpose
+from runtime.model.hooks.subscription import CONNECTOR
 from runtime.model.states import EffectStatus
 
 Row = Mapping[str, Any]
@@ -18,7 +19,8 @@ _SAID_ABOVE = {"run_id", "definition_name"}
 def show_run(found: Row) -> None:
     """Print a run for people. What is empty everywhere is left out, and what was said in the chat is counted."""
     show_one({name: value for name, value in found.items() if name not in _PARTS}, as_json=False)
-    chat = [one for one in found["effects"] if _was_said(one)]
+    said = [one for one in found["effects"] if _was_said(one)]
+    hooks = sum(one["connector"] == CONNECTOR for one in said)
     tables = {
         "steps": in_few_lines(found["steps"]),
         "costs": found["costs"],
@@ -27,8 +29,9 @@ def show_run(found: Row) -> None:
     }
     for name, rows in tables.items():
         _show(name, rows, _SAID_ABOVE)
-    if chat:
-        out.print(f"\n{len(chat)} messages in the chat: countersign effects list --run {found['run_id']}")
+    for number, what in ((len(said) - hooks, "messages in the chat"), (hooks, "deliveries to subscribers")):
+        if number:
+            out.print(f"\n{number} {what}: countersign effects list --run {found['run_id']}")
     _show("questions", found["questions"], set())
     _show("runs", found["runs"], set())
 

@@ -44,6 +44,15 @@ def list_(*, as_json: AsJson = False) -> None:
         out.print(f"{one['team'] or one['enterprise']}  {one['name']}  {since}")
 
 
+@slack.command()
+def manifest() -> None:
+    """Print the app's manifest, to paste where the app is made; with COUNTERSIGN_PUBLIC_URL it is told of our links."""
+    from countersign.cli.command import own_settings
+    from countersign.compose.manifest import manifest_of
+
+    typer.echo(manifest_of(own_settings().public_url), nl=False)
+
+
 @slack.command("new-key")
 def new_key() -> None:
     """Print a fresh key for COUNTERSIGN_SLACK_TOKEN_KEYS."""

@@ -24,6 +24,7 @@ _CHAT = {
     "slack::post_message": "A message",
     "slack::update_message": "A message's new state",
     "slack::direct_message": "A message to one person",
+    "webhook::deliver": "Word to a subscriber",
 }
 
 

@@ -15,6 +15,7 @@ CHAT = frozenset(
     {
         *("slack::post_card", "slack::update_card", "slack::post_message", "slack::update_message"),
         "slack::direct_message",
+        "webhook::deliver",
     }
 )
 """What the program says by itself, beside the steps of the definition."""
@@ -24,9 +25,9 @@ POST_TASK = "slack::post_task"
 @rule(
     "effects.of-definition",
     "An effect of a step is proposed once, and once more each time that somebody had the step tried anew, is the"
-    " `handler` of the step's verb, and the verb's class is `write`. An effect of no step is word in the chat:"
-    " `slack::post_card`, `slack::update_card`, `slack::post_message`, `slack::update_message` or"
-    " `slack::direct_message`.",
+    " `handler` of the step's verb, and the verb's class is `write` or it is a governed read. An effect of no step is"
+    " word in the chat: `slack::post_card`, `slack::update_card`, `slack::post_message`, `slack::update_message` or"
+    " `slack::direct_message`, or word to a subscriber: `webhook::deliver`.",
 )
 def _of_definition(facts: Facts) -> str:
     times, anew, effects = dict[str, int](), retries(facts.contents), set[str | None]()
@@ -43,18 +44,19 @@ def _of_definition(facts: Facts) -> str:
             continue
         times[path] = so_far + 1
         verb = facts.verb(leaf, path)
-        if (proposal.action, "write") != (verb.execution.handler, verb.effect.kind):
-            raise broken(leaf, f"{proposal.action} is not the write that step {path} is for")
+        if proposal.action != verb.execution.handler or not verb.effect.passes_gate:
+            raise broken(leaf, f"{proposal.action} is not what step {path} is to be allowed to do")
     return counted(len(effects), "effect")
 
 
 @rule(
     "effects.as-declared",
-    "An effect of a step has the `tier` of its verb, can be undone by what the verb says (`reversible_by`), and its"
-    " `target` and idempotency key are what the verb's templates give: their fixed parts, `run.id`, `run.tenant`,"
-    " `run.definition`, `tenant`, `step`, and `params.NAME` where that is a text that is shown. The key of an effect of"
-    " a step that was tried anew may end with its number among the step's, as in `#2`. A task goes to the channel that"
-    " it names. Word in the chat has tier `low`, and cannot be undone.",
+    "An effect of a step has the `tier` of its verb, can be undone by what the verb says (`reversible_by`), is put to"
+    " policy as a read (`reads`) if and only if it is a governed one, and its `target` and idempotency key are what"
+    " the verb's templates give: their fixed parts, `run.id`, `run.tenant`, `run.definition`, `tenant`, `step`, and"
+    " `params.NAME` where that is a text that is shown. The key of an effect of a step that was tried anew may end"
+    " with its number among the step's, as in `#2`. A task goes to the channel that it names. Word in the chat has"
+    " tier `low`, and cannot be undone.",
 )
 def _as_declared(facts: Facts) -> str:
     for decision in facts.decisions:
@@ -90,6 +92,7 @@ def _check_declared(facts: Facts, decision: Decided) -> None:
         **{
             "input.effect.tier": (asked.tier, verb.effect.tier if verb else "low"),
             "input.effect.reversible": (asked.reversible, verb is not None and verb.effect.reversible_by is not None),
+            "input.effect.reads": (asked.reads, verb is not None and verb.effect.is_governed_read),
         },
     )
     if verb is None or asked.digest != facts.standing(record.effect_id, decision.leaf.seq):

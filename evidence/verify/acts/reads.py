@@ -3,12 +3,13 @@
 from evidence import names
 from evidence.costs import costs_member
 from evidence.reading.paths import address_of
+from evidence.verify.acts.got import is_read, named_reads, reading, what_steps_got
 from evidence.verify.acts.record import check_named
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.material.mended import supplied
 from evidence.verify.rules import Rule, counted, rule
-from receipts.chain import READ_RECORDED, Leaf
+from receipts.chain import READ_RECORDED
 from receipts.read import ReadRecord
 
 
@@ -34,14 +35,14 @@ def _on_record(facts: Facts) -> str:
 @rule(
     "reads.in-place",
     "A read record's `run_id` and `tenant` are the run's. Its step has its verb in the definition, that verb is of"
-    " class `read` and no timer, and its handler is the verb's. Its `finished_at` is its leaf's `at`, and not before"
-    " its `started_at`; its step is the leaf's. It has a response if, and only if, it says `success`. The attempts of a"
-    " step are counted upwards, and none follows a success.",
+    " class `read`, not governed and no timer, and its handler is the verb's. Its `finished_at` is its leaf's `at`,"
+    " and not before its `started_at`; its step is the leaf's. It has a response if, and only if, it says `success`."
+    " The attempts of a step are counted upwards, and none follows a success.",
 )
 def _in_place(facts: Facts) -> str:
     contents = facts.contents
     last: dict[str, ReadRecord] = {}
-    for leaf, name in _named(contents):
+    for leaf, name in named_reads(contents):
         read = contents.reads[name]
         _check_place(contents, name, read)
         if leaf.correlation.step != read.step or leaf.at != read.finished_at or read.started_at > read.finished_at:
@@ -57,8 +58,8 @@ def _in_place(facts: Facts) -> str:
 
 @rule(
     "reads.done",
-    "A `step.succeeded` of a step that reads follows a read record of it that says `success`, and its `result` is the"
-    " commitment of that record's response; or somebody supplied it.",
+    "A `step.succeeded` of a step that reads follows a read record of it that says `success`, or where the read is"
+    " governed a receipt; and its `result` is the commitment of that one's response; or somebody supplied it.",
 )
 def _done(facts: Facts) -> str:
     return counted(count_done(facts.contents), "step")
@@ -66,8 +67,8 @@ def _done(facts: Facts) -> str:
 
 def count_done(contents: Contents) -> int:
     """Return how many steps succeeded that read; raise unless each has its record, with that result."""
-    done = {contents.reads[name].step: (leaf.seq, contents.reads[name]) for leaf, name in _named(contents)}
-    reads = {step.id for step in contents.definition.steps if _is_read(contents, step.verb)}
+    done = what_steps_got(contents)
+    reads = reading(contents, governed=False) | reading(contents, governed=True)
     given = supplied(contents)
     succeeded = [
         leaf
@@ -75,13 +76,13 @@ def count_done(contents: Contents) -> int:
         if address_of(str(leaf.correlation.step)) in reads and str(leaf.correlation.step) not in given
     ]
     for leaf in succeeded:
-        seq, read = done.get(str(leaf.correlation.step), (leaf.seq, None))
-        if read is None or read.response is None or seq > leaf.seq:
+        read = done.get(str(leaf.correlation.step))
+        if read is None or read.got is None or read.seq > leaf.seq:
             raise BrokenError(
                 names.AUDIT, f"line {leaf.seq}: step {leaf.correlation.step} succeeded, and no record says that it read"
             )
-        if read.response.commitment != leaf.data.get("result"):
-            raise BrokenError(names.AUDIT, f"line {leaf.seq}: its result is not what {read.read_id} got")
+        if read.got != leaf.data.get("result"):
+            raise BrokenError(names.AUDIT, f"line {leaf.seq}: its result is not what {read.id} got")
     return len(succeeded)
 
 
@@ -94,28 +95,14 @@ def _costs(facts: Facts) -> str:
     return names.COSTS
 
 
-def _named(contents: Contents) -> list[tuple[Leaf, str]]:
-    """Return the leaves that name read records, in the chain's order, each with the member."""
-    return [
-        (leaf, names.numbered(names.READS, number, str(leaf.data.get("read_id"))))
-        for number, leaf in enumerate(contents.leaves_of(READ_RECORDED), start=1)
-    ]
-
-
 def _check_place(contents: Contents, name: str, read: ReadRecord) -> None:
     if (read.run_id, read.tenant) != (contents.run.run_id, contents.run.tenant):
         raise BrokenError(name, f"is of run {read.run_id} of tenant {read.tenant}")
     verb_of = {step.id: step.verb for step in contents.definition.steps}
-    if verb_of.get(address_of(read.step)) != read.verb or not _is_read(contents, read.verb):
+    if verb_of.get(address_of(read.step)) != read.verb or not is_read(contents, read.verb):
         raise BrokenError(name, f"{names.DEFINITION} has no read {read.verb} at the step {read.step}")
     if contents.definition.verbs[read.verb].execution.handler != read.handler:
         raise BrokenError(name, f"its handler is not that of the verb {read.verb}")
-
-
-def _is_read(contents: Contents, verb: str) -> bool:
-    """Return whether a verb of the definition reads: a timer is of class `read`, too, and asks nobody."""
-    found = contents.definition.verbs.get(verb)
-    return found is not None and found.effect.kind == "read" and found.execution.wait != "timer"
 
 
 TOLD: tuple[Rule[Facts], ...] = (_on_record, _in_place)

@@ -4,6 +4,7 @@ from typing import Any
 
 from evidence import names
 from evidence.statement import sha256
+from evidence.verify.material.comparing import same
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.material.facts import Facts
 from evidence.verify.rules import counted, rule
@@ -119,7 +120,7 @@ def _check_approval(contents: Contents, name: str, requested: Leaf) -> None:
         ("votes", sorted((vote.person, vote.verdict) for vote in approval.votes), counted),
         ("status", [approval.status], ends or ["requested"]),
     ):
-        if of_file != of_chain:
+        if not same(of_file, of_chain):
             raise BrokenError(name, f"{what}: the file says {of_file}, and {names.AUDIT} says {of_chain}")
 
 

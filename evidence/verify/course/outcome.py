@@ -39,10 +39,10 @@ def ended(contents: Contents) -> str:
 
 @rule(
     "steps.receipts",
-    "A `step.succeeded` is of a step in the definition. If the step's verb is of class `write`, one of these holds: a"
-    " receipt of the step and of the verb's handler says `success`; the step has an `effect.repeated`; or it has such a"
-    " receipt of any outcome, and its answer came: a `wait.completed`, or a task's approval or rejection; or somebody"
-    " supplied its result.",
+    "A `step.succeeded` is of a step in the definition. If the step's verb is of class `write`, or a governed read,"
+    " one of these holds: a receipt of the step and of the verb's handler says `success`; the step has an"
+    " `effect.repeated`; or it has such a receipt of any outcome, and its answer came: a `wait.completed`, or a task's"
+    " approval or rejection; or somebody supplied its result.",
 )
 def writes_have_receipts(contents: Contents) -> str:
     """Look for the receipt of each write."""
@@ -79,9 +79,9 @@ def count_writes(contents: Contents) -> int:
         verb = definition.verbs.get(called or "")
         if called is None or (called and verb is None):
             raise BrokenError(names.AUDIT, f"line {leaf.seq}: no step {path} is in {names.DEFINITION}")
-        if verb is None or verb.effect.kind == "read":
+        if verb is None or not verb.effect.passes_gate:
             continue
-        writes += 1
+        writes += verb.effect.kind == "write"
         did = (path, verb.execution.handler)
         if path in given:
             continue

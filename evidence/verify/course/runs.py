@@ -1,11 +1,14 @@
 """Rules about the run: it moved from status to status as its leaves say, and came to what its steps came to."""
 
+from collections.abc import Sequence
+
 from evidence import names
-from evidence.verify.material.comparing import agree, broken
+from evidence.verify.material.comparing import agree, broken, data, same
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts
+from evidence.verify.material.forms import CancelForm, Candidate, Chosen
 from evidence.verify.rules import Rule, counted, rule
-from receipts.chain import RUN_ENDED
+from receipts.chain import PROGRAM, RUN_ENDED, Leaf
 
 _STATUSES = (
     "running",
@@ -22,7 +25,9 @@ _STATUSES = (
 @rule(
     "run.definition",
     "`definition.json` has the name, the version and the type of trigger that `run.queued` names; that says what the"
-    " run is `about` if and only if the definition's `trigger` says what triggers are about.",
+    " run is `about` if and only if the definition's `trigger` says what triggers are about, and `among` which"
+    " versions the run's was chosen if and only if the definition's `trigger` says `when`: `name`, `version` and"
+    " `digest` of each, no two of one name, with the run's own; none where whoever started it had named the runbook.",
 )
 def _definition(facts: Facts) -> str:
     queued, definition = facts.leaves[0].data, facts.definition
@@ -35,19 +40,34 @@ def _definition(facts: Facts) -> str:
     )
     if (definition.trigger.about is None) != ("about" not in queued):
         raise broken(facts.leaves[0], "it says what the run is about, or not, other than the definition's trigger")
+    if (definition.trigger.when is None) != ("among" not in queued):
+        raise broken(facts.leaves[0], "it says what was to choose among, or not, other than the definition's trigger")
+    if definition.trigger.when is not None:
+        _check_choice(facts, data(Chosen, facts.leaves[0]).among)
     return f"{definition.name} version {definition.version}"
+
+
+def _check_choice(facts: Facts, among: Sequence[Candidate]) -> None:
+    """Raise unless the run's version is one of those among which it was chosen, of which no two have one name."""
+    own = (facts.definition.name, facts.definition.version, facts.contents.run.definition.digest)
+    of_name = {one.name: (one.name, one.version, one.digest) for one in among}
+    if len(of_name) < len(among) or (among and of_name.get(own[0]) != own):
+        raise broken(facts.leaves[0], f"{own[0]} version {own[1]} is not what was chosen among what it names")
 
 
 @rule(
     "run.moves",
     "A run starts once, and ends once. Each leaf that gives it a status says which one it had (`from`): that of the"
-    " leaf before, `queued` at first; none follows its end. It is canceled after a `run.cancel_requested`.",
+    " leaf before, `queued` at first; none follows its end. It is canceled after a `run.cancel_requested`, which has a"
+    " `reason`, and unless it is by `countersign` says which decision of `policy` (`decision_id`, `digest`) allowed"
+    " it.",
 )
 def _moves(facts: Facts) -> str:
     status, moves, is_asked = "queued", 0, False
     for leaf in facts.leaves:
         kind, _, word = leaf.event.partition(".")
-        is_asked = is_asked or leaf.event == "run.cancel_requested"
+        if leaf.event == "run.cancel_requested":
+            is_asked = _is_allowed(leaf)
         if leaf.event == "run.started" and (status != "queued" or leaf.seq != _FIRST):
             raise broken(leaf, "the run had started before")
         if kind != "run" or word not in _STATUSES:
@@ -58,6 +78,13 @@ def _moves(facts: Facts) -> str:
             raise broken(leaf, "the run was canceled, and nobody had asked for that")
         status, moves = word, moves + 1
     return counted(moves, "move")
+
+
+def _is_allowed(leaf: Leaf) -> bool:
+    """Return True, or raise unless a wish to cancel says why, and by whose leave."""
+    if data(CancelForm, leaf).policy is None and leaf.actor != PROGRAM:
+        raise broken(leaf, f"{leaf.actor.id} wanted it canceled, and by no decision of policy")
+    return True
 
 
 _FIRST = 2
@@ -123,16 +150,24 @@ def _no_output(facts: Facts, came_to: str) -> str:
 
 @rule(
     "run.writes",
-    "The run's `writes` are its steps' receipts that said `success` before it ended.",
+    "The run's `writes` are its steps' receipts that said `success` before it ended, but for those of governed reads.",
 )
 def _writes(facts: Facts) -> str:
     done = sum(
-        one.record.outcome == "success" and bool(one.record.step) and one.leaf.seq < facts.end.seq
+        one.record.outcome == "success"
+        and bool(one.record.step)
+        and one.leaf.seq < facts.end.seq
+        and not _reads(facts, one.record.step)
         for one in facts.receipts
     )
-    if facts.end.data.get("writes") != done:
+    if not same(facts.end.data.get("writes"), done):
         raise BrokenError(names.RUN, f"writes is {facts.end.data.get('writes')}, and {done} receipts say success")
     return counted(done, "write")
+
+
+def _reads(facts: Facts, path: str) -> bool:
+    verb = facts.plan.verb(path)
+    return verb is not None and verb.effect.is_governed_read
 
 
 MOVES: tuple[Rule[Facts], ...] = (_definition, _moves)

@@ -9,7 +9,7 @@ from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts, Requested
 from evidence.verify.material.forms import EditForm
 from evidence.verify.people.authority import electorate_of, requesters_of
-from evidence.verify.people.votes import REASON_MIN
+from evidence.verify.people.voting.votes import REASON_MIN
 from evidence.verify.rules import Rule, counted, rule
 from receipts import canonical
 from receipts.chain import Leaf

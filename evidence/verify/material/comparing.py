@@ -1,9 +1,10 @@
 """What rules compare with: a leaf's data as a record, moments and durations, and the words for what differs."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 import isodate
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from evidence import names
 from evidence.verify.material.contents import BrokenError, Record
@@ -43,10 +44,21 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+def same(here: object, there: object) -> bool:
+    """Return whether two values are the same in JSON, where 1 is not true."""
+    if isinstance(here, BaseModel) and isinstance(there, BaseModel):
+        return same(here.model_dump(), there.model_dump())
+    if isinstance(here, Mapping) and isinstance(there, Mapping):
+        return here.keys() == there.keys() and all(same(value, there[name]) for name, value in here.items())
+    if isinstance(here, list | tuple) and isinstance(there, list | tuple):
+        return len(here) == len(there) and all(map(same, here, there))
+    return here == there and isinstance(here, bool) == isinstance(there, bool)
+
+
 def agree(member: str, other: str, **facts: tuple[object, object]) -> None:
     """Raise at the first fact that the record, named first, and the other side tell differently."""
     for what, (here, there) in facts.items():
-        if here != there:
+        if not same(here, there):
             raise BrokenError(member, f"{what} is {_shown(here)}, and {other} says {_shown(there)}")
 
 

@@ -133,7 +133,7 @@ class Contents:
         """Return the votes of an approval that no `vote.withdrawn` names by their digest."""
         about = self.leaves_about.get(approval.id, [])
         withdrawn = Counter(str(leaf.data.get("digest")) for leaf in about if leaf.event == VOTE_WITHDRAWN)
-        if not withdrawn or self.version == 1:
+        if not withdrawn:
             return list(approval.votes)
         standing = []
         for vote in approval.votes:

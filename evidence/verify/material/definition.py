@@ -136,9 +136,13 @@ class EdgeForm(Open):
 
 
 class TriggerForm(Open):
-    """What starts runs of the definition; `about` is a template of what a run is about, None where it is of nothing."""
+    """What starts runs of the definition; `when` is the condition for it, None where each trigger of the type does.
+
+    `about` is a template of what a run is about, None where it is of nothing.
+    """
 
     type: str
+    when: NonEmpty | None = None
     about: NonEmpty | None = None
 
 

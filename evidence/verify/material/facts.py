@@ -1,7 +1,7 @@
 """A bundle of format 2 put together: each record with the leaves about it. The rules of the chain have held before."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from evidence import names
@@ -57,10 +57,11 @@ class Received:
 
 @dataclass(frozen=True)
 class Counted:
-    """A vote and its leaf."""
+    """A vote and its leaf; `until` is the place of the leaf that took it back, None where none did."""
 
     record: VoteForm
     leaf: Leaf
+    until: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,20 @@ class Requested:
     record: ApprovalForm
     leaf: Leaf
     votes: list[Counted]
-    standing: list[Counted]  # of its votes, those that were not withdrawn
     end: Leaf | None
+
+    @property
+    def standing(self) -> list[Counted]:
+        """Return the votes that were not withdrawn."""
+        return [vote for vote in self.votes if vote.until is None]
+
+    def standing_before(self, leaf: Leaf) -> list[Counted]:
+        """Return the votes that counted when a leaf was written."""
+        return [vote for vote in self.votes if vote.leaf.seq < leaf.seq and not (vote.until and vote.until < leaf.seq)]
+
+    def is_open_at(self, leaf: Leaf) -> bool:
+        """Return whether a leaf stands between that of the request and that of its end."""
+        return self.leaf.seq < leaf.seq and (self.end is None or leaf.seq < self.end.seq)
 
 
 @dataclass(frozen=True)
@@ -182,7 +195,7 @@ class Facts:
         said = {canonical.digest(vote.model_dump()): vote for vote in record.votes}
         votes = [Counted(said[leaf.data["digest"]], leaf) for leaf in about if leaf.event == VOTE_COUNTED]
         end = next((leaf for leaf in about if leaf.event in APPROVAL_ENDED), None)
-        return Requested(name, record, leaf, votes, standing(votes, about), end)
+        return Requested(name, record, leaf, until_withdrawn(votes, about), end)
 
     @cached_property
     def waits(self) -> list[tuple[Leaf, Opened]]:
@@ -218,11 +231,12 @@ class Facts:
             yield names.numbered(folder, number, str(leaf.data.get(key))), leaf
 
 
-def standing(votes: list[Counted], about: list[Leaf]) -> list[Counted]:
-    """Return the votes that no `vote.withdrawn` names by their digest; of two that are alike, one for each."""
-    left = list(votes)
+def until_withdrawn(votes: list[Counted], about: list[Leaf]) -> list[Counted]:
+    """Return the votes, each until a `vote.withdrawn` names it by its digest; of two that are alike, the first."""
+    found = list(votes)
     for leaf in (leaf for leaf in about if leaf.event == VOTE_WITHDRAWN):
-        found = (vote for vote in left if vote.leaf.data.get("digest") == leaf.data.get("digest"))
-        if (vote := next(found, None)) is not None:
-            left.remove(vote)
-    return left
+        for place, vote in enumerate(found):
+            if vote.until is None and vote.leaf.data.get("digest") == leaf.data.get("digest"):
+                found[place] = replace(vote, until=leaf.seq)
+                break
+    return found

@@ -55,6 +55,13 @@ class SettledForm(Open):
     result: str | None = None
 
 
+class CancelForm(Open):
+    """What somebody said who wanted a run canceled; the program's own wish needs nobody's leave."""
+
+    reason: str
+    policy: AllowedForm | None = None
+
+
 class TermForm(Open):
     """From when until when an approval can be given and used, as policy was told.
 
@@ -73,9 +80,10 @@ class ToldVote(VoteRecord):
 
 
 class EffectForm(AskedEffect):
-    """The effect, as policy was told."""
+    """The effect, as policy was told; `reads` is there where it is a governed read."""
 
     reversible: bool
+    reads: bool = False
 
 
 class ToldEdits(Open):
@@ -246,6 +254,20 @@ class ApprovalForm(ApprovalRecord):
     questions: Sequence[QuestionOfForm] = ()
 
 
+class Candidate(Open):
+    """A version that was looked at when a trigger came."""
+
+    name: NonEmpty
+    version: int
+    digest: Sha256Hex
+
+
+class Chosen(Open):
+    """Of the data of `run.queued`, among which versions the run's own was chosen."""
+
+    among: list[Candidate]
+
+
 class Proposed(Open):
     """The data of `effect.proposed`; `action` is connector and operation, joined by `::`."""
 
@@ -313,6 +335,14 @@ class Handed(Open):
     person: NonEmpty
     to: NonEmpty
     reason: str
+
+
+class FellBack(Open):
+    """The data of `approval.fell_back`: why those who are asked cannot decide, and to which groups it went as well."""
+
+    approval_id: NonEmpty
+    why: NonEmpty
+    to: list[str]
 
 
 class QuestionLeaf(Open):

@@ -7,6 +7,7 @@ from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import ACTED, Facts, Requested
 from evidence.verify.material.forms import DecisionForm, ToldVote, VoteForm
 from evidence.verify.rules import Rule, counted, rule
+from receipts import canonical
 from receipts.chain import EFFECT_EDITED, Leaf
 from receipts.fields import timestamp
 
@@ -39,9 +40,9 @@ def _used_once(facts: Facts) -> str:
 @rule(
     "approvals.ended",
     "An approval is `approved` or `rejected` at the moment of its last vote; `expired` no earlier than at its"
-    " `expires_at`, as it was prolonged, and never where it asks what became of an attempt, or afterwards whether it"
-    " was right; `canceled` once its step has ended, or is held, or in the line before the one with which it was edited"
-    " (`effect.edited`). None but one of kind `in_doubt` stays open.",
+    " `expires_at`, as it was prolonged; `canceled` once its step has ended, or is held, or in the line before the one"
+    " with which it was edited (`effect.edited`). What asks what became of an attempt, or afterwards whether it was"
+    " right, ends by a vote alone. None but one of kind `in_doubt` stays open.",
 )
 def _ended(facts: Facts) -> str:
     for approval in facts.approvals.values():
@@ -66,9 +67,11 @@ def _check_end(facts: Facts, approval: Requested) -> None:
     elif record.status in ("approved", "rejected"):
         last = approval.standing[-1].leaf.at if approval.standing else None
         agree(approval.name, "its last vote", **{"the moment of its end": (end.at, last)})
+    elif record.kind in UNTIL_KNOWN:
+        raise broken(end, f"approval {record.id} was {record.status}, and nobody had answered")
     elif record.status == "expired":
         until = facts.until(record.id, record.expires_at, end)
-        if end.at < until or record.kind in UNTIL_KNOWN:
+        if end.at < until:
             raise broken(end, f"approval {record.id} cannot expire before {until}")
     elif not _was_called_off(facts, approval, end):
         raise broken(end, f"approval {record.id} was canceled, and its step had not ended")
@@ -116,13 +119,15 @@ def _is_told(decision: DecisionForm, approval: Requested, seq: int) -> bool:
     ) and _told_votes([vote.record for vote in approval.standing]) == _told_votes(asked.votes)
 
 
-def _told_votes(votes: Sequence[VoteForm | ToldVote]) -> list[tuple[str, ...]]:
+def _told_votes(votes: Sequence[VoteForm | ToldVote]) -> list[bytes]:
     """Return votes in one order, each with its moment, if it is signed, by whose leave, and what glass it broke."""
     return sorted(
-        (
-            *(vote.person, vote.verdict, vote.at, str(vote.is_signed)),
-            *((leave.delegator, leave.recorded_by) if leave else ()),
-            *((glass.ticket, str(glass.nth)) if glass else ()),
+        canonical.dumps(
+            [
+                *(vote.person, vote.verdict, vote.at, vote.is_signed),
+                [leave.delegator, leave.recorded_by] if leave else None,
+                [glass.ticket, glass.nth] if glass else None,
+            ]
         )
         for vote in votes
         for leave, glass in [(vote.delegation, vote.break_glass)]

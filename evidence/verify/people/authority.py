@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from evidence import names
 from evidence.records import ApprovalRecord, AskedEffect, DecisionRecord, RequirementRecord, VoteRecord
+from evidence.verify.material.comparing import same
 from evidence.verify.material.contents import BrokenError, Contents
 from evidence.verify.people.quorum import breaks_glass, check_quorum
 from evidence.verify.rules import counted, rule
@@ -181,7 +182,7 @@ def _check_approval(
         raise BrokenError(name, f"is {what}, and receipt {receipt.receipt_id} rests on it")
     if (approval.effect_id, approval.digest) != (receipt.effect_id, receipt.fingerprint):
         raise BrokenError(name, f"is bound to another effect than that of receipt {receipt.receipt_id}")
-    if approval.requirement not in requirements:
+    if not any(same(approval.requirement, stated) for stated in requirements):
         raise BrokenError(name, "its requirement is not one that policy asked for")
     if _said(contents.standing(approval)) != _said(decision.input.votes):
         raise BrokenError(name, f"its votes are not those that policy was told in decision {decision.id}")
@@ -199,15 +200,22 @@ def requesters_of(contents: Contents, approval: ApprovalRecord) -> set[str]:
 
 
 def electorate_of(contents: Contents, approval: ApprovalRecord) -> dict[str, set[str]]:
-    """Return for each voter, and who edited, the groups asked by then: who is next in line, only from then on."""
+    """Return for each voter, and who edited, the groups asked by the last time that they did."""
+    asked = asked_at(contents, approval)
+    about = (leaf for leaf in contents.leaves_about.get(approval.id, []) if leaf.seq in asked)
+    return {str(leaf.data.get("person")): asked[leaf.seq] for leaf in about}
+
+
+def asked_at(contents: Contents, approval: ApprovalRecord) -> dict[int, set[str]]:
+    """Return the groups asked by each vote and edit, by its line: who is next in line, only from then on."""
     asked, before = set(approval.requirement.groups), ""
-    found: dict[str, set[str]] = {}
+    found: dict[int, set[str]] = {}
     for leaf in contents.leaves_about.get(approval.id, []):
         falls_back = leaf.event == FELL_BACK and before == APPROVAL_REQUESTED
         if leaf.event == "wait.escalated" or falls_back:
             asked = asked | _joined(leaf, approval)
         elif leaf.event in (VOTE_COUNTED, EFFECT_EDITED):
-            found[str(leaf.data.get("person"))] = asked
+            found[leaf.seq] = asked
         before = leaf.event
     return found
 

@@ -2,7 +2,7 @@
 
 from evidence import names
 from evidence.records import NextInLineRecord
-from evidence.verify.material.comparing import agree, lasts, moment
+from evidence.verify.material.comparing import agree, lasts, moment, same
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.definition import ExecutionForm
 from evidence.verify.material.facts import Facts, Requested
@@ -70,7 +70,7 @@ def _asks_for(decision: DecisionForm, approval: Requested) -> bool:
         "needs_approval",
         record.effect_id,
         record.digest,
-    ) and (answer.requirement, answer.reasons, answer.tier) == (record.requirement, record.reasons, record.tier)
+    ) and same([answer.requirement, answer.reasons, answer.tier], [record.requirement, record.reasons, record.tier])
 
 
 @rule(

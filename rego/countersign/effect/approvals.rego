@@ -23,7 +23,21 @@ demand := packs.demand if tiers.effective in {"low", "medium"}
 # custom:
 #   short_name: writes.high_tier
 #   failure_msg: A high-tier write needs people's signatures
-demand := {"requirement": "high", "reason": reasons.of(rego.metadata.rule())} if tiers.effective == "high"
+demand := {"requirement": "high", "reason": reasons.of(rego.metadata.rule())} if {
+	tiers.effective == "high"
+	not input.effect.reads == true
+}
+
+# METADATA
+# title: High tier, of a read
+# description: What leaves the tenant with a high-tier read is signed by people, whatever packs say.
+# custom:
+#   short_name: reads.high_tier
+#   failure_msg: A high-tier read needs people's signatures
+demand := {"requirement": "high", "reason": reasons.of(rego.metadata.rule())} if {
+	tiers.effective == "high"
+	input.effect.reads == true
+}
 
 # METADATA
 # title: Requirement

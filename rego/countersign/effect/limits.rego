@@ -1,6 +1,7 @@
 # METADATA
 # title: Limits
-# description: How much one run may write. Chat is not counted, or a run at its limit could not say so.
+# description: >-
+#   How much one run may write. Chat is not counted, or a run at its limit could not say so; and neither are reads.
 # schemas:
 #   - input: schema.input
 package countersign.effect.limits
@@ -11,8 +12,10 @@ import data.countersign.effect.reasons
 
 # METADATA
 # title: Permitted
-# description: The effect is chat, or the run has written less than it may.
+# description: The effect is chat or a read, or the run has written less than it may.
 permitted if connectors.connector.chat == true
+
+permitted if input.effect.reads == true
 
 permitted if {
 	is_number(input.counters.writes)

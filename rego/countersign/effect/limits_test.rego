@@ -22,6 +22,13 @@ test_run_at_its_limit_may_chat if {
 	codes({"connector": "chat", "operation": "say", "target": "C1"}, 3) == set()
 }
 
+test_run_at_its_limit_may_read if {
+	codes({"reads": true}, 3) == set()
+	every reads in [false, null, "true", 1] {
+		codes({"reads": reads}, 3) == {"limits.writes_per_run"}
+	}
+}
+
 test_count_that_is_no_count_may_not_write if {
 	every writes in [null, false, "1", -1, [], {}] {
 		codes({}, writes) == {"limits.writes_per_run"}

@@ -1,7 +1,8 @@
-"""What must hold where the trigger of a runbook says what it is about."""
+"""What must hold where the trigger of a runbook says what it is about, or which of its type the runbook takes."""
 
 from collections.abc import Collection, Iterator
 
+from runtime.definitions.checks.conditions import check_condition
 from runtime.definitions.checks.functions import functions_in
 from runtime.definitions.checks.params import check_text
 from runtime.definitions.checks.schemas import Schema
@@ -23,3 +24,11 @@ def about_findings(
     if signal is not None and signal not in waited_for:
         message = f"no step waits for the signal '{signal}'{hint(signal, waited_for)}"
         yield ("trigger", "signal"), "dangling_reference", message
+
+
+def when_findings(when: str | None, trigger: Schema | None) -> Iterator[Finding]:
+    """Yield what is wrong with `when`, which sees the trigger alone, too."""
+    for fault in check_condition(when, Scope({"trigger": trigger})) if when is not None else ():
+        yield ("trigger", "when", *fault.path), fault.code, fault.message
+    for name in functions_in(f"${{{when}}}") if when is not None else ():
+        yield ("trigger", "when"), "rule", f"'{name}' is a function of a pack: these stand in steps and output alone"

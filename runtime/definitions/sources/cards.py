@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from runtime.definitions.cards import CardSpec
 from runtime.definitions.checks.scope import Scope
-from runtime.definitions.model import EffectClass, Verb
+from runtime.definitions.model import Verb
 from runtime.definitions.problems import Finding
 from runtime.definitions.showing.checks import card_findings
 from runtime.definitions.sources.compensations import scope_of
@@ -25,8 +25,8 @@ def step_card_findings(card: CardSpec, verb: Verb, scope: Scope) -> Iterator[Fin
 
 
 def _findings(card: CardSpec, verb: Verb, more: Scope) -> Iterator[Finding]:
-    if verb.effect_class is not EffectClass.WRITE:
-        yield ("card",), "rule", "'card' is for writes: nobody is asked about a read"
+    if not verb.passes_gate:
+        yield ("card",), "rule", "'card' is for what people may be asked about: a write, or a governed read"
         return
     params = scope_of(verb).roots["request"]
     scope = Scope({"params": params, "before": None, "run": RUN, **more.roots})

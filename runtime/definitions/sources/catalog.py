@@ -199,7 +199,10 @@ def _reserved(runbooks: Iterable[LoadedRunbook], problems: list[Problem]) -> set
 
 
 def _contested(runbooks: Iterable[LoadedRunbook], problems: list[Problem]) -> set[str]:
-    """Return the names whose newest versions claim the same trigger type as another name's, after reporting them."""
+    """Return the names whose newest versions claim the same triggers as another name's, after reporting them.
+
+    Whether two conditions can hold of one trigger is found out by a trigger alone, unless they are the same.
+    """
     newest = {runbook.name: runbook for runbook in sorted(runbooks, key=lambda each: each.version)}
     claims: dict[str, list[LoadedRunbook]] = {}
     for runbook in newest.values():
@@ -208,7 +211,11 @@ def _contested(runbooks: Iterable[LoadedRunbook], problems: list[Problem]) -> se
     for type_, claimants in claims.items():
         names = sorted(runbook.name for runbook in claimants)
         if type_ and len(names) > 1:
+            conditions = {runbook.when for runbook in claimants}
+            if None not in conditions and len(conditions) == len(claimants):
+                continue  # each says when it takes one
             contested |= set(names)
             message = f"the trigger type '{type_}' is claimed by {' and '.join(names)}"
+            message += ", and each has to say another 'when'" if conditions != {None} else ""
             problems += (each.source.problem(("trigger", "type"), "trigger_claim", message) for each in claimants)
     return contested

@@ -6,7 +6,7 @@ from typing import Any
 
 from receipts.canonical import dumps
 from runtime.definitions.canonical import definition_document, from_canonical
-from runtime.definitions.checks.about import about_findings
+from runtime.definitions.checks.about import about_findings, when_findings
 from runtime.definitions.checks.conditions import WARNING
 from runtime.definitions.checks.functions import functions_called
 from runtime.definitions.checks.params import check_params
@@ -48,6 +48,7 @@ class LoadedRunbook:
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     starts: tuple[tuple[Path, str], ...] = ()
+    when: str | None = None
 
 
 def load_runbook(source: Source, verbs: Verbs) -> LoadedRunbook:
@@ -61,7 +62,7 @@ def load_runbook(source: Source, verbs: Verbs) -> LoadedRunbook:
     warnings = tuple(problem for problem in found if problem.code == WARNING)
     starts = tuple(_starts(declared))
     of = declared.name, declared.version, declared.trigger.type
-    return LoadedRunbook(*of, source, definition, problems, warnings, starts)
+    return LoadedRunbook(*of, source, definition, problems, warnings, starts, declared.trigger.when)
 
 
 def _starts(declared: RunbookFile) -> Iterator[tuple[Path, str]]:
@@ -83,6 +84,7 @@ def _build(declared: RunbookFile, verbs: Verbs) -> tuple[Definition | None, list
     findings += duplicates(steps)
     tree = Tree.of(steps)
     scopes = Scopes(tree, verbs, {"trigger": trigger, "run": RUN, "state": _state_schema(declared, findings)})
+    findings += when_findings(declared.trigger.when, trigger)
     findings += about_findings(declared.trigger.about, declared.trigger.signal, trigger, _signals(steps))
     findings += _retain_findings(declared)
     findings += duration_fault(("sla",), declared.sla) if declared.sla is not None else ()
@@ -183,6 +185,7 @@ def _definition(
         state=None if declared.state is None else bundle(normalise(declared.state), {}),
         output=declared.output,
         sla=parse_duration(declared.sla) if declared.sla else None,
+        when=declared.trigger.when,
         about=_about(declared),
         functions=functions_called(steps.values(), declared.output),
     )

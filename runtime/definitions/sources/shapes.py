@@ -61,9 +61,13 @@ Reversible = Annotated[
 
 
 class EffectShape(Shape):
-    """``effect`` of a verb; all but `class` is for writes, and demanded of them but for `settles_within`."""
+    """``effect`` of a verb; `governed` is for reads, which then have `tier` and `target`.
+
+    All else is for writes, and demanded of them but for `settles_within`.
+    """
 
     class_: Literal["read", "write"] = Field(alias="class")
+    governed: Literal[True] | None = None
     tier: Literal["low", "medium", "high"] | None = None
     reversible: Reversible | None = None
     target: Text | None = None
@@ -124,6 +128,7 @@ class TriggerShape(Shape):
 
     type: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]*$")]
     schema_: dict[str, Any] = Field(alias="schema")
+    when: Text | None = None
     about: Text | None = None
     signal: Name | None = None
 

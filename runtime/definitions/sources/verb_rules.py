@@ -30,6 +30,7 @@ RUN: Schema = {
 }
 
 _OF_WRITES = ("tier", "reversible", "target", "idempotency_key", "in_doubt")
+_OF_GOVERNED_READS = ("tier", "target")
 _OF_ANSWERS = ("correlate", "on_invalid")
 _MAY_BE_SAID_OF_WRITES = ("settles_within",)
 _TEMPLATES = ("target", "idempotency_key")
@@ -99,17 +100,26 @@ def _waiting_rules(execution: ExecutionShape) -> Iterator[Finding]:
 
 def _effect_rules(execution: ExecutionShape, effect: EffectShape) -> Iterator[Finding]:
     write = effect.class_ == "write"
-    for key in _OF_WRITES:
-        if write and getattr(effect, key) is None:
-            yield ("effect",), "missing_key", f"a write needs '{key}'"
+    yield from _governed_rules(execution, effect)
+    needed = _OF_WRITES if write else _OF_GOVERNED_READS if effect.governed else ()
+    for key in needed:
+        if getattr(effect, key) is None:
+            yield ("effect",), "missing_key", f"a {'write' if write else 'governed read'} needs '{key}'"
     for key in (*_OF_WRITES, *_MAY_BE_SAID_OF_WRITES):
-        if not write and key in effect.model_fields_set:
+        if not write and key not in needed and key in effect.model_fields_set:
             yield ("effect", key), "rule", f"'{key}' is for writes"
     if effect.settles_within is not None:
         yield from duration_fault(("effect", "settles_within"), effect.settles_within)
     if execution.kind == "durable" and write == (execution.wait == "timer"):
         message = "starting a process is an effect: a durable verb is a write, and a read only if it waits for a timer"
         yield ("effect", "class"), "rule", message
+
+
+def _governed_rules(execution: ExecutionShape, effect: EffectShape) -> Iterator[Finding]:
+    if effect.governed and effect.class_ == "write":
+        yield ("effect", "governed"), "rule", "'governed' is for reads: a write always is"
+    elif effect.governed and execution.kind == "durable":
+        yield ("effect", "governed"), "rule", "'governed' is for reads that ask somebody: a timer asks nobody"
 
 
 def _handler_rules(

@@ -26,6 +26,8 @@ from runtime.model.effects.action import Tier
 from runtime.model.effects.effect import OnDoubt
 from runtime.model.wait import Correlate, OnInvalid
 
+READ_KEY = "read-${run.id}-${step}"
+"""The idempotency key of a governed read: a run that has read has read, however often its worker is lost."""
 _ONE_ATTEMPT = Retry(1, "fixed", timedelta(seconds=1), timedelta(seconds=1))
 
 
@@ -123,8 +125,8 @@ def _verb(declared: VerbShape, *, input_schema: Mapping[str, Any], output_schema
         tier=Tier(effect.tier or Tier.LOW),
         reversible_by=_reversible_by(effect),
         target=effect.target or "",
-        idempotency_key=effect.idempotency_key or "",
-        in_doubt=OnDoubt(effect.in_doubt or OnDoubt.RETRY),
+        idempotency_key=READ_KEY if effect.governed else effect.idempotency_key or "",
+        in_doubt=OnDoubt.REPEAT if effect.governed else OnDoubt(effect.in_doubt or OnDoubt.RETRY),
         settles_within=parse_duration(effect.settles_within) if effect.settles_within else None,
         correlation_field=execution.correlation_field,
         correlate=Correlate(execution.correlate or Correlate.BY_TOKEN),
@@ -136,6 +138,7 @@ def _verb(declared: VerbShape, *, input_schema: Mapping[str, Any], output_schema
         on_cancel=_compensation(declared.on_cancel),
         card=declared.card,
         remind=declared_reminders(execution.remind),
+        governed=bool(effect.governed),
     )
 
 

@@ -12,6 +12,7 @@ from runtime.desk.front.model import Filled, Form, Runs, RunView, StandInWish, S
 from runtime.desk.front.standing_in import record_stand_in, settle_stand_in
 from runtime.desk.front.starting import Starting
 from runtime.desk.home.counter import HomeCounter
+from runtime.desk.links.addresses import run_link
 from runtime.desk.model import ApprovalView
 from runtime.engine import Engine
 from runtime.model.actor import Person, SlackAccount
@@ -48,7 +49,7 @@ class FrontCounter:
             return None
         async with self.engine.pool.connection() as conn:
             found = await runs.run_summary(conn, self.tenant, run_id)
-        return None if found is None else _run_view(found)
+        return None if found is None else _run_view(found, run_link(self.engine.routing.public_url, run_id))
 
     async def mine(self, person: Person, limit: int) -> Runs:
         """Return the runs that the person asked for."""
@@ -105,7 +106,7 @@ class FrontCounter:
         return Runs(found[: sought.limit], has_more=len(found) > sought.limit)
 
 
-def _run_view(found: dict[str, Any]) -> RunView:
+def _run_view(found: dict[str, Any], link: str) -> RunView:
     return RunView(
         run_id=found["run_id"],
         reference=found["reference"] or found["trigger_ref"],
@@ -116,4 +117,5 @@ def _run_view(found: dict[str, Any]) -> RunView:
         created_at=found["created_at"],
         finished_at=found["finished_at"],
         steps=[StepLine(step["path"], step["status"], step["error"] or "") for step in found["steps"]],
+        link=link,
     )

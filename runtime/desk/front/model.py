@@ -34,6 +34,7 @@ class RunView:
     created_at: datetime
     finished_at: datetime | None
     steps: Sequence[StepLine]
+    link: str = ""  # of our own, to pass on; "" where browsers do not reach us
 
 
 @dataclass(frozen=True)

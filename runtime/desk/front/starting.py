@@ -51,11 +51,12 @@ class Starting:
         return row["grants"].get("triggers", ()) if row is not None and row["kind"] == "person" else ()
 
     async def _runbook(self, trigger_type: str) -> Definition | None:
-        """Return the version that starts now, None where none does."""
+        """Return the version that starts now, None where none does, or where that hangs on what is filled in."""
         try:
-            return await self.callers.runbook_for(Wish(trigger_type, None, "", {}))
+            runbook, _ = await self.callers.runbook_for(Wish(trigger_type, None, "", {}))
         except (NotActiveError, NoRunbookError):
             return None
+        return runbook if runbook.when is None else None
 
 
 def _form(definition: Definition) -> Form:

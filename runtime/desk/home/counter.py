@@ -7,12 +7,15 @@ from typing import Any
 from runtime.desk.answers.looking import way_to_decide
 from runtime.desk.desk import EngineDesk, view_of
 from runtime.desk.home.model import AskedFor, Choices, Entry, Look, Standing, Waiting
+from runtime.desk.links.addresses import request_link, run_link
+from runtime.desk.model import ApprovalView
 from runtime.engine import Engine
 from runtime.inbox.people.voters import UNKNOWN_APPROVAL
 from runtime.model.approvals.delegation import StandIn
-from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.approvals.votes import Vote, VoteVerdict
 from runtime.model.home.pages import Narrowed, Page, cut
 from runtime.store import approvals
+from runtime.store.cards.places import cards_for
 from runtime.store.database.pool import Conn
 from runtime.store.home import own
 from runtime.store.home.waiting import Looker, find_waiting
@@ -33,7 +36,7 @@ class HomeCounter:
         async with self.engine.pool.connection() as conn:
             rows = await find_waiting(conn, self._looker(person_id), look.narrowed, look.edge, look.limit + 1)
             page = cut(rows, look.edge, look.limit)
-            entries = await self._in_whose_name(conn, person_id, await self._entries(conn, page.entries))
+            entries = await self._in_whose_name(conn, person_id, await self._entries(conn, page.entries, person_id))
         return Waiting(rows[0]["total"] if rows else 0, replace_entries(page, entries))
 
     async def asked_for(self, person_id: str, look: Look) -> Page[AskedFor]:
@@ -42,16 +45,18 @@ class HomeCounter:
             rows = await own.find_asked_for(conn, self._looker(person_id), look.narrowed, look.edge, look.limit + 1)
             page = cut(rows, look.edge, look.limit)
             open_ = [row["approval_id"] for row in page.entries if row["approval_id"]]
-            found = await self._entries(conn, await own.find_requests(conn, self.tenant, open_)) if open_ else []
+            rows_of_open = await own.find_requests(conn, self.tenant, open_) if open_ else []
+            found = await self._entries(conn, rows_of_open, person_id) if open_ else []
         entries = {entry.view.approval_id: entry for entry in found}
-        return replace_entries(page, [_asked_for(row, entries.get(row["approval_id"])) for row in page.entries])
+        asked = [_asked_for(row, entries.get(row["approval_id"]), self._link(row["run_id"])) for row in page.entries]
+        return replace_entries(page, asked)
 
     async def decided(self, person_id: str, look: Look) -> Page[Entry]:
         """Return the requests that the person voted on, the latest vote first."""
         async with self.engine.pool.connection() as conn:
             rows = await own.find_decided(conn, self._looker(person_id), look.narrowed, look.edge, look.limit + 1)
             page = cut(rows, look.edge, look.limit)
-            return replace_entries(page, await self._entries(conn, page.entries))
+            return replace_entries(page, await self._entries(conn, page.entries, person_id))
 
     async def choices(self, person_id: str) -> Choices:
         """Return by what the person may narrow."""
@@ -94,16 +99,26 @@ class HomeCounter:
     def _looker(self, person_id: str) -> Looker:
         return Looker(self.tenant, person_id, self.engine.clock())
 
-    async def _entries(self, conn: Conn, rows: Sequence[dict[str, Any]]) -> list[Entry]:
-        votes = await approvals.votes_of_all(conn, [row["approval_id"] for row in rows])
+    def _link(self, run_id: str) -> str:
+        return run_link(self.engine.routing.public_url, run_id)
+
+    async def _entries(self, conn: Conn, rows: Sequence[dict[str, Any]], person_id: str = "") -> list[Entry]:
+        """Return the requests of rows, each with the card to which the person is led, "" for anybody."""
+        ids = [row["approval_id"] for row in rows]
+        votes = await approvals.votes_of_all(conn, ids)
+        cards = await cards_for(conn, self.tenant, person_id, ids)
         return [
             Entry(
-                view_of(row, votes[row["approval_id"]], mocked=self.engine.mocked),
-                (row["channel"], row["card_ts"]) if row["card_ts"] else None,
+                self._view(row, votes[row["approval_id"]]),
+                cards.get(row["approval_id"]),
                 VoteVerdict(row["own_verdict"]) if row.get("own_verdict") else None,
             )
             for row in rows
         ]
+
+    def _view(self, row: dict[str, Any], votes: list[Vote]) -> ApprovalView:
+        link = request_link(self.engine.routing.public_url, row["approval_id"])
+        return replace(view_of(row, votes, mocked=self.engine.mocked), link=link)
 
 
 def replace_entries(page: Page[Any], entries: Sequence[Any]) -> Page[Any]:
@@ -111,7 +126,7 @@ def replace_entries(page: Page[Any], entries: Sequence[Any]) -> Page[Any]:
     return replace(page, entries=entries)
 
 
-def _asked_for(row: dict[str, Any], waits_for: Entry | None) -> AskedFor:
+def _asked_for(row: dict[str, Any], waits_for: Entry | None, link: str) -> AskedFor:
     return AskedFor(
         run_id=row["run_id"],
         reference=row["reference"],
@@ -121,4 +136,5 @@ def _asked_for(row: dict[str, Any], waits_for: Entry | None) -> AskedFor:
         created_at=row["created_at"],
         waits_for=waits_for,
         more=max(row["open"] - 1, 0),
+        link=link,
     )

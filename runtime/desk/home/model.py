@@ -23,7 +23,10 @@ class Look:
 
 @dataclass(frozen=True)
 class Entry:
-    """A request: where its card stands as (channel, ts), and what the person who looks has said, if they have."""
+    """A request: where a card of it stands, as (channel, ts), and what the person who looks has said, if they have.
+
+    The card is one that this person can open: their own copy, where they have one.
+    """
 
     view: ApprovalView
     card: tuple[str, str] | None
@@ -50,6 +53,7 @@ class AskedFor:
     created_at: datetime
     waits_for: Entry | None
     more: int  # requests that it waits for besides
+    link: str = ""  # of our own, to pass on; "" where browsers do not reach us
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,12 @@ class Ceremony:
 
 @dataclass(frozen=True)
 class SigningPage:
-    """What is signed by whom, and how the authenticator is asked."""
+    """What is signed by whom, and how the authenticator is asked; `ticket` is "" where no glass is broken."""
 
     view: ApprovalView
     person_name: str
     reason: str
+    ticket: str
     until: datetime
     ceremony: Ceremony
 

@@ -20,9 +20,11 @@ async def as_recorded(conn: Conn, tenant: str, run_id: str) -> Recorded | None:
     found = await recorded_run(conn, tenant, run_id)
     if found is None:
         return None
-    row = found.row
+    row, definitions = found.row, Definitions()
+    among = found.leaves[0].data.get("among", ()) if found.leaves else ()
     return Recorded(
-        definition=await Definitions().get(conn, row["definition_name"], row["definition_version"]),
+        among=[await definitions.get(conn, one["name"], one["version"]) for one in among],
+        definition=await definitions.get(conn, row["definition_name"], row["definition_version"]),
         run_id=run_id,
         tenant=tenant,
         salt=row["salt"],

@@ -35,6 +35,7 @@ class SigningCounter:
             approval_id=wish.approval_id,
             stamp=wish.stamp,
             reason=error_text(wish.reason),
+            ticket=error_text(wish.ticket),
             team=wish.account.team,
             account=wish.account.user,
         )

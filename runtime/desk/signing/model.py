@@ -8,13 +8,17 @@ from runtime.model.actor import SlackAccount
 
 @dataclass(frozen=True)
 class SigningWish:
-    """A person wants to approve with a passkey what they saw on a card; verified. `account` is the one that clicked."""
+    """A person wants to approve with a passkey what they saw on a card; verified. `account` is the one that clicked.
+
+    With a `ticket` they do so without the others, which breaks the glass.
+    """
 
     approval_id: str
     stamp: str
     reason: str
     person_id: str
     account: SlackAccount
+    ticket: str = ""
 
 
 class SigningDesk(Protocol):

@@ -23,7 +23,7 @@ async def apply_hand(matter: Matter, payload: HandPayload) -> Applied:
         return answer
     to = await _candidate(answer.tx, payload.to)
     if refusal := await _refusal(answer, to, payload):
-        return refuse(answer.tx, answer.approval, payload, CardAct.HAND, refusal)
+        return await refuse(answer.tx, answer.approval, payload, CardAct.HAND, refusal)
     assert to is not None  # noqa: S101 - else it is refused above
     return await _hand(matter, answer, to, payload)
 

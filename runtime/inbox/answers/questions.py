@@ -26,7 +26,7 @@ async def apply_ask(matter: Matter, payload: AskPayload) -> Applied:
     if isinstance(answer, Applied):
         return answer
     if refusal := await _refusal(answer, payload):
-        return refuse(answer.tx, answer.approval, payload, CardAct.ASK, refusal)
+        return await refuse(answer.tx, answer.approval, payload, CardAct.ASK, refusal)
     return await _ask(matter, answer, payload)
 
 
@@ -75,7 +75,9 @@ async def apply_reply(matter: Matter, payload: ReplyPayload) -> Applied:
     asker = Asker(answer.person.id, frozenset(accounts))
     refusal = refuse_reply(answer.ballot, asker, question, payload.text, answer.tx.now)
     if refusal or question is None:
-        return refuse(answer.tx, answer.approval, payload, CardAct.REPLY, refusal or Refusal(RefusalCode.NO_QUESTION))
+        return await refuse(
+            answer.tx, answer.approval, payload, CardAct.REPLY, refusal or Refusal(RefusalCode.NO_QUESTION)
+        )
     return await _reply(matter, answer, payload, question)
 
 

@@ -36,11 +36,11 @@ async def heard(matter: Matter, payload: PersonPayload, act: CardAct, stamp: str
         return unknown()
     person = await person_of(tx, payload)
     if isinstance(person, Refusal):
-        return refuse(tx, approval, payload, act, person)
+        return await refuse(tx, approval, payload, act, person)
     votes = await tx.loads.votes(approval.approval_id)
     ballot = ballot_of(approval, votes, tx.row, await holder_of(tx, approval))
     if stamp not in ("", approval.stamp) and ballot.is_open(tx.now):
-        return refuse(tx, approval, payload, act, Refusal(RefusalCode.STALE))
+        return await refuse(tx, approval, payload, act, Refusal(RefusalCode.STALE))
     return Answer(tx, approval, votes, ballot, person)
 
 
@@ -52,7 +52,7 @@ async def heard_from_caller(matter: Matter, payload: PersonPayload, act: CardAct
         return unknown()
     row = await tx.loads.actor((tx.tenant, payload.brought_by))
     if row is None or row["kind"] != "agent":
-        return refuse(tx, approval, payload, act, Refusal(RefusalCode.NOT_IN_DIRECTORY))
+        return await refuse(tx, approval, payload, act, Refusal(RefusalCode.NOT_IN_DIRECTORY))
     votes = await tx.loads.votes(approval.approval_id)
     caller = Person(row["actor_id"], row["name"], ())
     return Answer(tx, approval, votes, ballot_of(approval, votes, tx.row), caller)

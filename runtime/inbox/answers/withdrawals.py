@@ -22,7 +22,7 @@ async def apply_withdrawal(matter: Matter, payload: WithdrawPayload) -> Applied:
     voters = frozenset(vote.person for vote in answer.votes)
     refusal = refuse_withdrawal(answer.ballot, answer.person, voters, payload.reason, answer.tx.now)
     if refusal:
-        return refuse(answer.tx, answer.approval, payload, CardAct.WITHDRAW, refusal)
+        return await refuse(answer.tx, answer.approval, payload, CardAct.WITHDRAW, refusal)
     return await _withdraw(matter, answer, payload)
 
 

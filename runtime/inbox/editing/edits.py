@@ -35,10 +35,10 @@ async def apply_edit(matter: Matter, payload: EditPayload) -> Applied:
         return unknown()
     person = await person_of(tx, payload)
     if isinstance(person, Refusal):
-        return refuse(tx, approval, payload, CardAct.EDIT, person)
+        return await refuse(tx, approval, payload, CardAct.EDIT, person)
     effect = await effects.get_effect(tx.conn, approval.effect_id)
     if refusal := await _refusal(tx, approval, effect, person, payload):
-        return refuse(tx, approval, payload, CardAct.EDIT, refusal)
+        return await refuse(tx, approval, payload, CardAct.EDIT, refusal)
     await _replace(matter, tx, approval, effect, person, payload)
     return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": str(ApprovalStatus.CANCELED)})
 

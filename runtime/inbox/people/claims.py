@@ -36,9 +36,9 @@ async def apply_claim(matter: Matter, payload: ClaimPayload) -> Applied:
         return unknown()
     person, holder = await person_of(tx, payload), await holder_of(tx, approval)
     if isinstance(person, Refusal):
-        return refuse(tx, approval, payload, payload.act, person)
+        return await refuse(tx, approval, payload, payload.act, person)
     if refusal := await _refusal(tx, approval, person, holder, payload):
-        return refuse(tx, approval, payload, payload.act, refusal)
+        return await refuse(tx, approval, payload, payload.act, refusal)
     await (_claim if payload.act is ClaimAct.CLAIM else _release)(matter, tx, approval, person)
     await messages.card_changed(matter.engine, tx, approval.approval_id)
     return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": str(approval.status)})

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from receipts.chain import Actor
+from receipts.chain import ONE_BY_ONE, VOTE_REFUSED, Actor
 from runtime.approvals.rules import Ballot, may_still_answer
 from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval, AskKind
@@ -14,6 +14,7 @@ from runtime.model.notification.notification import Applied
 from runtime.model.notification.people import PersonPayload, VotePayload
 from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.store import approvals, directory
+from runtime.store.people.refusals import count_refusal
 from runtime.store.transactions.run_tx import RunTx
 
 UNKNOWN_APPROVAL = Refusal(RefusalCode.UNKNOWN)
@@ -107,10 +108,13 @@ async def end_lapsed_claim(tx: RunTx, approval: Approval, *people: str) -> None:
         tx.leaf("task.released", facts, step=approval.step, approval_id=approval.approval_id)
 
 
-def refuse(
+async def refuse(
     tx: RunTx, approval: Approval, payload: PersonPayload, wanted: VoteVerdict | ClaimAct | CardAct, refusal: Refusal
 ) -> Applied:
-    """Put on record that what somebody said does not count."""
+    """Put on record that what somebody said does not count.
+
+    Who says it again and again is put on record at ever longer intervals: a chain does not grow with their clicks.
+    """
     facts = {
         "approval_id": approval.approval_id,
         "code": str(refusal.code),
@@ -121,8 +125,16 @@ def refuse(
     actor = Actor(id=payload.person_id or f"slack:{payload.team}:{payload.user}", kind="person")
     if payload.person_id is None and payload.brought_by:
         actor = Actor(id=payload.brought_by, kind="agent")
-    tx.leaf("vote.refused", facts, actor=actor, step=approval.step, approval_id=approval.approval_id)
+    nth = await count_refusal(tx.conn, approval.approval_id, actor.id, str(refusal.code))
+    if is_told(nth):
+        counted = {} if nth <= ONE_BY_ONE else {"nth": nth}
+        tx.leaf(VOTE_REFUSED, {**facts, **counted}, actor=actor, step=approval.step, approval_id=approval.approval_id)
     return _refused(_status_of(refusal.code), refusal, approval.status)
+
+
+def is_told(nth: int) -> bool:
+    """Return whether the how manieth refusal of one kind stands on record: the first ones, then at each doubling."""
+    return nth <= ONE_BY_ONE or nth & (nth - 1) == 0
 
 
 def unknown() -> Applied:

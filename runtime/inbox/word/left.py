@@ -1,10 +1,11 @@
 """A trigger became a signal to a run, which ended before it took it: it is claimed anew, since nobody has heard it."""
 
 from runtime.inbox.matter import Matter
-from runtime.model.life import NotActiveError, starting
+from runtime.model.life import NotActiveError
 from runtime.model.notification.answers import SignalPayload, TriggerSaid
 from runtime.model.notification.notification import Applied
 from runtime.model.states import NotificationStatus
+from runtime.planning.claiming.choosing import choose
 from runtime.planning.triggers import Claim, Trigger, TriggerError, check_payload, claim_in
 from runtime.store.tenant.lives import lives_of_trigger
 
@@ -23,7 +24,8 @@ async def claim_anew(matter: Matter, signal: SignalPayload, said: TriggerSaid) -
 
 async def _claim(matter: Matter, signal: SignalPayload, said: TriggerSaid) -> Claim:
     engine, notification = matter.engine, matter.notification
-    life = starting(await lives_of_trigger(matter.conn, notification.tenant, said.type), None)
+    lives = await lives_of_trigger(matter.conn, notification.tenant, said.type)
+    life, among = choose(lives, None, signal.data)
     definition = await engine.definitions.get(matter.conn, life.name, life.version)
     trigger = Trigger(
         tenant=notification.tenant,
@@ -33,6 +35,7 @@ async def _claim(matter: Matter, signal: SignalPayload, said: TriggerSaid) -> Cl
         requested_by=notification.actor,
         submitted_by=said.submitted_by,
         request_id=notification.request_id,
+        among=among,
     )
     check_payload(definition, trigger)
     return await claim_in(engine, matter.conn, definition, trigger, notification.notification_id)

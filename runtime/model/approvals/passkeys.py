@@ -90,8 +90,8 @@ class LinkPurpose(StrEnum):
 class Link:
     """A link that one person may open once, before it expires; it is known by the SHA-256 of its token.
 
-    To sign: the approval as they saw it, their reason, and the Slack account that asked. To register: who invited
-    them, why, and by which decision of policy.
+    To sign: the approval as they saw it, their reason, the ticket where they break the glass, and the Slack account
+    that asked. To register: who invited them, why, and by which decision of policy.
     """
 
     link_id: str  # hex
@@ -102,6 +102,7 @@ class Link:
     approval_id: str | None = None
     stamp: str = ""
     reason: str = ""
+    ticket: str = ""
     team: str = ""
     account: str = ""
     invited_by: str = ""

@@ -24,6 +24,7 @@ class OnDoubt(StrEnum):
     RETRY = "retry"  # the target honours our key
     RECONCILE = "reconcile"  # read the target back
     ASK = "ask"  # a person looks
+    REPEAT = "repeat"  # a read: it changed nothing, whatever became of it
 
 
 class Purpose(StrEnum):
@@ -90,6 +91,11 @@ class Effect(Acting):
     def is_message(self) -> bool:
         """Return whether it talks about the work and is not part of it."""
         return self.purpose is Purpose.MESSAGE
+
+    @property
+    def is_read(self) -> bool:
+        """Return whether it is a governed read: nothing is ever in doubt about that, and it is no write."""
+        return self.on_doubt is OnDoubt.REPEAT
 
     @property
     def is_again(self) -> bool:

@@ -33,6 +33,15 @@ class DropPayload(_LetterPayload):
     kind: Literal["drop"] = "drop"
 
 
+class DeliveryPayload(PayloadModel):
+    """What a subscriber was to be told failed for good. It is a dead letter; requeued, it is sent again."""
+
+    kind: Literal["delivery"] = "delivery"
+    run_id: str
+    effect_id: str  # of the delivery that failed
+    subscription: str
+
+
 class _LifePayload(PayloadModel):
     name: str
     version: int
@@ -91,6 +100,7 @@ TenantCommand = (
     RepairPayload
     | RequeuePayload
     | DropPayload
+    | DeliveryPayload
     | ActivatePayload
     | RetirePayload
     | DelegatePayload

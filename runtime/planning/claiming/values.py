@@ -1,10 +1,11 @@
 """A trigger, and what becomes of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from receipts.chain import Actor
+from runtime.model.life import Life
 
 
 class TriggerError(Exception):
@@ -19,7 +20,8 @@ class TriggerConflictError(TriggerError):
 class Trigger:
     """A wish to start a run. `requested_by` is the actor behind it, `submitted_by` the verified caller that sent it.
 
-    `parent` is the step of another run that starts this one (`NewRun.parent`).
+    `parent` is the step of another run that starts this one (`NewRun.parent`). `among` are the versions that were
+    looked at when the type alone did not say what starts; none where its sender named the runbook.
     """
 
     tenant: str
@@ -30,6 +32,7 @@ class Trigger:
     submitted_by: str
     request_id: str
     parent: Mapping[str, Any] | None = None
+    among: Sequence[Life] = ()
 
 
 @dataclass(frozen=True)

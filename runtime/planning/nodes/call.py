@@ -1,11 +1,11 @@
-"""`call`: a verb. What changes the world is proposed, a read is left to a worker, a timer is set."""
+"""`call`: a verb. What passes the gate is proposed, any other read is left to a worker, a timer is set."""
 
 from collections.abc import Mapping
 
 from receipts.canonical import digest
 from receipts.privacy import redact_everywhere
 from runtime.definitions.cel.expressions import render_text
-from runtime.definitions.model import EffectClass, Kind, Verb
+from runtime.definitions.model import Kind, Verb
 from runtime.model.errors import ParamsError
 from runtime.model.run import StepState
 from runtime.model.states import StepStatus
@@ -27,10 +27,10 @@ def start(planning: Planning, path: str, context: Context) -> None:
         transition.timers.append(Timer(path, duration_of(params.get("duration"))))
         planning.move(path, StepState(StepStatus.PARKED))
         return
-    if verb.effect_class is EffectClass.READ:
-        transition.reads.append(Read(path, verb, params))
-    else:
+    if verb.passes_gate:
         transition.proposals.append(_proposal(planning, path, verb, params))
+    else:
+        transition.reads.append(Read(path, verb, params))
     planning.move(path, StepState(StepStatus.READY))
 
 

@@ -28,8 +28,10 @@ def items_of(done: Done, step: str | None = None) -> list[Item]:
     That is the order of the receipts, backwards: what came last rests on what came before.
     """
     wanted = [
-        one for one in done.effects if step in (None, one.step) and one.what != POST_TASK
-    ]  # a review changes nothing
+        one
+        for one in done.effects
+        if step in (None, one.step) and one.what != POST_TASK and not done.definition.verb_of(one.step).governed
+    ]  # neither a review nor a read changes anything
     performed = {one.step for one in wanted if one.receipt_id is not None}
     items = [_item(done, one) for one in reversed(wanted) if not _is_superseded(one, performed)]
     given = [path for path in done.supplied if step in (None, path)]

@@ -8,6 +8,7 @@ from runtime.model.effects.effect import Effect
 from runtime.model.passage import EarlierSuccess, PassageFacts
 from runtime.model.states import StepStatus
 from runtime.store.database.pool import Conn
+from runtime.store.leasing.passages import IS_WRITE
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,10 @@ async def following_facts(conn: Conn, following: Sequence[Following]) -> list[Pa
     """Return the facts of effects that nobody has seen: they have no approval, no task and no attempt behind them."""
     rows = await (
         await conn.look(
-            """
+            f"""
             SELECT e.number, coalesce(who.groups, '[]'::json) AS requester_groups,
                    (SELECT count(*) FROM effects w WHERE w.run_id = e.run_id AND w.effect_id <> e.ended
-                       AND w.purpose = 'step' AND w.started_at IS NOT NULL) AS begun,
+                       AND {IS_WRITE} AND w.started_at IS NOT NULL) AS begun,
                    done.fingerprint AS done_fingerprint, done.response AS done_response
               FROM unnest(%(runs)b::text[], %(ended)b::text[], %(tenants)b::text[], %(requesters)b::text[],
                           %(keys)b::text[])
@@ -37,7 +38,7 @@ async def following_facts(conn: Conn, following: Sequence[Following]) -> list[Pa
                                   WHERE tenant = e.tenant AND idempotency_key = e.key AND outcome = 'success'
                                   LIMIT 1) AS done ON true
              ORDER BY e.number
-            """,
+            """,  # noqa: S608 - our own clause
             {
                 "runs": [one.effect.run_id for one in following],
                 "ended": [one.ended for one in following],

@@ -8,6 +8,9 @@ from runtime.store.database.pool import Conn
 from runtime.store.editing.edits import EDITS_OF
 from runtime.store.people.delegations import GROUPS_NOW
 
+IS_WRITE = "w.purpose = 'step' AND w.on_doubt <> 'repeat'"
+"""Neither a message nor a read, of which none is a write."""
+
 
 async def read_facts(conn: Conn, effect: Effect) -> PassageFacts:
     """Return what there is to know about one effect; raise LookupError where its run is not there."""
@@ -24,7 +27,7 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
                    r.definition_version, r.trigger_type,
                    (SELECT status FROM steps s WHERE s.run_id = r.run_id AND s.path = e.step) AS step_status,
                    r.writes + (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> e.effect_id
-                                  AND w.purpose = 'step' AND w.started_at IS NOT NULL) AS writes,
+                                  AND {IS_WRITE} AND w.started_at IS NOT NULL) AS writes,
                    coalesce(who.groups, '[]'::json) AS requester_groups,
                    (SELECT approval_id FROM approvals t WHERE t.effect_id = e.effect_id AND t.kind = 'task'
                      ORDER BY requested_at DESC LIMIT 1) AS task_id,
@@ -66,17 +69,17 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
 
 
 async def count_writes(conn: Conn, effect: Effect) -> int:
-    """Return how many other writes the run has done or begun, as `read_facts` counts them; messages are none.
+    """Return how many other writes the run has done or begun, as `read_facts` counts them.
 
     Those done are counted on the run, as their receipts are written: only what goes on is looked for.
     """
     row = await (
         await conn.execute(
-            """
+            f"""
             SELECT r.writes + (SELECT count(*) FROM effects w WHERE w.run_id = r.run_id AND w.effect_id <> %s
-                                  AND w.purpose = 'step' AND w.started_at IS NOT NULL) AS n
+                                  AND {IS_WRITE} AND w.started_at IS NOT NULL) AS n
               FROM runs r WHERE r.run_id = %s
-            """,
+            """,  # noqa: S608 - our own clause
             (effect.effect_id, effect.run_id),
         )
     ).fetchone()

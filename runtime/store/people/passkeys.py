@@ -121,9 +121,10 @@ async def add_link(conn: Conn, tenant: str, new: Link, now: datetime) -> None:
     await conn.execute(
         """
         INSERT INTO passkey_links (link_id, tenant, person, purpose, nonce, made_at, expires_at, approval_id, stamp,
-                                   reason, team, account, invited_by, policy)
+                                   reason, ticket, team, account, invited_by, policy)
         VALUES (%(link_id)s, %(tenant)s, %(person)s, %(purpose)s, %(nonce)s, %(now)s, %(expires_at)s, %(approval_id)s,
-                %(stamp)s, %(reason)s, %(team)s, %(account)s, %(invited_by)s, %(policy)s) ON CONFLICT DO NOTHING
+                %(stamp)s, %(reason)s, %(ticket)s, %(team)s, %(account)s, %(invited_by)s, %(policy)s)
+        ON CONFLICT DO NOTHING
         """,
         {**vars(new), "tenant": tenant, "now": now, "policy": json.dumps(dict(new.policy)) if new.policy else None},
     )

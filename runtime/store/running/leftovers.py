@@ -13,7 +13,7 @@ from runtime.store.database.pool import Conn
 class Leftovers:
     """Whether an ended run still waits, still has effects to do or people to ask; its last card, and who asked for it.
 
-    `accounts` are the Slack accounts (team, user) of whoever asked.
+    `accounts` are the Slack accounts (team, user) of whoever asked, but for those that are deactivated.
     """
 
     waits: bool
@@ -35,7 +35,11 @@ async def leftovers(conn: Conn, run_ids: Sequence[str]) -> list[Leftovers]:
                    (SELECT approval_id FROM approvals c WHERE c.run_id = r.run_id AND c.card_ts IS NOT NULL
                      ORDER BY c.requested_at DESC LIMIT 1) AS last_card,
                    (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
-                      FROM slack_accounts s WHERE s.tenant = r.tenant AND s.actor_id = r.requested_by) AS accounts
+                      FROM slack_accounts s
+                     WHERE s.tenant = r.tenant AND s.actor_id = r.requested_by
+                       AND NOT EXISTS (SELECT FROM slack_absentees x
+                                        WHERE (x.tenant, x.team, x.account) = (s.tenant, s.team, s.account)))
+                   AS accounts
               FROM unnest(%(runs)b::text[]) WITH ORDINALITY AS w (run_id, number) JOIN runs r USING (run_id)
              ORDER BY number
             """,

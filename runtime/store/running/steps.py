@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from runtime.definitions.model import Definition, EffectClass
+from runtime.definitions.model import Definition
 from runtime.model.run import ReadLease, StepState
 from runtime.model.states import STEP, StepStatus, is_final
 from runtime.store.database.gathered import Kind
@@ -89,12 +89,15 @@ async def _insert_steps(conn: Conn, run_id: str, definition: Definition) -> None
 
 
 def _place(definition: Definition, path: str) -> tuple[str, int, str, str, bool]:
-    """Return path, position, verb, handler and whether it is a read; a node that calls no verb has its kind's name."""
+    """Return path, position, verb, handler and whether it is a read that passes no gate.
+
+    A node that calls no verb has its kind's name.
+    """
     node, verb = definition.node(path), definition.calls(path)
     position = definition.position(path)
     if verb is None:
         return path, position, node.kind.value, "", False
-    return path, position, node.verb, verb.handler, verb.effect_class is EffectClass.READ
+    return path, position, node.verb, verb.handler, not verb.passes_gate
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 Documents whose digest matters are `json`, not `jsonb`: the text is kept as it was written.
 """
 
-from runtime.store.tables.approvals import approvals, questions, votes
+from runtime.store.tables.approvals import approvals, questions, refusals, votes
 from runtime.store.tables.base import metadata
 from runtime.store.tables.breakers import breakers
 from runtime.store.tables.definitions import definitions, tenant_leaves, tenants
@@ -83,6 +83,7 @@ __all__ = [
     "questions",
     "reads",
     "receipts",
+    "refusals",
     "runs",
     "signing_keys",
     "slack_absentees",

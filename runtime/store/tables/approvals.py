@@ -1,6 +1,7 @@
 """Approvals and votes."""
 
 from sqlalchemy import (
+    BigInteger,
     CheckConstraint,
     Column,
     ForeignKey,
@@ -134,4 +135,16 @@ questions = Table(
     Index("ix_questions_approval", "approval_id"),
     # one question at a time of each person
     partial("uq_questions_open", "approval_id", "person", where="answer IS NULL", unique=True),
+)
+
+
+# how often somebody has said what does not count: each of the first is on record, then fewer and fewer
+refusals = Table(
+    "refusals",
+    metadata,
+    Column("approval_id", Text, ForeignKey("approvals.approval_id"), nullable=False),
+    words("who"),  # the person, or the account that is nobody's
+    words("code"),
+    Column("times", BigInteger, nullable=False),
+    PrimaryKeyConstraint("approval_id", "who", "code"),
 )

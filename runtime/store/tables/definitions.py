@@ -49,6 +49,7 @@ definition_lives = Table(
     words("name"),
     number("version"),
     words("trigger_type"),  # as the definition has it
+    words("trigger_when", nullable=True),  # … and its condition; null where it takes each trigger of the type
     words("status"),
     words("changed_by", nullable=True),  # the actor behind the last move; None for a draft that never moved
     # the run that asked policy, and people, for the last move; None for what came active at a start

@@ -13,7 +13,7 @@ from runtime.store.database.pool import Conn
 from runtime.store.tenant.acts import put_act
 
 _LIFE = """
-    SELECT l.name, l.version, d.digest, l.trigger_type, l.status
+    SELECT l.name, l.version, d.digest, l.trigger_type, l.status, l.trigger_when AS "when"
       FROM definition_lives l JOIN definitions d USING (name, version)
      WHERE l.tenant = %s
 """
@@ -29,15 +29,17 @@ async def add_drafts(
 ) -> set[tuple[str, int]]:
     """Take in what the tenant does not know yet, as drafts; return name and version of each that was new."""
     query = """
-        INSERT INTO definition_lives (tenant, name, version, trigger_type, status, arrived_at, changed_at)
-        SELECT %s, d.name, d.version, d.type, 'draft', %s, %s
-          FROM unnest(%s::text[], %s::int[], %s::text[]) AS d (name, version, type)
+        INSERT INTO definition_lives
+               (tenant, name, version, trigger_type, trigger_when, status, arrived_at, changed_at)
+        SELECT %s, d.name, d.version, d.type, d.condition, 'draft', %s, %s
+          FROM unnest(%s::text[], %s::int[], %s::text[], %s::text[]) AS d (name, version, type, condition)
         ON CONFLICT DO NOTHING RETURNING name, version
     """
     names = [one.name for one in definitions]
     versions = [one.version for one in definitions]
     types = [one.trigger_type for one in definitions]
-    rows = await (await conn.execute(query, (tenant, now, now, names, versions, types))).fetchall()
+    conditions = [one.when for one in definitions]
+    rows = await (await conn.execute(query, (tenant, now, now, names, versions, types, conditions))).fetchall()
     return {(row["name"], row["version"]) for row in rows}
 
 

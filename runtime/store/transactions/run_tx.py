@@ -5,7 +5,7 @@ A run's audit chain needs no lock of its own: whoever appends to it holds the ru
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -90,6 +90,7 @@ class RunTx:
     leaves: list[Written] = field(default_factory=list)
     slot: Slot | None = None  # of a worker, free with the commit
     told: dict[str, Any] = field(default_factory=dict)  # of state, reference, outcome and output what changed
+    listener: Callable[["RunTx"], Awaitable[None]] | None = None  # hears of the leaves before they are written
 
     _privacy: Privacy | None = None
 
@@ -201,6 +202,8 @@ class RunTx:
         """Have the leaves and the run's row written; nothing, if nothing was said."""
         if not self.leaves and not self.told and self.hides == self.row["hides"]:
             return
+        if self.listener is not None:
+            await self.listener(self)
         leaves = [written.leaf for written in self.leaves]
         for written in self.leaves:
             leaf = written.leaf

@@ -11,7 +11,7 @@ ALTER TABLE effects ADD COLUMN on_doubt TEXT;
 UPDATE effects SET on_doubt = in_doubt;
 ALTER TABLE effects ALTER COLUMN on_doubt SET NOT NULL;
 ALTER TABLE effects DROP COLUMN in_doubt;
-ALTER TABLE effects ADD CONSTRAINT ck_effects_on_doubt CHECK (on_doubt IN ('retry', 'reconcile', 'ask'));
+ALTER TABLE effects ADD CONSTRAINT ck_effects_on_doubt CHECK (on_doubt IN ('retry', 'reconcile', 'ask', 'repeat'));
 
 -- the other side refuses for a reason that somebody can mend
 ALTER TABLE effects DROP CONSTRAINT ck_effects_status;

@@ -61,7 +61,7 @@ CREATE TRIGGER write_once BEFORE UPDATE OF
 -- a vote stays as it was given; that it was withdrawn is said once
 CREATE TRIGGER write_once BEFORE UPDATE OF
     approval_id, person, person_name, groups, verdict, reason, team, account, notification_id, at, via, brought_by,
-    delegator, delegation
+    delegator, delegation, passkey, together, break_glass
     ON votes FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 CREATE TRIGGER set_once BEFORE UPDATE OF withdrawn_at
     ON votes FOR EACH ROW WHEN (OLD.withdrawn_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
@@ -132,8 +132,8 @@ CREATE TRIGGER set_once BEFORE UPDATE OF revoked_at, revoked_by, revoked_reason
 CREATE TRIGGER no_truncate BEFORE TRUNCATE ON passkey_links FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
 CREATE TRIGGER no_delete BEFORE DELETE ON passkey_links FOR EACH ROW EXECUTE FUNCTION refuse_delete();
 CREATE TRIGGER write_once BEFORE UPDATE OF
-    link_id, tenant, person, purpose, nonce, made_at, expires_at, approval_id, stamp, reason, team, account, invited_by,
-    policy
+    link_id, tenant, person, purpose, nonce, made_at, expires_at, approval_id, stamp, reason, ticket, team, account,
+    invited_by, policy
     ON passkey_links FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
 CREATE TRIGGER set_once BEFORE UPDATE OF opened_at
     ON passkey_links FOR EACH ROW WHEN (OLD.opened_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();

@@ -4,6 +4,7 @@ CREATE TABLE definition_lives (
     name TEXT NOT NULL,
     version INTEGER NOT NULL,
     trigger_type TEXT NOT NULL,
+    trigger_when TEXT,
     status TEXT NOT NULL,
     changed_by TEXT,
     run_id TEXT,

@@ -40,6 +40,7 @@ PARTS = (
     "answers",
     "home",
     "glass",
+    "refusals",
     "guards",  # stays the last: it guards what the others made
 )
 

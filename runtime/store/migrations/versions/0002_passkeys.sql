@@ -34,6 +34,7 @@ CREATE TABLE passkey_links (
     approval_id TEXT,
     stamp TEXT NOT NULL,
     reason TEXT NOT NULL,
+    ticket TEXT NOT NULL,
     team TEXT NOT NULL,
     account TEXT NOT NULL,
     invited_by TEXT NOT NULL,

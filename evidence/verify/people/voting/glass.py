@@ -1,18 +1,36 @@
 """Rules about glass that was broken: by whom it might be, and that another has said whether it was right."""
 
-from evidence.verify.material.comparing import agree
+from dataclasses import dataclass
+
+from evidence.records import GlassRecord
+from evidence.verify.material.comparing import agree, lasts, moment
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts, Requested
 from evidence.verify.material.forms import VoteForm
 from evidence.verify.people.quorum import breaks_glass
-from evidence.verify.people.votes import REASON_MIN
+from evidence.verify.people.voting.votes import REASON_MIN
 from evidence.verify.rules import Rule, counted, rule
 
 
-def _broken(facts: Facts) -> list[tuple[Requested, VoteForm]]:
-    """Return the votes that broke a glass, each with its approval."""
+@dataclass(frozen=True)
+class _Broken:
+    """A vote that broke a glass, what it said of that, and its approval."""
+
+    approval: Requested
+    vote: VoteForm
+    said: GlassRecord
+    seq: int
+
+    def is_shortly_before(self, other: "_Broken") -> bool:
+        """Return whether the same person broke this one first, in the time for which the other counts."""
+        glass = other.approval.record.requirement.break_glass
+        since = moment(other.vote.at) - lasts(glass.within, other.approval.name) if glass else moment(other.vote.at)
+        return self.vote.person == other.vote.person and self.seq < other.seq and moment(self.vote.at) > since
+
+
+def _broken(facts: Facts) -> list[_Broken]:
     return [
-        (approval, vote.record)
+        _Broken(approval, vote.record, vote.record.break_glass, vote.leaf.seq)
         for approval in facts.approvals.values()
         for vote in approval.votes
         if vote.record.break_glass is not None
@@ -26,25 +44,30 @@ def _asked_afterwards(facts: Facts) -> list[Requested]:
 @rule(
     "votes.break-glass",
     "A vote with a `break_glass` is on an approval of kind `effect`, by somebody of the groups of the requirement's"
-    " `break_glass`, approves, is for nobody else, has a reason of three characters or more and an `nth` of no more"
-    " than `at_most`; at its moment an approval of kind `afterwards` of the same effect and digest is requested.",
+    " `break_glass`, approves, is for nobody else, has a reason of three characters or more, a `ticket` that is no"
+    " blank, and an `nth` of no more than `at_most`, and more than there are votes of the run by which that person"
+    " broke a glass in the time before (`within`). At its moment one approval of kind `afterwards` of the same effect"
+    " and digest is requested.",
 )
 def _break_glass(facts: Facts) -> str:
     found = _broken(facts)
-    for approval, vote in found:
+    for broken in found:
+        approval, vote = broken.approval, broken.vote
         whose = f"{vote.person} broke the glass"
         if approval.record.kind != "effect" or not breaks_glass(approval.record.requirement, vote):
             raise BrokenError(approval.name, f"{whose}, and might not")
-        if len(vote.reason.strip()) < REASON_MIN:
+        if len(vote.reason.strip()) < REASON_MIN or not broken.said.ticket.strip():
             raise BrokenError(approval.name, f"{whose}, and says not why")
-        if not any(_is_about(review, approval, vote) for review in _asked_afterwards(facts)):
-            raise BrokenError(approval.name, f"{whose}, and nobody was asked whether that was right")
+        if broken.said.nth <= sum(other.is_shortly_before(broken) for other in found):
+            raise BrokenError(approval.name, f"{whose} more often than it says")
+        if sum(_is_about(review, broken) for review in _asked_afterwards(facts)) != 1:
+            raise BrokenError(approval.name, f"{whose}, and people were not asked once whether that was right")
     return counted(len(found), "vote")
 
 
-def _is_about(review: Requested, approval: Requested, vote: VoteForm) -> bool:
+def _is_about(review: Requested, broken: _Broken) -> bool:
     """Return whether people were asked afterwards about this vote."""
-    asked = review.record
+    asked, approval, vote = review.record, broken.approval, broken.vote
     return (asked.effect_id, asked.digest, asked.step, asked.requested_at) == (
         *(approval.record.effect_id, approval.record.digest, approval.record.step),
         vote.at,
@@ -60,10 +83,10 @@ def _is_about(review: Requested, approval: Requested, vote: VoteForm) -> bool:
 def _of_hindsight(facts: Facts) -> str:
     found = _asked_afterwards(facts)
     for review in found:
-        about = [pair for pair in _broken(facts) if _is_about(review, *pair)]
+        about = [broken for broken in _broken(facts) if _is_about(review, broken)]
         if not about:
             raise BrokenError(review.name, "nobody broke the glass when it was asked")
-        approval, vote = about[0]
+        approval, vote = about[0].approval, about[0].vote
         required, glass = review.record.requirement, approval.record.requirement.break_glass
         barred = sorted({vote.person, facts.contents.run.requested_by, facts.contents.run.submitted_by})
         asked = (required.quorum, required.all_groups, required.reason_required, required.escalate_to)

@@ -1,10 +1,13 @@
-"""The rule about questions to whoever asked: each is on record with its answer, by whom, and while it could matter."""
+"""Rules about questions to whoever asked: each is on record with its answer, by whom, and while it could matter."""
 
 from evidence import names
 from evidence.verify.material.comparing import broken, data
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Facts, Requested
 from evidence.verify.material.forms import QuestionLeaf, QuestionOfForm
+from evidence.verify.people.answering.answers import is_decidable, who_may_not
+from evidence.verify.people.approvals import UNTIL_KNOWN
+from evidence.verify.people.voting.votes import REASON_MIN
 from evidence.verify.rules import Rule, counted, rule
 from receipts import canonical
 from receipts.chain import QUESTION_ANSWERED, QUESTION_ASKED, Leaf
@@ -17,11 +20,15 @@ _Part = tuple[str, str, str]
     "questions.told",
     "A `question.asked` is by its `person`, a `question.answered` by the requester or submitter of the run; both name"
     " by its id and `digest` one of the `questions` of an approval of kind `effect` or `task` that was open, or its"
-    " answer, and have its `at`. Each of them is told once, the answer after the question.",
+    " answer, and have its `at`. Each of them is told once, the answer after the question. No two of an approval have"
+    " one id.",
 )
 def _told(facts: Facts) -> str:
     untold = _parts(facts)
     found = len(untold)
+    for approval in facts.approvals.values():
+        if len({question.id for question in approval.record.questions}) < len(approval.record.questions):
+            raise BrokenError(approval.name, "has two questions of one id")
     for leaf in facts.leaves:
         if leaf.event in (QUESTION_ASKED, QUESTION_ANSWERED):
             said = data(QuestionLeaf, leaf)
@@ -47,8 +54,7 @@ def _parts(facts: Facts) -> set[_Part]:
 
 def _check(facts: Facts, leaf: Leaf, said: QuestionLeaf) -> None:
     approval = facts.approvals.get(said.approval_id)
-    end = approval.end.seq if approval is not None and approval.end is not None else len(facts.leaves) + 1
-    if approval is None or approval.record.kind not in ("effect", "task") or not approval.leaf.seq < leaf.seq < end:
+    if approval is None or approval.record.kind in UNTIL_KNOWN or not approval.is_open_at(leaf):
         raise broken(leaf, "is not about an approval that was open, and takes questions")
     question = _question(leaf, approval, said)
     if leaf.event == QUESTION_ASKED:
@@ -85,4 +91,38 @@ def _by(leaf: Leaf, who: str, kind: str) -> None:
         raise broken(leaf, f"is by {leaf.actor.id}, and {who} said it")
 
 
-RULES: tuple[Rule[Facts], ...] = (_told,)
+@rule(
+    "questions.asked",
+    "Who asks a question might decide the approval, as far as `approvals.handed` says who may; they ask one at a time,"
+    " and ask the next once that is answered. Question and answer have three characters or more, and come before the"
+    " approval has expired.",
+)
+def _asked(facts: Facts) -> str:
+    unanswered = set[tuple[str, str]]()
+    found = 0
+    for leaf in facts.leaves:
+        if leaf.event in (QUESTION_ASKED, QUESTION_ANSWERED):
+            said = data(QuestionLeaf, leaf)
+            approval, whose = facts.approvals[said.approval_id], (said.approval_id, said.person)
+            _check_words(facts, approval, leaf, said)
+            if leaf.event == QUESTION_ANSWERED:
+                unanswered.remove(whose)
+            elif whose in unanswered or said.person in who_may_not(facts, approval, leaf):
+                raise broken(leaf, f"{said.person} could not ask this")
+            else:
+                unanswered.add(whose)
+            found += 1
+    return counted(found, "question or answer", "questions and answers")
+
+
+def _check_words(facts: Facts, approval: Requested, leaf: Leaf, said: QuestionLeaf) -> None:
+    question = _question(leaf, approval, said)
+    answer = question.answer.text if question.answer else ""
+    words = question.question if leaf.event == QUESTION_ASKED else answer
+    if len(words.strip()) < REASON_MIN:
+        raise broken(leaf, "says nothing")
+    if not is_decidable(facts, approval, leaf):
+        raise broken(leaf, f"came when approval {approval.record.id} had expired")
+
+
+RULES: tuple[Rule[Facts], ...] = (_told, _asked)

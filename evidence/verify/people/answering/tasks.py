@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from evidence.verify.material.comparing import broken
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import Counted, Facts, Requested
+from evidence.verify.people.voting.voters import barred_from
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import APPROVAL_ENDED, APPROVAL_HANDED, PROGRAM, VOTE_COUNTED, Leaf
 
@@ -44,8 +45,9 @@ def _check_way(facts: Facts, approval: Requested, vote: Counted) -> None:
 @rule(
     "tasks.claimed",
     "A `task.claimed` is about an open approval of kind `task`, by the person whom it names, and says who had claimed"
-    " it until then (`from`). A `task.released` names who had, and is by them or by `countersign`. What somebody has"
-    " claimed is handed on by them alone, and is then claimed by whom an `approval.handed` names (`to`).",
+    " it until then (`from`); they neither wanted the run nor are excluded. A `task.released` names who had, and is by"
+    " them or by `countersign`. What somebody has claimed is handed on by them alone, and is then claimed by whom an"
+    " `approval.handed` names (`to`).",
 )
 def _claimed(facts: Facts) -> str:
     said = 0
@@ -60,12 +62,13 @@ def _claimed(facts: Facts) -> str:
 
 def _check_claim(facts: Facts, leaf: Leaf, holder: object) -> None:
     approval, person = facts.approvals.get(str(leaf.data.get("approval_id"))), leaf.data.get("person")
-    end = approval.end.seq if approval is not None and approval.end is not None else len(facts.leaves) + 1
-    if approval is None or approval.record.kind != "task" or not approval.leaf.seq < leaf.seq < end:
+    if approval is None or approval.record.kind != "task" or not approval.is_open_at(leaf):
         raise broken(leaf, "is not about a review that was open")
     by_person = (leaf.actor.id, leaf.actor.kind) == (person, "person")
     if not by_person and not (leaf.event == _RELEASED and leaf.actor == PROGRAM):
         raise broken(leaf, f"is about {person}, and by {leaf.actor.id}")
+    if leaf.event == _CLAIMED and person in barred_from(facts, approval):
+        raise broken(leaf, f"{person} wanted it, or was excluded")
     before = leaf.data.get("from") if leaf.event == _CLAIMED else person
     if before != holder or person is None:
         raise broken(leaf, f"says that {before} had claimed it, and {holder} had")

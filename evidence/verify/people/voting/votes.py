@@ -3,7 +3,7 @@
 from evidence import names
 from evidence.verify.material.comparing import agree, broken
 from evidence.verify.material.contents import BrokenError
-from evidence.verify.material.facts import Facts, Requested
+from evidence.verify.material.facts import Counted, Facts, Requested
 from evidence.verify.material.forms import VoteForm
 from evidence.verify.people.approvals import UNTIL_KNOWN
 from evidence.verify.rules import Rule, counted, rule
@@ -70,18 +70,23 @@ def _while_open(facts: Facts) -> str:
     return _count(facts)
 
 
-@rule("votes.accounts", "No two votes on an approval that count came from one Slack account (`team` and `user`).")
+@rule(
+    "votes.accounts",
+    "No two votes on an approval that counted at one time came from one Slack account (`team` and `user`).",
+)
 def _accounts(facts: Facts) -> str:
     for approval in facts.approvals.values():
-        seen = dict[tuple[str, str], str]()
-        for vote in approval.standing:
-            account = (vote.record.slack.team, vote.record.slack.user)
-            if account in seen:
+        for vote in approval.votes:
+            before = {_account(other): other.record.person for other in approval.standing_before(vote.leaf)}
+            if (account := _account(vote)) in before:
                 raise BrokenError(
-                    approval.name, f"{seen[account]} and {vote.record.person} voted from one account, {account[1]}"
+                    approval.name, f"{before[account]} and {vote.record.person} voted from one account, {account[1]}"
                 )
-            seen[account] = vote.record.person
     return _count(facts)
+
+
+def _account(vote: Counted) -> tuple[str, str]:
+    return vote.record.slack.team, vote.record.slack.user
 
 
 @rule(
@@ -101,7 +106,8 @@ def _reasons(facts: Facts) -> str:
 @rule(
     "votes.rejections",
     "One vote that rejects or asks for changes (`changes`) ends its approval: it is the last one, and the approval is"
-    " `rejected`. None is rejected without, and nobody is asked for changes of what may have happened (`in_doubt`).",
+    " `rejected`. None is rejected without, and nobody asks for changes of what has happened, or may have (`in_doubt`,"
+    " `afterwards`).",
 )
 def _rejections(facts: Facts) -> str:
     for approval in facts.approvals.values():
@@ -112,8 +118,8 @@ def _rejections(facts: Facts) -> str:
         if is_no != (approval.record.status == "rejected"):
             said = "a vote rejects" if is_no else "no vote rejects"
             raise BrokenError(approval.name, f"is {approval.record.status}, and {said}")
-        if approval.record.kind == "in_doubt" and "changes" in verdicts:
-            raise BrokenError(approval.name, "asks for changes of what may have happened")
+        if approval.record.kind in UNTIL_KNOWN and "changes" in verdicts:
+            raise BrokenError(approval.name, "asks for changes of what has happened, or may have")
     return _count(facts)
 
 

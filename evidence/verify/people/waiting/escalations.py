@@ -8,7 +8,7 @@ from evidence.told import ends_wait
 from evidence.verify.material.comparing import agree, broken, data, lasts, moment
 from evidence.verify.material.facts import ESCALATED, Facts, Requested
 from evidence.verify.material.forms import Escalated, Opened
-from evidence.verify.people.waits import place_of, with_open
+from evidence.verify.people.waiting.waits import place_of, with_open
 from evidence.verify.rules import Rule, counted, rule
 from receipts.chain import Leaf
 from receipts.fields import timestamp

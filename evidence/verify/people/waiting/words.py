@@ -3,7 +3,7 @@
 from evidence.verify.material.comparing import broken, data
 from evidence.verify.material.facts import Facts
 from evidence.verify.material.forms import Progressed
-from evidence.verify.people.waits import with_open
+from evidence.verify.people.waiting.waits import with_open
 from evidence.verify.rules import Rule, counted, rule
 
 _PROGRESS = "wait.progress"

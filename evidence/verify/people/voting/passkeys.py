@@ -8,7 +8,7 @@ from typing import Any
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import load_der_public_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 
 from evidence import names
 from evidence.inclusion import check_acts
@@ -21,13 +21,14 @@ from receipts import canonical
 from receipts.chain import Leaf, is_sound
 from receipts.errors import ReceiptsError
 from receipts.log.errors import LogError
-from receipts.passkeys import challenge_of, from_base64url, rp_id_of, signed_document
+from receipts.passkeys import Emergency, challenge_of, from_base64url, rp_id_of, signed_document
 from receipts.tenant.acts import act_of, chain_of
 from receipts.tenant.passkeys import PasskeyRegistered
 
 _PRESENT_AND_VERIFIED = 0x05
-_FLAGS, _LEAST = 32, 37
-"""Where authenticator data has its flags, behind the hash of the relying party's id, and how long it is at least."""
+_FLAGS, _COUNTER, _LEAST = 32, 33, 37
+"""Where authenticator data has its flags and its counter, behind the hash of the relying party's id, and its length."""
+_MOST_BRACKETS = 100
 
 
 def _signed(facts: Facts) -> Iterator[tuple[Requested, VoteForm, PasskeyForm]]:
@@ -86,12 +87,14 @@ def _registration(name: str, leaf: Leaf) -> PasskeyRegistered:
 
 @rule(
     "passkeys.signed",
-    "The registered key (ES256, EdDSA or RS256) made the `signature` over `authenticator_data` and the SHA-256 of"
-    " `client_data`. That is of type `webauthn.get`, of the origin of the registration, and has as challenge the"
-    " SHA-256 of the canonical form of `approval_id`, `digest`, `stamp` (the first 16 hex digits of the digest of the"
-    " approval's digest, requirement and `requested`), `requirement` (its digest), `verdict` and `nonce`. The"
-    " authenticator data is of the origin's host, of a user who was present, and verified. No two votes have one"
-    " nonce.",
+    "The registered key (ES256, EdDSA or RS256, in its one spelling in DER) made the `signature` over"
+    " `authenticator_data` and the SHA-256 of `client_data`. That is of type `webauthn.get`, of the origin of the"
+    " registration, and has as challenge the SHA-256 of the canonical form of `approval_id`, `digest`, `stamp` (the"
+    " first 16 hex digits of the digest of the approval's digest, requirement and `requested`), `requirement` (its"
+    " digest), `verdict` and `nonce`; of a vote that breaks the glass, and of no other, with `break_glass` (its"
+    " ticket) and `reason`. The authenticator data is of the origin's host, of a user who was present, and verified."
+    " No two votes have one nonce. From vote to vote the counter of a passkey goes on, where it counts at all."
+    " `client_data` is JSON with a hundred brackets at most.",
 )
 def _signatures(facts: Facts) -> str:
     nonces = set[str]()
@@ -105,7 +108,21 @@ def _signatures(facts: Facts) -> str:
         except (ValueError, InvalidSignature, UnsupportedAlgorithm) as error:
             what = str(error) or "the key of their passkey has not made it"
             raise BrokenError(approval.name, f"the signature of {vote.person}: {what}") from error
+    _check_counters(facts)
     return counted(sum(1 for _ in _signed(facts)), "signature")
+
+
+def _check_counters(facts: Facts) -> None:
+    """Raise where an authenticator had signed more often before than it says: then there are two of it."""
+    signed = [(vote.leaf, vote.record, approval) for approval in facts.approvals.values() for vote in approval.votes]
+    counters = dict[str, int]()
+    for _, vote, approval in sorted(signed, key=lambda one: one[0].seq):
+        if vote.passkey is None:
+            continue
+        before, data = counters.get(vote.passkey.credential_id, 0), from_base64url(vote.passkey.authenticator_data)
+        count = counters[vote.passkey.credential_id] = int.from_bytes(data[_COUNTER:_LEAST], "big")
+        if (before or count) and count <= before:
+            raise BrokenError(approval.name, f"the signature of {vote.person}: its authenticator had signed more often")
 
 
 def _check(approval: Requested, vote: VoteForm, passkey: PasskeyForm, registered: PasskeyRegistered) -> None:
@@ -115,7 +132,7 @@ def _check(approval: Requested, vote: VoteForm, passkey: PasskeyForm, registered
         raise ValueError("it is no signature of a passkey")
     if said.get("origin") != registered.origin:
         raise ValueError(f"it was made on another page than one of {registered.origin}")
-    if from_base64url(str(said.get("challenge"))) != challenge_of(_document(approval, vote, passkey)):
+    if _bytes_of(said.get("challenge")) != challenge_of(_document(approval, vote, passkey)):
         raise ValueError("it is over something else than this approval as it was")
     if len(data) < _LEAST or data[:_FLAGS] != hashlib.sha256(rp_id_of(registered.origin).encode()).digest():
         raise ValueError("it was made for somebody else than the registration")
@@ -125,17 +142,26 @@ def _check(approval: Requested, vote: VoteForm, passkey: PasskeyForm, registered
 
 
 def _client_data(data: bytes) -> dict[str, Any]:
-    try:
-        said = json.loads(data.decode())
-    except RecursionError as error:
-        raise ValueError("its client data is nested too deeply") from error
+    text = data.decode()
+    if text.count("[") + text.count("{") > _MOST_BRACKETS:
+        raise ValueError("its client data has too many brackets")
+    said = json.loads(text, parse_int=float, parse_constant=_refuse)
     if not isinstance(said, dict):
         raise ValueError("its client data is no object")  # noqa: TRY004 - a value from outside
     return said
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"its client data has {constant}, which is no JSON")
+
+
+def _bytes_of(challenge: object) -> bytes:
+    return from_base64url(challenge) if isinstance(challenge, str) else b""
+
+
 def _document(approval: Requested, vote: VoteForm, passkey: PasskeyForm) -> dict[str, str]:
     record, requirement = approval.record, approval.record.requirement.model_dump()
+    glass = vote.break_glass
     return signed_document(
         approval_id=record.id,
         digest=record.digest,
@@ -143,12 +169,16 @@ def _document(approval: Requested, vote: VoteForm, passkey: PasskeyForm) -> dict
         requirement=requirement,
         verdict=vote.verdict,
         nonce=passkey.nonce,
+        emergency=None if glass is None else Emergency(glass.ticket, vote.reason),
     )
 
 
 def _verify(registered: PasskeyRegistered, signature: bytes, signed: bytes) -> None:
     """Raise InvalidSignature unless the key, of the kind that its algorithm says, made the signature."""
-    key = load_der_public_key(from_base64url(registered.public_key))
+    spelled = from_base64url(registered.public_key)
+    key = load_der_public_key(spelled)
+    if key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo) != spelled:
+        raise ValueError("its key is not in its one spelling")
     match registered.algorithm, key:
         case -7, ec.EllipticCurvePublicKey(curve=ec.SECP256R1()):
             key.verify(signature, signed, ec.ECDSA(SHA256()))

@@ -1,0 +1,50 @@
+"""What Slack shows under a link of ours that somebody has shared: how it stands just then, and the way to its card.
+
+All who read the conversation see it, and nobody can decide there: it has no params and no buttons, and is not edited.
+"""
+
+from datetime import datetime
+
+from bot.cards.blocks import Block, context, date, mrkdwn_text, plain_text, section
+from bot.cards.text import Shown, inline, short
+from bot.cards.wording import approvals, headline, is_open, requirement, title, until_word
+from runtime.desk.front.model import RunView
+from runtime.desk.model import ApprovalView
+from runtime.model.states import RunStatus
+
+_LINE = 300
+_ENDINGS: dict[str, str] = {
+    RunStatus.WAITING_APPROVAL: "waits for approval",
+    RunStatus.FAILED_TERMINAL: "ended without success",
+}
+
+NOT_HERE = (
+    "What your link leads to is shown where its card stands, and in your direct conversation with this app. It is not "
+    "shown here, since others read along. Nothing else has happened."
+)
+
+
+def request_unfurl(view: ApprovalView, card: Shown | None, now: datetime) -> list[Block]:
+    """Return how a request stands: what happens to whom, who is asked until when, or that it is over."""
+    mocked = "On mocks: " if view.mocked else ""
+    what = section(Shown(f"{mocked}{title(view, now)}: {short(headline(view), _LINE, lines=1)}"))
+    if not is_open(view, now):
+        ended = f"decided {date(view.decided_at)}" if view.decided_at else f"asked {date(view.requested_at)}"
+        return [what, context(*_as_of(Shown(ended), card, now))]
+    asked = plain_text(short(f"{requirement(view)} · {approvals(view)} of {view.quorum}", _LINE, lines=1))
+    until = Shown(f"{until_word(view)} {date(view.expires_at)}")
+    return [what, context(asked, *_as_of(until, card, now))]
+
+
+def run_unfurl(run: RunView, card: Shown | None, now: datetime) -> list[Block]:
+    """Return how a run stands."""
+    ending = _ENDINGS.get(run.ending, run.ending.replace("_", " "))
+    what = section(Shown(f"{inline(run.reference, _LINE)}: {inline(ending, 100)}"))
+    since = Shown(f"asked for {date(run.created_at)}")
+    return [what, context(plain_text(inline(run.runbook, _LINE)), *_as_of(since, card, now))]
+
+
+def _as_of(since: Shown, card: Shown | None, now: datetime) -> list[Block]:
+    """Return the small print: it is not edited, so it says of when it is, and leads to what is."""
+    parts = [since, Shown(f"as it was {date(now)}"), *([card] if card else [])]
+    return [mrkdwn_text(Shown(" · ".join(parts)))]

@@ -1,0 +1,1 @@
+"""Links of ours that people share."""

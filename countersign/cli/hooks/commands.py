@@ -1,0 +1,35 @@
+"""The group `subscriptions`: what is told to whom, and whether it still is."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from countersign.cli.command import out, own_settings, run, shared_settings
+from countersign.cli.tables import AsJson, show_rows
+
+subscriptions = typer.Typer(no_args_is_help=True, help="Check and list subscriptions: webhooks that hear of runs.")
+
+_ROW = ("name", "on", "target", "sends", "waiting", "letters")
+
+
+@subscriptions.command()
+def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of subscriptions.")]) -> None:
+    """Look whether a file can be used with the secrets that the settings have; nothing is sent."""
+    from countersign.config.subscriptions import read_subscriptions
+
+    found = read_subscriptions(file, own_settings().webhook_secrets).subscriptions
+    out.print(f"{file}: {len(found)} subscriptions, no faults")
+
+
+@subscriptions.command("list")
+def list_(*, as_json: AsJson = False) -> None:
+    """List subscriptions: whether they are sent to, and how many deliveries wait or are dead letters."""
+    from countersign.cli.operate import looked_up
+    from countersign.compose.hooks import make_subscriptions
+    from runtime.desk import listings
+
+    settings = shared_settings("database_url")
+    declared, _ = make_subscriptions(settings)
+    rows = run(looked_up(settings, listings.list_subscriptions, declared))
+    show_rows(rows, _ROW, as_json=as_json)

@@ -1,0 +1,54 @@
+"""Where webhooks may go: to the public internet, and into our own network only where that is said."""
+
+import socket
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.resolver import DefaultResolver
+
+from runtime.handlers import RefusedError
+
+_METADATA = frozenset({"fd00:ec2::254", "100.100.100.200"})
+"""Where clouds tell machines their secrets, beside the link-local addresses."""
+
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+def may_go_to(address: str, *, inside: bool) -> bool:
+    """Return whether a connection to an IP address may be made; `inside` lets private ones and this machine's pass."""
+    ip = _reached(ip_address(address))
+    if ip.is_link_local or ip.is_multicast or ip.is_unspecified or str(ip) in _METADATA:
+        return False
+    return inside or ip.is_global
+
+
+def _reached(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """Return the IPv4 address that an IPv6 one stands for (mapped, 6to4 or NAT64), else the address itself."""
+    if isinstance(ip, IPv4Address):
+        return ip
+    if ip in _NAT64:
+        return IPv4Address(int(ip) & 0xFFFF_FFFF)
+    return ip.ipv4_mapped or ip.sixtofour or ip
+
+
+class GuardedResolver(AbstractResolver):
+    """Looks up a host's addresses, and gives those alone to which a connection may be made: right before it is."""
+
+    def __init__(self, *, inside: bool) -> None:
+        self._inside = inside
+        self._dns = DefaultResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """Return the addresses; raise RefusedError where there are some, and none of them may be gone to."""
+        found: Sequence[ResolveResult] = await self._dns.resolve(host, port, family)
+        allowed = [one for one in found if may_go_to(one["host"], inside=self._inside)]
+        if found and not allowed:
+            raise RefusedError(f"{host} stands at an address to which no webhook may go")
+        return allowed
+
+    async def close(self) -> None:
+        """Let go of what looks up."""
+        await self._dns.close()

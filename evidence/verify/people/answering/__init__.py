@@ -1,0 +1,1 @@
+"""Rules about what people did with a request beside voting on it."""

@@ -1,0 +1,1 @@
+"""Rules about what was waited for, and for how long."""

@@ -1,0 +1,51 @@
+"""Addresses of our own for requests and runs. They hold an id and nothing else, and open nothing by themselves."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+
+class LinkTo(StrEnum):
+    """What a link leads to; the value stands in its path."""
+
+    REQUEST = "requests"
+    RUN = "runs"
+
+
+@dataclass(frozen=True)
+class Linked:
+    """What one of our links names, whether it is there or not."""
+
+    to: LinkTo
+    id: str
+
+
+def path_of(to: LinkTo) -> str:
+    """Return the path under which the edge has its page; an id follows."""
+    return f"/{to}/"
+
+
+def address_of(public_url: str, linked: Linked) -> str:
+    """Return the address; "" where people's browsers do not reach the edge."""
+    return f"{public_url}{path_of(linked.to)}{linked.id}" if public_url else ""
+
+
+def request_link(public_url: str, approval_id: str) -> str:
+    """Return the address of a request, or ""."""
+    return address_of(public_url, Linked(LinkTo.REQUEST, approval_id))
+
+
+def run_link(public_url: str, run_id: str) -> str:
+    """Return the address of a run, or ""."""
+    return address_of(public_url, Linked(LinkTo.RUN, run_id))
+
+
+def read_link(public_url: str, address: str) -> Linked | None:
+    """Return what an address names; None where it is not, to the letter, one that we give out."""
+    for to in LinkTo:
+        start = f"{public_url}{path_of(to)}"
+        if public_url and address.startswith(start) and _ID.fullmatch(address, len(start)):
+            return Linked(to, address[len(start) :])
+    return None

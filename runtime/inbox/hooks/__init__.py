@@ -1,0 +1,1 @@
+"""Deliveries that failed for good, and what a person wants of them."""

@@ -1,0 +1,1 @@
+"""Subscriptions: which events of runs are told to whom outside."""

@@ -1,0 +1,1 @@
+"""What subscribers are told, as effects of the outbox."""
