@@ -166,7 +166,8 @@ class ExecuteRecord(Open):
 class RequirementRecord(Open):
     """What a human authorization had to fulfil; of those next in line, the first release said the groups alone.
 
-    With `sign_with` a vote to approve has to be signed so. `execute` says when what is approved might begin.
+    With `sign_with` a vote to approve has to be signed so. The clock stood still for `pause_on_question` at most.
+    `execute` says when what is approved might begin.
     """
 
     quorum: int = Field(ge=1)
@@ -176,9 +177,10 @@ class RequirementRecord(Open):
     escalate_to: list[str] | list[NextInLineRecord]
     break_glass: BreakGlassRecord | None = Field(default=None, exclude_if=lambda glass: glass is None)
     sign_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
+    pause_on_question: NonEmpty | None = Field(default=None, exclude_if=lambda pause: pause is None)
     execute: ExecuteRecord | None = Field(default=None, exclude_if=lambda execute: execute is None)
 
-    @field_validator("break_glass", "sign_with", "execute", mode="before")
+    @field_validator("break_glass", "sign_with", "pause_on_question", "execute", mode="before")
     @classmethod
     def _is_said(cls, said: object) -> object:
         if said is None:

@@ -3,7 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from receipts.chain import APPROVAL_ENDED, RUN_ENDED, RUN_QUEUED, WAIT_ENDED, WAIT_OPENED, Leaf
+from receipts.chain import (
+    APPROVAL_ENDED,
+    QUESTION_ANSWERED,
+    QUESTION_ASKED,
+    RUN_ENDED,
+    RUN_QUEUED,
+    WAIT_ENDED,
+    WAIT_OPENED,
+    Leaf,
+)
 
 _STEP = "step."
 _OVER = frozenset({"held", "succeeded", "failed_handled", "failed_terminal", "skipped", "canceled"})
@@ -62,7 +71,7 @@ def _waits(leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
             if status := ends_wait(opened, leaf):
                 wait.update(status=status, resolved_at=leaf.at)
             else:
-                wait.update(_prolonged(wait, leaf))
+                wait.update(_prolonged(wait, opened, leaf))
                 still.append((opened, wait))
         active = still
         if leaf.event == WAIT_OPENED:
@@ -71,9 +80,12 @@ def _waits(leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
     return found
 
 
-def _prolonged(wait: Mapping[str, Any], leaf: Leaf) -> dict[str, Any]:
-    is_later = leaf.event == "wait.escalated" and leaf.data.get("wait_id") == wait["wait_id"]
-    return {"deadline": leaf.data["deadline"]} if is_later and "deadline" in leaf.data else {}
+def _prolonged(wait: Mapping[str, Any], opened: Leaf, leaf: Leaf) -> dict[str, Any]:
+    """Return the deadline of a wait where a leaf moves it: an escalation, or a question about its approval."""
+    is_moved = leaf.event == "wait.escalated" and leaf.data.get("wait_id") == wait["wait_id"]
+    if leaf.event in (QUESTION_ASKED, QUESTION_ANSWERED):
+        is_moved = opened.correlation.approval_id == leaf.data.get("approval_id")
+    return {"deadline": leaf.data["deadline"]} if is_moved and "deadline" in leaf.data else {}
 
 
 def _active(opened: Leaf) -> dict[str, Any]:

@@ -145,6 +145,8 @@ def _check_times(requirement: Requirement, name: str) -> None:
     if glass := requirement.break_glass:
         _lasts(glass.within, f"{name}.break_glass.within")
         _lasts(glass.review_within, f"{name}.break_glass.review_within")
+    if requirement.pause_on_question is not None:
+        _lasts(requirement.pause_on_question, f"{name}.pause_on_question")
     earlier = timedelta(0)
     for place, entry in enumerate(requirement.escalate_to):
         at = f"{name}.escalate_to.{place}.after"

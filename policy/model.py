@@ -249,8 +249,9 @@ class Requirement(Strict):
     """What a human authorization must fulfil; `expires_in` is an ISO 8601 duration.
 
     `editors_may_sign` says that who edited what is asked for may sign it, too; else `exclude` has to name them.
-    With `sign_with` a vote to approve counts only if it is signed so. `execute` says when it is carried out once it is
-    approved.
+    With `sign_with` a vote to approve counts only if it is signed so. `pause_on_question` is how long the clock stands
+    still at most, in all, while questions to whoever asked are open (ISO 8601 duration). `execute` says when it
+    is carried out once it is approved.
     """
 
     quorum: int = Field(ge=1, le=MOST_SIGNATURES)
@@ -262,6 +263,7 @@ class Requirement(Strict):
     escalate_to: list[NextInLine] = Field(max_length=MOST_ESCALATIONS)
     break_glass: BreakGlass | None = Field(default=None, exclude_if=lambda glass: glass is None)
     sign_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
+    pause_on_question: Text | None = Field(default=None, exclude_if=lambda pause: pause is None)
     editors_may_sign: bool = Field(default=False, exclude_if=lambda may: not may)
     execute: ExecuteWhen | None = Field(default=None, exclude_if=lambda execute: execute is None)
 

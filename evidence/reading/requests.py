@@ -64,6 +64,18 @@ class Vote:
 
 
 @dataclass(frozen=True)
+class Question:
+    """What somebody who decides asked whoever asked for it, and the answer; `answered_at` is "" where there is none."""
+
+    name: str
+    at: str
+    question: str
+    answered_by: str
+    answered_at: str
+    answer: str
+
+
+@dataclass(frozen=True)
 class Request:
     """One request to people, bound to a digest. `what` is the action on its target, or a review's own title."""
 
@@ -82,6 +94,7 @@ class Request:
     fields: Sequence[Field]
     cards: Sequence[Card]
     votes: Sequence[Vote]
+    questions: Sequence[Question]
     ending: str
     ended_at: str
 
@@ -120,6 +133,7 @@ def _request(material: Material, approval: Record) -> Request:
         fields=_fields(kind, effect, record(approval, "before")),
         cards=cards,
         votes=_votes(kind, approval, about, cards),
+        questions=[_question(one) for one in records(approval, "questions")],
         ending="replaced by an edited version" if record(approval, "edited") else ending(kind, status),
         ended_at=_moment_of(about, f"approval.{status}") if status != "requested" else "",
     )
@@ -181,6 +195,18 @@ def _vote(kind: str, vote: Record, at: str, cards: Sequence[Card], *, is_withdra
         meaning=NO_MORE if is_withdrawn else f"{MEANINGS.get((kind, code), '')}{ALONE if ticket else ''}",
         reason=text(vote, "reason"),
         card=stood[-1] if stood else None,
+    )
+
+
+def _question(told: Record) -> Question:
+    answer = record(told, "answer")
+    return Question(
+        name=text(told, "person_name").strip(" ") or text(told, "person"),
+        at=text(told, "at"),
+        question=text(told, "question"),
+        answered_by=text(answer, "name").strip(" ") or text(answer, "by"),
+        answered_at=text(answer, "at"),
+        answer=text(answer, "text"),
     )
 
 

@@ -9,7 +9,7 @@ from evidence.reading.acts import Act
 from evidence.reading.handled import Handled
 from evidence.reading.material import Material
 from evidence.reading.refusals import Refusal
-from evidence.reading.requests import Field, Request, Vote
+from evidence.reading.requests import Field, Question, Request, Vote
 from evidence.reading.shown import prose, quoted, written
 from evidence.reading.words import KINDS, counted, listed, moment
 
@@ -26,6 +26,7 @@ _MOST = {
     "requests": 6,
     "fields": 6,
     "votes": 9,
+    "questions": 9,
     "refusals": 9,
     "acts": 12,
     "handled": 9,
@@ -107,6 +108,7 @@ def _request(request: Request) -> Iterable[str]:
         undo = f"can be undone: {quoted(request.undone_by, _NAME)}" if request.undone_by else "cannot be undone"
         yield f"  - At stake: {prose(request.tier, _NAME)} tier, {undo}"
     yield from _several(request.fields, "fields", _field, names.DECISIONS)
+    yield from _several(request.questions, "questions", _question, names.APPROVALS)
     yield from _several(request.votes, "votes", _vote, names.APPROVALS)
     ended = f" on {moment(request.ended_at)}" if request.ended_at else ""
     yield f"  - So it was {prose(request.ending, _NAME)}{ended}."
@@ -120,6 +122,15 @@ def _rules(request: Request) -> str:
 def _field(field: Field) -> Iterable[str]:
     before = f"{quoted(written(field.before), _VALUE)} → " if field.is_change else ""
     yield f"  - They saw {quoted(field.name, _NAME)}: {before}{quoted(written(field.after), _VALUE)}"
+
+
+def _question(told: Question) -> Iterable[str]:
+    yield f"  - Asked: **{prose(told.name, _NAME)}**, {moment(told.at)}: {quoted(told.question, _TEXT)}"
+    if not told.answered_at:
+        yield "    - Nobody answered."
+    else:
+        by = f"**{prose(told.answered_by, _NAME)}**"
+        yield f"    - Answered: {by}, {moment(told.answered_at)}: {quoted(told.answer, _TEXT)}"
 
 
 def _vote(vote: Vote) -> Iterable[str]:

@@ -30,6 +30,7 @@ from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result, ResultCode, stamp
 from runtime.model.approvals.delegation import StandIn
 from runtime.model.approvals.execute import ExecuteWhen
+from runtime.model.approvals.pause import paused_until
 from runtime.model.approvals.requirement import Requirement
 from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
 from runtime.model.json_limits import error_text
@@ -94,8 +95,10 @@ class EngineDesk(UndoCounter):
         can_undo = await self._can_undo(conn, row, view)
         is_open = view.status is ApprovalStatus.REQUESTED
         pairs = tuple(await stand_ins_in(conn, self.tenant, people, self.engine.clock())) if is_open else ()
+        pause = paused_until(questions, Requirement.of(row["requirement"]).pauses)
         view = replace(view, asked=called, can_undo=can_undo, withdrawn=withdrawn, questions=questions, stand_ins=pairs)
-        view = replace(view, link=self.links.to_request(approval_id))
+        is_paused = pause is not None and pause > self.engine.clock()
+        view = replace(view, link=self.links.to_request(approval_id), paused_until=pause if is_paused else None)
         return await seen_edits(self.engine, conn, row, view)
 
     async def _can_undo(self, conn: Conn, row: dict[str, Any], view: ApprovalView) -> bool:

@@ -17,6 +17,7 @@ from runtime.store.listings import (
     list_runs,
     list_waits,
 )
+from runtime.store.people.glass import open_reviews
 from runtime.store.people.questions import questions_in
 from runtime.store.records import costs_of_run
 
@@ -41,7 +42,8 @@ _ALL_OF_A_RUN = 1000
 async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | None:
     """Return a run with its steps and costs, and with its waits and effects, newest first; or None.
 
-    `runs` are those that its steps started, and then those that undo it.
+    `reviews` are those of broken glass that nobody has closed; `runs` are those that its steps started, and then those
+    that undo it.
     """
     run = await listings.find_run(conn, tenant, run_id)
     if run is None:
@@ -53,6 +55,7 @@ async def find_run(conn: Conn, tenant: str, run_id: str) -> dict[str, Any] | Non
         "costs": await costs_of_run(conn, run_id),
         "waits": await list_waits(conn, tenant, own),
         "effects": await list_effects(conn, tenant, own),
+        "reviews": await open_reviews(conn, run_id),
         "questions": await questions_in(conn, run_id),
         "runs": await _runs_of(conn, tenant, run_id),
     }

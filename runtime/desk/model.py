@@ -131,6 +131,7 @@ class ApprovalView:
     sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
     declared: Declared = NOTHING  # by its author, for its card
     questions: tuple[Question, ...] = ()  # to whoever asked, with their answers
+    paused_until: datetime | None = None  # until when its clock stands still at most, as long as a question is open
     withdrawn: tuple[VoteView, ...] = ()  # votes that their people took back
     can_undo: bool = False  # it was performed, and its verb says how it is undone
     stand_ins: tuple[tuple[str, str], ...] = ()  # names of who votes now for whom, where it is shown to many

@@ -13,6 +13,8 @@ from receipts.chain import (
     APPROVAL_REQUESTED,
     CARD_SHOWN,
     DECISION_RECORDED,
+    QUESTION_ANSWERED,
+    QUESTION_ASKED,
     READ_RECORDED,
     RECEIPT_WRITTEN,
     VOTE_COUNTED,
@@ -147,7 +149,7 @@ def _compared(run_id: str, table: str, named: dict[int, str], there: dict[int, A
 
 
 def _check_approvals(run: RunRows, leaves: Sequence[Leaf]) -> Iterator[Finding]:
-    """Each request, vote and card is the one that its leaf names."""
+    """Each request, vote, card, question and answer is the one that its leaf names."""
     asked = {
         str(leaf.data["approval_id"]): str(leaf.data.get("asked"))
         for leaf in leaves
@@ -166,6 +168,8 @@ def _check_approvals(run: RunRows, leaves: Sequence[Leaf]) -> Iterator[Finding]:
         for what, event, found in (
             ("votes", VOTE_COUNTED, run.votes[approval_id]),
             ("cards", CARD_SHOWN, run.cards[approval_id]),
+            ("questions", QUESTION_ASKED, [one.asked() for one in run.questions[approval_id]]),
+            ("answers", QUESTION_ANSWERED, [one.answer for one in run.questions[approval_id] if one.answer]),
         ):
             if Counter(map(canonical.digest, found)) != Counter(_digests(leaves, event, approval_id)):
                 yield Finding("record.changed", where, f"its {what} are not those that leaves name")

@@ -179,6 +179,14 @@ async def join(conn: Conn, approval_id: str, groups: Sequence[str], until: datet
     )
 
 
+async def move_deadline(conn: Conn, approval_id: str, until: datetime) -> None:
+    """Give an open approval another deadline; the caller holds its run."""
+    await conn.execute(
+        "UPDATE approvals SET prolonged_until = %s WHERE approval_id = %s AND status = 'requested'",
+        (until, approval_id),
+    )
+
+
 async def consume(conn: Conn, approval_id: str, now: datetime, until: datetime) -> bool:
     """Use an approval up: one attempt, while it is usable, `until` then. False if it cannot be used any more."""
     done = await conn.execute(

@@ -88,6 +88,17 @@ async def step_wait(conn: Conn, run_id: str, step: str) -> Wait | None:
     return _wait(row) if row else None
 
 
+async def approval_wait(conn: Conn, approval_id: str) -> Wait | None:
+    """Return the open wait for an approval's, or a review's, decision, or None; the caller holds its run."""
+    row = await (
+        await conn.execute(
+            f"SELECT {_COLUMNS} FROM waits WHERE status = 'active' AND approval_id = %s",  # noqa: S608 - our own columns
+            (approval_id,),
+        )
+    ).fetchone()
+    return _wait(row) if row else None
+
+
 async def is_awaited(conn: Conn, token: str) -> bool:
     """Return whether the wait of a token is still active."""
     row = await (

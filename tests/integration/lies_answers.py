@@ -53,6 +53,42 @@ def _asked_at(moment: str) -> Bend:
     return lambda f: f.approval()["questions"][0].update(at=moment)
 
 
+def _drop_deadline(event: str) -> Bend:
+    return lambda f: f.leaf(event)["data"].pop("deadline")
+
+
+def _never_asked(forged: Forged) -> None:
+    forged.approval().pop("questions")
+    forged.drop(forged.leaf("question.asked"), forged.leaf("question.answered"))
+
+
+PAUSES: dict[str, Lie] = {
+    "a clock that stands still for longer": (
+        *("questions.told", "paused"),
+        change_leaf("question.asked", "data.deadline", "2026-01-05T23:00:00.000000Z"),
+    ),
+    "a clock that goes on later than it was answered": (
+        *("questions.told", "paused"),
+        change_leaf("question.answered", "data.deadline", "2026-01-05T22:00:00.000000Z"),
+    ),
+    "a clock that does not stand still": ("questions.told", "paused", _drop_deadline("question.asked")),
+    "a clock that does not go on": ("questions.told", "paused", _drop_deadline("question.answered")),
+    "a clock that stands still where policy does not say so": (
+        *("questions.told", "withdrawn"),
+        change_leaf("question.asked", "data.deadline", "2026-01-05T23:00:00.000000Z"),
+    ),
+    "expired while the clock stood still": (
+        *("approvals.ended", "paused_late"),
+        lambda f: f.delay(f.leaf("approval.expired"), hours=-1),
+    ),
+    "escalated as if the clock had gone on": (
+        *("waits.escalated", "paused"),
+        change_leaf("wait.escalated", "at", "2026-01-05T18:30:00.000000Z"),
+    ),
+    "decided in time that no question had won": ("votes.in-time", "paused", _never_asked),
+}
+
+
 ANSWERS: dict[str, Lie] = {
     "withdrawn by somebody else": ("votes.withdrawn", "withdrawn", change_leaf("vote.withdrawn", "actor.id", "ben")),
     "withdrawn by an agent": ("votes.withdrawn", "withdrawn", change_leaf("vote.withdrawn", "actor.kind", "agent")),
@@ -217,4 +253,4 @@ BESIDE: dict[str, Lie] = {
     ),
 }
 
-GROUPS = {"answers": ANSWERS, "beside": BESIDE}
+GROUPS = {"answers": ANSWERS, "pauses": PAUSES, "beside": BESIDE}

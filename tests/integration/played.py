@@ -38,6 +38,7 @@ from tests.integration.incident_stage import PACK as INCIDENTS
 from tests.integration.incident_stage import Desk
 from tests.integration.kyc_stage import Case, open_case
 from tests.integration.passkeys_stage import open_vault, play_vault, play_vault_alone
+from tests.integration.pausing_stage import ask, pausing_bench, reply
 from tests.integration.windows_stage import approve_filing, windows_bench
 from tests.patience import MINUTE
 
@@ -58,6 +59,7 @@ async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Sto
             **await _play_edits(postgres, policy, key),
             **await _play_glass(postgres, key),
             **await _play_windows(postgres, key),
+            **await _play_paused(postgres, key),
             **await _play_vault(postgres, policy, key),
             **await _play_vault_alone(postgres, key),
         }
@@ -103,6 +105,30 @@ async def _play_windows(postgres: str, key: SigningKey) -> dict[str, Story]:
             run_id = await approve_filing(bench)
             await bench.later(days=1)
             return await stories_of(key, bench, {"windowed": run_id})
+
+
+async def _play_paused(postgres: str, key: SigningKey) -> dict[str, Story]:
+    """Play filings whose clock stood still: one approved in the time that was won, one expired after all of it."""
+    with fresh_database(postgres) as dsn, tempfile.TemporaryDirectory() as folder:
+        async with pausing_bench(dsn, Targets.fresh(), Path(folder)) as bench:
+            late_id, late = await filing(bench, "late")
+            bench.clock.move(hours=3)
+            await ask(bench, "ben", late)
+            run_id, approval = await filing(bench, "paused")
+            bench.clock.move(hours=1)
+            question = await ask(bench, "ann", approval)
+            bench.clock.move(minutes=90)
+            await reply(bench, approval, question)
+            for hours in (
+                3,
+                2.25,
+                1,
+            ):  # one escalates; it expires, and the other escalates; that is late but for its pause
+                await bench.later(hours=hours)
+            for person in ("ann", "ben"):
+                assert (await bench.click(person, approval)).counted
+            await bench.settle()
+            return await stories_of(key, bench, {"paused": run_id, "paused_late": late_id})
 
 
 async def _play_onboarding(postgres: str, policy: OpaEngine, key: SigningKey) -> dict[str, Story]:

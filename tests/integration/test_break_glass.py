@@ -13,9 +13,11 @@ from psycopg import AsyncConnection
 
 from countersign.checks.unsealed import why
 from countersign.cli.finding.words import vote_row
+from countersign.cli.showing.run import show_run
 from evidence.verify.verify import verify
 from receipts.signing import public_path
 from runtime.desk.bundles.finding import find_votes
+from runtime.desk.listings import find_run
 from runtime.desk.model import ClickOutcome
 from runtime.inbox.patience.reviews import press_for_reviews
 from runtime.model.finding import EvidenceState, Sought
@@ -233,6 +235,29 @@ async def test_evidence_waits_for_the_review_and_holds(bench: Bench, dsn: str, t
     assert "without the signatures of others that policy wants" in summary
     assert "breaking the glass by" in timeline
     assert "found it justified" in timeline
+
+
+async def test_an_operator_sees_who_broke_it_and_who_may_close_the_review_until_when(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_id, approval = await filing(bench)
+    await break_glass(bench, "ivy", approval)
+    async with bench.engine.pool.connection() as conn:
+        found = await find_run(conn, "acme", run_id)
+    assert found
+    (review,) = found["reviews"]
+    assert (review["broken_by"], review["ticket"]) == ("Ivy", "INC-7")
+    assert review["until"] - review["broken_at"] == timedelta(days=3)
+    assert review["may_close"] == ["senior-compliance", "incident-managers"]
+    assert "ivy" in review["but"]
+    show_run(found)
+    assert "open reviews of broken glass" in (said := capsys.readouterr().out)
+    assert "senior-compliance, incident-managers" in said
+    assert (await bench.click("sue", await bench.approval_id("afterwards"), "approve", "the bank was down")).counted
+    async with bench.engine.pool.connection() as conn:
+        closed = await find_run(conn, "acme", run_id)
+    assert closed
+    assert closed["reviews"] == []
 
 
 async def test_the_table_of_votes_says_that_glass_was_broken_in_the_words_of_the_summary(bench: Bench) -> None:

@@ -15,11 +15,13 @@ from runtime.desk.keys import register_key
 from runtime.log.audit import Audit, audit
 from runtime.log.sequencer import Sequencer
 from runtime.log.tenant import check_tenant
+from runtime.model.approvals.votes import CardAct
 from runtime.store.definitions import keep_definition
 from runtime.store.log import checkpoints
 from runtime.store.log.checkpoints import Signed
 from runtime.store.log.tenant import TenantRows
 from tests.bench import TENANT, Bench
+from tests.integration.answers_stage import say
 from tests.integration.delegates_stage import delegate, undelegate
 from tests.integration.passkeys_stage import register, revoke
 from tests.once import Once
@@ -47,6 +49,13 @@ async def _play(bench: Bench, folder: Path) -> tuple[str, TreeHead]:
     approved = (await bench.start("bench.file", FILE, ref="f")).run_id
     await bench.settle()
     approval = await bench.approval_id()
+    for act, person, said, about in (
+        (CardAct.ASK, "ann", "who owns it?", ""),
+        (CardAct.REPLY, "rita", "the founders", "asked"),
+        (CardAct.ASK, "ben", "since when?", ""),
+    ):
+        asked = await bench.rows("SELECT question_id FROM questions") if about else []
+        assert (await say(bench, person, approval, act, said, *[row["question_id"] for row in asked])).counted
     for person in ("ann", "ben"):
         assert (await bench.click(person, approval)).counted
     await bench.start("bench.note", NOTE, ref="n")
@@ -153,6 +162,27 @@ CHANGED: dict[str, tuple[str, set[str]]] = {
     "an approval is gone": ("DELETE FROM votes; DELETE FROM approvals", {"record.missing"}),
     "a vote has another reason": ("UPDATE votes SET reason = 'other' WHERE person = 'ann'", {"record.changed"}),
     "a vote is gone": ("DELETE FROM votes WHERE person = 'ann'", {"record.changed"}),
+    "a question asks something else": (
+        "UPDATE questions SET question = 'other' WHERE answer IS NULL",
+        {"record.changed"},
+    ),
+    "a question is gone": ("DELETE FROM questions WHERE answer IS NULL", {"record.changed"}),
+    "a question was put in": (
+        (
+            "INSERT INTO questions SELECT 'qst_other', tenant, approval_id, 'cat', 'Cat', question, asked_at"
+            " FROM questions WHERE answer IS NULL"
+        ),
+        {"record.changed"},
+    ),
+    "an answer says something else": (
+        "UPDATE questions SET answer = json_build_object('by', 'rita') WHERE answer IS NOT NULL",
+        {"record.changed"},
+    ),
+    "an answer is gone": ("UPDATE questions SET answer = NULL WHERE question = 'who owns it?'", {"record.changed"}),
+    "an answer was put in": (
+        "UPDATE questions SET answer = json_build_object('by', 'rita') WHERE answer IS NULL",
+        {"record.changed"},
+    ),
     "a card was put in": (f"UPDATE approvals SET cards = '[{{}}]' WHERE {OF}", {"record.changed"}),
     "a definition was put in": (
         "INSERT INTO definitions SELECT 'other', version, digest, canonical, created_at FROM definitions LIMIT 1",

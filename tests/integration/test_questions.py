@@ -1,20 +1,28 @@
 """Questions of those who decide to whoever asked: in the thread, on the card, answered by a person or a caller."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
 from bot.cards.references import ANSWER
 from countersign.embedded.opa import OpaChild
+from evidence.reading.shown import quoted
+from evidence.report.report import report_on
+from evidence.verify.trust import trust_of
 from policy.client import OpaEngine
+from receipts.signing import public_path
 from runtime.model.approvals.votes import CardAct, RefusalCode
+from runtime.store.people.questions import questions_in
 from tests.bench import Bench
 from tests.integration.answers_stage import say
 from tests.integration.bot_stage import whispered
 from tests.integration.chat_stage import Chat, chatting
 from tests.integration.conftest import Targets
 from tests.integration.more_stage import newest, opened, recorded
+from tests.integration.sealing_stage import open_office
 from tests.patience import MINUTE
 
 ASK, REPLY = CardAct.ASK, CardAct.REPLY
@@ -55,6 +63,47 @@ async def test_who_may_decide_asks_and_whoever_asked_answers(bench: Bench) -> No
     told = [said["text"] for said in bench.chat.said("post_message")]
     assert 'Ann asks about One filing (1): "who owns it?"' in told
     assert 'Rita answers: "the founders"' in told
+
+
+async def _states(bench: Bench) -> list[str]:
+    (run,) = await bench.rows("SELECT run_id FROM runs")
+    async with bench.engine.pool.connection() as conn:
+        return [one["state"] for one in await questions_in(conn, run["run_id"])]
+
+
+async def test_an_operator_sees_which_questions_are_open(bench: Bench) -> None:
+    approval = await _asked(bench)
+    await say(bench, "ann", approval, ASK, "who owns it?")
+    await say(bench, "rita", approval, REPLY, "the founders", await _question(bench))
+    bench.clock.move(minutes=1)
+    await say(bench, "ben", approval, ASK, "since when?")
+    assert await _states(bench) == ["answered", "open"]
+    await bench.click("ben", approval, "reject", "not like this")
+    assert await _states(bench) == ["answered", "not answered"]
+
+
+async def test_evidence_tells_people_who_asked_what_and_what_was_said(bench: Bench, dsn: str, tmp_path: Path) -> None:
+    approval = await _asked(bench)
+    await say(bench, "ann", approval, ASK, "who <b>owns</b> it? `x`")
+    bench.clock.move(minutes=5)
+    await say(bench, "rita", approval, REPLY, "the *founders*", await _question(bench))
+    await say(bench, "ben", approval, ASK, "since when?")
+    await bench.click("ben", approval, "reject", "not like this")
+    await bench.settle()
+    office = open_office(bench, tmp_path, dsn)
+    while await office.sealer():
+        pass
+    (file,) = office.folder.glob("*.zip")
+    with ZipFile(file) as bundle:
+        summary = bundle.read("summary.md").decode()
+    assert f"Asked: **Ann**, 5 Jan 2026, 09:00:00 UTC: {quoted('who <b>owns</b> it? `x`', 300)}" in summary
+    assert f"Answered: **Rita**, 5 Jan 2026, 09:05:00 UTC: {quoted('the *founders*', 300)}" in summary
+    assert "<b>" not in summary
+    assert f"{quoted('since when?', 300)}\n    - Nobody answered." in summary
+    page = report_on(file, trust_of(public_path(office.settings.key_path))).page.decode()
+    assert "who &lt;b&gt;owns&lt;/b&gt; it?" in page
+    assert "nobody answered" in page
+    assert "<b>" not in page
 
 
 async def test_nobody_asks_who_may_not_decide(bench: Bench) -> None:

@@ -298,3 +298,17 @@ def test_a_glass_that_is_not_exact_makes_the_answer_unavailable(name: str, value
                 )
             )
         )
+
+
+@pytest.mark.parametrize("pause", ["PT2H", "P1D"])
+def test_how_long_the_clock_may_stand_still_is_a_duration(pause: str) -> None:
+    found = parse(reply(changed(ASK, ("requirement", "pause_on_question"), pause))).requirement
+    assert found is not None
+    assert found.pause_on_question == pause
+    assert "pause_on_question" not in parse(reply(ASK)).model_dump()["requirement"], "where policy does not say so"
+
+
+@pytest.mark.parametrize("pause", ["", "soon", "P1M", "-PT1H", "PT0S", 7])
+def test_a_pause_that_is_no_duration_is_no_answer(pause: object) -> None:
+    with pytest.raises(PolicyUnavailableError, match="pause_on_question"):
+        parse(reply(changed(ASK, ("requirement", "pause_on_question"), pause)))

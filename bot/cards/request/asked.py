@@ -9,7 +9,7 @@ from bot.cards.request.edited import edited_blocks
 from bot.cards.request.facts import changing, fact_blocks
 from bot.cards.request.more import more_menus
 from bot.cards.request.windows import earliest, times
-from bot.cards.text import Shown, inline
+from bot.cards.text import Shown, inline, inline_mrkdwn
 from bot.cards.wording import approvals, explanation, requirement, until_word, vote_word
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
@@ -27,6 +27,7 @@ def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
         section(Shown(explanation(view))),
         *_call(view),
         *earliest(view),
+        *_pause(view),
         *_shortfall(view, level),
         *fact_blocks(view, level),
         *changing(view, level),
@@ -51,6 +52,17 @@ def expiry(view: ApprovalView) -> Shown:
 def _call(view: ApprovalView) -> list[Block]:
     people = call_of(view.asked)
     return [context(mrkdwn_text(people))] if people else []
+
+
+def _pause(view: ApprovalView) -> list[Block]:
+    """Say that the clock stands still, and until when at most: what it says of its end is then the latest."""
+    if view.paused_until is None:
+        return []
+    who = inline_mrkdwn(view.requester, 60)
+    said = (
+        f":double_vertical_bar: The clock stands still while {who} is asked (until {date(view.paused_until)} at most)"
+    )
+    return [context(mrkdwn_text(Shown(said)))]
 
 
 def _shortfall(view: ApprovalView, level: Level) -> list[Block]:

@@ -47,7 +47,7 @@ ASK = Saying(
     CardAct.ASK,
     "Ask",
     "Whoever asked for this is called in the thread, and can answer there. Nothing is decided by it, and it stays open "
-    "until the time that it says. Question and answer are kept as evidence.",
+    "until the time that its card says. Question and answer are kept as evidence.",
     "What do you want to know?",
 )
 HAND = Saying(

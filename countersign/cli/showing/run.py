@@ -12,7 +12,7 @@ from runtime.model.states import EffectStatus
 
 Row = Mapping[str, Any]
 
-_PARTS = ("steps", "costs", "waits", "effects", "questions", "runs")
+_PARTS = ("steps", "costs", "waits", "effects", "reviews", "questions", "runs")
 _SAID_ABOVE = {"run_id", "definition_name"}
 
 
@@ -32,6 +32,7 @@ def show_run(found: Row) -> None:
     for number, what in ((len(said) - hooks, "messages in the chat"), (hooks, "deliveries to subscribers")):
         if number:
             out.print(f"\n{number} {what}: countersign effects list --run {found['run_id']}")
+    _show("open reviews of broken glass", [_in_words(one) for one in found["reviews"]], set())
     _show("questions", found["questions"], set())
     _show("runs", found["runs"], set())
 
@@ -41,6 +42,11 @@ def _show(name: str, rows: Sequence[Row], but: set[str]) -> None:
     if columns:
         out.print(f"\n{name}")
         show_rows(rows, columns, as_json=False)
+
+
+def _in_words(review: Row) -> Row:
+    """Return a review with its groups and people in a row each, as a table has room for them."""
+    return {**review, "may_close": ", ".join(review["may_close"]), "but": ", ".join(review["but"])}
 
 
 def _was_said(effect: Row) -> bool:

@@ -87,9 +87,9 @@ def _in_place(facts: Facts) -> str:
 
 @rule(
     "edits.entitled",
-    "Who edited a request might have approved it: before its `expires_at`, for a reason of three characters or more, as"
-    " a member of a group that was asked by then, with no vote on it of their own or for them that was not withdrawn,"
-    " and neither as requester or submitter of the run nor excluded.",
+    "Who edited a request might have approved it: before its `expires_at`, as it was moved, for a reason of three"
+    " characters or more, as a member of a group that was asked by then, with no vote on it of their own or for them"
+    " that was not withdrawn, and neither as requester or submitter of the run nor excluded.",
 )
 def _entitled(facts: Facts) -> str:
     for edit in edits_of(facts):
@@ -104,7 +104,7 @@ def _why_not(facts: Facts, edit: Edited) -> str:
         return "they wanted it, or were excluded"
     if any(said.person in vote.record.people for vote in edit.approval.standing):
         return "they had voted"
-    if said.at >= record.expires_at:
+    if said.at >= facts.until(record.id, record.expires_at, edit.leaf):
         return "it had expired"
     if len(said.reason.strip()) < REASON_MIN:
         return "it has no reason"

@@ -14,6 +14,7 @@ from evidence.verify.material.forms import (
     Escalated,
     Opened,
     Proposed,
+    QuestionLeaf,
     VoteForm,
 )
 from evidence.verify.material.plan import Plan
@@ -23,6 +24,8 @@ from receipts.chain import (
     APPROVAL_REQUESTED,
     DECISION_RECORDED,
     EFFECT_EDITED,
+    QUESTION_ANSWERED,
+    QUESTION_ASKED,
     RECEIPT_WRITTEN,
     RUN_ENDED,
     VOTE_COUNTED,
@@ -95,16 +98,35 @@ class Facts:
     contents: Contents
 
     def until(self, name: str, first: str, leaf: Leaf) -> str:
-        """Return the deadline of a wait or an approval before a leaf: the `first`, or as it was prolonged by then."""
-        return max([first, *(deadline for seq, deadline in self._prolonged.get(name, ()) if seq < leaf.seq)])
+        """Return the deadline of a wait or an approval before a leaf: the `first`, or as it was moved last by then."""
+        return [first, *(deadline for seq, deadline in self._moved.get(name, ()) if seq < leaf.seq)][-1]
 
     @cached_property
-    def _prolonged(self) -> dict[str, list[tuple[int, str]]]:
+    def _moved(self) -> dict[str, list[tuple[int, str]]]:
         found: dict[str, list[tuple[int, str]]] = {}
-        for leaf in self.contents.leaves_of(ESCALATED):
+        for leaf in self.contents.leaves:
+            for name, deadline in self._moves(leaf):
+                found.setdefault(name, []).append((leaf.seq, deadline))
+        return found
+
+    def _moves(self, leaf: Leaf) -> list[tuple[str, str]]:
+        """Return the wait and the approval of which a leaf moves the deadline, each with where to."""
+        if leaf.event == ESCALATED:
             told = data(Escalated, leaf)
-            for name in (told.wait_id, str(leaf.correlation.approval_id)) if told.deadline else ():
-                found.setdefault(name, []).append((leaf.seq, told.deadline))
+            return [
+                (name, told.deadline) for name in (told.wait_id, str(leaf.correlation.approval_id)) if told.deadline
+            ]
+        if leaf.event in (QUESTION_ASKED, QUESTION_ANSWERED):
+            said = data(QuestionLeaf, leaf)
+            of = (said.approval_id, *self._waits_for.get(said.approval_id, ()))
+            return [(name, said.deadline) for name in of if said.deadline]
+        return []
+
+    @cached_property
+    def _waits_for(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for leaf in self.contents.leaves_of(WAIT_OPENED):
+            found.setdefault(str(leaf.correlation.approval_id), []).append(data(Opened, leaf).wait_id)
         return found
 
     @property

@@ -346,9 +346,13 @@ class FellBack(Open):
 
 
 class QuestionLeaf(Open):
-    """The data of `question.asked` and `question.answered`; `digest` is that of the question, or of the answer."""
+    """The data of `question.asked` and `question.answered`; `digest` is that of the question, or of the answer.
+
+    `deadline` is that of the approval and its wait, where the leaf moves it.
+    """
 
     approval_id: NonEmpty
     question_id: NonEmpty
     person: NonEmpty
     digest: Sha256Hex
+    deadline: Timestamp = ""

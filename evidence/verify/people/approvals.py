@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from evidence.verify.material.comparing import agree, broken, lasts, moment
 from evidence.verify.material.contents import BrokenError
-from evidence.verify.material.facts import ACTED, Facts, Requested
-from evidence.verify.material.forms import DecisionForm, ToldVote, VoteForm
+from evidence.verify.material.facts import ACTED, Decided, Facts, Requested
+from evidence.verify.material.forms import ToldVote, VoteForm
 from evidence.verify.rules import Rule, counted, rule
 from receipts import canonical
 from receipts.chain import EFFECT_EDITED, Leaf
@@ -19,9 +19,9 @@ OVER = ("step.succeeded", "step.failed_handled", "step.failed_terminal", "step.s
 
 @rule(
     "approvals.used-once",
-    "What acted under an approval had begun before the approval's `expires_at`, or where its requirement says when"
-    " (`execute`) earlier than `within` after its last vote, and all of it with one decision: one attempt uses an"
-    " approval up, unless it is known to have done nothing.",
+    "What acted under an approval had begun before the approval's `expires_at`, as it was moved, or where its"
+    " requirement says when (`execute`) earlier than `within` after its last vote, and all of it with one decision: one"
+    " attempt uses an approval up, unless it is known to have done nothing.",
 )
 def _used_once(facts: Facts) -> str:
     used: dict[str, str | None] = {}
@@ -31,7 +31,8 @@ def _used_once(facts: Facts) -> str:
             continue
         if used.setdefault(record.approval_id, record.decision_id) != record.decision_id:
             raise BrokenError(receipt.name, f"approval {record.approval_id} had been used up before")
-        decided, until = facts.decided[str(record.decision_id)], _usable_until(facts.approvals[record.approval_id])
+        decided, approval = facts.decided[str(record.decision_id)], facts.approvals[record.approval_id]
+        until = _usable_until(facts, approval, decided.leaf)
         if decided.leaf.at >= until:
             raise BrokenError(receipt.name, f"began at {decided.leaf.at}, when its approval had expired")
     return counted(len(used), "approval")
@@ -40,9 +41,9 @@ def _used_once(facts: Facts) -> str:
 @rule(
     "approvals.ended",
     "An approval is `approved` or `rejected` at the moment of its last vote; `expired` no earlier than at its"
-    " `expires_at`, as it was prolonged; `canceled` once its step has ended, or is held, or in the line before the one"
-    " with which it was edited (`effect.edited`). What asks what became of an attempt, or afterwards whether it was"
-    " right, ends by a vote alone. None but one of kind `in_doubt` stays open.",
+    " `expires_at`, as it was moved; `canceled` once its step has ended, or is held, or in the line before the one with"
+    " which it was edited (`effect.edited`). What asks what became of an attempt, or afterwards whether it was right,"
+    " ends by a vote alone. None but one of kind `in_doubt` stays open.",
 )
 def _ended(facts: Facts) -> str:
     for approval in facts.approvals.values():
@@ -50,13 +51,12 @@ def _ended(facts: Facts) -> str:
     return counted(len(facts.approvals), "approval")
 
 
-def _usable_until(approval: Requested) -> str:
+def _usable_until(facts: Facts, approval: Requested, leaf: Leaf) -> str:
     """Return from when on it is void: its `expires_at`, or `within` after its last vote where it is said when."""
-    execute = approval.record.requirement.execute
-    granted = max((vote.leaf.at for vote in approval.standing), default="")
-    if execute is None or not granted:
-        return approval.record.expires_at
-    return timestamp(moment(granted) + lasts(execute.within, approval.name))
+    record, granted = approval.record, max((vote.leaf.at for vote in approval.standing), default="")
+    if record.requirement.execute is None or not granted:
+        return facts.until(record.id, record.expires_at, leaf)
+    return timestamp(moment(granted) + lasts(record.requirement.execute.within, approval.name))
 
 
 def _check_end(facts: Facts, approval: Requested) -> None:
@@ -87,8 +87,8 @@ def _was_called_off(facts: Facts, approval: Requested, end: Leaf) -> bool:
 @rule(
     "approvals.told",
     "Policy was told of an approval where it was told of votes, and of none else: of an approved one of the same effect"
-    " and digest, granted before, with its `requested_at`, `expires_at` and the moment of each vote; and with"
-    " `usable_until`, `within` after the last of these, if and only if its requirement says when (`execute`).",
+    " and digest, granted before, with its `requested_at`, `expires_at`, as it was moved, and the moment of each vote;"
+    " and with `usable_until`, `within` after the last of these, if and only if its requirement says when (`execute`).",
 )
 def _told(facts: Facts) -> str:
     told = 0
@@ -97,21 +97,22 @@ def _told(facts: Facts) -> str:
         if asked.approval is None and not asked.votes:
             continue
         told += 1
-        if not any(_is_told(decision.record, approval, decision.leaf.seq) for approval in facts.approvals.values()):
+        if not any(_is_told(facts, decision, approval) for approval in facts.approvals.values()):
             raise BrokenError(decision.name, "policy was told of an approval that is not in the bundle as it was told")
     return counted(told, "decision")
 
 
-def _is_told(decision: DecisionForm, approval: Requested, seq: int) -> bool:
-    record, asked = approval.record, decision.input
-    if asked.approval is None or approval.end is None or approval.end.seq > seq:
+def _is_told(facts: Facts, decision: Decided, approval: Requested) -> bool:
+    record, asked = approval.record, decision.record.input
+    if asked.approval is None or approval.end is None or approval.end.seq > decision.leaf.seq:
         return False
-    usable_until = _usable_until(approval) if record.requirement.execute else ""
-    told = (record.kind, record.status, record.effect_id, record.digest, record.requested_at, record.expires_at)
-    return (*told, usable_until) == (
+    until = facts.until(record.id, record.expires_at, decision.leaf)
+    usable_until = _usable_until(facts, approval, decision.leaf) if record.requirement.execute else ""
+    told = (record.kind, record.status, record.effect_id, record.digest, record.requested_at, until, usable_until)
+    return told == (
         "effect",
         "approved",
-        decision.effect_id,
+        decision.record.effect_id,
         asked.effect.digest,
         asked.approval.requested_at,
         asked.approval.expires_at,

@@ -40,6 +40,7 @@ is_requirement(entry) if {
 		is_array(later.to)
 	}
 	_glass_can_be_read(entry)
+	is_string(object.get(entry, "pause_on_question", ""))
 }
 
 # METADATA
@@ -249,6 +250,7 @@ _requirement := {
 		"editors_may_sign": {"type": "boolean"},
 		"break_glass": _break_glass,
 		"sign_with": {"enum": ["passkey"]},
+		"pause_on_question": _duration,
 	},
 	"if": {"properties": {"all_groups": {"const": true}}},
 	"then": {"properties": {"groups": {"maxItems": 8}}},

@@ -181,3 +181,13 @@ test_a_window_that_cannot_be_read_lets_nothing_pass if {
 test_word_in_the_chat_has_no_window if {
 	count(flaws(timed("chat/operations/say", office))) > 0
 }
+
+test_a_pause_on_questions_is_a_duration if {
+	pausing := changed("/requirements/high/pause_on_question", "PT2H")
+	flaws(pausing) == set()
+	filed(pausing).outcome == "allow"
+	every wrong in ["soon", "PT0H", 7] {
+		flaws(changed("/requirements/high/pause_on_question", wrong)) != set()
+	}
+	filed(changed("/requirements/high/pause_on_question", 7)).outcome == "deny"
+}

@@ -14,6 +14,7 @@ from runtime.model.notification.notification import Applied
 from runtime.outbox import messages
 from runtime.store import approvals, directory
 from runtime.store.transactions.run_tx import RunTx
+from runtime.store.workspaces.absentees import people_left
 
 
 async def apply_hand(matter: Matter, payload: HandPayload) -> Applied:
@@ -30,7 +31,7 @@ async def apply_hand(matter: Matter, payload: HandPayload) -> Applied:
 
 async def _candidate(tx: RunTx, person_id: str) -> Candidate | None:
     row = await tx.loads.actor((tx.tenant, person_id))
-    if row is None or row["kind"] != "person":
+    if row is None or row["kind"] != "person" or person_id in await people_left(tx.conn, tx.tenant):
         return None
     person = Person(row["actor_id"], row["name"], tuple(row["groups"]))
     return Candidate(person, await directory.accounts_of(tx.conn, tx.tenant, person_id))

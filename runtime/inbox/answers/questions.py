@@ -1,11 +1,14 @@
 """Questions of those who decide to whoever asked, and what they are answered: on record, on the card, in its thread."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from receipts.canonical import digest
 from receipts.chain import QUESTION_ANSWERED, QUESTION_ASKED, Actor
 from runtime.approvals.answering import Asker, refuse_ask, refuse_reply
 from runtime.approvals.standing_in import way_to_vote
+from runtime.inbox.answers.pausing import move_clock
 from runtime.inbox.answers.standing import Answer, answered, heard, heard_from_caller
 from runtime.inbox.matter import Matter
 from runtime.inbox.people.voters import accounts_of, refuse
@@ -44,9 +47,11 @@ async def _refusal(answer: Answer, payload: AskPayload) -> Refusal | None:
 async def _ask(matter: Matter, answer: Answer, payload: AskPayload) -> Applied:
     tx, approval, person = answer.tx, answer.approval, answer.person
     words = (await tx.privacy()).text(payload.reason.strip())
+    asked = await questions_of(tx.conn, approval.approval_id)
     question = Question(matter.engine.new_id("qst"), person.id, person.name, words, tx.now)
     await insert_question(tx.conn, tx.tenant, approval.approval_id, question)
-    _note(answer, QUESTION_ASKED, Actor(id=person.id, kind="person"), question, digest(question.asked()))
+    moved = await move_clock(answer, asked, [*asked, question])
+    _note(answer, QUESTION_ASKED, Actor(id=person.id, kind="person"), question, digest(question.asked()), moved)
     accounts = await directory.accounts_of(tx.conn, tx.tenant, tx.row["requested_by"])
     said = QuestionAsked(
         run=await messages.run_name(tx),
@@ -78,17 +83,20 @@ async def apply_reply(matter: Matter, payload: ReplyPayload) -> Applied:
         return await refuse(
             answer.tx, answer.approval, payload, CardAct.REPLY, refusal or Refusal(RefusalCode.NO_QUESTION)
         )
-    return await _reply(matter, answer, payload, question)
+    return await _reply(matter, answer, payload, question, asked)
 
 
-async def _reply(matter: Matter, answer: Answer, payload: ReplyPayload, question: Question) -> Applied:
+async def _reply(
+    matter: Matter, answer: Answer, payload: ReplyPayload, question: Question, asked: Sequence[Question]
+) -> Applied:
     tx, approval, person = answer.tx, answer.approval, answer.person
     words = (await tx.privacy()).text(payload.text.strip())
     by = Actor(id=person.id, kind="agent" if payload.via is Via.EDGE else "person")
     said = answer_of(by.id, by.kind, person.name, words, tx.now)
     await answer_question(tx.conn, question.question_id, said)
     question = replace(question, answer=said)
-    _note(answer, QUESTION_ANSWERED, by, question, digest(said))
+    now = [question if one.question_id == question.question_id else one for one in asked]
+    _note(answer, QUESTION_ANSWERED, by, question, digest(said), await move_clock(answer, asked, now))
     accounts = await directory.accounts_of(tx.conn, tx.tenant, question.person)
     told = QuestionAnswered(person=person.name, answer=words, mention=[user for _, user in accounts])
     name = f"answered:{question.question_id}"
@@ -96,12 +104,12 @@ async def _reply(matter: Matter, answer: Answer, payload: ReplyPayload, question
     return await answered(matter, answer)
 
 
-def _note(answer: Answer, event: str, actor: Actor, question: Question, said: str) -> None:
+def _note(answer: Answer, event: str, actor: Actor, question: Question, said: str, moved: Mapping[str, Any]) -> None:
     approval = answer.approval
     facts = {"approval_id": approval.approval_id, "question_id": question.question_id, "digest": said}
     answer.tx.leaf(
         event,
-        {**facts, "person": question.person},
+        {**facts, "person": question.person, **moved},
         actor=actor,
         step=approval.step,
         approval_id=approval.approval_id,

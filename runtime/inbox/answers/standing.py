@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from runtime.approvals.rules import Ballot
 from runtime.inbox.matter import Matter
-from runtime.inbox.people.voters import ballot_of, holder_of, person_of, refuse, unknown
+from runtime.inbox.people.voters import ballot_of, holder_of, present_person, refuse, unknown
 from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.votes import CardAct, Refusal, RefusalCode, Vote
@@ -34,7 +34,7 @@ async def heard(matter: Matter, payload: PersonPayload, act: CardAct, stamp: str
     approval = None if tx is None else await tx.loads.approval(payload.approval_id)
     if tx is None or approval is None:
         return unknown()
-    person = await person_of(tx, payload)
+    person = await present_person(tx, payload)
     if isinstance(person, Refusal):
         return await refuse(tx, approval, payload, act, person)
     votes = await tx.loads.votes(approval.approval_id)

@@ -9,7 +9,7 @@ from receipts.chain import EFFECT_EDITED, Actor
 from runtime.approvals.rules import refuse_vote
 from runtime.inbox.editing.rules import edited_action, refuse_edit
 from runtime.inbox.matter import Matter
-from runtime.inbox.people.voters import account_of, accounts_of, ballot_of, person_of, refuse, unknown
+from runtime.inbox.people.voters import account_of, accounts_of, ballot_of, present_person, refuse, unknown
 from runtime.model.actor import Person
 from runtime.model.approvals.approval import Approval, AskKind, Result, ResultCode
 from runtime.model.approvals.edits import Edit
@@ -33,7 +33,7 @@ async def apply_edit(matter: Matter, payload: EditPayload) -> Applied:
     approval = None if tx is None else await tx.loads.approval(payload.approval_id)
     if tx is None or approval is None:
         return unknown()
-    person = await person_of(tx, payload)
+    person = await present_person(tx, payload)
     if isinstance(person, Refusal):
         return await refuse(tx, approval, payload, CardAct.EDIT, person)
     effect = await effects.get_effect(tx.conn, approval.effect_id)

@@ -16,6 +16,7 @@ from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.store import approvals, directory
 from runtime.store.people.refusals import count_refusal
 from runtime.store.transactions.run_tx import RunTx
+from runtime.store.workspaces.absentees import has_left
 
 UNKNOWN_APPROVAL = Refusal(RefusalCode.UNKNOWN)
 
@@ -31,6 +32,14 @@ async def person_of(tx: RunTx, payload: PersonPayload) -> Person | Refusal:
     if row is None or row["kind"] != "person":
         return Refusal(RefusalCode.NOT_IN_DIRECTORY)
     return Person(row["actor_id"], row["name"], tuple(row["groups"]))
+
+
+async def present_person(tx: RunTx, payload: PersonPayload) -> Person | Refusal:
+    """Return the one person who speaks, or why nobody does: not by an account that was deactivated meanwhile."""
+    person = await person_of(tx, payload)
+    if isinstance(person, Person) and payload.via is Via.SLACK and await has_left(tx.conn, payload.team, payload.user):
+        return Refusal(RefusalCode.DEACTIVATED)
+    return person
 
 
 async def accounts_of(tx: RunTx, person: Person, payload: PersonPayload) -> Sequence[Account]:

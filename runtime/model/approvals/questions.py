@@ -22,6 +22,11 @@ class Question:
     asked_at: datetime
     answer: Mapping[str, Any] | None = None
 
+    @property
+    def answered_at(self) -> datetime | None:
+        """Return when it was answered, None as long as it is open."""
+        return None if self.answer is None else datetime.fromisoformat(self.answer["at"])
+
     def asked(self) -> dict[str, Any]:
         """Return the question as its digest on the chain has it."""
         return {

@@ -77,6 +77,7 @@ class Requirement:
     expires_in: str  # ISO 8601 duration
     break_glass: BreakGlass | None = None
     sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
+    pause_on_question: str = ""  # how long the clock stands still at most, in all (ISO 8601); "" where it goes on
     editors_may_sign: bool = False  # who edited what is asked for; policy says so, or excludes them
     execute: ExecuteWhen | None = None  # when it is carried out once it is approved
 
@@ -93,6 +94,7 @@ class Requirement:
             expires_in=document["expires_in"],
             break_glass=BreakGlass.of(document["break_glass"]) if "break_glass" in document else None,
             sign_with=document.get("sign_with", ""),
+            pause_on_question=document.get("pause_on_question", ""),
             editors_may_sign=document.get("editors_may_sign", False),
             execute=ExecuteWhen.of(document["execute"]) if "execute" in document else None,
         )
@@ -114,6 +116,7 @@ class Requirement:
             "escalate_to": self._escalate_to(),
             **({"break_glass": self.break_glass.document()} if self.break_glass else {}),
             **({"sign_with": self.sign_with} if self.sign_with else {}),
+            **({"pause_on_question": self.pause_on_question} if self.pause_on_question else {}),
             **({"editors_may_sign": True} if self.editors_may_sign else {}),
             **({"execute": dict(self.execute.said)} if self.execute else {}),
         }
@@ -127,6 +130,12 @@ class Requirement:
     def leads(self) -> tuple[str, ...]:
         """Return the groups that may decide once time has run short, each once."""
         return tuple(dict.fromkeys(group for entry in self.escalate_to for group in entry.to))
+
+    @property
+    def pauses(self) -> timedelta:
+        """Return how long the clock may stand still in all while questions to whoever asked are open."""
+        duration: timedelta = isodate.parse_duration(self.pause_on_question or "PT0S")
+        return duration
 
     @property
     def lasts(self) -> timedelta:

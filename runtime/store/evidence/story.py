@@ -150,10 +150,7 @@ def _approvals(
 
 def _questions(approval_id: str, rows: Sequence[DictRow]) -> dict[str, Any]:
     """Return what was asked about an approval, under a name that stands only where something was."""
-    names = Question.__dataclass_fields__
-    found = [
-        Question(**{name: row[name] for name in names}).document() for row in rows if row["approval_id"] == approval_id
-    ]
+    found = [question(row).document() for row in rows if row["approval_id"] == approval_id]
     return {"questions": found} if found else {}
 
 
@@ -188,6 +185,11 @@ def vote(row: DictRow) -> dict[str, Any]:
     """Return the vote as `Vote.document` had it when its digest went on the chain."""
     said = {name: row[name] for name in Vote.__dataclass_fields__}
     return Vote(**{**said, "via": Via(row["via"])}).document()
+
+
+def question(row: DictRow) -> Question:
+    """Return the question, of which evidence and the digests on the chain have the documents."""
+    return Question(**{name: row[name] for name in Question.__dataclass_fields__})
 
 
 def edited(row: DictRow) -> dict[str, Any]:

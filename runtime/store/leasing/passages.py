@@ -32,7 +32,8 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
                    (SELECT approval_id FROM approvals t WHERE t.effect_id = e.effect_id AND t.kind = 'task'
                      ORDER BY requested_at DESC LIMIT 1) AS task_id,
                    a.status AS approval_status, a.digest AS approval_digest, a.requested_at AS approval_requested_at,
-                   a.expires_at AS approval_expires_at, a.consumed_at AS approval_consumed_at,
+                   coalesce(a.prolonged_until, a.expires_at) AS approval_expires_at,
+                   a.consumed_at AS approval_consumed_at,
                    a.requirement -> 'execute' AS approval_execute,
                    coalesce((SELECT json_agg(json_build_object('person', v.person, 'verdict', v.verdict, 'at', v.at,
                                                                'groups', {GROUPS_NOW}, 'delegation', v.delegation,

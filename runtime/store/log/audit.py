@@ -12,7 +12,8 @@ from psycopg.rows import DictRow, dict_row
 
 from receipts.log.hashes import TreeHead
 from receipts.tenant.acts import chain_of
-from runtime.store.evidence.story import asked, vote
+from runtime.model.approvals.questions import Question
+from runtime.store.evidence.story import asked, question, vote
 
 _AT_ONCE = 200
 """Runs that are read together."""
@@ -50,6 +51,7 @@ class RunRows(ChainRows):
     asked: dict[str, dict[str, Any]] = field(default_factory=dict)  # requests by approval
     cards: dict[str, list[Any]] = field(default_factory=dict)
     votes: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    questions: dict[str, list[Question]] = field(default_factory=lambda: defaultdict(list))
 
 
 _WAITING = "SELECT chain, first_seq, first_seq - 1 + length(hashes) / 32 AS last_seq FROM log_pending WHERE tenant = %s"
@@ -135,6 +137,9 @@ def _filled(
     query = "SELECT a.run_id, v.* FROM votes v JOIN approvals a USING (approval_id) WHERE a.run_id = ANY(%s)"
     for row in all_rows(conn, query, ids):
         found[row["run_id"]].votes[row["approval_id"]].append(vote(row))
+    query = "SELECT a.run_id, q.* FROM questions q JOIN approvals a USING (approval_id) WHERE a.run_id = ANY(%s)"
+    for row in all_rows(conn, query, ids):
+        found[row["run_id"]].questions[row["approval_id"]].append(question(row))
     for run in found.values():
         run.waiting += waiting.get(run.chain, ())
         yield run

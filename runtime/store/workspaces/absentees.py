@@ -21,6 +21,12 @@ async def note(conn: Conn, tenant: str, team: str, account: str, now: datetime, 
     return (await conn.execute(query, said)).rowcount == 1
 
 
+async def has_left(conn: Conn, team: str, account: str) -> bool:
+    """Return whether an account is deactivated."""
+    query = "SELECT 1 FROM slack_absentees WHERE (team, account) = (%s, %s)"
+    return await (await conn.execute(query, (team, account))).fetchone() is not None
+
+
 async def people_left(conn: Conn, tenant: str) -> list[str]:
     """Return the people all of whose accounts are deactivated."""
     query = """

@@ -7,6 +7,7 @@ from evidence.verify.material.facts import Facts, Requested
 from evidence.verify.material.forms import QuestionLeaf, QuestionOfForm
 from evidence.verify.people.answering.answers import is_decidable, who_may_not
 from evidence.verify.people.approvals import UNTIL_KNOWN
+from evidence.verify.people.pausing import deadline_after
 from evidence.verify.people.voting.votes import REASON_MIN
 from evidence.verify.rules import Rule, counted, rule
 from receipts import canonical
@@ -21,7 +22,10 @@ _Part = tuple[str, str, str]
     "A `question.asked` is by its `person`, a `question.answered` by the requester or submitter of the run; both name"
     " by its id and `digest` one of the `questions` of an approval of kind `effect` or `task` that was open, or its"
     " answer, and have its `at`. Each of them is told once, the answer after the question. No two of an approval have"
-    " one id.",
+    " one id. Where the requirement has `pause_on_question`, the time of an approval stands still while a question is"
+    " open, for as long as that in all: the leaf with which the first is put has the `deadline` of the approval and its"
+    " wait as it is if that is used up, the one with which the last open one is answered has it as it is by what was"
+    " used. None else has one.",
 )
 def _told(facts: Facts) -> str:
     untold = _parts(facts)
@@ -62,6 +66,8 @@ def _check(facts: Facts, leaf: Leaf, said: QuestionLeaf) -> None:
         _by(leaf, said.person, "person")
     else:
         _check_answer(facts, leaf, said, question)
+    if said.deadline != (wanted := deadline_after(facts, approval, leaf)):
+        raise broken(leaf, f"has the deadline {said.deadline or 'of nothing'}, and it is {wanted or 'not moved'} by it")
 
 
 def _check_answer(facts: Facts, leaf: Leaf, said: QuestionLeaf, question: QuestionOfForm) -> None:

@@ -47,7 +47,7 @@ def _glass(record: VoteForm) -> object:
 
 @rule(
     "votes.in-time",
-    "A vote was counted before its approval's `expires_at`, as it was prolonged, unless it says what became of an"
+    "A vote was counted before its approval's `expires_at`, as it was moved, unless it says what became of an"
     " attempt (`in_doubt`), or afterwards whether it was right (`afterwards`), which is asked until somebody answers.",
 )
 def _in_time(facts: Facts) -> str:

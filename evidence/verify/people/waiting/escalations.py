@@ -34,7 +34,8 @@ class _Entry:
     " approval of an effect they are those of its requirement's `escalate_to`; where that names groups alone, as in"
     " what the first release asked, one entry asks them after three quarters of its time. Of any other wait they"
     " are those of the step's `escalation`, or else of its verb's. It asks whom its entry asks (`to`), `after` that"
-    " time at the earliest. Where the entry has `extend`, the new `deadline` is later by that than the one before, or"
+    " time at the earliest, and later by what questions have moved the deadline of an approval. Where the entry has"
+    " `extend`, the new `deadline` is later by that than the one before, or"
     " than the leaf; where it has `start`, `started` names that runbook with the run or why there is none. A wait that"
     " nobody ended in time (`wait.timed_out`, `approval.expired`) had every entry whose time was not behind its"
     " deadline.",
@@ -58,7 +59,7 @@ def _escalated(facts: Facts) -> str:
 
 def _check_all(facts: Facts, leaf: Leaf, done: int, opened: Leaf, wait: Opened) -> None:
     """Look for the entries that had to come before a wait ended in vain."""
-    until = moment(facts.until(wait.wait_id, wait.deadline, leaf))
+    until = moment(facts.until(wait.wait_id, wait.deadline, leaf)) - _stood(facts, leaf, wait)
     missing = [entry for entry in _entries(facts, opened, wait)[done:] if moment(opened.at) + entry.after <= until]
     if missing:
         raise broken(leaf, f"{wait.wait_id} ended, and entry {done}, whose time had come, is not told")
@@ -80,8 +81,15 @@ def _check(facts: Facts, leaf: Leaf, told: Escalated, opened: Leaf, wait: Opened
     )
     if told.started and bool(told.started.run_id) == bool(told.started.error):
         raise broken(leaf, f"{told.started.runbook} was started, or was not: it says both or neither")
-    if moment(leaf.at) < moment(opened.at) + entry.after:
+    if moment(leaf.at) < moment(opened.at) + entry.after + _stood(facts, leaf, wait):
         raise broken(leaf, f"those next in line were asked sooner than {entry.after} after line {opened.seq}")
+
+
+def _stood(facts: Facts, leaf: Leaf, wait: Opened) -> timedelta:
+    """Return how long the clock stood still before a leaf: nothing else moves the deadline of an effect's approval."""
+    if wait.kind != "approval":
+        return timedelta(0)
+    return moment(facts.until(wait.wait_id, wait.deadline, leaf)) - moment(wait.deadline)
 
 
 def _deadline(facts: Facts, leaf: Leaf, wait: Opened, entry: _Entry) -> str:

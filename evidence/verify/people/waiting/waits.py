@@ -88,7 +88,7 @@ def with_open(facts: Facts) -> Iterator[tuple[Leaf, dict[Place, tuple[Leaf, Open
 @rule(
     "waits.ended",
     "What ended by a `wait.completed` or `wait.timed_out` is an open wait of that step and type, and no approval's. One"
-    " timed out, and a timer is over, no earlier than at its deadline, as it was prolonged.",
+    " timed out, and a timer is over, no earlier than at its deadline, as it was moved.",
 )
 def _ended(facts: Facts) -> str:
     ended = 0

@@ -66,11 +66,14 @@ CREATE TRIGGER write_once BEFORE UPDATE OF
 CREATE TRIGGER set_once BEFORE UPDATE OF withdrawn_at
     ON votes FOR EACH ROW WHEN (OLD.withdrawn_at IS NOT NULL) EXECUTE FUNCTION refuse_rewrite();
 
--- a review may be given more time while it is open; nothing else, and no less, ever
+-- a review may be given more time while it is open, and no less, ever; the deadline of an effect's request moves while
+-- questions are open, within the time for which its requirement lets the clock stand still
 CREATE TRIGGER only_later BEFORE UPDATE OF prolonged_until ON approvals FOR EACH ROW
     WHEN (NEW.prolonged_until IS DISTINCT FROM OLD.prolonged_until
-          AND (OLD.kind <> 'task' OR OLD.status <> 'requested' OR NEW.prolonged_until IS NULL
-               OR NEW.prolonged_until < coalesce(OLD.prolonged_until, OLD.expires_at)))
+          AND NOT coalesce(OLD.status = 'requested' AND CASE OLD.kind
+              WHEN 'task' THEN NEW.prolonged_until >= coalesce(OLD.prolonged_until, OLD.expires_at)
+              WHEN 'effect' THEN NEW.prolonged_until BETWEEN OLD.expires_at
+                  AND OLD.expires_at + (OLD.requirement ->> 'pause_on_question')::interval END, false))
     EXECUTE FUNCTION refuse_rewrite();
 
 CREATE TRIGGER write_once BEFORE UPDATE OF
