@@ -1,15 +1,16 @@
 """What policy allows at certain times alone waits for them as a row, and never begins at another."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runtime.desk.operator import OperatorDesk
-from runtime.handlers import TransientError
+from runtime.handlers import Call, JsonObject, TransientError
 from runtime.inbox import inbox
-from tests.bench import TENANT, Bench, open_bench
+from tests.bench import TENANT, Bench, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
 from tests.integration.glass_stage import break_glass, filing
 from tests.integration.windows_stage import NOTE, OPENS, TUESDAYS, approve_filing, windows_bench, windows_policy
@@ -173,3 +174,23 @@ async def test_a_failed_call_is_tried_again_in_a_window_alone(tuesdays: Bench, t
     for _ in range(30):
         await tuesdays.later(minutes=30)
     assert len(targets.note.calls) == 1
+
+
+async def test_what_is_held_up_until_its_window_shuts_does_not_begin(
+    dsn: str, targets: Targets, tmp_path: Path
+) -> None:
+    async with windows_bench(dsn, targets, tmp_path, {**TUESDAYS, "within": "P10D"}) as bench:
+
+        async def slow(call: Call) -> JsonObject:
+            bench.clock.move(minutes=2)
+            return {}
+
+        looking = {**targets.handlers(), "register::file_report": targets.file.handler(before=slow)}
+        late = with_handlers(bench, looking)
+        run_id = await approve_filing(late)
+        shuts = datetime(2026, 1, 6, 16, 0, tzinfo=UTC)
+        bench.clock.now = shuts - timedelta(minutes=1)
+        await late.settle()
+        assert bench.clock() > shuts
+        assert [told["opens_at"][:10] for told in await _told(bench, run_id)] == ["2026-01-06", "2026-01-13"]
+        assert not targets.file.calls
