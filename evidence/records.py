@@ -140,10 +140,34 @@ class BreakGlassRecord(Open):
     review_within: NonEmpty
 
 
+class WindowRecord(Open):
+    """Times of the week: from a time of these days until another, on the day after where that is not later."""
+
+    model_config = ConfigDict(serialize_by_alias=True)  # beside what it inherits
+
+    days: list[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]] = Field(min_length=1)
+    since: str = Field(alias="from", pattern=r"^[0-9]{2}:[0-9]{2}$")
+    until: str = Field(pattern=r"^[0-9]{2}:[0-9]{2}$")
+
+
+class ExecuteRecord(Open):
+    """When an allowed effect might begin, `within` a time after the approval (ISO 8601)."""
+
+    not_before: str | None = Field(
+        default=None,
+        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+        exclude_if=lambda moment: moment is None,
+    )
+    between: list[WindowRecord] = Field(default=[], exclude_if=lambda windows: not windows)
+    time_zone: NonEmpty | None = Field(default=None, exclude_if=lambda zone: zone is None)
+    within: NonEmpty
+
+
 class RequirementRecord(Open):
     """What a human authorization had to fulfil; of those next in line, the first release said the groups alone.
 
     With `sign_with` a vote to approve has to be signed so. The clock stood still for `pause_on_question` at most.
+    `execute` says when what is approved might begin.
     """
 
     quorum: int = Field(ge=1)
@@ -154,8 +178,9 @@ class RequirementRecord(Open):
     break_glass: BreakGlassRecord | None = Field(default=None, exclude_if=lambda glass: glass is None)
     sign_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
     pause_on_question: NonEmpty | None = Field(default=None, exclude_if=lambda pause: pause is None)
+    execute: ExecuteRecord | None = Field(default=None, exclude_if=lambda execute: execute is None)
 
-    @field_validator("break_glass", "sign_with", "pause_on_question", mode="before")
+    @field_validator("break_glass", "sign_with", "pause_on_question", "execute", mode="before")
     @classmethod
     def _is_said(cls, said: object) -> object:
         if said is None:
@@ -174,6 +199,14 @@ class Answered(Open):
 
     outcome: Literal["allow", "deny", "needs_approval"]
     requirement: RequirementRecord | None
+    execute: ExecuteRecord | None = Field(default=None, exclude_if=lambda execute: execute is None)
+
+    @field_validator("execute", mode="before")
+    @classmethod
+    def _is_said(cls, said: object) -> object:
+        if said is None:
+            raise ValueError("is left out where there is none")
+        return said
 
 
 class DecisionRecord(Open):

@@ -126,6 +126,10 @@ def _check(answer: Answer, name: str) -> None:
     if (requirement is not None) != (answer.outcome is Outcome.NEEDS_APPROVAL):
         there = "without" if requirement is None else "with"
         raise PolicyUnavailableError(f"{name}: outcome {answer.outcome} {there} a requirement")
+    if answer.execute and answer.outcome is not Outcome.ALLOW:
+        raise PolicyUnavailableError(f"{name}: outcome {answer.outcome} with execute")
+    if answer.execute:
+        _lasts(answer.execute.within, f"{name}.execute.within")
     if requirement is None:
         return
     _check_times(requirement, f"{name}.requirement")
@@ -136,6 +140,8 @@ def _check(answer: Answer, name: str) -> None:
 def _check_times(requirement: Requirement, name: str) -> None:
     """Each of those next in line comes after the one before, and while there is still time."""
     end = _lasts(requirement.expires_in, f"{name}.expires_in")
+    if requirement.execute:
+        _lasts(requirement.execute.within, f"{name}.execute.within")
     if glass := requirement.break_glass:
         _lasts(glass.within, f"{name}.break_glass.within")
         _lasts(glass.review_within, f"{name}.break_glass.review_within")

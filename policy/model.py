@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, Protocol, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from policy.execute import ExecuteWhen
+
 LONGEST_TEXT = 2_000
 MOST_ITEMS = 100
 LONGEST_NAMES = 20_000
@@ -85,10 +87,14 @@ class EffectInput(Strict):
 
 
 class ApprovalInput(Strict):
-    """The approval that is bound to this digest, void from `expires_at` on. Times are RFC 3339 UTC."""
+    """The approval that is bound to this digest, void from `expires_at` on. Times are RFC 3339 UTC.
+
+    `usable_until` is there where its requirement says when to carry it out: it is then void from that moment on.
+    """
 
     requested_at: str
     expires_at: str
+    usable_until: str | None = Field(default=None, exclude_if=lambda moment: moment is None)
 
 
 class VoteDelegation(Strict):
@@ -244,7 +250,8 @@ class Requirement(Strict):
 
     `editors_may_sign` says that who edited what is asked for may sign it, too; else `exclude` has to name them.
     With `sign_with` a vote to approve counts only if it is signed so. `pause_on_question` is how long the clock stands
-    still at most, in all, while questions to whoever asked are open (ISO 8601 duration).
+    still at most, in all, while questions to whoever asked are open (ISO 8601 duration). `execute` says when it
+    is carried out once it is approved.
     """
 
     quorum: int = Field(ge=1, le=MOST_SIGNATURES)
@@ -258,6 +265,7 @@ class Requirement(Strict):
     sign_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
     pause_on_question: Text | None = Field(default=None, exclude_if=lambda pause: pause is None)
     editors_may_sign: bool = Field(default=False, exclude_if=lambda may: not may)
+    execute: ExecuteWhen | None = Field(default=None, exclude_if=lambda execute: execute is None)
 
 
 class Reason(Strict):
@@ -275,13 +283,17 @@ class OperatorAnswer(Strict):
 
 
 class Answer(Strict):
-    """The decision document; `requirement` is null unless the outcome is needs_approval."""
+    """The decision document; `requirement` is null unless the outcome is needs_approval.
+
+    `execute` says when what is allowed may begin; nothing but what is allowed has it.
+    """
 
     outcome: Outcome
     tier: Literal["low", "medium", "high"]
     requirement: Requirement | None
     reasons: list[Reason] = Field(max_length=MOST_ITEMS)
     obligations: Texts
+    execute: ExecuteWhen | None = Field(default=None, exclude_if=lambda execute: execute is None)
 
     @model_validator(mode="after")
     def _fits_a_leaf(self) -> Self:

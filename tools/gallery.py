@@ -28,7 +28,7 @@ from countersign.embedded.setup.work import to_stderr
 from runtime.clock import utc_now
 from runtime.desk.declared.model import Declared, DeclaredField
 from runtime.desk.links.addresses import request_link
-from runtime.desk.model import ApprovalView, EditsView, FieldView, VoteView
+from runtime.desk.model import ApprovalView, EditsView, ExecuteView, FieldView, VoteView
 from runtime.model.approvals.approval import AskKind, Result, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.messages import RunName, StepHeld
@@ -104,10 +104,20 @@ DECLARED = Declared(title="Assign INC0010001 to Network", fields=(DeclaredField(
 ANNA = VoteView("Anna Berg", VoteVerdict.APPROVE, "It is the tunnel again.", NOW)
 BORIS = VoteView("Boris Lind", VoteVerdict.REJECT, "The Service Desk has it under way.", NOW)
 OVER = replace(ASKED, declared=DECLARED, revision=4, decided_at=NOW)
+NIGHT = {"days": ["mon", "tue", "wed"], "from": "22:00", "until": "04:00"}
+TIMES = ExecuteView((NIGHT,), "Europe/Oslo", None, "P3D", NOW + timedelta(hours=11))
 SAMPLES = {
     "pending": replace(ASKED, declared=DECLARED),
     "default": ASKED,
     "to-sign": replace(ASKED, declared=DECLARED, sign_with="passkey"),
+    "timed": replace(ASKED, declared=DECLARED, execute=TIMES),
+    "waiting": replace(
+        OVER,
+        status=ApprovalStatus.APPROVED,
+        votes=(ANNA,),
+        execute=TIMES,
+        result=Result(ResultCode.WINDOW, (TIMES.earliest.isoformat(),)),
+    ),
     "half-signed": replace(ASKED, declared=DECLARED, votes=(ANNA,), escalated=True),
     "called": replace(ASKED, declared=DECLARED, asked=("U0ANNA", "S0ONCALL")),
     "fell-back": replace(

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from bot.cards.blocks import utc
 from bot.cards.text import one_line
 from runtime.desk.model import ApprovalView, VoteView
 from runtime.model.approvals.approval import AskKind, Result, ResultCode
@@ -57,6 +58,7 @@ _RESULTS = {
     ResultCode.CHANGES_REQUESTED: "not performed: changes requested by {}",
     ResultCode.NOT_IN_TIME: "not performed: nobody decided in time; expiry is never consent",
     ResultCode.NOT_PERFORMED: "not performed: {}",
+    ResultCode.WINDOW: "approved, waits for its window until {}",
     ResultCode.REPLACED: "not performed as it was asked for: edited by {}",
     ResultCode.WORDED: "{}",
 }
@@ -142,7 +144,9 @@ def button_words(view: ApprovalView) -> tuple[str, str]:
 
 
 def result_words(result: Result) -> str:
-    """Return what became of what was asked about; names and reasons in it are data."""
+    """Return what became of what was asked about; names and reasons in it are data, and a moment is in UTC."""
+    if result.code is ResultCode.WINDOW:
+        return _RESULTS[result.code].format(*(utc(datetime.fromisoformat(moment)) for moment in result.about))
     return _RESULTS[result.code].format(", ".join(result.about))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from evidence import names
-from evidence.verify.acts import attempts, decisions, effects, order, policies, reads, record
+from evidence.verify.acts import attempts, decisions, effects, order, policies, reads, record, windows
 from evidence.verify.course import (
     blocks,
     branches,
@@ -109,6 +109,7 @@ STEPS = (
             *(*questions.RULES, *tasks.RULES, *reach.RULES),
             *(*requests.RULES, *approvals.RULES),
             *(*edits.RULES, *versions.RULES),
+            *windows.RULES,
         ),
         _authority,
     ),

@@ -1,10 +1,12 @@
 """The runtime's counter, at which the bot stands: people, approvals as they are, and clicks."""
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from receipts.canonical import digest
 from receipts.chain import CARD_SHOWN
+from runtime.approvals.windows import next_opening
 from runtime.desk.answers.counter import AnswersCounter
 from runtime.desk.answers.looking import refusal_to_decide, way_to_decide
 from runtime.desk.declared.model import NOTHING, Declared
@@ -14,7 +16,7 @@ from runtime.desk.fields import shown_fields
 from runtime.desk.figures.counter import FigureCounter
 from runtime.desk.held.counter import HeldCounter
 from runtime.desk.links.counter import LinkCounter
-from runtime.desk.model import ApprovalView, Click, ClickOutcome, ProgressView, VoteView
+from runtime.desk.model import ApprovalView, Click, ClickOutcome, ExecuteView, ProgressView, VoteView
 from runtime.desk.notices.counter import NoticeCounter
 from runtime.desk.people.usergroups import GroupCounter
 from runtime.desk.recording import record_said
@@ -27,6 +29,7 @@ from runtime.inbox import inbox
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.approval import AskKind, Result, ResultCode, stamp
 from runtime.model.approvals.delegation import StandIn
+from runtime.model.approvals.execute import ExecuteWhen
 from runtime.model.approvals.pause import paused_until
 from runtime.model.approvals.requirement import Requirement
 from runtime.model.approvals.votes import CardAct, ClaimAct, Refusal, RefusalCode, Vote, VoteVerdict
@@ -227,8 +230,21 @@ def view_of(row: dict[str, Any], votes: list[Vote], *, mocked: bool) -> Approval
         reference=row["reference"] or row["trigger_ref"],
         decided_at=row["decided_at"],
         declared=Declared.of(row["shown"]) if row["shown"] else NOTHING,
+        execute=_execute(Requirement.of(requirement).execute, row["requested_at"]),
         fell_back=route.why,
         fallback=route.fallback,
+    )
+
+
+def _execute(when: ExecuteWhen | None, asked_at: datetime) -> ExecuteView | None:
+    if when is None:
+        return None
+    return ExecuteView(
+        windows=tuple(when.said.get("between", ())),
+        time_zone=str(when.said.get("time_zone", "")),
+        not_before=when.not_before,
+        within=str(when.said["within"]),
+        earliest=next_opening(when, asked_at) or asked_at,
     )
 
 

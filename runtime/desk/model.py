@@ -66,6 +66,20 @@ class EditsView:
 
 
 @dataclass(frozen=True)
+class ExecuteView:
+    """When what is asked for is carried out: in these times of the week (`days`, `from`, `until`) by a zone's clock.
+
+    `within` counts from the approval (ISO 8601); `earliest` is the first moment of all since people were asked.
+    """
+
+    windows: tuple[Mapping[str, Any], ...]
+    time_zone: str
+    not_before: datetime | None
+    within: str
+    earliest: datetime
+
+
+@dataclass(frozen=True)
 class ApprovalView:
     """Everything a card shows. `revision` rises with every change; a click on a card with another `stamp` is stale.
 
@@ -128,6 +142,7 @@ class ApprovalView:
     fell_back: str = ""  # why it went to others as well; "" where it did not
     fallback: tuple[str, ...] = ()  # their groups
     break_glass: tuple[str, ...] = ()  # groups of which one person may do without the others
+    execute: ExecuteView | None = None  # when it is carried out, None where at once
     link: str = ""  # of our own, to pass on; "" where browsers do not reach us
 
 

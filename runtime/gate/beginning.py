@@ -100,5 +100,5 @@ async def _allowed(engine: Engine, question: Question) -> Verdict | None:
     except (PolicyUnavailableError, TimeoutError):
         return None
     at(Point.POLICY_ANSWERED)
-    is_yes = verdict.answer.outcome is Outcome.ALLOW and not verdict.answer.obligations
+    is_yes = verdict.answer.outcome is Outcome.ALLOW and not verdict.answer.obligations and not verdict.answer.execute
     return verdict if is_yes and verdict.policy_digest in engine.kept_texts else None

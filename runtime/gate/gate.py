@@ -7,7 +7,8 @@
 4. `deny`: the effect is rejected, the step fails for good, the refusal gets a receipt.
 5. `needs_approval`: the effect is deferred; approval, wait and card in one transaction.
 6. `allow`: the decision is recorded and the approval used up in the transaction that starts the attempt; what the
-   target held is put on record with it.
+   target held is put on record with it. Where policy says when, that same transaction looks whether the moment is in
+   the window: else the effect waits for the next one (`windows`).
 7. The connector is called, with the key and a timeout.
 8. The receipt is written and the run advances in one transaction.
 9. An attempt without an outcome is in doubt: retried, reconciled or asked about, as the verb declares (`doubts`).
@@ -27,7 +28,7 @@ from receipts.redaction import redact
 from runtime.approvals import requests
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
-from runtime.gate import breakers, settlement
+from runtime.gate import breakers, settlement, windows
 from runtime.gate.beginning import begin
 from runtime.gate.crossing import Crossing, GoesOn, Void, kept
 from runtime.gate.doubts import clear_doubt
@@ -104,8 +105,11 @@ class _Gate(Crossing):
             await self._defer(question, verdict)  # 5
         elif self._wants_a_person(verdict):
             await self._ask_what_happened(question, verdict)
-        else:
+        elif windows.may_begin(self.attempt, verdict, self.engine.clock()):
             return await self._look_before() and await self._begin(question, verdict)  # 6
+        else:
+            await self.write(lambda passage: windows.wait(passage, question, verdict))
+            at(Point.EFFECT_DEFERRED)
         return False
 
     def _cannot_be(self, outcome: Outcome) -> bool:
@@ -274,6 +278,9 @@ class _Gate(Crossing):
         async def work(passage: Passage) -> bool:
             if await self._settle_if_over(passage):
                 return False
+            if not windows.may_begin(passage.attempt, verdict, passage.tx.now):
+                await windows.wait(passage, question, verdict)
+                return False
             if await self._counts_otherwise(passage) or not await self._use_approval(passage):
                 status = EffectStatus.IN_DOUBT if passage.attempt.is_repeat else EffectStatus.PENDING
                 await passage.settle(status, next_try_at=passage.tx.now, error=effect.error)  # ask anew
@@ -309,7 +316,10 @@ class _Gate(Crossing):
         attempt, tx = self.attempt, passage.tx
         if not attempt.is_signed:
             attempt.approval_id = None  # an earlier attempt used it up: it is not this one's
-        return attempt.approval_id is None or await approvals.consume(tx.conn, attempt.approval_id, tx.now)
+        approval = attempt.facts.approval
+        if attempt.approval_id is None or approval is None:
+            return True
+        return await approvals.consume(tx.conn, attempt.approval_id, tx.now, approval.usable_until)
 
     # 7
     async def act(self) -> None:

@@ -51,7 +51,8 @@ async def end_approval(
 async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
     wait = WaitStatus.TIMED_OUT if status is ApprovalStatus.EXPIRED else WaitStatus.COMPLETED
     await waits.close_approval_wait(tx.conn, approval.approval_id, wait, tx.now)
-    give_up_at = tx.now + engine.timing.effect_deadline
+    execute = approval.requirement.execute
+    give_up_at = tx.now + (execute.lasts if execute else engine.timing.effect_deadline)
     if status is ApprovalStatus.APPROVED:
         await effects.release(
             tx.conn,

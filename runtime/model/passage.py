@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from runtime.model.approvals.edits import Change
+from runtime.model.approvals.execute import ExecuteWhen
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.states import ApprovalStatus, StepStatus
 
@@ -28,7 +29,10 @@ class VoteFacts:
 
 @dataclass(frozen=True)
 class ApprovalFacts:
-    """The newest approval of the effect. `consumed_at` is when an attempt used it up."""
+    """The newest approval of the effect. `consumed_at` is when an attempt used it up.
+
+    `execute` says when it is carried out, where its requirement does.
+    """
 
     status: ApprovalStatus
     digest: str
@@ -36,6 +40,17 @@ class ApprovalFacts:
     expires_at: datetime
     consumed_at: datetime | None
     votes: tuple[VoteFacts, ...]
+    execute: ExecuteWhen | None = None
+
+    @property
+    def granted_at(self) -> datetime:
+        """Return when the last of the votes was given that granted it."""
+        return max((vote.at for vote in self.votes), default=self.requested_at)
+
+    @property
+    def usable_until(self) -> datetime:
+        """Return from when on it is void, were it not used by then."""
+        return self.granted_at + self.execute.lasts if self.execute else self.expires_at
 
 
 @dataclass(frozen=True)
@@ -104,6 +119,7 @@ def _approval(row: Mapping[str, Any]) -> ApprovalFacts:
         requested_at=row["approval_requested_at"],
         expires_at=row["approval_expires_at"],
         consumed_at=row["approval_consumed_at"],
+        execute=ExecuteWhen.of(row["approval_execute"]) if row["approval_execute"] else None,
         votes=tuple(
             VoteFacts(
                 person=vote["person"],

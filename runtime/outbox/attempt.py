@@ -74,7 +74,7 @@ class Attempt:
     def has_expired(self, now: datetime) -> bool:
         """Return whether the approval was not used in time: then it is void."""
         approval = self.facts.approval
-        return self.is_signed and approval is not None and now >= approval.expires_at
+        return self.is_signed and approval is not None and now >= approval.usable_until
 
     @property
     def settles_at(self) -> datetime | None:
@@ -169,6 +169,7 @@ def _approval(approval: ApprovalFacts) -> ApprovalInput:
     return ApprovalInput(
         requested_at=timestamp(approval.requested_at),
         expires_at=timestamp(approval.expires_at),
+        usable_until=timestamp(approval.usable_until) if approval.execute else None,
     )
 
 

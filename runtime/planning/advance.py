@@ -13,6 +13,7 @@ from runtime.definitions.durations import parse_duration
 from runtime.definitions.model import Definition, Kind, Verb
 from runtime.definitions.nodes import NodeKind
 from runtime.engine import Engine
+from runtime.model.approvals.approval import Result, ResultCode
 from runtime.model.effects.action import commitment, dedupe_key
 from runtime.model.effects.effect import NewEffect, Purpose
 from runtime.model.messages import Note, RunEnded
@@ -278,8 +279,13 @@ async def _clear_up(engine: Engine, tx: RunTx, ending: Ending) -> None:
 
 
 async def _reject_and_cancel(engine: Engine, tx: RunTx, reason: str, step: str | None) -> None:
-    for effect_id in await effects.reject_open(tx.conn, tx.run_id, reason, step):
+    rejected = await effects.reject_open(tx.conn, tx.run_id, reason, step)
+    for effect_id in rejected:
         tx.leaf("effect.rejected", {"error": reason}, effect_id=effect_id)
+    if asked := [approval_id for approval_id in rejected.values() if approval_id]:
+        result = Result(ResultCode.NOT_PERFORMED, (reason,))
+        for approval_id in await approvals.end_waiting(tx.conn, asked, result):
+            await messages.card_changed(engine, tx, approval_id)
     for approval_id in await approvals.cancel_open(tx.conn, tx.run_id, tx.now, step):
         tx.leaf("approval.canceled", {"approval_id": approval_id}, approval_id=approval_id)
         await messages.card_changed(engine, tx, approval_id)

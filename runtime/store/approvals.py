@@ -187,12 +187,12 @@ async def move_deadline(conn: Conn, approval_id: str, until: datetime) -> None:
     )
 
 
-async def consume(conn: Conn, approval_id: str, now: datetime) -> bool:
-    """Use an approval up: one attempt, before it expires. False if it cannot be used any more."""
+async def consume(conn: Conn, approval_id: str, now: datetime, until: datetime) -> bool:
+    """Use an approval up: one attempt, while it is usable, `until` then. False if it cannot be used any more."""
     done = await conn.execute(
         "UPDATE approvals SET consumed_at = %(now)s WHERE approval_id = %(id)s AND status = 'approved'"
-        " AND consumed_at IS NULL AND coalesce(prolonged_until, expires_at) > %(now)s",
-        {"now": now, "id": approval_id},
+        " AND consumed_at IS NULL AND %(until)s > %(now)s",
+        {"now": now, "id": approval_id, "until": until},
     )
     return done.rowcount == 1
 
@@ -200,6 +200,18 @@ async def consume(conn: Conn, approval_id: str, now: datetime) -> bool:
 async def give_back(conn: Conn, approval_id: str) -> None:
     """Let an approval be used again: the attempt that had used it up is known to have done nothing."""
     await conn.execute("UPDATE approvals SET consumed_at = NULL WHERE approval_id = %s", (approval_id,))
+
+
+async def end_waiting(conn: Conn, approval_ids: Sequence[str], result: Result) -> list[str]:
+    """Say of those whose effects waited for a window what became of them; return their ids."""
+    rows = await (
+        await conn.execute(
+            "UPDATE approvals SET result = %s, revision = revision + 1 WHERE approval_id = ANY(%b)"
+            " AND status = 'approved' AND result ->> 'code' = 'window' RETURNING approval_id",
+            (json.dumps(result.document()), list(approval_ids)),
+        )
+    ).fetchall()
+    return [row["approval_id"] for row in rows]
 
 
 async def cancel_open(conn: Conn, run_id: str, now: datetime, step: str | None = None) -> list[str]:

@@ -282,6 +282,11 @@ async def settle(
     await conn.gather(_SETTLED, row)
 
 
+async def try_until(conn: Conn, effect_id: str, give_up_at: datetime) -> None:
+    """Say until when an effect, which the caller has leased, is tried."""
+    await conn.execute("UPDATE effects SET give_up_at = %s WHERE effect_id = %s", (give_up_at, effect_id))
+
+
 async def release(
     conn: Conn,
     effect_id: str,
@@ -366,14 +371,17 @@ async def wake(conn: Conn, run_id: str, effect_id: str | None, now: datetime) ->
     return [row["effect_id"] for row in rows]
 
 
-async def reject_open(conn: Conn, run_id: str, reason: str, step: str | None = None) -> list[str]:
-    """Reject what a finished run, or step, still had in its outbox; return the ids. Cards still go out."""
+async def reject_open(conn: Conn, run_id: str, reason: str, step: str | None = None) -> dict[str, str | None]:
+    """Reject what a finished run, or step, still had in its outbox; cards still go out.
+
+    Return the ids, each with its newest approval.
+    """
     rows = await (
         await conn.execute(
             "UPDATE effects SET status = 'rejected', error = %(reason)s WHERE run_id = %(run_id)s"
             " AND purpose = 'step' AND (%(step)s::text IS NULL OR step = %(step)s)"
-            " AND status IN ('pending', 'held', 'deferred') RETURNING effect_id",
+            " AND status IN ('pending', 'held', 'deferred') RETURNING effect_id, approval_id",
             {"reason": reason, "run_id": run_id, "step": step},
         )
     ).fetchall()
-    return [row["effect_id"] for row in rows]
+    return {row["effect_id"]: row["approval_id"] for row in rows}

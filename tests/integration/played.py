@@ -39,6 +39,7 @@ from tests.integration.incident_stage import Desk
 from tests.integration.kyc_stage import Case, open_case
 from tests.integration.passkeys_stage import open_vault, play_vault, play_vault_alone
 from tests.integration.pausing_stage import ask, pausing_bench, reply
+from tests.integration.windows_stage import approve_filing, windows_bench
 from tests.patience import MINUTE
 
 NODES, EDITING = PACK.parent / "nodes", PACK.parent / "editing"
@@ -57,6 +58,7 @@ async def play(postgres: str, opa_url: str, key: SigningKey) -> Mapping[str, Sto
             **await _play_patience(postgres, policy, key),
             **await _play_edits(postgres, policy, key),
             **await _play_glass(postgres, key),
+            **await _play_windows(postgres, key),
             **await _play_paused(postgres, key),
             **await _play_vault(postgres, policy, key),
             **await _play_vault_alone(postgres, key),
@@ -94,6 +96,15 @@ async def _play_glass(postgres: str, key: SigningKey) -> dict[str, Story]:
             await bench.settle()
             assert (await bench.click("sue", await bench.approval_id("afterwards"))).counted
             return await stories_of(key, bench, {"glass": run_id})
+
+
+async def _play_windows(postgres: str, key: SigningKey) -> dict[str, Story]:
+    """Play a filing that was approved on a Monday, and carried out on the Tuesday, as policy wants it."""
+    with fresh_database(postgres) as dsn, tempfile.TemporaryDirectory() as folder:
+        async with windows_bench(dsn, Targets.fresh(), Path(folder)) as bench:
+            run_id = await approve_filing(bench)
+            await bench.later(days=1)
+            return await stories_of(key, bench, {"windowed": run_id})
 
 
 async def _play_paused(postgres: str, key: SigningKey) -> dict[str, Story]:

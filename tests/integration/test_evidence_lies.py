@@ -15,6 +15,7 @@ from tests.integration import (
     lies_run,
     lies_told,
     lies_voters,
+    lies_windows,
 )
 from tests.integration.forger import Forged
 from tests.integration.genuine_stage import genuine, office, stories
@@ -25,7 +26,17 @@ __all__ = ["genuine", "office", "stories"]
 
 LIES = {
     f"{group}: {name}": lie
-    for kind in (lies_told, lies_run, lies_nodes, lies_held, lies_passkeys, lies_edits, lies_answers, lies_voters)
+    for kind in (
+        lies_told,
+        lies_run,
+        lies_nodes,
+        lies_held,
+        lies_passkeys,
+        lies_edits,
+        lies_answers,
+        lies_voters,
+        lies_windows,
+    )
     for group, lies in kind.GROUPS.items()
     for name, lie in lies.items()
 }

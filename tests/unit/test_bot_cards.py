@@ -276,6 +276,10 @@ def test_a_decided_card_offers_no_decision_and_says_what_became_of_it(status: Ap
         (Result(ResultCode.NOT_IN_TIME), "not performed: nobody decided in time; expiry is never consent"),
         (Result(ResultCode.NOT_PERFORMED, ("the register refused",)), "not performed: the register refused"),
         (Result(ResultCode.WORDED, ("performed",)), "performed"),
+        (
+            Result(ResultCode.WINDOW, ("2026-03-03T08:00:00.000000Z",)),
+            "approved, waits for its window until 2026-03-03 08:00 UTC",
+        ),
     ],
     ids=str,
 )

@@ -8,6 +8,7 @@ from bot.cards.request.declared import summary_blocks
 from bot.cards.request.edited import edited_blocks
 from bot.cards.request.facts import changing, fact_blocks
 from bot.cards.request.more import more_menus
+from bot.cards.request.windows import earliest, times
 from bot.cards.text import Shown, inline, inline_mrkdwn
 from bot.cards.wording import approvals, explanation, requirement, until_word, vote_word
 from runtime.desk.model import ApprovalView
@@ -25,6 +26,7 @@ def asked_blocks(view: ApprovalView, level: Level) -> list[Block]:
         *edited_blocks(view, level),
         section(Shown(explanation(view))),
         *_call(view),
+        *earliest(view),
         *_pause(view),
         *_shortfall(view, level),
         *fact_blocks(view, level),
@@ -111,6 +113,7 @@ def _rule(view: ApprovalView, level: Level) -> list[Pair]:
         ("Needed", requirement(view)),
         ("May decide, too", ", ".join(view.joined)),
         ("Signed", _SIGNED.get(view.sign_with, "")),
+        ("Carried out", times(view)),
         ("Worked on by", view.assignee_name),
     ]
     pairs = [(bold(name), plain_text(level.value(value))) for name, value in needed if value]

@@ -8,6 +8,7 @@ from bot.cards.layout.full import Unit, change_units, pair, piece_units
 from bot.cards.layout.values import Grid, Row, laid_out
 from bot.cards.request.edited import edited_units
 from bot.cards.request.facts import diff_of
+from bot.cards.request.windows import times
 from bot.cards.wording import explanation, headline, result_words, undone_by, verdict_word
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
@@ -99,6 +100,7 @@ def _rules(view: ApprovalView) -> Iterator[Unit]:
     yield from _named(("Approvals needed", str(view.quorum)))
     words = "From all of these groups" if view.all_groups else "From any of these groups"
     yield from _named(*((words, group) for group in view.groups))
+    yield from _named(("Carried out", times(view)))
     if view.sign_with:
         yield from _named(("Signed with", view.sign_with))
     yield from _named(("Reason needed", "yes" if view.reason_required else "no"))

@@ -4,6 +4,7 @@ from bot.cards.blocks import Block, bold, context, date, mrkdwn_text, plain_text
 from bot.cards.layout.shown import Level, left_out
 from bot.cards.request.buttons import show_all_button, undo_buttons
 from bot.cards.request.edited import replacement_button
+from bot.cards.request.windows import carried
 from bot.cards.text import Shown, inline
 from bot.cards.wording import result_words, vote_word
 from runtime.desk.model import ApprovalView
@@ -11,7 +12,7 @@ from runtime.desk.model import ApprovalView
 
 def folded_blocks(view: ApprovalView, level: Level) -> list[Block]:
     """Return what stands between the state of the request and its buttons."""
-    outcome = [(bold("Outcome"), level.value(result_words(view.result)))] if view.result else []
+    outcome = [(bold("Outcome"), level.value(result_words(view.result)))] if view.result and not carried(view) else []
     votes = view.votes[-level.others :]
     said = [
         (
@@ -20,7 +21,7 @@ def folded_blocks(view: ApprovalView, level: Level) -> list[Block]:
         )
         for vote in votes
     ]
-    return [*rows([*outcome, *said]), *left_out(len(view.votes) - len(votes), "vote"), *_when(view)]
+    return [*carried(view), *rows([*outcome, *said]), *left_out(len(view.votes) - len(votes), "vote"), *_when(view)]
 
 
 def folded_buttons(view: ApprovalView) -> list[Block]:

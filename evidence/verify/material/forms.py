@@ -63,10 +63,14 @@ class CancelForm(Open):
 
 
 class TermForm(Open):
-    """From when until when an approval can be given and used, as policy was told."""
+    """From when until when an approval can be given and used, as policy was told.
+
+    `usable_until` is there where its requirement says when to carry it out: it can then be used until that moment.
+    """
 
     requested_at: Timestamp
     expires_at: Timestamp
+    usable_until: Timestamp = ""
 
 
 class ToldVote(VoteRecord):
@@ -270,6 +274,15 @@ class Proposed(Open):
     action: str
     target: str
     digest: str
+
+
+class Waiting(Open):
+    """The data of `effect.waiting`: by which decision, and from when until when the effect may begin."""
+
+    decision_id: NonEmpty
+    since: Timestamp
+    opens_at: Timestamp
+    until: Timestamp
 
 
 class Opened(Open):

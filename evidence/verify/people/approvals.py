@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
-from evidence.verify.material.comparing import agree, broken
+from evidence.verify.material.comparing import agree, broken, lasts, moment
 from evidence.verify.material.contents import BrokenError
 from evidence.verify.material.facts import ACTED, Decided, Facts, Requested
 from evidence.verify.material.forms import ToldVote, VoteForm
 from evidence.verify.rules import Rule, counted, rule
 from receipts import canonical
 from receipts.chain import EFFECT_EDITED, Leaf
+from receipts.fields import timestamp
 
 STOPPED = "step.held"
 UNTIL_KNOWN = ("in_doubt", "afterwards")
@@ -18,8 +19,9 @@ OVER = ("step.succeeded", "step.failed_handled", "step.failed_terminal", "step.s
 
 @rule(
     "approvals.used-once",
-    "What acted under an approval had begun before the approval's `expires_at`, as it was moved, and all of it with one"
-    " decision: one attempt uses an approval up, unless it is known to have done nothing.",
+    "What acted under an approval had begun before the approval's `expires_at`, as it was moved, or where its"
+    " requirement says when (`execute`) earlier than `within` after its last vote, and all of it with one decision: one"
+    " attempt uses an approval up, unless it is known to have done nothing.",
 )
 def _used_once(facts: Facts) -> str:
     used: dict[str, str | None] = {}
@@ -29,8 +31,8 @@ def _used_once(facts: Facts) -> str:
             continue
         if used.setdefault(record.approval_id, record.decision_id) != record.decision_id:
             raise BrokenError(receipt.name, f"approval {record.approval_id} had been used up before")
-        decided, asked = facts.decided[str(record.decision_id)], facts.approvals[record.approval_id].record
-        until = facts.until(asked.id, asked.expires_at, decided.leaf)
+        decided, approval = facts.decided[str(record.decision_id)], facts.approvals[record.approval_id]
+        until = _usable_until(facts, approval, decided.leaf)
         if decided.leaf.at >= until:
             raise BrokenError(receipt.name, f"began at {decided.leaf.at}, when its approval had expired")
     return counted(len(used), "approval")
@@ -47,6 +49,14 @@ def _ended(facts: Facts) -> str:
     for approval in facts.approvals.values():
         _check_end(facts, approval)
     return counted(len(facts.approvals), "approval")
+
+
+def _usable_until(facts: Facts, approval: Requested, leaf: Leaf) -> str:
+    """Return from when on it is void: its `expires_at`, or `within` after its last vote where it is said when."""
+    record, granted = approval.record, max((vote.leaf.at for vote in approval.standing), default="")
+    if record.requirement.execute is None or not granted:
+        return facts.until(record.id, record.expires_at, leaf)
+    return timestamp(moment(granted) + lasts(record.requirement.execute.within, approval.name))
 
 
 def _check_end(facts: Facts, approval: Requested) -> None:
@@ -77,7 +87,8 @@ def _was_called_off(facts: Facts, approval: Requested, end: Leaf) -> bool:
 @rule(
     "approvals.told",
     "Policy was told of an approval where it was told of votes, and of none else: of an approved one of the same effect"
-    " and digest, granted before, with its `requested_at`, `expires_at`, as it was moved, and the moment of each vote.",
+    " and digest, granted before, with its `requested_at`, `expires_at`, as it was moved, and the moment of each vote;"
+    " and with `usable_until`, `within` after the last of these, if and only if its requirement says when (`execute`).",
 )
 def _told(facts: Facts) -> str:
     told = 0
@@ -96,13 +107,16 @@ def _is_told(facts: Facts, decision: Decided, approval: Requested) -> bool:
     if asked.approval is None or approval.end is None or approval.end.seq > decision.leaf.seq:
         return False
     until = facts.until(record.id, record.expires_at, decision.leaf)
-    return (record.kind, record.status, record.effect_id, record.digest, record.requested_at, until) == (
+    usable_until = _usable_until(facts, approval, decision.leaf) if record.requirement.execute else ""
+    told = (record.kind, record.status, record.effect_id, record.digest, record.requested_at, until, usable_until)
+    return told == (
         "effect",
         "approved",
         decision.record.effect_id,
         asked.effect.digest,
         asked.approval.requested_at,
         asked.approval.expires_at,
+        asked.approval.usable_until,
     ) and _told_votes([vote.record for vote in approval.standing]) == _told_votes(asked.votes)
 
 

@@ -10,6 +10,7 @@ import data.countersign.effect.duties
 import data.countersign.effect.packs
 import data.countersign.effect.reasons
 import data.countersign.effect.tiers
+import data.countersign.effect.windows
 
 # METADATA
 # title: Demand below the high tier
@@ -40,8 +41,10 @@ demand := {"requirement": "high", "reason": reasons.of(rego.metadata.rule())} if
 
 # METADATA
 # title: Requirement
-# description: The tenant's requirement by the demand's name, with who is excluded and whether a reason is needed.
-requirement := object.union(_stated, {"exclude": excluded, "reason_required": reason_required}) if {
+# description: >-
+#   The tenant's requirement by the demand's name, with who is excluded, whether a reason is needed, and when the effect
+#   may be carried out.
+requirement := object.union_n([_stated, {"exclude": excluded, "reason_required": reason_required}, windows.said]) if {
 	config.is_requirement(_stated)
 }
 
@@ -65,8 +68,10 @@ reason_required := false if input.effect.reversible == true
 
 # METADATA
 # title: Current
-# description: The approval's time has not run out. What is not used before it expires is void, whoever has signed it.
-current if time.parse_rfc3339_ns(input.time) < _expiry
+# description: >-
+#   The approval's time has not run out. What is not used before it expires is void, whoever has signed it; where it is
+#   said when it may be carried out, before the end of that time.
+current if time.parse_rfc3339_ns(input.time) < time.parse_rfc3339_ns(_end)
 
 # METADATA
 # title: Entitled votes
@@ -208,6 +213,8 @@ deny contains reasons.of(rego.metadata.rule()) if {
 }
 
 _stated := config.tenant.requirements[demand.requirement]
+
+_end := object.get(input.approval, "usable_until", input.approval.expires_at)
 
 _expiry := time.parse_rfc3339_ns(input.approval.expires_at)
 

@@ -52,6 +52,8 @@ flaws contains problem.error if some problem in json.match_schema(tenant, _shape
 
 flaws contains late if some late in _late(tenant)
 
+flaws contains shut if some shut in _shut(tenant)
+
 # METADATA
 # title: Problems
 # description: What is wrong with the configuration of any tenant; asked for when policies are loaded.
@@ -63,6 +65,11 @@ problems contains sprintf("%s: %s", [name, problem.error]) if {
 problems contains sprintf("%s: %s", [name, late]) if {
 	some name, candidate in data.countersign_config
 	some late in _late(candidate)
+}
+
+problems contains sprintf("%s: %s", [name, shut]) if {
+	some name, candidate in data.countersign_config
+	some shut in _shut(candidate)
 }
 
 # METADATA
@@ -116,6 +123,25 @@ _is_operation(entry) if {
 	every target in entry.targets {
 		is_string(target)
 	}
+	_window_can_be_read(entry)
+}
+
+_window_can_be_read(entry) if not "execute" in object.keys(entry)
+
+_window_can_be_read(entry) if is_object(entry.execute)
+
+# Windows that never open, and of the chat, whose word has no time of its own.
+_shut(configuration) := {sprintf("connectors.%s.operations.%s.execute%s", [connector, operation, why]) |
+	some connector, entry in configuration.connectors
+	some operation, listed in entry.operations
+	some why in array.concat(
+		[flaw | entry.chat; listed.execute; flaw := ": word in the chat has no window"],
+		[flaw |
+			some place, window in listed.execute.between
+			window.from == window.until
+			flaw := sprintf(".between.%d: it is empty", [place])
+		],
+	)
 }
 
 # Who is next in line, but would be asked no later than the one before, or when there is no time any more.
@@ -168,6 +194,36 @@ _operation := {
 	"properties": {
 		"tier": {"enum": ["low", "medium", "high"]},
 		"targets": _texts,
+		"execute": _execute,
+	},
+}
+
+_execute := {
+	"type": "object",
+	"additionalProperties": false,
+	"minProperties": 1,
+	"properties": {
+		"not_before": {"type": "string", "pattern": `^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$`},
+		"between": {"type": "array", "items": _window, "minItems": 1, "maxItems": 20},
+		"time_zone": _text,
+		"within": _duration,
+	},
+	"dependencies": {"between": ["time_zone"], "time_zone": ["between"]},
+}
+
+_window := {
+	"type": "object",
+	"additionalProperties": false,
+	"required": ["days", "from", "until"],
+	"properties": {
+		"days": {
+			"type": "array",
+			"items": {"enum": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]},
+			"uniqueItems": true,
+			"minItems": 1,
+		},
+		"from": {"type": "string", "pattern": `^([01][0-9]|2[0-3]):[0-5][0-9]$`},
+		"until": {"type": "string", "pattern": `^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$`},
 	},
 }
 

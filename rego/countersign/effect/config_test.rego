@@ -137,6 +137,51 @@ test_shipped_configuration_has_no_problems if {
 	config.problems == set()
 }
 
+office := {"between": [{"days": ["mon"], "from": "09:00", "until": "17:00"}], "time_zone": "Europe/Oslo", "within": "P3D"}
+
+timed(operation, execute) := changed(sprintf("/connectors/%s/execute", [operation]), execute)
+
+test_windows_that_are_whole_are_accepted if {
+	every execute in [office, {"within": "PT4H"}, {"not_before": "2026-12-01T08:00:00Z"}] {
+		tenants := timed("ledger/operations/file", execute)
+		flaws(tenants) == set()
+		count(config.problems) == 0 with data.countersign_config as tenants
+		filed(tenants).execute == execute
+	}
+}
+
+test_windows_that_never_open_or_are_half_said_are_flaws if {
+	every patch in [
+		{"op": "replace", "path": "/between", "value": []},
+		{"op": "replace", "path": "/between/0/days", "value": []},
+		{"op": "replace", "path": "/between/0/until", "value": "09:00"},
+		{"op": "replace", "path": "/between/0/from", "value": "24:00"},
+		{"op": "replace", "path": "/between/0/from", "value": "9"},
+		{"op": "remove", "path": "/time_zone"},
+		{"op": "remove", "path": "/between"},
+		{"op": "replace", "path": "/within", "value": "P1M"},
+		{"op": "add", "path": "/not_before", "value": "soon"},
+		{"op": "add", "path": "/after", "value": "P1D"},
+	] {
+		tenants := timed("ledger/operations/file", json.patch(office, [patch]))
+		count(flaws(tenants)) > 0
+		problems := config.problems with data.countersign_config as tenants
+		count(problems) > 0
+	}
+	count(flaws(timed("ledger/operations/file", {}))) > 0
+}
+
+test_a_window_that_cannot_be_read_lets_nothing_pass if {
+	every execute in [false, null, "P1D", []] {
+		count(flaws(timed("ledger/operations/file", execute))) > 0
+		filed(timed("ledger/operations/file", execute)).outcome == "deny"
+	}
+}
+
+test_word_in_the_chat_has_no_window if {
+	count(flaws(timed("chat/operations/say", office))) > 0
+}
+
 test_a_pause_on_questions_is_a_duration if {
 	pausing := changed("/requirements/high/pause_on_question", "PT2H")
 	flaws(pausing) == set()

@@ -13,6 +13,7 @@ import data.countersign.effect.duties
 import data.countersign.effect.limits
 import data.countersign.effect.packs
 import data.countersign.effect.tiers
+import data.countersign.effect.windows
 
 # METADATA
 # title: Decision
@@ -47,13 +48,13 @@ decision := {
 	approvals.pending
 }
 
-decision := {
+decision := object.union(windows.said, {
 	"outcome": "allow",
 	"tier": tiers.effective,
 	"requirement": null,
 	"reasons": approvals.grounds,
 	"obligations": [],
-} if {
+}) if {
 	permitted
 	approvals.granted
 }

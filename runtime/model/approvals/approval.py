@@ -41,6 +41,7 @@ class ResultCode(StrEnum):
     CHANGES_REQUESTED = "changes_requested"
     NOT_IN_TIME = "not_in_time"  # nobody decided; expiry is never consent
     NOT_PERFORMED = "not_performed"
+    WINDOW = "window"  # approved, and carried out once its window opens
     REPLACED = "replaced"  # by what somebody made of it who approved it with edits
     WORDED = "worded"  # by the first release
 
@@ -49,7 +50,8 @@ class ResultCode(StrEnum):
 class Result:
     """What became of it.
 
-    `about` are those who rejected it, who edited it, why it was not performed, or the first release's words.
+    `about` are those who rejected it, who edited it, why it was not performed, from when on it is carried out (RFC 3339
+    UTC), or the first release's words.
     """
 
     code: ResultCode

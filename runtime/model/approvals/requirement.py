@@ -7,6 +7,8 @@ from typing import Any
 
 import isodate
 
+from runtime.model.approvals.execute import ExecuteWhen
+
 
 @dataclass(frozen=True)
 class NextInLine:
@@ -77,6 +79,7 @@ class Requirement:
     sign_with: str = ""  # with what a vote to approve has to be signed, "" where a click will do
     pause_on_question: str = ""  # how long the clock stands still at most, in all (ISO 8601); "" where it goes on
     editors_may_sign: bool = False  # who edited what is asked for; policy says so, or excludes them
+    execute: ExecuteWhen | None = None  # when it is carried out once it is approved
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Requirement":
@@ -93,6 +96,7 @@ class Requirement:
             sign_with=document.get("sign_with", ""),
             pause_on_question=document.get("pause_on_question", ""),
             editors_may_sign=document.get("editors_may_sign", False),
+            execute=ExecuteWhen.of(document["execute"]) if "execute" in document else None,
         )
 
     @classmethod
@@ -114,6 +118,7 @@ class Requirement:
             **({"sign_with": self.sign_with} if self.sign_with else {}),
             **({"pause_on_question": self.pause_on_question} if self.pause_on_question else {}),
             **({"editors_may_sign": True} if self.editors_may_sign else {}),
+            **({"execute": dict(self.execute.said)} if self.execute else {}),
         }
 
     def _escalate_to(self) -> list[Any]:

@@ -34,6 +34,7 @@ async def read_all_facts(conn: Conn, effects: Sequence[Effect]) -> list[PassageF
                    a.status AS approval_status, a.digest AS approval_digest, a.requested_at AS approval_requested_at,
                    coalesce(a.prolonged_until, a.expires_at) AS approval_expires_at,
                    a.consumed_at AS approval_consumed_at,
+                   a.requirement -> 'execute' AS approval_execute,
                    coalesce((SELECT json_agg(json_build_object('person', v.person, 'verdict', v.verdict, 'at', v.at,
                                                                'groups', {GROUPS_NOW}, 'delegation', v.delegation,
                                                                'break_glass', v.break_glass,
