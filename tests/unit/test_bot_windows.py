@@ -8,8 +8,7 @@ from bot.cards.request.windows import times
 from runtime.desk.model import ExecuteView
 from runtime.model.approvals.approval import Result, ResultCode
 from runtime.model.states import ApprovalStatus
-from tests.unit.bot_samples import KYC, NOW
-from tests.unit.test_bot_cards import shown
+from tests.unit.bot_samples import KYC, NOW, shown
 
 TUESDAY = datetime(2026, 3, 3, 8, 0, tzinfo=UTC)
 WORK = {"days": ["tue", "wed"], "from": "09:00", "until": "17:00"}
