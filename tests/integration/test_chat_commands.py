@@ -57,14 +57,6 @@ async def test_pending_says_what_the_person_may_decide_and_nobody_else_hears_it(
     assert "1 request for you" not in json.dumps(messages(await sam.see()))
 
 
-async def test_pending_counts_what_it_does_not_list(chat: Chat) -> None:
-    for number in range(12):
-        await chat.file(str(number))
-    answer = await asked(await chat.person("ann"), "pending")
-    assert "12 requests for you" in answer
-    assert "… 2 more" in answer
-
-
 async def turn(person: SandboxUser, words: str, ts: str) -> dict[str, Any]:
     """Turn the list at `ts`; return what stands there then."""
 
@@ -88,24 +80,24 @@ def ids_in(answer: dict[str, Any], prefix: str) -> list[str]:
     return list(dict.fromkeys(re.findall(rf"{prefix}_[0-9a-f]{{24}}", json.dumps(answer["blocks"]))))
 
 
-@pytest.mark.parametrize(
-    ("who", "line", "words", "prefix"),
-    [("ann", "pending", "Next", "apr"), ("rita", "mine", "Older", "run"), ("ann", "search halvorsen", "Older", "run")],
-)
-async def test_a_list_is_turned_in_its_place_until_its_end(
-    chat: Chat, who: str, line: str, words: str, prefix: str
-) -> None:
-    for number in range(22):
+async def test_lists_are_turned_in_their_place_until_their_end(chat: Chat) -> None:
+    for number in range(12):
         await chat.file(str(number))
-    person = await chat.person(who)
-    page = json.loads(await asked(person, line))
-    seen = [ids_in(page, prefix)]
-    for _ in range(2):
-        page = await turn(person, words, page["ts"])
-        seen.append(ids_in(page, prefix))
-    assert [len(found) for found in seen] == [10, 10, 2]
-    assert len({one for found in seen for one in found}) == 22
-    assert "countersign_list_turn" not in json.dumps(page), "it has come to its end"
+    pending = await asked(await chat.person("ann"), "pending")
+    assert "12 requests for you" in pending
+    assert "… 2 more" in pending
+    for who, line, words, prefix in (
+        ("ann", "pending", "Next", "apr"),
+        ("rita", "mine", "Older", "run"),
+        ("ann", "search halvorsen", "Older", "run"),
+    ):
+        person = await chat.person(who)
+        first = json.loads(await asked(person, line))
+        second = await turn(person, words, first["ts"])
+        seen = [ids_in(first, prefix), ids_in(second, prefix)]
+        assert [len(found) for found in seen] == [10, 2]
+        assert len({*seen[0], *seen[1]}) == 12
+        assert "countersign_list_turn" not in json.dumps(second), "it has come to its end"
 
 
 async def test_whoever_has_left_turns_no_list(chat: Chat) -> None:

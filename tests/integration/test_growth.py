@@ -24,7 +24,7 @@ class Recording(AsyncCursor[DictRow]):
         return await super().execute(query, params, **kwargs)
 
 
-async def test_home_reads_in_four_statements_what_waits_for_its_own_tenant(
+async def test_home_reads_in_five_statements_what_waits_for_its_own_tenant(
     dsn: str, opa: OpaChild, targets: Targets
 ) -> None:
     async with (
@@ -42,7 +42,8 @@ async def test_home_reads_in_four_statements_what_waits_for_its_own_tenant(
         await bench.meddle("ANALYZE")
         sent.clear()
         assert (await bench.pending("ann", 20)).total == 3
-        assert len(sent) == 4  # the first says how the second is to be planned, the last for whom she might vote
+        # the first says how the second is to be planned; then the votes, the cards that she can open, and whose she has
+        assert len(sent) == 5
         query, params = sent[1]
         async with bench.engine.pool.connection() as conn:
             found = await (await conn.execute(b"EXPLAIN (ANALYZE, FORMAT JSON) " + query, params)).fetchall()

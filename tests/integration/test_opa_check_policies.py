@@ -101,7 +101,7 @@ def test_file_is_named_as_its_author_knows_it(tmp_path: Path, capsys: pytest.Cap
     file.write_text(file.read_text() + "\nunreached if false\n")
     code, lines = checked(policies, capsys)
     assert code == 1
-    assert {line.split(": ")[0] for line in lines} == {f"{file}:37"}
+    assert {line.split(": ")[0] for line in lines} == {f"{file}:37"}, lines
 
 
 def test_policy_without_tests_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,13 @@ test_tier_below_high_is_allowed_unless_a_pack_asks if {
 	outcome(given.question, given.tenant) == "allow"
 }
 
+test_read_of_high_tier_is_signed_in_words_of_its_own if {
+	read := object.union(given.filing([]), {"effect": {"reads": true}})
+	answer := decide(read, given.tenant)
+	answer.outcome == "needs_approval"
+	[reason.code | some reason in answer.reasons] == ["reads.high_tier"]
+}
+
 test_quorum_counts_distinct_people if {
 	filed([given.approve("bob")]) == "needs_approval"
 	filed([given.approve("bob"), object.union(given.approve("bob"), {"groups": ["compliance", "x"]})]) == "needs_approval"
