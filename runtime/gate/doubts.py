@@ -13,10 +13,11 @@ from runtime.gate.crossing import Crossing, recordable
 from runtime.handlers import Call, Changed, Done, HeldError, JsonObject, OutcomeUnknownError, Reconciled, Untouched
 from runtime.model.effects.effect import OnDoubt
 from runtime.model.errors import ErrorCode
-from runtime.model.states import StepStatus
+from runtime.model.states import has_stopped
 from runtime.outbox import retry
 from runtime.planning.errors import describe
 from runtime.planning.passage import Passage
+from runtime.store import waits
 
 ReadBack = Callable[[Call], Awaitable[Reconciled]]
 
@@ -24,13 +25,15 @@ ReadBack = Callable[[Call], Awaitable[Reconciled]]
 async def clear_doubt(crossing: Crossing) -> bool:
     """Return whether another attempt may be thought of; False if this settled the effect, or is for later."""
     attempt, on_doubt, handler = crossing.attempt, crossing.effect.on_doubt, crossing.handler
-    if attempt.facts.step_status is StepStatus.SUCCEEDED:  # its completion came
+    has_ended = attempt.facts.step_status is not None and has_stopped(attempt.facts.step_status)
+    if has_ended and await _is_answered(crossing):
         await _find_start(crossing)
         return False
     if on_doubt is OnDoubt.RECONCILE and handler is None:
         await crossing.postpone("effect.postponed", "its connector is not here to read the target back")
         return False
-    if on_doubt is OnDoubt.RECONCILE and handler is not None and handler.reconcile is not None:
+    looks_back = on_doubt is OnDoubt.RECONCILE or (on_doubt is OnDoubt.RETRY and has_ended)  # nobody tries that again
+    if looks_back and handler is not None and handler.reconcile is not None:
         return await _reconcile(crossing, handler.reconcile)
     if on_doubt is OnDoubt.RETRY and not attempt.is_spent:
         return True
@@ -74,8 +77,14 @@ async def _still_unknown(found: Untouched | Changed, passage: Passage, *, may_la
         await settlement.wait_to_land(passage)
 
 
+async def _is_answered(crossing: Crossing) -> bool:
+    effect = crossing.effect
+    async with crossing.engine.pool.connection() as conn:
+        return await waits.is_answered(conn, effect.run_id, effect.step)
+
+
 async def _find_start(crossing: Crossing) -> None:
-    """The step was completed while its start was in doubt: find what the target had answered to the start."""
+    """The other side gave its answer while its start was in doubt: find what it had said to the start."""
     handler, effect = crossing.handler, crossing.effect
     result: JsonObject | None = None
     if handler is not None and handler.reconcile is not None:

@@ -89,7 +89,8 @@ async def settle_if_step_ended(passage: Passage) -> bool:
     status = await steps.step_status(passage.tx.conn, passage.tx.run_id, passage.effect.step)
     if not has_stopped(status):
         return False
-    if passage.attempt.is_doubtful and status is StepStatus.SUCCEEDED:  # the next passage looks for its start
+    tx, effect = passage.tx, passage.effect
+    if passage.attempt.is_doubtful and await waits.is_answered(tx.conn, tx.run_id, effect.step):  # looked for next time
         await passage.settle(EffectStatus.IN_DOUBT, error=passage.effect.error, next_try_at=passage.tx.now)
     else:
         await reject(passage, f"the step has ended: {status}")

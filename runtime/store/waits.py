@@ -110,6 +110,24 @@ async def is_awaited(conn: Conn, token: str) -> bool:
     return row is not None
 
 
+async def last_wait(conn: Conn, run_id: str, step: str) -> Wait | None:
+    """Return what a step waits for, or last waited for, approvals apart; None where it never did."""
+    row = await (
+        await conn.execute(
+            f"SELECT {_COLUMNS} FROM waits WHERE run_id = %s AND step = %s AND type <> 'approval'"  # noqa: S608
+            " ORDER BY created_at DESC LIMIT 1",
+            (run_id, step),
+        )
+    ).fetchone()
+    return _wait(row) if row else None
+
+
+async def is_answered(conn: Conn, run_id: str, step: str) -> bool:
+    """Return whether what a step last waited for has come, whatever it said."""
+    wait = await last_wait(conn, run_id, step)
+    return wait is not None and wait.status is WaitStatus.COMPLETED
+
+
 async def had_wait(conn: Conn, tenant: str, correlation_key: str) -> bool:
     """Return whether the tenant ever waited under this key: what is late is stale, what is unmatched a dead letter."""
     row = await (

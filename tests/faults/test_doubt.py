@@ -377,3 +377,16 @@ async def test_a_start_that_a_completion_proves_has_a_receipt_that_says_how_it_i
     known = {"known_from": "the completion of the step", "ids": {"request_id": "REQ-1"}}
     assert await _responses(other, run_id, "ask") == [found.result if isinstance(found, Done) else known]
     assert await _outcomes(other, run_id) == ["in_doubt", "success", "success"]  # the second is the next step's
+
+
+async def test_an_answer_that_says_no_proves_its_request_as_well(bench: Bench, targets: Targets) -> None:
+    targets.portal.answers = [OutcomeUnknownError("503")]
+    run_id = (await bench.start("bench.wait", {"case": "C1"})).run_id
+    await bench.settle()
+    assert (await bench.complete(KEY, None, outcome="failed", error="no such case"))["status"] == "applied"
+    await _for_minutes(bench, 2)
+    known = {"known_from": "the completion of the step", "ids": {}}
+    assert await _responses(bench, run_id, "ask") == [known]
+    assert await _outcomes(bench, run_id) == ["in_doubt", "success"]
+    assert (await bench.run(run_id))["status"] == "failed_terminal"
+    assert await bench.rows("SELECT 1 FROM approvals") == []

@@ -1,7 +1,11 @@
 """Runs that a step waits for no more: they are canceled, whenever that comes, and a step that is held may ask anew."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from evidence.verify.verify import verify
 from receipts.chain import Actor
 from runtime.desk.children.connector import START
 from runtime.handlers import Call, Handler, JsonObject, RefusedError
@@ -10,10 +14,13 @@ from runtime.model.notification.notification import Notification
 from runtime.model.notification.runs import CancelPayload
 from tests.bench import TENANT, Bench, with_handlers
 from tests.integration.conftest import Targets
+from tests.integration.forger import Forged
 from tests.integration.nodes_stage import Opener, status
+from tests.integration.played import stories_of
 from tests.integration.test_child_runs import child_of
 from tests.integration.test_mending import Opener as HeldOpener
 from tests.integration.test_mending import started
+from tests.unit.evidence_sample import Office
 
 __all__ = ["started"]
 
@@ -132,3 +139,79 @@ async def test_a_start_that_is_tried_again_finds_its_run_whether_that_has_ended_
         assert len(await children(raced)) == 1
         assert (await status(raced, run_id))["sub"] == ("succeeded" if ends else "parked")
         assert len(targets.note.calls) == ends
+
+
+class Losing:
+    """The connector of runs, whose worker is lost once: before or after the run was started."""
+
+    def __init__(self, bench: Bench, *, after: bool = True, looks_back: bool = True) -> None:
+        self._real, self._after, self._lost = bench.engine.handlers[START], after, False
+        handler = Handler(self._run, reconcile=self._real.reconcile if looks_back else None)
+        self.bench = with_handlers(bench, {START: handler})
+
+    async def _run(self, call: Call) -> JsonObject:
+        answer = await self._real.run(call) if self._lost or self._after else None
+        if not self._lost:
+            self._lost = True
+            raise ConnectionResetError("gone")
+        assert isinstance(answer, dict)
+        return answer
+
+    async def receipts(self, run_id: str) -> list[dict[str, Any]]:
+        return await self.bench.rows(
+            "SELECT outcome, document -> 'response' AS response FROM receipts"
+            " WHERE run_id = %s AND document ->> 'step' = 'sub' ORDER BY seq",
+            run_id,
+        )
+
+    async def verified(self, run_id: str, folder: Path) -> None:
+        """Verify the bundle of a run, of which every one that it started has ended."""
+        office = Office.in_folder(folder)
+        story = (await stories_of(office.key, self.bench, {"run": run_id}))["run"]
+        verify(office.write(Forged.of(story).seal(office.key)), office.public)
+
+    async def asked(self) -> int:
+        return len(await self.bench.rows("SELECT 1 FROM approvals"))
+
+
+@pytest.mark.parametrize("looks_back", [True, False])
+async def test_the_failure_of_a_run_proves_that_it_was_started_and_nobody_is_asked(
+    opened: Opener, targets: Targets, tmp_path: Path, *, looks_back: bool
+) -> None:
+    targets.note.answers = [RefusedError("closed")]
+    async with opened(f"\nsteps:\n{NOTE}") as bench:
+        losing = Losing(bench, looks_back=looks_back)
+        run_id = (await losing.bench.start("bench.tree", {})).run_id
+        await losing.bench.settle()
+        await losing.bench.later(minutes=2)
+        assert await status(losing.bench, run_id) == {"run": "failed_terminal", "sub": "failed_terminal"}
+        known = {"run_id": await child_of(bench, run_id)}
+        said = known if looks_back else {"known_from": "the completion of the step", "ids": {}}
+        assert [(one["outcome"], one["response"]) for one in await losing.receipts(run_id)] == [
+            ("in_doubt", None),
+            ("success", said),
+        ]
+        assert await losing.asked() == 0
+        await losing.verified(run_id, tmp_path)
+
+
+@pytest.mark.parametrize("after", [True, False])
+async def test_whether_a_run_was_started_for_a_step_that_was_canceled_is_found_in_our_own_rows(
+    opened: Opener, tmp_path: Path, *, after: bool
+) -> None:
+    async with opened(LASTING) as bench:
+        losing = Losing(bench, after=after)
+        run_id = (await losing.bench.start("bench.tree", {})).run_id
+        await losing.bench.settle()
+        cancel = CancelPayload(run_id=run_id, reason="the client left")
+        word = Notification("ntf_1", TENANT, "c", run_id, cancel, OMAR, "")
+        await inbox.apply(losing.bench.engine, await inbox.record(losing.bench.engine, word))
+        await losing.bench.later(minutes=2)
+        assert await status(losing.bench, run_id) == {"run": "canceled", "sub": "canceled"}
+        assert await children(losing.bench) == ["canceled"] * after
+        assert [one["outcome"] for one in await losing.receipts(run_id)] == [
+            "in_doubt",
+            "success" if after else "refusal",
+        ]
+        assert await losing.asked() == 0
+        await losing.verified(run_id, tmp_path)

@@ -4,10 +4,10 @@ from receipts.chain import Actor
 from runtime.definitions.model import Definition
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
-from runtime.handlers import Call, Handler, JsonObject, RefusedError
+from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled, RefusedError, Untouched
 from runtime.model.life import NotActiveError, starting
 from runtime.model.wait import wait_of_token
-from runtime.planning.triggers import Claim, Trigger, TriggerError, check_payload, claim_in
+from runtime.planning.triggers import Claim, Trigger, TriggerError, check_payload, claim_in, find_claim
 from runtime.store import waits
 from runtime.store.database.pool import Conn
 from runtime.store.running import runs
@@ -22,32 +22,58 @@ def child_handlers(engine: Engine) -> dict[str, Handler]:
     """Return the handlers of the built-in verbs that start runs."""
 
     async def start(call: Call) -> JsonObject:
-        ref = f"{call.run_id}:{call.step}:{wait_of_token(call.token)}"  # a step that is tried anew waits anew
-        return {"run_id": await _start(engine, call, ref, {"token": call.token})}
+        return {"run_id": await _start(engine, call, _ref(call, wait_of_token(call.token)), {"token": call.token})}
+
+    async def find(call: Call) -> Reconciled:
+        async with engine.pool.connection() as conn:
+            wait = await waits.last_wait(conn, call.run_id, call.step)
+        return await _find(engine, call, _ref(call, wait.wait_id if wait else ""))
 
     async def continue_with(call: Call) -> JsonObject:
-        return {"run_id": await _start(engine, call, f"{call.run_id}:{call.step}", {})}
+        return {"run_id": await _start(engine, call, _ref(call), {})}
 
-    return {START: Handler(start), CONTINUE: Handler(continue_with)}
+    async def find_next(call: Call) -> Reconciled:
+        return await _find(engine, call, _ref(call))
+
+    return {START: Handler(start, reconcile=find), CONTINUE: Handler(continue_with, reconcile=find_next)}
+
+
+def _ref(call: Call, wait_id: str = "") -> str:
+    """Return the reference of what a step starts: one that waits and is tried anew waits, and starts, anew."""
+    return ":".join(filter(None, (call.run_id, call.step, wait_id)))
+
+
+async def _find(engine: Engine, call: Call, ref: str) -> Reconciled:
+    """Find what the step has started, in our own rows: no person has to say whether it did."""
+    async with engine.pool.connection() as conn:
+        types = {life.trigger_type for life in await lives_of_name(conn, call.tenant, call.params["runbook"])}
+        for trigger_type in sorted(types):
+            if found := await find_claim(conn, await _trigger(conn, call, trigger_type, ref, {})):
+                return Done({"run_id": found.run_id})
+    return Untouched()
+
+
+async def _trigger(conn: Conn, call: Call, trigger_type: str, ref: str, awaited: dict[str, str]) -> Trigger:
+    behind = await runs.starter(conn, call.tenant, call.run_id)
+    depth = (behind["parent"] or {}).get("depth", 0) + 1
+    return Trigger(
+        tenant=call.tenant,
+        type=trigger_type,
+        ref=ref,
+        payload=call.params["trigger"],
+        requested_by=Actor(id=behind["requested_by"], kind=behind["requester_kind"]),
+        submitted_by=behind["submitted_by"],
+        request_id=behind["request_id"],
+        parent={"run_id": call.run_id, "step": call.step, "depth": depth, **awaited},
+    )
 
 
 async def _start(engine: Engine, call: Call, ref: str, awaited: dict[str, str]) -> str:
     async with engine.pool.connection() as conn:
         definition = await _definition(engine, conn, call)
-        parent = await runs.starter(conn, call.tenant, call.run_id)
-    depth = (parent["parent"] or {}).get("depth", 0) + 1
-    if depth > DEEPEST:
+        trigger = await _trigger(conn, call, definition.trigger_type, ref, awaited)
+    if trigger.parent and trigger.parent["depth"] > DEEPEST:
         raise RefusedError(f"runs that start runs go {DEEPEST} deep, and no deeper")
-    trigger = Trigger(
-        tenant=call.tenant,
-        type=definition.trigger_type,
-        ref=ref,
-        payload=call.params["trigger"],
-        requested_by=Actor(id=parent["requested_by"], kind=parent["requester_kind"]),
-        submitted_by=parent["submitted_by"],
-        request_id=parent["request_id"],
-        parent={"run_id": call.run_id, "step": call.step, "depth": depth, **awaited},
-    )
     try:
         claimed = await _claim(engine, definition, trigger)
     except TriggerError as error:
