@@ -72,7 +72,7 @@ def mrkdwn(text: str) -> Shown:
 
 def units(text: str) -> int:
     """Return the length in UTF-16 code units, the largest of the ways in which a limit may be counted."""
-    return len(text) + sum(char > "\uffff" for char in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 @functools.cache

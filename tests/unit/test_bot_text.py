@@ -80,6 +80,13 @@ def test_a_cut_counts_every_character_that_it_leaves_out(text: str, limit: int, 
     assert head.count("\n") < lines
 
 
+@pytest.mark.parametrize(
+    ("text", "length"), [("", 0), ("abc", 3), ("é株", 2), ("a😀", 3), ("\ud800", 1), ("\udfff\ud800😀", 4)]
+)
+def test_a_length_is_counted_in_units_of_utf_16(text: str, length: int) -> None:
+    assert units(text) == length
+
+
 def test_a_cut_is_said() -> None:
     assert short("x" * 10_000, 20) == "x" * 20 + "\n… 9,980 more characters — Show all"
     assert short("x" * 21, 20, lines=1) == "x" * 20 + " … 1 more character — Show all"
