@@ -20,6 +20,7 @@ from runtime.store.database.roles import make_login
 from tests.forked import stop_server
 from tests.logins import PROGRAM
 from tests.opa_server import POLICIES, start_opa
+from tests.patience import MINUTE
 
 _numbers = count(1)
 _MEMORY = Path("/dev/shm")  # noqa: S108 - the folder in it has a name that nobody can guess
@@ -98,5 +99,5 @@ def _database(dsn: str, name: str) -> str:
 async def opa(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OpaChild]:
     """An OPA server with the repository's policies, shared by tests that change nothing in it."""
     work: Path = tmp_path_factory.mktemp("opa")
-    async with start_opa(POLICIES, work) as child:
+    async with start_opa(POLICIES, work, poll=MINUTE) as child:  # each look reads all policies: nothing changes here
         yield child

@@ -36,9 +36,9 @@ def copy_policies(folder: Path) -> Path:
 
 
 @asynccontextmanager
-async def start_opa(policies: Path, work: Path) -> AsyncIterator[OpaChild]:
-    """Serve core policies and the packs' rules, following changes quickly, until the context ends."""
-    async with OpaChild(opa_program(), PolicyFolders(policies, PACKS), work, Supervisor(), poll=0.05) as child:
+async def start_opa(policies: Path, work: Path, *, poll: float = 0.05) -> AsyncIterator[OpaChild]:
+    """Serve core policies and the packs' rules until the context ends, and look every `poll` seconds for changes."""
+    async with OpaChild(opa_program(), PolicyFolders(policies, PACKS), work, Supervisor(), poll=poll) as child:
         yield child
 
 

@@ -19,7 +19,7 @@ from tests.patience import MINUTE
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def engine(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OpaEngine]:
     async with (
-        start_opa(POLICIES, tmp_path_factory.mktemp("opa")) as child,
+        start_opa(POLICIES, tmp_path_factory.mktemp("opa"), poll=MINUTE) as child,
         OpaEngine(child.url, timeout=MINUTE) as engine,
     ):
         yield engine
