@@ -19,7 +19,7 @@ from runtime.store.database.migrate import migrate
 from runtime.store.database.roles import make_login
 from tests.forked import stop_server
 from tests.logins import PROGRAM
-from tests.opa_server import POLICIES, start_opa
+from tests.opa_server import POLICIES, start_opa, stop_kept
 from tests.patience import MINUTE
 
 _numbers = count(1)
@@ -48,6 +48,13 @@ def no_server_is_left() -> Iterator[None]:
     """End the server of forked programs with the session."""
     yield
     stop_server()
+
+
+@pytest.fixture(scope="session", autouse=True)
+async def no_policy_is_served_any_more() -> AsyncIterator[None]:
+    """End the OPA servers that tests shared with the session."""
+    yield
+    await stop_kept()
 
 
 def _in_memory() -> Path | None:

@@ -4,8 +4,9 @@ import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from countersign.embedded.children import Supervisor
@@ -40,6 +41,26 @@ async def start_opa(policies: Path, work: Path, *, poll: float = 0.05) -> AsyncI
     """Serve core policies and the packs' rules until the context ends, and look every `poll` seconds for changes."""
     async with OpaChild(opa_program(), PolicyFolders(policies, PACKS), work, Supervisor(), poll=poll) as child:
         yield child
+
+
+_kept: dict[str, OpaChild] = {}
+_keeping = AsyncExitStack()
+
+
+async def kept_opa(policies: Path) -> OpaChild:
+    """Serve policies as they are now until `stop_kept`: whoever wants the same text has the same server."""
+    revision = build_bundle(PolicyFolders(policies, PACKS)).revision
+    if revision not in _kept:
+        folder = Path(_keeping.enter_context(TemporaryDirectory(prefix="countersign-opa-")))
+        own = shutil.copytree(policies, folder / "rego")
+        _kept[revision] = await _keeping.enter_async_context(start_opa(own, folder / "opa", poll=MINUTE))
+    return _kept[revision]
+
+
+async def stop_kept() -> None:
+    """End the servers that were kept."""
+    _kept.clear()
+    await _keeping.aclose()
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from runtime.model.actor import SlackAccount
 from runtime.model.approvals.votes import VoteVerdict
 from tests.bench import TEAM, Bench, open_bench
 from tests.integration.conftest import PACK, Targets
-from tests.opa_server import copy_policies, start_opa
+from tests.opa_server import copy_policies, kept_opa
 from tests.patience import MINUTE
 
 FILE = {"company": "ACME", "text": "report"}
@@ -34,7 +34,7 @@ async def glass_policy(folder: Path, requirement: str = "high") -> AsyncIterator
     config = json.loads(file.read_text(encoding="utf-8"))
     config["requirements"][requirement]["break_glass"] = GLASS
     file.write_text(json.dumps(config), encoding="utf-8")
-    async with start_opa(policies, folder / "opa") as opa, OpaEngine(opa.url, timeout=MINUTE) as policy:
+    async with OpaEngine((await kept_opa(policies)).url, timeout=MINUTE) as policy:
         yield policy
 
 

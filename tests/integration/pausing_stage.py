@@ -10,7 +10,7 @@ from runtime.model.approvals.votes import CardAct
 from tests.bench import Bench, open_bench
 from tests.integration.answers_stage import say
 from tests.integration.conftest import PACK, Targets
-from tests.opa_server import copy_policies, start_opa
+from tests.opa_server import copy_policies, kept_opa
 from tests.patience import MINUTE
 
 LONGEST = 2
@@ -26,8 +26,7 @@ async def pausing_bench(dsn: str, targets: Targets, folder: Path) -> AsyncIterat
     config["requirements"]["high"]["pause_on_question"] = f"PT{LONGEST}H"
     file.write_text(json.dumps(config), encoding="utf-8")
     async with (
-        start_opa(policies, folder / "opa") as opa,
-        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        OpaEngine((await kept_opa(policies)).url, timeout=MINUTE) as policy,
         open_bench(dsn, policy, [PACK], targets.handlers()) as found,
     ):
         yield found

@@ -10,7 +10,7 @@ from policy.client import OpaEngine
 from tests.bench import Bench, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.integration.glass_stage import GLASS
-from tests.opa_server import copy_policies, start_opa
+from tests.opa_server import copy_policies, kept_opa
 from tests.patience import MINUTE
 
 FILE = {"company": "ACME", "text": "report"}
@@ -41,7 +41,7 @@ def say_when(folder: Path, execute: dict[str, Any]) -> Path:
 async def windows_policy(folder: Path, execute: dict[str, Any]) -> AsyncIterator[OpaEngine]:
     """Serve that policy."""
     policies = say_when(folder, execute)
-    async with start_opa(policies, folder / "opa") as opa, OpaEngine(opa.url, timeout=MINUTE) as policy:
+    async with OpaEngine((await kept_opa(policies)).url, timeout=MINUTE) as policy:
         yield policy
 
 
