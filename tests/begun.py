@@ -20,12 +20,6 @@ _TABLES = """
 """Those in which anything ever stood: in a fresh database hardly any, and to delete from each takes a while."""
 
 
-async def is_untouched(dsn: str) -> bool:
-    """Return whether no definition was ever stored in a database."""
-    async with await AsyncConnection.connect(dsn) as conn:
-        return await (await conn.execute("SELECT FROM definitions LIMIT 1")).fetchone() is None
-
-
 async def rows_of(dsn: str) -> Rows:
     """Return all that is stored in a migrated database, by table."""
     async with await AsyncConnection.connect(dsn) as conn:
@@ -35,13 +29,26 @@ async def rows_of(dsn: str) -> Rows:
 async def bring_back(dsn: str, rows: Rows) -> None:
     """Have these rows and no others in a database, past every trigger: they are as the triggers left them."""
     async with await AsyncConnection.connect(dsn) as conn:
-        await conn.execute("SET session_replication_role = replica")
-        for table in await _tables(conn):
-            await conn.execute(_of("DELETE FROM {}", table))
-        for table, copied in rows.items():
-            if copied:
-                async with conn.cursor().copy(_of("COPY {} FROM STDIN", table)) as copy:
-                    await copy.write(copied)
+        await _put(conn, rows)
+
+
+async def begin_with(dsn: str, rows: Rows | None) -> bool:
+    """Have these rows, if any, in a database in which no definition was ever stored; return whether it is one."""
+    async with await AsyncConnection.connect(dsn) as conn:
+        is_untouched = await (await conn.execute("SELECT FROM definitions LIMIT 1")).fetchone() is None
+        if is_untouched and rows is not None:
+            await _put(conn, rows)
+        return is_untouched
+
+
+async def _put(conn: AsyncConnection, rows: Rows) -> None:
+    await conn.execute("SET session_replication_role = replica")
+    for table in await _tables(conn):
+        await conn.execute(_of("DELETE FROM {}", table))
+    for table, copied in rows.items():
+        if copied:
+            async with conn.cursor().copy(_of("COPY {} FROM STDIN", table)) as copy:
+                await copy.write(copied)
 
 
 async def _tables(conn: AsyncConnection) -> list[str]:

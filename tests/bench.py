@@ -45,7 +45,7 @@ from runtime.store.running import runs
 from runtime.worker import sweeps
 from runtime.worker.lanes import Lane, room_for, slots_of
 from runtime.worker.worker import Worker
-from tests.begun import Rows, bring_back, is_untouched, rows_of
+from tests.begun import Rows, begin_with, rows_of
 from tests.logins import as_program
 
 TENANT = "acme"
@@ -325,13 +325,11 @@ async def _begin(engine: Engine, superuser: str, packs: list[Path]) -> None:
     """
     lasting = [pack for pack in packs if pack.is_relative_to(ROOT)]
     kind = (_kind(lasting, engine.handlers), engine.clock())
-    if not await is_untouched(superuser):
+    is_untouched = await begin_with(superuser, _begun.get(kind))
+    if not (is_untouched and kind in _begun):
         await _store(engine, _catalog(lasting, engine.handlers))
-    elif kind in _begun:
-        await bring_back(superuser, _begun[kind])
-    else:
-        await _store(engine, _catalog(lasting, engine.handlers))
-        _begun[kind] = await rows_of(superuser)
+        if is_untouched:
+            _begun[kind] = await rows_of(superuser)
     if packs != lasting:
         await keep_definitions(engine, _catalog(packs, engine.handlers), Activation.FIRST)
 
