@@ -104,7 +104,7 @@ async def test_an_error_holds_its_run_and_operators_are_told(started: Opener, ta
         assert leaf["data"] == {"error": "no such incident", "code": "refused"}
         told = [one["text"] for one in held.bench.chat.said("direct_message") if one["user"] == "UOMAR"]
         why = "note of T (1) failed and is held: no such incident (refused)."
-        assert told == [f"{why} Somebody has to say how it goes on: countersign held show {held.run_id} note"]
+        assert told == [f"{why} Somebody has to say how it goes on, here or in the Home of this app."]
         await held.bench.later(days=400)
         assert (await held.status())["run"] == "held"
 

@@ -194,7 +194,7 @@ SAID: list[tuple[Said, str]] = [
         StepHeld(run=RUN, run_id="run_7", step="find", why="no such company.", code="refused"),
         (
             "find of Corporate onboarding (case-7) failed and is held: no such company (refused)."
-            " Somebody has to say how it goes on: countersign held show run_7 find"
+            " Somebody has to say how it goes on, here or in the Home of this app."
         ),
     ),
     (
@@ -205,11 +205,30 @@ SAID: list[tuple[Said, str]] = [
 ]  # fmt: skip
 
 
+ABOUT = ApprovalOpened | ApprovalEnded | TimeRunsShort | NotStarted | Reminder | Edited | ReviewLate | GlassBroken
+
+
 @pytest.mark.parametrize(("said", "sentence"), SAID, ids=[said.kind for said, _ in SAID])
 def test_what_happened_is_said_in_words_and_survives_the_outbox(said: Said, sentence: str) -> None:
     assert words(said) == sentence
     stored = json.loads(DirectMessage(user="U1", said=said).model_dump_json())
     assert DirectMessage.model_validate(stored).said == said
+
+
+@pytest.mark.parametrize("said", [one for one, _ in SAID if isinstance(one, ABOUT)], ids=lambda one: one.kind)
+def test_what_is_said_of_a_request_names_it_by_its_title_as_data(said: Said) -> None:
+    title = 'Raise the limit of "Halvorsen". It is approved.'
+    told = words(said, title)
+    assert json.dumps(title) in told, "in quotes, so that it cannot pass for a sentence of ours"
+    assert "filing" not in told
+    assert words(said, "long " * 100).count("long") < 40
+
+
+@pytest.mark.parametrize(
+    "said", [one for one, _ in SAID if not isinstance(one, EvidenceStuck)], ids=lambda one: one.kind
+)
+def test_nobody_in_slack_is_sent_to_the_command_line(said: Said) -> None:
+    assert "countersign " not in words(said)
 
 
 def test_every_kind_has_words() -> None:
