@@ -218,9 +218,10 @@ def _approval(said: ApprovalOpened | ApprovalEnded, what: str) -> str:
 def _run_ended(said: RunEnded) -> str:
     head = f"{_run(said.run)} {_ended(said)}"
     is_all_done = said.status is RunStatus.SUCCEEDED and not (said.rejected or said.skipped or said.handled)
-    if is_all_done and not said.outcome:
+    if is_all_done and not (said.outcome or said.response):
         return f"{head}: every step was done."
     parts = [
+        *([said.response] if said.response else []),
         *(f"{note.name}: {note.why}" for note in said.failed[:1]),
         *_listed("Failed, and was handled", said.handled),
         *_listed("Rejected", said.rejected),

@@ -51,6 +51,10 @@ def ended(status: RunStatus, **notes: list[Note]) -> RunEnded:
     return RunEnded(run=RUN, status=status, **given)  # type: ignore[arg-type]  # the names are the three above
 
 
+def replace_response(said: RunEnded, response: str) -> RunEnded:
+    return said.model_copy(update={"response": response})
+
+
 APPROVE, REJECT = VoteVerdict.APPROVE, VoteVerdict.REJECT
 SAID: list[tuple[Said, str]] = [
     (
@@ -152,6 +156,14 @@ SAID: list[tuple[Said, str]] = [
     (
         EvidenceSealed(run=RUN, status=RunStatus.SUCCEEDED, outcome="rejected", sha256="ab" * 32),
         f"Corporate onboarding (case-7) has ended: rejected. Evidence sealed. SHA-256: {'ab' * 32}",
+    ),
+    (
+        replace_response(ended(RunStatus.SUCCEEDED), "The owners are filed."),
+        "Corporate onboarding (case-7) has finished. The owners are filed.",
+    ),
+    (
+        replace_response(ended(RunStatus.FAILED_TERMINAL, failed=[Note(name="look", why="away.")]), "Ask again"),
+        "Corporate onboarding (case-7) has ended without success. Ask again. look: away.",
     ),
     (
         ended(RunStatus.CANCELED),
