@@ -45,7 +45,7 @@ from runtime.model.notices.told import Gathered, Gathering
 from runtime.model.run import HeldAct
 from runtime.model.states import ApprovalStatus, RunStatus
 from tools.gallery.replies import replies
-from tools.gallery.samples import ASKED, NOW, SAMPLES
+from tools.gallery.samples import ASKED, DECLARED, NOW, SAMPLES
 
 Message = tuple[str, str, list[Block]]
 
@@ -91,7 +91,15 @@ SAID: dict[str, list[Said]] = {
             rejected=[],
             skipped=[Note(name="note", why="")],
         ),
-        RunEnded(run=_RUN, status=RunStatus.SUCCEEDED, outcome="assigned", failed=[], rejected=[], skipped=[]),
+        RunEnded(
+            run=_RUN,
+            status=RunStatus.SUCCEEDED,
+            outcome="assigned",
+            failed=[],
+            rejected=[],
+            skipped=[],
+            response="Network has it.",
+        ),
         EvidenceSealed(run=_RUN, status=RunStatus.SUCCEEDED, outcome="assigned", sha256="ab12" * 16),
     ],
     "to-approvers": [
@@ -116,7 +124,7 @@ def messages() -> Iterator[Message]:
         shown = card(view, now=NOW)
         yield name, shown.text, shown.blocks
     for name, told in SAID.items():
-        spoken = [words(one) for one in told]
+        spoken = [words(one, DECLARED.title) for one in told]
         yield name, spoken[0], [section(plain(one)) for one in spoken]
     yield "held", words(HELD), [section(plain(words(HELD))), held_buttons(HELD.run_id, HELD.step)]
     text, blocks = gathered_message(_gathering(), Shown("<https://meridian.slack.com/|Open your Home>"))
@@ -128,7 +136,7 @@ def messages() -> Iterator[Message]:
 def _gathering() -> Gathering:
     asked = [Plain(text=f"You are asked: Assign INC00100{number:02} to Network") for number in range(1, 6)]
     items = [
-        Gathered(said.model_dump(mode="json"), f"apr-{at}", asks=True, is_open=True)
+        Gathered(said.model_dump(mode="json"), f"apr-{at}", asks=True, is_open=True, title=DECLARED.title)
         for at, said in enumerate([*asked, _REMINDER, _SHORT])
     ]
     return Gathering("gat-1", "U0ANNA", "key", None, items)

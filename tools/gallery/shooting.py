@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from playwright.async_api import Browser, Page, async_playwright, expect
 
+from bot.cards.card import card
 from bot.cards.home.state import SEVERAL
 from bot.slack.client import SlackClient, slack_client
 from countersign.embedded.setup.work import to_stderr
@@ -31,6 +32,8 @@ SIZES: tuple[tuple[str, int, int, Literal["light", "dark"]], ...] = (
     ("narrow", 390, 844, "light"),
     ("narrow-dark", 390, 844, "dark"),
 )
+_COPY = "copy"
+"""Of a card, in the conversation with one person."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,11 @@ class Stage:
             if self.camera.wants(name):
                 await self.client.chat_postMessage(channel=channel_of(name), text=text, blocks=blocks)
                 await self.shoot(name, channel=channel_of(name))
+        if self.camera.wants(_COPY):
+            shown = card(SAMPLES["pending"], now=NOW)
+            talk = str((await self.client.conversations_open(users=self.anna.user_id))["channel"]["id"])
+            await self.client.chat_postMessage(channel=talk, text=shown.text, blocks=shown.blocks)
+            await self.shoot(_COPY, channel=talk)
         if self.camera.wants(OF_LINKS):
             shared = (SAMPLES["pending"], SAMPLES["approved"])
             await share(self.anna, self.client, channel_of(OF_LINKS), shared, NOW)
@@ -126,7 +134,7 @@ async def take(folder: Path, wanted: tuple[str, ...] = ()) -> None:
     shown = dict(pages())
     showing = Showing(shown, FAULTS)
     async with looking(folder, *wanted) as camera, served(showing.app) as app:
-        async with workspace_of(f"{app}/") as url, SandboxUser(url, "U0ANNA") as anna:
+        async with workspace_of(f"{app}/", camera.wants) as url, SandboxUser(url, "U0ANNA") as anna:
             showing.client = slack_client(APP["bot_token"], f"{url}/api/")
             stage = Stage(camera, url, showing.client, showing, anna)
             await stage.shoot_messages()

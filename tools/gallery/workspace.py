@@ -1,7 +1,7 @@
 """The workspace of the gallery: two people, our app, and a channel for each message."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -31,9 +31,9 @@ def channel_of(name: str) -> str:
 
 
 @asynccontextmanager
-async def workspace_of(request_url: str) -> AsyncIterator[str]:
-    """Serve the workspace; gives its address."""
-    names = [*(name for name, _, _ in messages()), OF_LINKS]
+async def workspace_of(request_url: str, wants: Callable[[str], bool]) -> AsyncIterator[str]:
+    """Serve the workspace, with a channel for each message that is wanted; gives its address."""
+    names = [*(name for name, _, _ in messages() if wants(name)), OF_LINKS]
     workspace = parse_workspace(_described(names, request_url), "the gallery")
     async with served(create_app(workspace, clock=utc_now, sleep=asyncio.sleep)) as url:
         yield url
