@@ -54,6 +54,7 @@ _RESULTS = {
     ResultCode.PERFORMED: "performed",
     ResultCode.PERFORMED_BEFORE: "performed before, under the same idempotency key",
     ResultCode.CONFIRMED: "performed, as a person confirmed",
+    ResultCode.ANSWERED: "performed, as its answer shows",
     ResultCode.REJECTED: "not performed: rejected by {}",
     ResultCode.CHANGES_REQUESTED: "not performed: changes requested by {}",
     ResultCode.NOT_IN_TIME: "not performed: nobody decided in time; expiry is never consent",

@@ -34,7 +34,7 @@ from runtime.planning.waiting.children import cancel_child, cancel_children, is_
 from runtime.planning.waiting.waits import open_wait
 from runtime.store import approvals, effects, waits
 from runtime.store.running import steps as step_rows
-from runtime.store.running.leftovers import StepOf
+from runtime.store.running.leftovers import StepOf, withdraw_questions
 from runtime.store.transactions.run_tx import RunTx
 
 
@@ -288,7 +288,10 @@ async def _reject_and_cancel(engine: Engine, tx: RunTx, reason: str, step: str |
         result = Result(ResultCode.NOT_PERFORMED, (reason,))
         for approval_id in await approvals.end_waiting(tx.conn, asked, result):
             await messages.card_changed(engine, tx, approval_id)
-    for approval_id in await approvals.cancel_open(tx.conn, tx.run_id, tx.now, step):
+    answered = await withdraw_questions(tx.conn, tx.run_id, tx.now, Result(ResultCode.ANSWERED), step)
+    if answered:
+        tx.conn.on_commit(engine.wakeup.poke)
+    for approval_id in [*answered, *await approvals.cancel_open(tx.conn, tx.run_id, tx.now, step)]:
         tx.leaf("approval.canceled", {"approval_id": approval_id}, approval_id=approval_id)
         await messages.card_changed(engine, tx, approval_id)
 
