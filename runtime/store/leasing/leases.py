@@ -121,18 +121,16 @@ async def lease_effects(conn: Conn, lessee: Lessee, purpose: Purpose, room: Room
                  UNION ALL
                 SELECT *, CASE WHEN row_number() OVER (ORDER BY next_try_at) <= %(again)s THEN 0 ELSE 2 END FROM again
             ), ranked AS (
-                SELECT *, row_number() OVER (PARTITION BY connector, target ORDER BY turn, next_try_at) AS of_target
+                SELECT *, row_number() OVER (PARTITION BY connector ORDER BY turn, next_try_at) AS of_connector,
+                       row_number() OVER (PARTITION BY connector, target ORDER BY turn, next_try_at) AS of_target
                   FROM waiting
-            ), in_target AS (
-                SELECT *, row_number() OVER (PARTITION BY connector ORDER BY turn, next_try_at) AS of_connector
-                  FROM ranked
-                 WHERE of_target <= CASE WHEN half_open IS NULL THEN %(target_cap)s ELSE 1 END
-                                    - coalesce((%(busy_of)s::json -> connector ->> target)::int, 0)
             ), due AS MATERIALIZED (
                 SELECT e.effect_id
-                  FROM in_target r JOIN effects e USING (effect_id)
+                  FROM ranked r JOIN effects e USING (effect_id)
                  WHERE of_connector <= CASE half_open WHEN '' THEN 1 ELSE %(connector_cap)s END
                                        - coalesce((%(busy)s::json ->> r.connector)::int, 0)
+                   AND of_target <= CASE WHEN half_open IS NULL THEN %(target_cap)s ELSE 1 END
+                                    - coalesce((%(busy_of)s::json -> r.connector ->> r.target)::int, 0)
                    AND (e.status IN ('pending', 'held') OR e.status = 'in_doubt' AND NOT e.asked)
                  ORDER BY turn, r.next_try_at LIMIT %(slots)s FOR UPDATE OF e SKIP LOCKED
             )
