@@ -10,7 +10,7 @@ from evidence.verify.verify import verify
 from runtime.gate import gate
 from runtime.handlers import OutcomeUnknownError
 from runtime.outbox.attempt import make_attempt
-from tests.bench import Bench
+from tests.bench import Bench, Target, with_handlers
 from tests.faults.test_doubt import KEY, _outcomes
 from tests.integration.conftest import Targets
 from tests.integration.forger import Forged
@@ -49,9 +49,28 @@ async def test_what_people_were_asked_about_a_start_is_settled_by_its_answer(
     receipts = "SELECT outcome FROM receipts WHERE run_id = %s AND document ->> 'step' = 'ask' ORDER BY seq"
     assert {row["outcome"] for row in (await bench.rows(receipts, run_id))[:-1]} == {"in_doubt"}
     assert (await bench.rows(receipts, run_id))[-1]["outcome"] == "success"
-    office = Office.in_folder(tmp_path)
+    await _verified(bench, run_id, tmp_path)
+
+
+async def _verified(bench: Bench, run_id: str, folder: Path) -> None:
+    office = Office.in_folder(folder)
     story = (await stories_of(office.key, bench, {"run": run_id}))["run"]
     verify(office.write(Forged.of(story).seal(office.key)), office.public)
+
+
+async def test_what_people_were_asked_about_a_review_is_settled_by_its_end(bench: Bench, tmp_path: Path) -> None:
+    lost = Target(answers=[OutcomeUnknownError("reset") for _ in range(9)])
+    other = with_handlers(bench, {"slack::post_task": lost.handler()})
+    task = await other.review()
+    for _ in range(20):
+        await other.later(minutes=1)
+    question = await other.approval_id("in_doubt")
+    assert (await other.click("ann", task, "reject", "not like this")).counted
+    await other.later(minutes=1)
+    ended = await other.rows("SELECT run_id, status FROM approvals WHERE approval_id = %s", question)
+    assert ended[0]["status"] == "canceled"
+    assert (await _outcomes(other, ended[0]["run_id"]))[-1] == "success"
+    await _verified(other, ended[0]["run_id"], tmp_path)
 
 
 async def test_nobody_is_asked_when_the_answer_comes_just_before(bench: Bench, targets: Targets) -> None:
