@@ -24,6 +24,9 @@ _WORDS = (
     *("cookie", "cookies", "credential", "credentials", "bearer", "jwt", "otp"),
 )
 _PHRASES = ("apikey", "privatekey", "accesskey", "signingkey", "encryptionkey", "sessionid")
+SECRETISH = "|".join((*_WORDS, *_PHRASES))
+"""A regular expression for a name's letters and digits, in lower case: each name of a secret fits, and few others."""
+
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _BAD_ESCAPE = re.compile(r"~(?![01])")
 

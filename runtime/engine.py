@@ -65,7 +65,8 @@ class Routing:
     """Where cards go: by the first of the tenant's rules that fits; else to their group's channel, or the one for all.
 
     `doubt_groups` settle what is in doubt. `fallback` is asked, too, where nobody who is asked can decide. `public_url`
-    is where people's browsers reach the edge (scheme, host and port), "" where they do not.
+    is where people's browsers reach the edge (scheme, host and port), "" where they do not. `digest` is that of all
+    that the tenant's file of rules says, None where it says nothing.
     """
 
     default_channel: str
@@ -74,6 +75,7 @@ class Routing:
     rules: tuple[Rule, ...] = ()
     fallback: Fallback | None = None
     public_url: str = ""
+    digest: str | None = None
 
     def channel(self, groups: tuple[str, ...]) -> str:
         """Return the channel of the first group that has one."""

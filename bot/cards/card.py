@@ -53,7 +53,7 @@ def _headline(view: ApprovalView) -> Block:
     does, to = headline_parts(view)
     if not to:
         return header(inline(does, _HEADER - _CUT))
-    end = Shown(f": {inline(to, 40)}")
+    end = Shown(f": {inline(to, 60)}")
     return header(Shown(f"{inline(does, _HEADER - _CUT - units(end))}{end}"))
 
 

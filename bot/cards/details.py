@@ -83,7 +83,8 @@ def details_modals(view: ApprovalView) -> Iterator[dict[str, Any]]:
 
 def _modal(view: ApprovalView, blocks: list[Block], page: int, *, is_last: bool) -> dict[str, Any]:
     more = f" of {page + 1}" if is_last else ", more follow"
-    where = f"Page {page + 1}{more} · revision {view.revision} of the request"
+    numbered = "" if is_last and not page else f"Page {page + 1}{more} · "
+    where = f"{numbered}Revision {view.revision} of the request"
     return {
         "type": "modal",
         "callback_id": references.DETAILS_MODAL,

@@ -40,10 +40,10 @@ def _lines(gathering: Gathering) -> Iterator[tuple[str, bool]]:
     asking: dict[str, tuple[str, bool]] = {}
     others: list[tuple[str, bool]] = []
     for item in gathering.items:
-        said = _SAID.validate_python(item.said)
+        told = words(_SAID.validate_python(item.said), item.title)
         if item.card_of is None or not item.asks:
-            others.append((words(said), False))
+            others.append((told, False))
         elif item.is_open:
-            asking[item.card_of] = (words(said), True)
+            asking[item.card_of] = (told, True)
     yield from asking.values()
     yield from others

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from textwrap import shorten
 
 from bot.cards.blocks import utc
 from bot.cards.wording import result_words, verdict_word
@@ -41,6 +42,8 @@ from runtime.model.messages import (
 from runtime.model.run import HeldAct
 from runtime.model.states import ApprovalStatus, RunStatus
 
+_TITLE = 150
+"""Characters of a request's title."""
 _DECIDED = {
     ApprovalStatus.APPROVED: "was approved",
     ApprovalStatus.REJECTED: "was rejected",
@@ -55,8 +58,8 @@ _ENDED = {
 }
 
 
-def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
-    """Return what is said."""
+def words(said: Said, what: str = "") -> str:  # noqa: C901, PLR0911 - one for each kind
+    """Return what is said; `what` is the title of the request that it is about, in whose place its step is named."""
     match said:
         case VoteCounted():
             return _vote(said)
@@ -65,32 +68,37 @@ def words(said: Said) -> str:  # noqa: C901, PLR0911 - one for each kind
         case TaskClaimed() | TaskReleased():
             return _claim(said)
         case ApprovalOpened() | ApprovalEnded():
-            return _approval(said)
+            return _approval(said, what)
         case TimeRunsShort() | Reminder() | NotStarted():
-            return _patience(said)
+            return _patience(said, what)
         case Edited() | EffectEnded():
-            return _effect(said)
+            return _effect(said, what)
         case RunEnded():
             return _run_ended(said)
         case EvidenceSealed() | EvidenceStuck():
             return _evidence(said)
         case GlassBroken() | ReviewLate() | Unfulfillable():
-            return _alarm(said)
+            return _alarm(said, what)
         case Held() | StepHeld() | HeldSettled():
             return _held(said)
         case Plain():
             return said.text
 
 
-def _effect(said: Edited | EffectEnded) -> str:
+def _effect(said: Edited | EffectEnded, title: str) -> str:
     if isinstance(said, EffectEnded):
         return f"Outcome: {result_words(Result(said.code, tuple(said.about)))}."
-    what = f"{said.step} of {_run(said.run)}, edited: {', '.join(said.params)}"
+    what = f"{_named(said.step, title)} of {_run(said.run)}, edited: {', '.join(said.params)}"
     return f"{said.person} asks for another version of {what}{_quoted(said.reason)}"
 
 
-def _alarm(said: GlassBroken | ReviewLate | Unfulfillable) -> str:
-    of = f"{said.step} of {_run(said.run)}"
+def _named(step: str, title: str) -> str:
+    """Return the title of a request as one quoted line, since it holds data; its step where it has none."""
+    return json.dumps(shorten(title, _TITLE, placeholder="…"), ensure_ascii=False) if title else step
+
+
+def _alarm(said: GlassBroken | ReviewLate | Unfulfillable, what: str) -> str:
+    of = f"{_named(said.step, what)} of {_run(said.run)}"
     if isinstance(said, ReviewLate):
         asked = f"That was due {_day(said.until)}. Asked: {', '.join(said.groups)}."
         return f"Nobody has said yet whether it was right to break the glass for {of}. {asked}"
@@ -102,8 +110,8 @@ def _alarm(said: GlassBroken | ReviewLate | Unfulfillable) -> str:
     )
 
 
-def _patience(said: TimeRunsShort | Reminder | NotStarted) -> str:
-    of = f"{said.step} of {_run(said.run)}"
+def _patience(said: TimeRunsShort | Reminder | NotStarted, what: str) -> str:
+    of = f"{_named(said.step, what)} of {_run(said.run)}"
     if isinstance(said, NotStarted):
         return f"No run of {said.runbook} was started for {of}: {said.why}."
     if isinstance(said, Reminder):
@@ -135,7 +143,7 @@ def _held(said: Held | StepHeld | HeldSettled) -> str:
         return f"{what} of {_run(said.run)} is held: {said.why}. It goes on by itself once that is mended."
     if isinstance(said, HeldSettled):
         return f"{said.step} of {_run(said.run)}: {said.person} {_MENDED[said.act]}{_quoted(said.why)}"
-    todo = f"Somebody has to say how it goes on: countersign held show {said.run_id} {said.step}"
+    todo = "Somebody has to say how it goes on, here or in the Home of this app."
     return f"{said.step} of {_run(said.run)} failed and is held: {_why(said)}. {todo}"
 
 
@@ -196,22 +204,24 @@ def _claim(said: TaskClaimed | TaskReleased) -> str:
     return f"{said.person} works on this now{f', in the place of {said.before}' if said.before else ''}."
 
 
-def _approval(said: ApprovalOpened | ApprovalEnded) -> str:
+def _approval(said: ApprovalOpened | ApprovalEnded, what: str) -> str:
+    yours = f"Your request in {_run(said.run)}, {_named(said.step, what)},"
     if isinstance(said, ApprovalOpened):
         people = "one person" if said.quorum == 1 else f"{said.quorum} people"
         asked = f"was put to {', '.join(said.groups)}: {people} must approve it, until {_day(said.until)}"
-        return f"Your request in {_run(said.run)}, {said.step}, {asked}."
+        return f"{yours} {asked}."
     why = "".join(f" {vote.name}{_quoted(vote.why)}" for vote in said.votes)
     how = _CHANGES if said.changes else _DECIDED.get(said.status, "has ended")
-    return f"Your request in {_run(said.run)}, {said.step}, {how}.{why}"
+    return f"{yours} {how}.{why}"
 
 
 def _run_ended(said: RunEnded) -> str:
     head = f"{_run(said.run)} {_ended(said)}"
     is_all_done = said.status is RunStatus.SUCCEEDED and not (said.rejected or said.skipped or said.handled)
-    if is_all_done and not said.outcome:
+    if is_all_done and not (said.outcome or said.response):
         return f"{head}: every step was done."
     parts = [
+        *([said.response] if said.response else []),
         *(f"{note.name}: {note.why}" for note in said.failed[:1]),
         *_listed("Failed, and was handled", said.handled),
         *_listed("Rejected", said.rejected),

@@ -47,7 +47,7 @@ def _will(view: UndoView) -> list[Block]:
     possible = [item for item in view.items if item.standing is Standing.POSSIBLE]
     if not possible:
         return [section(Shown("Nothing of this can be undone."))]
-    values = (render(f"{item.what} on {item.target}, by {item.by}") for item in possible[:MOST_SHOWN])
+    values = (render(f"{_deed(item)} on {item.target}, by {_spaced(item.by)}") for item in possible[:MOST_SHOWN])
     listed = rows([(bold("Undoes"), short(value, 300)) for value in values])
     return [heading("What is undone"), *listed, *_left_out(possible)]
 
@@ -62,7 +62,18 @@ def _stays(view: UndoView) -> list[Block]:
 
 def _why(item: Item) -> Shown:
     where = f" on {one_line(item.target)}" if item.target else ""
-    return short(render(f"{one_line(item.what)}{where}: {one_line(item.why)}"), 300)
+    return short(render(f"{_deed(item)}{where}: {one_line(item.why)}"), 300)
+
+
+def _deed(item: Item) -> str:
+    """Return what was done, in words: the operation, and of which connector."""
+    connector, _, operation = one_line(item.what).partition("::")
+    return f"{_spaced(operation)} ({connector})" if operation else connector
+
+
+def _spaced(name: str) -> str:
+    """Return a name as words."""
+    return name.replace("::", " ").replace("_", " ")
 
 
 def _left_out(items: Sequence[Item]) -> list[Block]:

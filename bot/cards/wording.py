@@ -7,7 +7,7 @@ from bot.cards.text import one_line
 from runtime.desk.model import ApprovalView, VoteView
 from runtime.model.approvals.approval import AskKind, Result, ResultCode
 from runtime.model.approvals.votes import VoteVerdict
-from runtime.model.states import ApprovalStatus
+from runtime.model.states import ApprovalStatus, RunStatus, StepStatus
 
 _DOUBT = (
     "This was attempted, and no answer came back. Please look at the target before you decide. “It happened” records "
@@ -54,6 +54,7 @@ _RESULTS = {
     ResultCode.PERFORMED: "performed",
     ResultCode.PERFORMED_BEFORE: "performed before, under the same idempotency key",
     ResultCode.CONFIRMED: "performed, as a person confirmed",
+    ResultCode.ANSWERED: "performed, as its answer shows",
     ResultCode.REJECTED: "not performed: rejected by {}",
     ResultCode.CHANGES_REQUESTED: "not performed: changes requested by {}",
     ResultCode.NOT_IN_TIME: "not performed: nobody decided in time; expiry is never consent",
@@ -62,6 +63,26 @@ _RESULTS = {
     ResultCode.REPLACED: "not performed as it was asked for: edited by {}",
     ResultCode.WORDED: "{}",
 }
+
+
+_STANDS: dict[str, str] = {
+    RunStatus.QUEUED: "is about to begin",
+    RunStatus.RUNNING: "is under way",
+    RunStatus.WAITING_APPROVAL: "waits for approval",
+    RunStatus.WAITING: "waits",
+    RunStatus.FAILED_RETRYABLE: "failed, and is tried again",
+    RunStatus.HELD: "is held",
+    RunStatus.FAILED_TERMINAL: "ended without success",
+    StepStatus.PENDING: "comes later",
+    StepStatus.READY: "is about to begin",
+    StepStatus.PARKED: "waits",
+    StepStatus.FAILED_HANDLED: "failed, and was handled",
+}
+
+
+def stands(ending: str) -> str:
+    """Return how a run or a step stands, or the word with which its runbook ended it."""
+    return _STANDS.get(ending, ending.replace("_", " "))
 
 
 def is_open(view: ApprovalView, now: datetime) -> bool:

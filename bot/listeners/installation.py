@@ -9,6 +9,7 @@ from slack_bolt.authorization.async_authorize import AsyncAuthorize
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.client import FAILURES, error_code
+from bot.workspaces.origin import Origin
 
 ASK_AGAIN = 15.0
 """Seconds until a token that was good is looked at again."""
@@ -66,6 +67,10 @@ class InstallationWatch(AsyncAuthorize):
         await self._told.wait()
         assert self._installation is not None  # noqa: S101 - it is told
         return self._installation
+
+    async def everywhere(self) -> list[tuple[Installation, Origin | None]]:
+        """Return each installation, with the origin by which calls are for it; None where there is one at most."""
+        return [(await self.known(), None)]
 
     async def __call__(
         self,

@@ -53,6 +53,10 @@ class CardPosts:
             raise RefusedError(f"no approval {approval_id}")
         return view
 
+    async def title(self, approval_id: str) -> str:
+        """Return what the author of a request calls it, "" where it has no title."""
+        return await self._ledger.title(approval_id)
+
     async def post(self, approval_id: str, place: str, key: str, copy_at: str | None = None) -> JsonObject:
         """Post a card to a conversation or a person, once; where it stands is remembered with what it showed."""
         known = await self._ledger.location(approval_id, copy_at)

@@ -1,5 +1,6 @@
 """Slack as a connector: what we post passes the gate like any other effect."""
 
+import asyncio
 import functools
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -157,14 +158,18 @@ class SlackConnector:
 
     async def _say(self, params: PostMessage | DirectMessage, channel: str, key: str, thread: str | None) -> JsonObject:
         """Put what happened into words and, where it is about a card that is elsewhere, add the way there."""
-        text = f"{self._prefix}{words(params.said)}"
-        found = await self._cards.ways(params.card_of) if params.card_of else None
+        what, found = await self._about(params.card_of) if params.card_of else ("", Shown(""))
+        text = f"{self._prefix}{words(params.said, what)}"
         way = [context(mrkdwn_text(found))] if found else []
         metadata = {"event_type": MESSAGE_EVENT, "event_payload": {"key": key}}
         acts = [held_buttons(params.said.run_id, params.said.step)] if isinstance(params.said, StepHeld) else []
         asks = [answer_button(params.said)] if isinstance(params.said, QuestionAsked) and params.said.mention else []
         blocks = [*_called(params.said), *_blocks(text), *acts, *asks, *way]
         return await self._posts.post(channel, metadata, mrkdwn(text[:_FALLBACK_CHARS]), blocks, thread)
+
+    async def _about(self, approval_id: str) -> tuple[str, Shown]:
+        """Return what the request is called, and the ways to it."""
+        return await asyncio.gather(self._cards.title(approval_id), self._cards.ways(approval_id))
 
 
 def _copy_at(params: PostCard) -> str | None:

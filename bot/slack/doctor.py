@@ -106,20 +106,26 @@ async def check_channel(client: AsyncWebClient, channel: str) -> Fact:
     return Fact(name, ok=True, detail=f"{place}, and the bot is in it")
 
 
-async def check_user_groups(client: AsyncWebClient, usergroups: Iterable[str], *, by_email: bool) -> list[Fact]:
-    """Look for each user group that people are called by, or that a group has its people from."""
+async def check_user_groups(
+    clients: Iterable[AsyncWebClient], usergroups: Iterable[str], *, by_email: bool
+) -> list[Fact]:
+    """Look in each workspace for the user groups that people are called by, or that a group has its people from."""
     wanted = sorted(set(usergroups))
     if not wanted:
         return []
-    try:
-        answer = await client.usergroups_list(include_disabled=True)
-    except FAILURES as error:
-        remedy = _REMEDIES.get(error_code(error), "Check that Slack can be reached.")
-        return [Fact("slack user groups", ok=False, detail=error_code(error), remedy=remedy)]
-    listed: list[dict[str, Any]] = answer.get("usergroups", [])
-    found = {one["id"]: one for one in listed}
+    answers: list[AsyncSlackResponse] = []
+    for client in clients:
+        try:
+            answers.append(await client.usergroups_list(include_disabled=True))
+        except FAILURES as error:
+            remedy = _REMEDIES.get(error_code(error), "Check that Slack can be reached.")
+            return [Fact("slack user groups", ok=False, detail=error_code(error), remedy=remedy)]
+    found: dict[str, Any] = {}
+    for answer in answers:
+        listed: list[dict[str, Any]] = answer.get("usergroups", [])
+        found |= {one["id"]: one for one in listed}
     facts = [_user_group(name, found.get(name)) for name in wanted]
-    return [*facts, _email_scope(answer)] if by_email else facts
+    return [*facts, *map(_email_scope, answers)] if by_email else facts
 
 
 def _user_group(wanted: str, found: Mapping[str, Any] | None) -> Fact:

@@ -1,5 +1,7 @@
 """Which workspace a request comes from. It holds for all that is done to answer it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -24,6 +26,16 @@ class Origin:
 
 ORIGIN: ContextVar[Origin | None] = ContextVar("origin", default=None)
 """The workspace behind what is being answered; None where nobody asked, as when a card is posted."""
+
+
+@contextmanager
+def asked_from(origin: Origin | None) -> Iterator[None]:
+    """Have what is called in the block be for that workspace."""
+    token = ORIGIN.set(origin)
+    try:
+        yield
+    finally:
+        ORIGIN.reset(token)
 
 
 class _Read(BaseModel):

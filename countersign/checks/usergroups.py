@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from bot.slack.doctor import Fact, check_user_groups
 from countersign.compose.connection import connected
-from countersign.compose.slack import make_client
+from countersign.compose.slack import clients_of
 from countersign.config.routing import RoutingFile, read_routing
 from countersign.config.settings import Settings
 from runtime.clock import Clock
@@ -18,9 +18,10 @@ async def user_groups(settings: Settings, clock: Clock) -> list[Fact]:
     """Look for each user group in Slack, and when the directory last heard of those that it has people from."""
     async with connected(settings) as conn:
         heard = await inspection.user_groups(conn, settings.tenant)
+        clients = await clients_of(settings, conn)
     routed = read_routing(settings.routing) if settings.routing else RoutingFile()
     named = {*heard.sources.groups.values(), *routed.usergroups}
-    found = await check_user_groups(make_client(settings), named, by_email=bool(heard.sources.emails))
+    found = await check_user_groups(clients, named, by_email=bool(heard.sources.emails))
     facts = [_fresh(heard.refreshed_at, clock())] if heard.sources.groups else []
     return [*facts, *found] or [Fact("user groups", ok=True, detail="none are named")]
 

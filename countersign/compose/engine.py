@@ -49,9 +49,10 @@ def make_policy(settings: Settings) -> OpaEngine:
 def make_routing(settings: Settings) -> Routing:
     """Return where cards go; raise RoutingError over any fault in the file of rules."""
     channel = required(settings, "slack_channel")
-    rules, fallback = (read_routing(settings.routing) if settings.routing else RoutingFile()).of_runtime()
+    said = read_routing(settings.routing) if settings.routing else RoutingFile()
+    rules, fallback = said.of_runtime()
     groups, url = tuple(settings.doubt_groups), settings.public_url or ""
-    return Routing(channel, settings.slack_channels, groups, rules, fallback, public_url=url)
+    return Routing(channel, settings.slack_channels, groups, rules, fallback, public_url=url, digest=said.digest)
 
 
 def make_engine(

@@ -11,15 +11,25 @@ from bot.workspaces.granted import AppCredentials
 from bot.workspaces.known import Workspaces
 from countersign.config.settings import ConfigError, Settings, required
 from receipts.vault import Vault, parse_key
+from runtime.desk.workspaces import looking
 from runtime.desk.workspaces.counter import InstallationCounter
 from runtime.desk.workspaces.life import LifeCounter
 from runtime.engine import Engine
 from runtime.handlers import Handler
+from runtime.store.database.pool import Conn
 
 
 def make_client(settings: Settings) -> SlackClient:
     """Return the client of the installed app."""
     return slack_client(required(settings, "slack_bot_token"), settings.slack_api_url)
+
+
+async def clients_of(settings: Settings, conn: Conn) -> list[SlackClient]:
+    """Return a client for each workspace in which the app is installed."""
+    if settings.slack_client_id is None:
+        return [make_client(settings)]
+    live = await looking.live(conn, settings.tenant, make_vault(settings))
+    return [slack_client(one.tokens.access, settings.slack_api_url) for one in live]
 
 
 def unconnected_handlers() -> dict[str, Handler]:

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from bot.listeners.app import Bot, build_bot
 from bot.slack.connector import slack_handlers
+from countersign.compose.configuration import note_configuration
 from countersign.compose.directory import load_directory
 from countersign.compose.engine import (
     bind_tenant,
@@ -92,7 +93,7 @@ async def compose(settings: Settings, roles: frozenset[Role]) -> AsyncIterator[S
 
 
 async def prepare(system: System) -> None:
-    """Write what a start writes: the definitions that may execute and, where callers are heard, the directory."""
+    """Write what a start writes: definitions, what files say and, where callers are heard, the directory."""
     settings, engine = system.settings, system.engine
     await bind_tenant(engine)
     if engine.mocked:
@@ -100,6 +101,7 @@ async def prepare(system: System) -> None:
     for problem in system.catalog.problems:
         log.warning("not available: %s", problem)
     await keep_definitions(engine, system.catalog, settings.activation)
+    await note_configuration(engine, routes=system.roles != {Role.BOT})
     if Role.EDGE in system.roles and settings.directory is not None:
         async with engine.pool.connection() as conn:
             await load_directory(conn, settings.tenant, settings.directory)

@@ -17,6 +17,7 @@ from pydantic import (
 
 from countersign.config.directory import Fault, Title
 from countersign.config.errors import CountersignError
+from receipts.canonical import digest
 from runtime.definitions.sources.yaml_source import Source, SourceError, read_source
 from runtime.model.routing.rules import Destination, Fallback, Rule
 
@@ -120,6 +121,12 @@ class RoutingFile(_Closed):
         said = self.fallback
         fallback = Fallback(tuple(said.groups), tuple(said.channels)) if said else None
         return tuple(map(_rule, self.rules)), fallback
+
+    @property
+    def digest(self) -> str | None:
+        """Return the digest of all that it says; None where it says nothing."""
+        said = self.model_dump(mode="json", exclude_defaults=True)
+        return digest(said) if said else None
 
     @property
     def channels(self) -> set[str]:

@@ -2,16 +2,17 @@
 
 import socket
 from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import DefaultResolver
 
 from runtime.handlers import RefusedError
 
-_METADATA = frozenset({"fd00:ec2::254", "100.100.100.200"})
+_METADATA = frozenset({"fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "168.63.129.16"})
 """Where clouds tell machines their secrets, beside the link-local addresses."""
 
+_PROTOCOLS, _SEGMENTS = IPv4Network("192.0.0.0/24"), IPv6Network("5f00::/16")
 _NAT64 = IPv6Network("64:ff9b::/96")
 
 
@@ -20,7 +21,18 @@ def may_go_to(address: str, *, inside: bool) -> bool:
     ip = _reached(ip_address(address))
     if ip.is_link_local or ip.is_multicast or ip.is_unspecified or str(ip) in _METADATA:
         return False
-    return inside or ip.is_global
+    return inside or (ip.is_global and not _is_beside_the_internet(ip))
+
+
+def _is_beside_the_internet(ip: IPv4Address | IPv6Address) -> bool:
+    """Return whether nothing of the internet stands there, though it is not registered as private.
+
+    IPv6 addresses of old kinds, of which some name IPv4 ones (``::a.b.c.d``, RFC 4291, 2.5.5.1; SIIT, RFC 2765), those
+    of sites (RFC 3879), of local NAT64 (RFC 8215) and of segment routing (RFC 9602); IPv4 ones of no use (RFC 6890).
+    """
+    if isinstance(ip, IPv4Address):
+        return ip.is_reserved or ip in _PROTOCOLS
+    return ip.is_reserved or ip.is_site_local or ip in _SEGMENTS
 
 
 def _reached(ip: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
 from edge.passkeys.words import CLOSED, REMEDY
-from evidence.report.filters import data, spaced
+from evidence.report.filters import capital, data, form, left_out, some
 from runtime.desk.passkeys.model import Closed, Page, SigningPage
 
 _STATUS = {Closed.UNKNOWN: 404, Closed.OPENED: 410, Closed.EXPIRED: 410}
@@ -25,7 +25,7 @@ def _hash(text: str) -> str:
 
 _CSS, _SCRIPT = _read("page.css"), _read("page.js")
 _environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-_environment.filters.update(data=data, spaced=spaced)
+_environment.filters.update(capital=capital, data=data, form=form, left_out=left_out, some=some)
 _TEMPLATE = _environment.from_string(_read("page.html"))
 
 HEADERS = {

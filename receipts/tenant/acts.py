@@ -14,6 +14,7 @@ from receipts.chain import Leaf
 from receipts.errors import ReceiptsError
 from receipts.fields import Closed, Identifier, NonEmpty, Sha256Hex, Timestamp
 from receipts.tenant.act import Act, Allowed
+from receipts.tenant.loaded import RoutingLoaded, SubscriptionsLoaded
 from receipts.tenant.passkeys import PasskeyRegistered, PasskeyRevoked, passkey_record
 from receipts.tenant.workspaces import (
     SlackAct,
@@ -353,7 +354,7 @@ _ACTS: dict[str, type[Act]] = {
     for act in (
         *(DefinitionActivated, DefinitionRetired, DelegationRecorded, DelegationEnded, DelegationRefused),
         *(DefinitionStored, PolicySeen, DirectoryLoaded, EvidenceExported, HoldSet, HoldLifted, BundleFetched),
-        *(CommandRefused, DirectoryRefreshed),
+        *(CommandRefused, DirectoryRefreshed, RoutingLoaded, SubscriptionsLoaded),
         *(SlackLinkMade, SlackInstalled, SlackRemoved, SlackMemberChanged, SlackRekeyed),
         *(PasskeyRegistered, PasskeyRevoked),
         *(KeyRegistered, KeySucceeded, KeyVouched, KeyRevoked, LogKeySeen),

@@ -21,6 +21,7 @@ from runtime.definitions.model import (
 )
 from runtime.definitions.nodes import SPECS, NodeKind, OnError, read_spec, spec_document
 from runtime.definitions.problems import DefinitionError
+from runtime.definitions.responses import read_response, response_document
 from runtime.definitions.waiting import escalation_document, escalation_of, retry_document, retry_of
 from runtime.model.effects.action import Tier
 from runtime.model.effects.effect import OnDoubt
@@ -73,6 +74,7 @@ def definition_document(definition: Definition) -> dict[str, Any]:
         **({"output": definition.output} if definition.output is not None else {}),
         **({"sla": format_duration(definition.sla)} if definition.sla else {}),
         **({"functions": definition.functions} if definition.functions else {}),
+        **({"response": response_document(definition.response)} if definition.response else {}),
     }
 
 
@@ -210,6 +212,7 @@ def _definition(document: Document, data: bytes) -> Definition:
         when=document["trigger"].get("when"),
         about=_about(document["trigger"]),
         functions=document.get("functions", {}),
+        response=read_response(document["response"]) if "response" in document else None,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from runtime.definitions.cards import CardSpec
 from runtime.definitions.nodes import BODY, BranchName, NodeKind, Spec
+from runtime.definitions.responses import ResponseSpec
 from runtime.model.effects.action import Tier
 from runtime.model.effects.effect import OnDoubt
 from runtime.model.paths import address_of, block_of, id_of, indexes, inside, near
@@ -207,7 +208,7 @@ class Definition:
     said. After `sla`, counted from when a run was asked for, nothing of it is tried again. `when` is the CEL
     condition under which it takes a trigger of its type, None where it takes each. `about` is None where each
     trigger starts a run. `functions` are those of packs that its expressions call, with the version that they were
-    checked with and are called in.
+    checked with and are called in. `response` is what whoever asked is told at the end, None where nothing is said.
     """
 
     name: str
@@ -228,6 +229,7 @@ class Definition:
     when: str | None = None
     about: About | None = None
     functions: Mapping[str, int] = field(default_factory=dict)
+    response: ResponseSpec | None = None
 
     def node(self, path: str) -> StepDefinition:
         """Return the node of the step at `path`."""

@@ -41,7 +41,7 @@ from runtime.model.states import ApprovalStatus
 from runtime.model.wait import Progress
 from runtime.outbox import messages
 from runtime.store import approvals, directory
-from runtime.store.cards.posted import Location, location_of, remember_card
+from runtime.store.cards.posted import Location, location_of, remember_card, title_of
 from runtime.store.database.pool import Conn
 from runtime.store.people.delegations import stand_ins_in
 from runtime.store.people.questions import questions_of
@@ -279,6 +279,11 @@ class StoredCards:
         """Return (channel, ts) of the approval's card, or of a copy; None where there is none."""
         async with self.engine.pool.connection() as conn:
             return await location_of(conn, approval_id, copy_at)
+
+    async def title(self, approval_id: str) -> str:
+        """Return what the author of a request calls it, as its card was made; "" where it has no title."""
+        async with self.engine.pool.connection() as conn:
+            return await title_of(conn, approval_id)
 
     async def remember(self, approval_id: str, channel: str, ts: str, card: Any, copy_at: str | None = None) -> None:
         """Keep where the card stands and the exact JSON that was shown, whose digest is on the run's chain."""

@@ -264,6 +264,10 @@ class CardLedger(Protocol):
         """Return (channel, ts) of the approval's card, or of a copy; None where there is none."""
         ...
 
+    async def title(self, approval_id: str) -> str:
+        """Return what the author of a request calls it, as its card was made; "" where it has no title."""
+        ...
+
     async def remember(
         self, approval_id: str, channel: str, ts: str, card: Mapping[str, Any], copy_at: str | None = None
     ) -> None:

@@ -7,6 +7,7 @@ import psycopg
 from runtime.engine import Engine
 from runtime.handlers import JsonObject, OutcomeUnknownError, TransientError
 from runtime.model.effects.breaker import BreakerState
+from runtime.model.hooks.subscription import CONNECTOR as WEBHOOK
 from runtime.store.leasing import breakers
 
 log = logging.getLogger(__name__)
@@ -22,8 +23,18 @@ def speaks_for_failure(result: JsonObject | Exception) -> bool:
     return isinstance(result, OutcomeUnknownError | TimeoutError | OSError)
 
 
+def failed_scopes(connector: str, target: str) -> tuple[tuple[str, str], ...]:
+    """Return what a failure of a target speaks for: for that target, and for the connector as a whole ("").
+
+    Receivers of webhooks are systems of their own: one that is away says nothing of the others.
+    """
+    if connector == WEBHOOK:
+        return ((connector, target),)
+    return tuple(dict.fromkeys(((connector, ""), (connector, target))))
+
+
 async def report(engine: Engine, connector: str, target: str, result: JsonObject | Exception) -> None:
-    """Count a failure of the connector and of the target, or close both; never a reason for the work to fail."""
+    """Count a failure for all that it speaks for, or close both; never a reason for the work to fail."""
     try:
         if speaks_for_failure(result):
             await _count(engine, connector, target)
@@ -38,7 +49,7 @@ async def report(engine: Engine, connector: str, target: str, result: JsonObject
 async def _count(engine: Engine, connector: str, target: str) -> None:
     now = engine.clock()
     async with engine.pool.connection() as conn:
-        for scope in dict.fromkeys(((connector, ""), (connector, target))):
+        for scope in failed_scopes(connector, target):
             breaker = await breakers.record_failure(conn, engine.tenant, scope, now)
             engine.troubled.add(scope)
             if breaker.state(now) is BreakerState.OPEN:

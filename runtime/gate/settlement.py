@@ -86,14 +86,24 @@ async def settle_if_step_ended(passage: Passage) -> bool:
     """Settle an effect whose step has ended meanwhile; False if it is still wanted. The passage holds the run's row."""
     if passage.effect.is_message:
         return False
-    status = await steps.step_status(passage.tx.conn, passage.tx.run_id, passage.effect.step)
+    status = await _step_status(passage)
     if not has_stopped(status):
         return False
-    tx, effect = passage.tx, passage.effect
-    if passage.attempt.is_doubtful and await waits.is_answered(tx.conn, tx.run_id, effect.step):  # looked for next time
-        await passage.settle(EffectStatus.IN_DOUBT, error=passage.effect.error, next_try_at=passage.tx.now)
-    else:
+    if not (passage.attempt.is_doubtful and await _look_for_answer(passage)):
         await reject(passage, f"the step has ended: {status}")
+    return True
+
+
+async def _step_status(passage: Passage) -> StepStatus:
+    return await steps.step_status(passage.tx.conn, passage.tx.run_id, passage.effect.step)
+
+
+async def _look_for_answer(passage: Passage) -> bool:
+    """Let what is in doubt be proven next time by the answer that its ended step has had; False if it had none."""
+    tx, effect = passage.tx, passage.effect
+    if not await waits.is_answered(tx.conn, tx.run_id, effect.step):
+        return False
+    await passage.settle(EffectStatus.IN_DOUBT, error=effect.error, next_try_at=tx.now)
     return True
 
 
@@ -270,7 +280,7 @@ async def _ask_person(passage: Passage, reason: str, found: Mapping[str, Any] | 
         await passage.settle(EffectStatus.FAILED, error=reason)
     elif attempt.settles_at is not None and attempt.may_land(tx.now):
         await _look_again(passage, reason, attempt.settles_at)
-    else:
+    elif not (has_stopped(await _step_status(passage)) and await _look_for_answer(passage)):
         if not attempt.began:
             passage.note("effect.in_doubt", {"error": reason})
         await passage.settle(EffectStatus.IN_DOUBT, error=reason, asked=True)

@@ -183,7 +183,7 @@ class RunEnded(Message):
     """What a run came to: what failed, what people rejected, and what was not done, each with its reason.
 
     `outcome` is the word with which its runbook ended it, "" for none; `handled` are failures that a branch took up.
-    What an earlier release wrote has neither.
+    What an earlier release wrote has neither. `response` is what the runbook's author says of it, "" for nothing.
     """
 
     kind: Literal["run_ended"] = "run_ended"
@@ -194,6 +194,7 @@ class RunEnded(Message):
     failed: list[Note]
     rejected: list[Note]
     skipped: list[Note]
+    response: str = ""
 
 
 class EvidenceSealed(Message):

@@ -47,7 +47,7 @@ _RETRY = retry.to_document(Retry(100_000, "exponential", timedelta(seconds=2), t
 async def run_name(tx: RunTx) -> RunName:
     """Return the run as people know it."""
     definition = await tx.definition()
-    return RunName(title=definition.title, reference=tx.row["trigger_ref"])
+    return RunName(title=definition.title, reference=tx.row["reference"] or tx.row["trigger_ref"])
 
 
 async def post_cards(engine: Engine, tx: RunTx, new: NewApproval, until: datetime) -> None:

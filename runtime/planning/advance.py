@@ -29,11 +29,12 @@ from runtime.planning.mending.telling import tell_held, tell_over
 from runtime.planning.planner import Event, NotLoadedError, Proposal, Snapshot, Timer, Transition, plan
 from runtime.planning.reach import reach, reach_on
 from runtime.planning.replay import POST_TASK, SAID, step_facts
+from runtime.planning.response import response_of
 from runtime.planning.waiting.children import cancel_child, cancel_children, is_waited_for, tell_parent
 from runtime.planning.waiting.waits import open_wait
 from runtime.store import approvals, effects, waits
 from runtime.store.running import steps as step_rows
-from runtime.store.running.leftovers import StepOf
+from runtime.store.running.leftovers import StepOf, withdraw_questions
 from runtime.store.transactions.run_tx import RunTx
 
 
@@ -216,7 +217,7 @@ async def _move_run(engine: Engine, tx: RunTx, definition: Definition, transitio
         steps, _ = await tx.loads.steps(step_rows.Wanted(tx.run_id, None))
         ending = ending_of(definition, tx.status, steps)
         tx.error = f"{ending.failed[0].step}: {ending.failed[0].why}" if ending.failed else transition.output_error
-        await _clear_up(engine, tx, ending)
+        await _clear_up(engine, tx, ending, await response_of(tx, definition, steps))
         await cancel_children(engine, tx, definition)
         await tell_over(engine, tx, definition)
     facts: dict[str, Any] = {"from": str(was)}
@@ -254,7 +255,7 @@ def _may_wait(definition: Definition, path: str) -> bool:
     return verb.kind is Kind.DURABLE if verb else definition.node(path).kind is NodeKind.WAIT
 
 
-async def _clear_up(engine: Engine, tx: RunTx, ending: Ending) -> None:
+async def _clear_up(engine: Engine, tx: RunTx, ending: Ending, response: str) -> None:
     """End everything that a finished run still waits for, asks for, or meant to do; tell whoever asked for it.
 
     Of a run for which a step waits nobody is told: they asked for the run of that step, and hear of its end.
@@ -274,6 +275,7 @@ async def _clear_up(engine: Engine, tx: RunTx, ending: Ending) -> None:
         failed=_notes(ending.failed),
         rejected=_notes(ending.rejected),
         skipped=_notes(ending.skipped),
+        response=response,
     )
     await messages.tell_accounts(engine, tx, left.accounts, "run", said, left.last_card)
 
@@ -286,7 +288,10 @@ async def _reject_and_cancel(engine: Engine, tx: RunTx, reason: str, step: str |
         result = Result(ResultCode.NOT_PERFORMED, (reason,))
         for approval_id in await approvals.end_waiting(tx.conn, asked, result):
             await messages.card_changed(engine, tx, approval_id)
-    for approval_id in await approvals.cancel_open(tx.conn, tx.run_id, tx.now, step):
+    answered = await withdraw_questions(tx.conn, tx.run_id, tx.now, Result(ResultCode.ANSWERED), step)
+    if answered:
+        tx.conn.on_commit(engine.wakeup.poke)
+    for approval_id in [*answered, *await approvals.cancel_open(tx.conn, tx.run_id, tx.now, step)]:
         tx.leaf("approval.canceled", {"approval_id": approval_id}, approval_id=approval_id)
         await messages.card_changed(engine, tx, approval_id)
 

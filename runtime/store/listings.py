@@ -103,6 +103,16 @@ async def find_steps(conn: Conn, run_id: str) -> list[dict[str, Any]]:
     ).fetchall()
 
 
+async def why_not_yet(conn: Conn, run_id: str) -> dict[str, str]:
+    """Return for each step of a run whose effect is tried later why that is: its window, a target that is away."""
+    query = (
+        "SELECT step, error FROM effects WHERE run_id = %s AND purpose = 'step' AND error <> ''"
+        " AND status IN ('pending', 'held')"
+    )
+    rows = await (await conn.execute(query, (run_id,))).fetchall()
+    return {row["step"]: row["error"] for row in rows}
+
+
 _STARTED = "c.run_id, c.status, c.definition_name, c.outcome, c.error"
 
 

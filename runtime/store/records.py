@@ -8,6 +8,7 @@ from typing import Any
 from policy.model import PolicyText
 from receipts.chain import PROGRAM
 from receipts.costs import rollup, usages_of
+from receipts.fields import timestamp
 from receipts.model import Receipt
 from receipts.read import ReadRecord
 from receipts.tenant.acts import PolicySeen
@@ -104,6 +105,16 @@ async def insert_decision(
             now,
         ),
     )
+
+
+async def has_receipt(conn: Conn, run_id: str, effect_id: str, started_at: datetime) -> bool:
+    """Return whether what became of the attempt at an effect that began at a moment is on record."""
+    found = await conn.execute(
+        "SELECT FROM receipts WHERE run_id = %s AND effect_id = %s AND outcome <> 'refusal'"
+        " AND document ->> 'started_at' = %s LIMIT 1",
+        (run_id, effect_id, timestamp(started_at)),
+    )
+    return await found.fetchone() is not None
 
 
 async def insert_receipt(conn: Conn, seq: int, receipt: Receipt, document: bytes, now: datetime) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from runtime.model.effects.effect import Effect
+from runtime.model.effects.effect import Effect, NewEffect
 from runtime.model.hooks.subscription import DELIVER
 from runtime.store.leasing.leases import Room
 
@@ -59,7 +59,7 @@ def share_of_again(slots: Slots, lane: Lane, busy: int) -> int:
     return max((slots.by_lane[lane] + 2) // 4 - busy, 0)
 
 
-def room_for(slots: Slots, lane: Lane, busy: Iterable[Effect], handlers: Iterable[str]) -> Room:
+def room_for(slots: Slots, lane: Lane, busy: Iterable[Effect | NewEffect], handlers: Iterable[str]) -> Room:
     """Return what may be leased in a lane of effects.
 
     Messages have the chat alone as connector, and no caps; no receiver of webhooks has more than half of their lane.

@@ -17,15 +17,17 @@ from runtime.gate import settlement
 from runtime.inbox import inbox
 from runtime.inbox.early import look_after_early
 from runtime.inbox.patience.reviews import press_for_reviews
+from runtime.model.effects.effect import Effect
 from runtime.model.notification.moments import DeadlinePayload, EscalationPayload
 from runtime.model.notification.notification import Notification
 from runtime.model.wait import DueWait
 from runtime.outbox.attempt import make_attempt
 from runtime.planning.passage import Passage
-from runtime.store import effects, waits
+from runtime.store import effects, records, waits
 from runtime.store.database.pool import Conn
 from runtime.store.leasing import leases
 from runtime.store.leasing.passages import read_facts
+from runtime.store.transactions.run_tx import RunTx
 
 BATCH = 256
 """Rows that a sweep takes on at once."""
@@ -124,7 +126,7 @@ async def _reclaim(engine: Engine, effect_id: str) -> int:
         if effect is None:
             return 0
         passage = Passage(engine, tx, make_attempt(effect, await read_facts(tx.conn, effect)))
-        began = passage.attempt.began = effect.started_at is not None
+        began = passage.attempt.began = await _has_begun(tx, effect)
         log.warning("effect %s taken back from %s", effect_id, effect.lease_owner)
         passage.note("effect.reclaimed", {"began": began, "attempt": effect.attempt})
         if began and effect.is_read:
@@ -137,6 +139,12 @@ async def _reclaim(engine: Engine, effect_id: str) -> int:
     at(Point.RECLAIMED)
     engine.wakeup.poke()
     return 1
+
+
+async def _has_begun(tx: RunTx, effect: Effect) -> bool:
+    """Return whether an attempt began under the lease: one that was in doubt before it has its receipt."""
+    began = effect.started_at
+    return began is not None and not await records.has_receipt(tx.conn, tx.run_id, effect.effect_id, began)
 
 
 SWEEPS: tuple[Callable[[Engine], Coroutine[object, object, int]], ...]

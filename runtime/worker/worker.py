@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import psycopg
@@ -43,10 +43,16 @@ Job = Callable[[], Awaitable[int]]
 
 @dataclass(frozen=True)
 class _Work:
-    """What a slot is busy with; a lease is held on to while it lasts."""
+    """What a slot is busy with; a lease is held on to while it lasts. `following` is what will have the slot then."""
 
     lane: Lane
     lease: Effect | ReadLease | None = None
+    following: NewEffect | None = None
+
+    @property
+    def effect(self) -> Effect | NewEffect | None:
+        """Return what counts for its connector and target."""
+        return self.following or (self.lease if isinstance(self.lease, Effect) else None)
 
     @property
     def is_read_again(self) -> bool:
@@ -100,7 +106,7 @@ class Worker:
         """Return whether there is room for an effect, and nothing else waits for it."""
         return self._goes_on() and self._has_room(effect, self._effects_in(Lane.EFFECTS))
 
-    def _has_room(self, effect: NewEffect, busy: Sequence[Effect]) -> bool:
+    def _has_room(self, effect: NewEffect, busy: Sequence[Effect | NewEffect]) -> bool:
         room = room_for(self.slots, Lane.EFFECTS, busy, self.engine.handlers)
         return (
             room.slots > 0
@@ -266,10 +272,10 @@ class Worker:
             self._spawn(lane, self._perform(lane, effect), effect)
         return len(leased)
 
-    def _effects_in(self, lane: Lane) -> list[Effect]:
+    def _effects_in(self, lane: Lane, but: _Work | None = None) -> list[Effect | NewEffect]:
         """Return what is under way, and what will be with somebody's commit."""
         hired = self._hiring.hired if lane is Lane.EFFECTS else []
-        return [*hired, *(work.lease for work in self._busy(lane) if isinstance(work.lease, Effect))]
+        return [*hired, *(work.effect for work in self._busy(lane) if work.effect and work is not but)]
 
     async def _perform(self, lane: Lane, effect: Effect) -> None:
         """Take an effect through the gate, and then what follows from it, as long as it is leased with its end."""
@@ -277,19 +283,23 @@ class Worker:
         task, handed = asyncio.current_task(), 0
         while task is not None and heir is not None:
             self._tasks[task] = _Work(lane, heir.effect)
-            goes_on = partial(self._hands_on, heir.effect, handed=handed)
+            goes_on = partial(self._hands_on, task, heir.effect, handed=handed)
             heir, handed = await gate.perform(self.engine, heir.effect, goes_on, heir.begun), handed + 1
             if heir is not None:
                 at(Point.EFFECT_LEASED)
 
-    def _hands_on(self, effect: Effect, following: NewEffect, handed: int) -> bool:
-        """Return whether an effect's slot goes to what follows; where others wait for one, for a few in a row."""
+    def _hands_on(self, task: asyncio.Task[None], effect: Effect, following: NewEffect, handed: int) -> bool:
+        """Give an effect's slot to what follows, and say whether it is; where others wait for one, for a few in a row.
+
+        From then on what follows counts: others who end at the same moment must not be given the same room.
+        """
         if self._stopping.is_set() or (self._more and handed >= HANDED_ON):
             return False
-        if (following.connector, following.target) == (effect.connector, effect.target):
-            return True
-        others = (other for other in self._effects_in(Lane.EFFECTS) if other is not effect)
-        return self._has_room(following, list(others))
+        work, is_same = self._tasks[task], (following.connector, following.target) == (effect.connector, effect.target)
+        if not is_same and not self._has_room(following, self._effects_in(Lane.EFFECTS, but=work)):
+            return False
+        self._tasks[task] = replace(work, following=following)
+        return True
 
     async def _do_jobs(self) -> int:
         return sum([await job() for job in self.jobs])

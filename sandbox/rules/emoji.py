@@ -21,6 +21,7 @@ EMOJI = {
     "chains": "⛓️",
     "clipboard": "📋",
     "closed_lock_with_key": "🔐",
+    "double_vertical_bar": "⏸️",
     "file_folder": "📁",
     "fire": "🔥",
     "gear": "⚙️",

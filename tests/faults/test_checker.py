@@ -62,6 +62,13 @@ def test_the_checker_imports_nothing_of_the_runtime() -> None:
     assert not ours & {"runtime", "countersign", "policy", "receipts", "evidence", "bot", "edge"}
 
 
+def test_an_act_that_was_taken_and_of_which_nothing_is_on_record_is_found(world: SmallWorld, copy: Path) -> None:
+    History(copy / "people.jsonl").add("whim", whim="EDIT", approval_id="apr_1", person="ann", ok=True)
+    assert _wrong(world, copy) == {
+        "acts_are_on_record": ["ann was told that EDIT of apr_1 is taken, and no leaf says so"]
+    }
+
+
 def test_an_effect_that_happened_twice_is_found(world: SmallWorld, copy: Path) -> None:
     acted(copy, operation="add_work_note", key=next(iter(world.note.done)))
     assert "happened 2 times" in _wrong(world, copy)["effects_happen_once"][0]

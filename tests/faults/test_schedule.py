@@ -1,6 +1,7 @@
 """The same seed plays the same faults, and every kind of fault and every failpoint has its turn."""
 
 import re
+from collections import Counter
 from itertools import islice
 
 from countersign.config.settings import ROOT
@@ -8,6 +9,7 @@ from runtime import failpoints
 from runtime.failpoints import Point
 from tests.faults.harness import schedule
 from tests.faults.harness.kinds import Link
+from tests.faults.harness.whims import Whim, whim_of
 from tests.faults.world.proxy import Trouble
 from tests.faults.world.upstream import Fate, fate_of
 from tests.faults.world.world import KINDS, LINKS, SLOTS, WORKERS
@@ -58,3 +60,11 @@ def test_no_setting_arms_a_failpoint() -> None:
     assert failpoints._hooks == []
     text = "".join(file.read_text(encoding="utf-8") for top in PRODUCT for file in (ROOT / top).rglob("*.py"))
     assert not re.search(r"failpoints\.arm|import.*\barm\b", text)
+
+
+def test_people_do_everything_that_the_menu_has_with_some_requests_and_decide_most() -> None:
+    keys = [f"pay:pay-{number}" for number in range(200)]
+    whims = Counter(whim_of("pay", key) for key in keys)
+    assert whims.keys() == {None, *Whim}
+    assert whims[None] > len(keys) / 3
+    assert Whim.EDIT not in {whim_of("wipe", key) for key in keys}, "nothing of it may be edited"

@@ -243,6 +243,9 @@ class MemoryDesk:
         known = self.cards.get(approval_id if copy_at is None else f"{approval_id} {copy_at}")
         return known[-1][:2] if known else None
 
+    async def title(self, approval_id: str) -> str:
+        return self.approvals[approval_id].declared.title
+
     async def lost(self, approval_id: str, channel: str, ts: str) -> None:
         self.missing.append((approval_id, channel, ts))
 

@@ -285,6 +285,14 @@ APPROVALS: dict[str, Lie] = {
         lambda f: f.delay(f.leaf("approval.approved"), hours=1),
     ),
     "still open": ("approvals.ended", "canceled", _leave_open),
+    "called off before the answer came": (
+        *("approvals.ended", "proven"),
+        lambda f: f.move(f.leaf("approval.canceled"), before=f.leaf("wait.completed")),
+    ),
+    "asked after the answer came": (
+        *("approvals.ended", "proven"),
+        lambda f: f.move(f.leaf("wait.completed"), before=f.leaf("approval.requested")),
+    ),
     "canceled while its step went on": (
         *("approvals.ended", "canceled"),
         lambda f: f.move(f.leaf("approval.canceled"), before=f.leaf("step.canceled")),

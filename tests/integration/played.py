@@ -70,6 +70,7 @@ async def _play_bench(postgres: str, policy: OpaEngine, key: SigningKey) -> dict
     with fresh_database(postgres) as dsn:
         async with open_bench(dsn, policy, [PACK], targets.handlers()) as bench:
             played = {**await _filings(bench, targets), **await _answered(bench), **await _others(bench)}
+            played["proven"] = await _proven(bench, targets)
             return await stories_of(key, bench, played)
 
 
@@ -284,6 +285,18 @@ async def _withdrawn(bench: Bench, approval: str) -> None:
     assert (await say(bench, "ann", approval, CardAct.HAND, "I am away", about="cat")).counted
     for person in ("ben", "cat"):
         assert (await bench.click(person, approval)).counted
+
+
+async def _proven(bench: Bench, targets: Targets) -> str:
+    """Play a request to which no reply came, so that people were asked of it, and then its answer did."""
+    targets.portal.answers = [OutcomeUnknownError("503") for _ in range(9)]
+    run_id = (await bench.start("bench.wait", {"case": "C2"}, ref="proven")).run_id
+    for _ in range(20):
+        await bench.later(minutes=1)
+    assert await bench.approval_id("in_doubt")
+    assert (await bench.complete("acme:await_answer:C2", {"answer": "yes", "id": "R2"}))["status"] == "applied"
+    await bench.later(minutes=1)
+    return run_id
 
 
 async def _others(bench: Bench) -> dict[str, str]:

@@ -14,6 +14,7 @@ from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
 from policy.model import OperatorQuestion, PolicyText, PolicyUnavailableError, Question, Reason, Ruling, Verdict
 from runtime.handlers import Call, Handler, JsonObject
+from runtime.worker.lanes import slots_of
 from runtime.worker.worker import HANDED_ON, Worker
 from tests.bench import Bench, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
@@ -191,3 +192,31 @@ def _in_a_row(many: int) -> str:
         for n in range(many)
     )
     return f"steps:\n{''.join(steps)}"
+
+
+async def test_however_many_end_at_once_no_more_go_on_to_one_target_than_it_may_have(opened: Opener) -> None:
+    slots = slots_of(8)
+    are_here, are_there, leased = asyncio.Barrier(slots.connector_cap), asyncio.Barrier(slots.target_cap), set[int]()
+    async with opened(_TO_ONE_TARGET) as bench:
+
+        async def note(call: Call) -> JsonObject:
+            if call.step == "own":
+                await are_here.wait()
+            elif not leased:
+                await are_there.wait()
+                rows = await bench.rows("SELECT 1 FROM effects WHERE target = 'incident:ALL' AND status = 'leased'")
+                leased.add(len(rows))
+            return {}
+
+        busy = with_handlers(bench, {"servicenow::add_work_note": Handler(note)})
+        for number in range(slots.connector_cap):
+            await busy.start("bench.tree", {"who": f"I{number}"}, ref=str(number))
+        await Worker(busy.engine, concurrency=8).drain()
+    assert max(leased) == slots.target_cap
+
+
+_TO_ONE_TARGET = """
+steps:
+  - { id: own, verb: note, params: { incident: '${string(trigger.who)}', text: seen } }
+  - { id: same, needs: [own], verb: note, params: { incident: ALL, text: '${string(trigger.who)}' } }
+"""

@@ -13,6 +13,7 @@ from aiohttp import web
 from bot.slack.client import slack_client
 from bot.slack.connector import slack_handlers
 from bot.slack.pace import BURST, Pace
+from runtime.desk.declared.model import Declared
 from runtime.desk.model import FieldView
 from runtime.handlers import (
     Done,
@@ -329,6 +330,21 @@ async def test_a_card_that_cannot_be_edited_points_to_the_one_in_its_place(stage
     here = (await stage.raw.chat_getPermalink(channel=CHANNEL, message_ts=present["ts"]))["permalink"]
     assert {link for reply in old["replies"] for link in reply["links"]} == {here}
     assert len(messages(await anna.see())) == 3
+
+
+async def test_what_is_said_of_a_request_names_it_as_its_card_does_and_leads_there(stage: Stage) -> None:
+    title = 'Raise "the" limit of <ACME>'
+    await stage.post(ask(declared=Declared(title=title)))
+    until = "2026-03-02T17:00:00.000000Z"
+    said = {"kind": "reminder", "run": {"title": "T", "reference": "R-1"}, "step": "filing", "groups": ["a"]}
+    told = {**said, "until": until}
+    await stage.run("slack::direct_message", "d", user="U0ANNA", said=told, card_of="apr-1")
+    anna = await stage.person("U0ANNA")
+    (message, *_) = messages(await anna.see())
+    shown = "".join(node["v"] for node in nodes(message) if "v" in node)
+    assert f"Still open: {json.dumps(title)} of T (R-1)." in shown
+    assert "Open the card" in shown
+    assert "filing" not in shown
 
 
 async def _delete(stage: Stage, channel: str, ts: str) -> None:

@@ -124,7 +124,9 @@ async def test_requester_group_and_operators_see_a_run_and_its_request(chat: Cha
     approval_id = await chat.file()
     run_id = await run_of(chat, approval_id)
     person = await chat.person(who)
-    assert "bench-file v1" in await asked(person, f"show {run_id}")
+    shown = await asked(person, f"show {run_id}")
+    assert "bench-file v1" in shown
+    assert "Rita" in shown, "people are called by their names"
     assert "Approval needed" in await asked(person, f"show {approval_id}")
     assert run_id in await asked(person, "search halvorsen")
 

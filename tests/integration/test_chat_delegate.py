@@ -81,7 +81,7 @@ async def test_some_groups_from_a_later_moment(chat: Chat) -> None:
         ({"whom": "U0BOT"}, "whom", "nobody in Countersign"),
         ({"until": "1767600000"}, "until", "yet to come"),
         ({"since": "1999999999"}, "until", "after the beginning"),
-        ({"groups0": []}, "groups0", "at least one group"),
+        ({"groups0": []}, "groups0", "required"),
         ({"reason": "  \u200b  .  "}, "reason", "visible characters"),
     ],
 )

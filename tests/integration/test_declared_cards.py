@@ -3,6 +3,7 @@
 import json
 
 from runtime.desk.declared.model import NOTHING, Declared, DeclaredField
+from runtime.desk.desk import StoredCards
 from runtime.desk.model import ApprovalView
 from tests.bench import Bench
 from tests.integration.conftest import Targets
@@ -46,6 +47,14 @@ async def test_a_card_says_what_its_author_declared(opened: Opener) -> None:
             fields=(DeclaredField("Text", "the owners", "code"),),
             hide=frozenset({"text"}),
         )
+        assert await StoredCards(bench.engine).title(view.approval_id) == "File for ACME", "messages call it so, too"
+
+
+async def test_what_has_no_title_of_its_author_is_called_by_none(opened: Opener) -> None:
+    async with opened(_runbook("{ fields: [{ label: Text, value: word }] }")) as bench:
+        view = await _asked(bench, {"company": "ACME", "word": "t-0123456789abcdef"})
+        assert await StoredCards(bench.engine).title(view.approval_id) == ""
+        assert await StoredCards(bench.engine).title("apr_none") == ""
 
 
 async def test_what_is_redacted_anywhere_in_the_run_is_on_no_card(opened: Opener) -> None:

@@ -59,6 +59,18 @@ async def test_what_is_more_than_so_much_an_hour_is_one_message_with_a_list_and_
     assert "<slack://app?team=T0ACME&amp;id=A0COUNTERSIGN&amp;tab=home|Open your Home>" in gathered
 
 
+async def test_what_is_gathered_calls_a_request_as_its_author_does(chat: Chat) -> None:
+    await _says(chat.bench, HOURLY, ann={"per_hour": 1})
+    await _filings(chat, "1", "2")
+    shown = {"title": "File for ACME", "summary": "", "fields": [], "tables": [], "links": [], "hide": []}
+    await chat.bench.meddle("UPDATE approvals SET shown = %s", json.dumps(shown))
+    await chat.bench.later(hours=1)
+    alone, gathered = await _direct(chat, "ann")
+    assert 'Still open: "File for ACME" of' in alone["text"]
+    assert gathered["text"] == "1 more request waits for you"
+    assert 'Still open: "File for ACME" of' in gathered["blocks"][1]["text"]["text"]
+
+
 async def test_it_is_edited_as_it_grows_and_names_a_request_once_and_none_that_was_decided(chat: Chat) -> None:
     await _says(chat.bench, {**HOURLY, "first": 1200}, ann={"per_hour": 1})
     first, second, third = await _filings(chat, "1", "2", "3")

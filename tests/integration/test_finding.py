@@ -21,7 +21,7 @@ from tests.once import Once
 from tests.sealing import sealer_of
 
 FILE = {"company": "Müller & Söhne 100% GmbH", "text": "report"}
-NOTE = {"incident": "I77", "text": "=cmd", "api_token": "t"}
+NOTE = {"incident": "I77", "text": "=cmd", "api_token": "hunter2"}
 WAIT = {"case": "C1"}
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
@@ -90,12 +90,32 @@ async def test_all_runs_are_listed_the_newest_first(office: Office) -> None:
         ("_", []),
         ('" , "', []),
         ("nobody", []),
+        ("hunter", []),
     ],
 )
 async def test_a_customer_is_found_by_reference_and_by_values_of_the_trigger(
     office: Office, customer: str, found: list[str]
 ) -> None:
     assert await office.found(customer=customer) == found
+
+
+@pytest.mark.parametrize(
+    ("trigger", "found"),
+    [
+        ({"list": [{"deep": "hunter2"}]}, 1),
+        ({"dbPassword": "hunter2"}, 0),
+        ({"auth": {"X-Api-Key": {"value": ["hunter2"]}}}, 0),
+        ({"\uff41\uff43\uff43\uff45\uff53\uff53\uff34\uff4f\uff4b\uff45\uff4e": "hunter2"}, 0),
+        ({"secretary": "Ms hunter2"}, 0),  # of what fits by half nothing is said either
+    ],
+)
+async def test_what_is_named_like_a_secret_cannot_be_guessed_by_looking_for_it(
+    bench: Bench, trigger: dict[str, Any], found: int
+) -> None:
+    run_id = (await bench.start("bench.wait", WAIT)).run_id
+    await bench.meddle("UPDATE runs SET trigger = %s WHERE run_id = %s", json.dumps(trigger), run_id)
+    async with bench.engine.pool.connection() as conn:
+        assert len(await find_runs(conn, TENANT, Sought(customer="hunt", seen_by="rita"))) == found
 
 
 async def test_a_reference_alone_is_looked_for_where_the_triggers_values_are_not_to_be_seen(office: Office) -> None:

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from psycopg import AsyncCursor
 from psycopg.rows import DictRow
 
 from countersign.embedded.opa import OpaChild
 from policy.client import OpaEngine
-from tests.bench import open_bench
+from runtime.model.finding import Sought
+from runtime.store.evidence.found import find_runs
+from tests.bench import TENANT, open_bench
 from tests.integration.conftest import PACK, Targets
 from tests.patience import MINUTE
 
@@ -52,9 +55,43 @@ async def test_home_reads_in_five_statements_what_waits_for_its_own_tenant(
     assert looked_at <= 6, f"{looked_at} approvals were looked at"
 
 
-def _rows(node: dict[str, Any]) -> Iterator[float]:
-    """Yield how many rows each look into the approvals read, of those that it threw away too."""
-    if node.get("Relation Name") == "approvals":
+@pytest.mark.parametrize(
+    ("sought", "table"),
+    [
+        (Sought(run_id="x1", seen_by="ann", limit=2), "approvals"),
+        (Sought(run_id="x1", seen_by="rita", limit=2), "approvals"),
+        (Sought(requested_by="rita", seen_by="rita", limit=2), "runs"),
+        (Sought(customer="nobody", seen_by="ann", limit=2), "approvals"),
+    ],
+)
+async def test_what_somebody_may_see_is_asked_of_the_runs_that_are_sought_alone(
+    dsn: str, opa: OpaChild, targets: Targets, sought: Sought, table: str
+) -> None:
+    async with (
+        OpaEngine(opa.url, timeout=MINUTE) as policy,
+        open_bench(dsn, policy, [PACK], targets.handlers(), cursor_factory=Recording) as bench,
+    ):
+        await bench.start("bench.file", {"company": "ACME", "text": "r"})
+        await bench.settle()
+        for row in ("runs", "approvals"):
+            await bench.meddle(
+                f"INSERT INTO {row} SELECT (jsonb_populate_record(NULL::{row}, to_jsonb(a) || jsonb_build_object("
+                "'run_id', 'x' || n, 'trigger_ref', 'x' || n, 'approval_id', 'x' || n, 'effect_id', 'x' || n,"
+                f" 'requested_by', 'cat'))).* FROM (SELECT * FROM {row} LIMIT 1) a, generate_series(1, {OTHERS}) n"
+            )
+        await bench.meddle("ANALYZE")
+        sent.clear()
+        async with bench.engine.pool.connection() as conn:
+            await find_runs(conn, TENANT, sought)
+            query, params = sent[-1]
+            found = await (await conn.execute(b"EXPLAIN (ANALYZE, FORMAT JSON) " + query, params)).fetchall()
+    looked_at = sum(_rows(found[0]["QUERY PLAN"][0]["Plan"], table))
+    assert looked_at <= 2, f"{looked_at} rows of {table} were looked at"
+
+
+def _rows(node: dict[str, Any], table: str = "approvals") -> Iterator[float]:
+    """Yield how many rows each look into a table read, of those that it threw away too."""
+    if node.get("Relation Name") == table:
         yield (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
     for inner in node.get("Plans", ()):
-        yield from _rows(inner)
+        yield from _rows(inner, table)

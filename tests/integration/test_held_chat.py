@@ -262,7 +262,7 @@ async def test_the_home_counts_what_is_held_beyond_what_it_shows(chat: Chat, tar
     await chat.bench.settle()
     home = await chat.home(await chat.person("omar"))
     assert f"{HELD_SHOWN + 2} held steps wait for an operator" in str(home)
-    assert "… 2 more: countersign held list" in str(home)
+    assert "… 2 more: they come up as these are settled" in str(home)
     assert len(home["blocks"]) <= 100
 
 

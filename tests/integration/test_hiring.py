@@ -34,7 +34,7 @@ async def _parked(bench: Bench, case: str) -> str:
 
 
 def _taken(worker: Worker) -> list[Effect]:
-    return worker._effects_in(Lane.EFFECTS)
+    return [one for one in worker._effects_in(Lane.EFFECTS) if isinstance(one, Effect)]
 
 
 async def _status(bench: Bench, run_id: str) -> str:

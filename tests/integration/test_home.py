@@ -164,7 +164,7 @@ async def test_show_all_opens_from_the_home(chat: Chat) -> None:
     ann = await chat.person("ann")
     await chat.home(ann)
     await ann.click_view("home", SHOW_ALL)
-    assert "Page 1" in str((await ann.find_modal())["blocks"][0])
+    assert "Revision 1 of the request" in str((await ann.find_modal())["blocks"][0])
 
 
 async def test_an_input_without_a_dispatch_is_sent_by_its_form_alone(chat: Chat) -> None:

@@ -104,9 +104,19 @@ async def test_an_error_holds_its_run_and_operators_are_told(started: Opener, ta
         assert leaf["data"] == {"error": "no such incident", "code": "refused"}
         told = [one["text"] for one in held.bench.chat.said("direct_message") if one["user"] == "UOMAR"]
         why = "note of T (1) failed and is held: no such incident (refused)."
-        assert told == [f"{why} Somebody has to say how it goes on: countersign held show {held.run_id} note"]
+        assert told == [f"{why} Somebody has to say how it goes on, here or in the Home of this app."]
         await held.bench.later(days=400)
         assert (await held.status())["run"] == "held"
+
+
+async def test_what_is_said_of_a_run_names_it_by_the_reference_that_it_gave_itself(
+    started: Opener, targets: Targets
+) -> None:
+    targets.note.answers = [RefusedError("no such incident")]
+    named = "  - { id: named, reference: INC-7 }\n" + NOTE.replace("note,", "note, needs: [named],", 1)
+    async with started(named) as held:
+        told = [one["text"] for one in held.bench.chat.said("direct_message") if one["user"] == "UOMAR"]
+        assert told[0].startswith("note of T (INC-7) failed")
 
 
 async def test_a_held_write_is_tried_anew_under_the_same_key_and_the_run_goes_on(

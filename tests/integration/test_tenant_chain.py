@@ -148,7 +148,12 @@ async def test_acts_get_their_places_in_the_log_beside_the_leaves_of_runs(bench:
 
 @pytest.mark.parametrize(
     ("event", "data", "said"),
-    [("run.queued", {}, "is no act of a tenant"), ("policy.seen", {"digest": "x"}, "is not in its form")],
+    [
+        ("run.queued", {}, "is no act of a tenant"),
+        ("policy.seen", {"digest": "x"}, "is not in its form"),
+        ("routing.loaded", {"digest": None}, "is not in its form"),
+        ("subscriptions.loaded", {"process": "p1", "subscriptions": [{"name": "ears"}]}, "is not in its form"),
+    ],
 )
 async def test_a_leaf_that_tells_no_act_in_its_form_is_refused(
     bench: Bench, event: str, data: dict[str, str], said: str

@@ -66,7 +66,7 @@ async def test_whoever_clicks_undo_sees_what_it_means_and_asks_for_it(chat: Chat
     card = await _opened(chat)
     chat.bench.clock.move(seconds=1)
     ivy, modal = await _asked(chat, "ivy", card)
-    assert "register::file_report on register:door, by take" in modal
+    assert "file report (register) on register:door, by take" in modal
     assert shelves.take.calls == []
     assert (await ivy.submit({"reason": "the wrong door"}))["ok"]
     told = str(await ivy.wait_for(whispers))

@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from bot.cards.desk.lists import run_reply
+from runtime.desk.front.counter import FrontCounter
 from runtime.desk.operator import OperatorDesk
 from runtime.handlers import Call, JsonObject, TransientError
 from runtime.inbox import inbox
+from runtime.model.actor import Person
 from tests.bench import TENANT, Bench, open_bench, with_handlers
 from tests.integration.conftest import PACK, Targets
 from tests.integration.glass_stage import break_glass, filing
@@ -49,6 +52,16 @@ async def test_what_is_approved_waits_for_its_window_and_is_then_carried_out_onc
     await tuesdays.later(minutes=1)
     assert len(targets.file.calls) == 1
     assert (await tuesdays.run(run_id))["status"] == "succeeded"
+
+
+async def test_who_asks_for_the_run_reads_until_when_it_waits_for_its_window(tuesdays: Bench) -> None:
+    run_id = await approve_filing(tuesdays)
+    front = FrontCounter(tuesdays.engine, TENANT, tuesdays.catalog)
+    view = await front.run(Person("rita", "Rita", ()), run_id)
+    assert view is not None
+    (step,) = view.steps
+    assert (step.status, step.error) == ("ready", f"waits for its window until {OPENS}")
+    assert "waits for its window" in str(run_reply(view).blocks)
 
 
 async def test_what_needs_nobody_waits_for_its_window_as_well(tuesdays: Bench, targets: Targets) -> None:

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import aiohttp
 
 from bot.listeners.app import BotSettings, Places, build_bot
+from bot.listeners.groups.watch import GroupWatch
 from bot.listeners.places.install import INSTALL, REDIRECT, InstallPages, OAuthSettings
 from bot.slack.connector import slack_handlers
 from bot.slack.doctor import SCOPES
@@ -82,6 +83,7 @@ class Stage:
     workspaces: Workspaces
     sandboxes: Mapping[str, Sandbox]
     faults: Faults
+    groups: GroupWatch
     public: str
     _doors: Mapping[str, str]
     _stack: AsyncExitStack
@@ -191,7 +193,7 @@ async def installing(
         edge = build_edge(_ready, api=None, slack=bot.asgi, install=bot.pages)
         await stack.enter_async_context(heard(edge, listener))
         sandboxes = {team: app[SANDBOX] for team, app in apps.items()}
-        yield Stage(bench, desk, life, known, sandboxes, faults, public, doors, stack)
+        yield Stage(bench, desk, life, known, sandboxes, faults, bot.groups, public, doors, stack)
 
 
 async def _ready() -> list[str]:

@@ -385,6 +385,10 @@ class Read(str):
         return super().strip(chars)
 
 
+def test_everything_that_has_one_page_counts_no_pages() -> None:
+    assert "Page" not in shown(details_modal(KYC, 0))
+
+
 def test_one_page_of_everything_is_made_without_those_behind_it() -> None:
     lines = [{"name": Read(f"Client {number}"), "amount": number} for number in range(20_000)]
     view = replace(KYC, fields=(FieldView("lines", None, lines),))

@@ -1,6 +1,7 @@
 """What is gathered for one person is a count, a line for each as data, and the way to their Home."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -67,3 +68,8 @@ def test_what_is_said_is_data() -> None:
 def test_without_a_link_it_says_where_to_look() -> None:
     assert "tab Home of this app" in _shown(PLAIN)[1]
     assert "tab Home of this app" not in _shown(PLAIN, home=Shown("<slack://app|Open your Home>"))[1]
+
+
+def test_a_line_names_a_request_by_its_title() -> None:
+    _, told = _shown(replace(_reminder("a1"), title="Assign INC-7"))
+    assert 'Still open: \\"Assign INC-7\\" of' in told

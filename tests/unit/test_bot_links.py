@@ -8,9 +8,10 @@ import pytest
 
 from bot.cards.links.unfurled import request_unfurl, run_unfurl
 from bot.cards.links.ways import link_line, to_message, ways
+from bot.cards.wording import stands
 from runtime.desk.front.model import RunView
 from runtime.desk.model import ApprovalView
-from runtime.model.states import ApprovalStatus
+from runtime.model.states import ApprovalStatus, RunStatus, StepStatus
 from tests.unit.bot_samples import ANNA, KYC, NOW, text_objects
 
 CARD = to_message("https://acme.slack.com/", ("C1", "12.34"))
@@ -28,7 +29,7 @@ def of(**changes: Any) -> tuple[ApprovalView, str]:
 def test_what_waits_says_who_is_asked_how_far_it_is_and_until_when() -> None:
     view, words = of(votes=(ANNA,))
     assert words.startswith("Approval needed: ")
-    assert "2 people from compliance · 1 of 2" in words
+    assert "2 people from compliance · 1 of 2 approvals" in words
     assert f"expires <!date^{int(view.expires_at.timestamp())}^" in words
     assert "<https://acme.slack.com/archives/C1/p1234|Open the card>" in words
 
@@ -72,6 +73,12 @@ def test_a_run_says_how_it_stands_or_ended(ending: str, words: str) -> None:
     assert said.startswith(f"REF-1: {words}\nkyc v2\n")
     assert "an error" not in said
     assert "Open the card" not in said
+
+
+@pytest.mark.parametrize("status", [*RunStatus, *StepStatus])
+def test_no_state_is_told_as_the_database_writes_it(status: str) -> None:
+    assert "_" not in stands(status)
+    assert not {"retryable", "terminal", "parked", "pending"} & set(stands(status).split())
 
 
 def test_where_there_is_no_link_nothing_is_shown_of_one() -> None:

@@ -51,6 +51,10 @@ def ended(status: RunStatus, **notes: list[Note]) -> RunEnded:
     return RunEnded(run=RUN, status=status, **given)  # type: ignore[arg-type]  # the names are the three above
 
 
+def replace_response(said: RunEnded, response: str) -> RunEnded:
+    return said.model_copy(update={"response": response})
+
+
 APPROVE, REJECT = VoteVerdict.APPROVE, VoteVerdict.REJECT
 SAID: list[tuple[Said, str]] = [
     (
@@ -154,6 +158,14 @@ SAID: list[tuple[Said, str]] = [
         f"Corporate onboarding (case-7) has ended: rejected. Evidence sealed. SHA-256: {'ab' * 32}",
     ),
     (
+        replace_response(ended(RunStatus.SUCCEEDED), "The owners are filed."),
+        "Corporate onboarding (case-7) has finished. The owners are filed.",
+    ),
+    (
+        replace_response(ended(RunStatus.FAILED_TERMINAL, failed=[Note(name="look", why="away.")]), "Ask again"),
+        "Corporate onboarding (case-7) has ended without success. Ask again. look: away.",
+    ),
+    (
         ended(RunStatus.CANCELED),
         "Corporate onboarding (case-7) was canceled.",
     ),
@@ -194,7 +206,7 @@ SAID: list[tuple[Said, str]] = [
         StepHeld(run=RUN, run_id="run_7", step="find", why="no such company.", code="refused"),
         (
             "find of Corporate onboarding (case-7) failed and is held: no such company (refused)."
-            " Somebody has to say how it goes on: countersign held show run_7 find"
+            " Somebody has to say how it goes on, here or in the Home of this app."
         ),
     ),
     (
@@ -205,11 +217,30 @@ SAID: list[tuple[Said, str]] = [
 ]  # fmt: skip
 
 
+ABOUT = ApprovalOpened | ApprovalEnded | TimeRunsShort | NotStarted | Reminder | Edited | ReviewLate | GlassBroken
+
+
 @pytest.mark.parametrize(("said", "sentence"), SAID, ids=[said.kind for said, _ in SAID])
 def test_what_happened_is_said_in_words_and_survives_the_outbox(said: Said, sentence: str) -> None:
     assert words(said) == sentence
     stored = json.loads(DirectMessage(user="U1", said=said).model_dump_json())
     assert DirectMessage.model_validate(stored).said == said
+
+
+@pytest.mark.parametrize("said", [one for one, _ in SAID if isinstance(one, ABOUT)], ids=lambda one: one.kind)
+def test_what_is_said_of_a_request_names_it_by_its_title_as_data(said: Said) -> None:
+    title = 'Raise the limit of "Halvorsen". It is approved.'
+    told = words(said, title)
+    assert json.dumps(title) in told, "in quotes, so that it cannot pass for a sentence of ours"
+    assert "filing" not in told
+    assert words(said, "long " * 100).count("long") < 40
+
+
+@pytest.mark.parametrize(
+    "said", [one for one, _ in SAID if not isinstance(one, EvidenceStuck)], ids=lambda one: one.kind
+)
+def test_nobody_in_slack_is_sent_to_the_command_line(said: Said) -> None:
+    assert "countersign " not in words(said)
 
 
 def test_every_kind_has_words() -> None:

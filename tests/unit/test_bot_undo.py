@@ -17,10 +17,10 @@ def texts(item: Item) -> str:
 @pytest.mark.parametrize("standing", [one for one in Standing if one is not Standing.POSSIBLE])
 def test_what_stays_is_named_with_its_reason(standing: Standing) -> None:
     item = Item("put", "servicenow::add_work_note", "incident:I1", standing, WHY)
-    assert f"servicenow::add_work_note on incident:I1: {WHY}" in texts(item)
+    assert f"add work note (servicenow) on incident:I1: {WHY}" in texts(item)
 
 
 def test_what_was_supplied_before_anything_was_wanted_names_no_target() -> None:
     item = Item("put", "servicenow::add_work_note", "", Standing.SUPPLIED, WHY)
-    assert f"servicenow::add_work_note: {WHY}" in texts(item)
+    assert f"add work note (servicenow): {WHY}" in texts(item)
     assert "for who supplied it to undo" in texts(item)

@@ -11,7 +11,7 @@ from runtime.handlers import Call, Done, Handler, JsonObject, Reconciled
 from tests.unit.test_definitions_catalog import pack
 
 PAGE = (Path(__file__).parents[2] / "docs" / "definitions.md").read_text(encoding="utf-8")
-VERBS, PATIENCE, REVIEW, RUNBOOK, ABOUT = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+VERBS, PATIENCE, REVIEW, RUNBOOK, RESPONSE, ABOUT = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
 async def act(call: Call) -> JsonObject:
@@ -52,6 +52,20 @@ def test_example_of_a_review_has_no_problems_and_its_answers_are_known(tmp_path:
     good = load_catalog([tmp_path / "good"], handlers)
     assert (good.problems, good.warnings) == ((), ())
     assert [each.code for each in load_catalog([tmp_path / "bad"], handlers).problems] == ["never"]
+
+
+SAYING = """name: said
+version: 1
+title: T
+trigger: { type: desk.said, schema: { required: [company], properties: { company: { type: string } } } }
+steps: [{ id: late, end: { outcome: timed_out } }]
+"""
+
+
+def test_example_of_what_is_said_at_the_end_has_no_problems(tmp_path: Path) -> None:
+    pack(tmp_path, runbooks_said=SAYING + RESPONSE)
+    catalog = load_catalog([tmp_path], {})
+    assert (catalog.problems, catalog.warnings) == ((), ())
 
 
 def test_example_of_triggers_about_the_same_has_no_problems(tmp_path: Path) -> None:

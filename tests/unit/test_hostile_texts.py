@@ -13,6 +13,7 @@ from bot.cards.desk.fields import FieldKind, FormField
 from bot.cards.desk.forms import chooser_modal, form_modal
 from bot.cards.desk.lists import Reply, approval_reply, found_reply, run_reply, said, why_reply
 from bot.cards.details import details_modals
+from bot.cards.gathered import gathered_message
 from bot.cards.links.unfurled import request_unfurl, run_unfurl
 from bot.cards.links.ways import to_message
 from bot.cards.modals import reason_modal
@@ -26,7 +27,9 @@ from runtime.desk.model import ApprovalView, EditsView, FieldView
 from runtime.model.approvals.questions import Question
 from runtime.model.approvals.votes import VoteVerdict
 from runtime.model.finding import EvidenceState, FoundRun
-from runtime.model.states import ApprovalStatus
+from runtime.model.messages import RunEnded, RunName
+from runtime.model.notices.told import Gathered, Gathering
+from runtime.model.states import ApprovalStatus, RunStatus
 from sandbox.rules.blocks import check_message_blocks, check_view
 from sandbox.rules.mrkdwn import parse, walk
 from tests.unit.bot_samples import KYC, NOW, everywhere, home_of, read, text_objects
@@ -136,6 +139,15 @@ def run(text: str) -> Sent:
     return of_reply(run_reply(view))
 
 
+def ended(text: str) -> Sent:
+    run, succeeded = RunName(title="T", reference="1"), RunStatus.SUCCEEDED
+    over = RunEnded(run=run, status=succeeded, failed=[], rejected=[], skipped=[], response=text)
+    item = Gathered(over.model_dump(mode="json"), None, asks=False, is_open=True)
+    notified, blocks = gathered_message(Gathering("g1", "U1", "m1", None, (item,)), None)
+    check_message_blocks(blocks)
+    return notified, blocks
+
+
 DECLARED: dict[str, Callable[[str], Sent]] = {
     "card": lambda text: of_card(hostile(text)),
     "form": form,
@@ -144,6 +156,7 @@ DECLARED: dict[str, Callable[[str], Sent]] = {
     "question": question,
     "edit": edit,
     "answer": lambda text: of_reply(said(text)),
+    "response": ended,
 }
 """Where authors and people say what is shown."""
 

@@ -128,3 +128,17 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, text: str, says: 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(RoutingError, match="cannot be read"):
         read_routing(tmp_path / "nowhere.yaml")
+
+
+def test_the_digest_is_of_what_the_file_says_however_it_says_it(tmp_path: Path) -> None:
+    said = _routing_digest(tmp_path, "rules: [{send: {channels: [C0ALL]}}]")
+    assert said == _routing_digest(
+        tmp_path, "# to all\nrules:\n- when: {}\n  send: {direct: false, channels: [C0ALL]}\n"
+    )
+    assert said != _routing_digest(tmp_path, "rules: [{send: {channels: [C0ALL], mention: []}}]"), "nobody is called"
+    assert _routing_digest(tmp_path, "rules: []") is None
+
+
+def _routing_digest(tmp_path: Path, text: str) -> str | None:
+    (tmp_path / "routing.yaml").write_text(text, encoding="utf-8")
+    return read_routing(tmp_path / "routing.yaml").digest

@@ -60,7 +60,8 @@ def _choices(groups: Sequence[str]) -> Iterator[Block]:
         some = options[first : first + _PER_BLOCK]
         name = f"{GROUPS}{first}"
         element = {"type": "checkboxes", "action_id": name, "options": some, "initial_options": some}
-        yield {**_input(name, "In which of your groups?", element), "optional": True}
+        is_alone = len(options) <= _PER_BLOCK  # of several, one may stay empty
+        yield {**_input(name, "In which of your groups?", element), "optional": not is_alone}
 
 
 def _input(name: str, label: str, element: Block) -> Block:

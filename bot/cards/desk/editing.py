@@ -80,6 +80,6 @@ def edit_modal(form: EditForm, about: str, digest: str, channel: str | None, *, 
             *rows([(bold("What"), short(about, 300)), (bold("Part of"), short(form.title, 300))]),
             section(Shown(_MEANS)),
             *(field_input(one, start) for one, start in zip(named, starts, strict=True)),
-            reason_input("Why is it to be another?"),
+            reason_input("Why do you change it?"),
         ],
     }

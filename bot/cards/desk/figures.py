@@ -67,7 +67,7 @@ def _count(count: int, word: str) -> str:
 
 def _left(all_of_them: Sequence[object], what: str) -> list[Block]:
     left = len(all_of_them) - _MOST
-    return [context(bold(f"… {left:,} more {what}: countersign figures"))] if left > 0 else []
+    return [context(bold(f"… {left:,} more {what}, which an operator can list"))] if left > 0 else []
 
 
 def spread(found: Spread) -> str:

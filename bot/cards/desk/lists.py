@@ -11,7 +11,7 @@ from bot.cards.home.home import counted
 from bot.cards.links.ways import link_line
 from bot.cards.request.buttons import cancel_button, show_all_button
 from bot.cards.text import Shown, mrkdwn, plain, render, short
-from bot.cards.wording import headline, how_far, requirement, title, until_word, verdict_word
+from bot.cards.wording import headline, how_far, requirement, stands, title, until_word, verdict_word
 from runtime.desk.front.model import Runs, RunView
 from runtime.desk.home.model import Waiting
 from runtime.desk.model import ApprovalView
@@ -89,7 +89,7 @@ def _runs(heading: str, found: Runs, none: str, turn: references.TurnRef | None)
 
 
 def _run_lines(run: FoundRun, *, may_cancel: bool) -> list[Block]:
-    line = short(f"{run.reference} · {run.ending}", _LINE, lines=1)
+    line = short(f"{run.reference} · {stands(run.ending)}", _LINE, lines=1)
     small = short(f"{run.definition} v{run.definition_version} · {run.run_id}", _LINE, lines=1)
     accessory = {"accessory": cancel_button(run.run_id)} if may_cancel and run.finished_at is None else {}
     return [{**section(line), **accessory}, context(plain_text(small), mrkdwn_text(date(run.created_at)))]
@@ -120,17 +120,17 @@ def run_reply(run: RunView) -> Reply:
     facts = [
         (bold("Reference"), short(run.reference, _LINE)),
         (bold("Runbook"), short(run.runbook, _LINE)),
-        (bold("State"), short(run.ending, _LINE)),
+        (bold("State"), short(stands(run.ending), _LINE)),
         (bold("Asked for by"), short(run.requested_by, _LINE)),
         (bold("Run"), short(run.run_id, _LINE)),
     ]
     errors = [(bold("Error"), short(run.error, _LINE))] if run.error else []
     steps = "\n".join(
-        f"{step.path}: {step.status}{f' ({step.error})' if step.error else ''}" for step in run.steps[:_STEPS]
+        f"{step.path}: {stands(step.status)}{f' ({step.error})' if step.error else ''}" for step in run.steps[:_STEPS]
     )
     left = len(run.steps) - _STEPS
     more = [context(bold(f"… {left:,} more steps"))] if left > 0 else []
     listed = [section(short(steps, _LIMIT, lines=_STEPS * 2))] if steps else []
     since = mrkdwn_text(Shown(f"asked for {date(run.created_at)}"))
     blocks = [*rows([*facts, *errors]), context(since), *listed, *more, *link_line(run.link)]
-    return Reply(mrkdwn(f"{run.reference}: {run.ending}"[:_LINE]), blocks)
+    return Reply(mrkdwn(f"{run.reference}: {stands(run.ending)}"[:_LINE]), blocks)

@@ -7,7 +7,7 @@ from bot.cards.links.ways import to_message, ways
 from bot.cards.request.asked import asked_buttons
 from bot.cards.request.buttons import show_all_button
 from bot.cards.text import Shown, inline, mrkdwn, one_line, render, short
-from bot.cards.wording import headline, how_far, requirement, title, until_word, verdict_word
+from bot.cards.wording import headline, how_far, requirement, stands, title, until_word, verdict_word
 from runtime.desk.home.model import AskedFor, Entry
 
 _LINE = 300
@@ -45,10 +45,10 @@ def asked_for_blocks(asked: AskedFor, workspace: str, now: datetime) -> list[Blo
     known = context(plain_text(short(asked.run_id, _LINE)), mrkdwn_text(ways(since, asked.link)))
     entry = asked.waits_for
     if entry is None:
-        how = f"{asked.ending}: {one_line(asked.error)}" if asked.error else asked.ending
+        how = f"{stands(asked.ending)}: {one_line(asked.error)}" if asked.error else stands(asked.ending)
         return [line, section(short(how, _LINE, lines=2)), known, {"type": "divider"}]
     view = entry.view
-    more = f" · and {asked.more:,} more" if asked.more else ""
+    more = f" · and {asked.more:,} more request{'' if asked.more == 1 else 's'}" if asked.more else ""
     waits = short(f"{title(view, now)}: {headline(view)}", _LINE, lines=1)
     progress = mrkdwn_text(Shown(f"{how_far(view)}{more} · {until_word(view)} {date(view.expires_at)}"))
     place = to_message(workspace, entry.card)

@@ -93,7 +93,7 @@ def _held(seen: Seen) -> list[Block]:
         return []
     words = f"{held.total:,} held step{'s wait' if held.total != 1 else ' waits'} for an operator"
     more = held.total - len(held.views)
-    left_out = [context(bold(f"… {more:,} more: countersign held list"))] if more else []
+    left_out = [context(bold(f"… {more:,} more: they come up as these are settled"))] if more else []
     return [header(Shown(words)), *(block for view in held.views for block in held_item(view)), *left_out]
 
 

@@ -7,16 +7,11 @@ from datetime import datetime
 
 from bot.cards.blocks import Block, context, date, mrkdwn_text, plain_text, section
 from bot.cards.text import Shown, inline, short
-from bot.cards.wording import approvals, headline, is_open, requirement, title, until_word
+from bot.cards.wording import headline, how_far, is_open, requirement, stands, title, until_word
 from runtime.desk.front.model import RunView
 from runtime.desk.model import ApprovalView
-from runtime.model.states import RunStatus
 
 _LINE = 300
-_ENDINGS: dict[str, str] = {
-    RunStatus.WAITING_APPROVAL: "waits for approval",
-    RunStatus.FAILED_TERMINAL: "ended without success",
-}
 
 NOT_HERE = (
     "What your link leads to is shown where its card stands, and in your direct conversation with this app. It is not "
@@ -31,15 +26,14 @@ def request_unfurl(view: ApprovalView, card: Shown | None, now: datetime) -> lis
     if not is_open(view, now):
         ended = f"decided {date(view.decided_at)}" if view.decided_at else f"asked {date(view.requested_at)}"
         return [what, context(*_as_of(Shown(ended), card, now))]
-    asked = plain_text(short(f"{requirement(view)} · {approvals(view)} of {view.quorum}", _LINE, lines=1))
+    asked = plain_text(short(f"{requirement(view)} · {how_far(view)}", _LINE, lines=1))
     until = Shown(f"{until_word(view)} {date(view.expires_at)}")
     return [what, context(asked, *_as_of(until, card, now))]
 
 
 def run_unfurl(run: RunView, card: Shown | None, now: datetime) -> list[Block]:
     """Return how a run stands."""
-    ending = _ENDINGS.get(run.ending, run.ending.replace("_", " "))
-    what = section(Shown(f"{inline(run.reference, _LINE)}: {inline(ending, 100)}"))
+    what = section(Shown(f"{inline(run.reference, _LINE)}: {inline(stands(run.ending), 100)}"))
     since = Shown(f"asked for {date(run.created_at)}")
     return [what, context(plain_text(inline(run.runbook, _LINE)), *_as_of(since, card, now))]
 

@@ -4,7 +4,7 @@ Who may vote is looked up in what was heard and is on record, never in Slack at 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +16,8 @@ from bot.listeners.installation import Installation, InstallationWatch
 from bot.listeners.payloads import User
 from bot.slack.client import FAILURES, error_code, retry_after
 from bot.slack.log import slack_logger
+from bot.workspaces.known import not_installed
+from bot.workspaces.origin import Origin, asked_from
 from runtime.desk.people.model import GroupDesk
 from runtime.model.people.usergroups import Member
 
@@ -25,6 +27,7 @@ CHANGED = ("subteam_updated", "subteam_members_changed")
 """Events by which Slack says that a user group is another now. What they say of it is not read: Slack is asked."""
 
 _PATIENCE, _TRIES = 60, 4
+_UNKNOWN = "no_such_subteam"
 
 
 class GroupWatch:
@@ -56,19 +59,39 @@ class GroupWatch:
         sources = await self._desk.sources()
         if not sources.groups:
             return
-        installation, known = await self._installation.known(), await self._desk.users()
+        places, known = await self._installation.everywhere(), await self._desk.users()
         found: dict[str, list[Member]] = {}
         for usergroup in dict.fromkeys(sources.groups.values()):
             try:
-                users = await self._users(usergroup)
-                asks = bool(sources.emails)
-                found[usergroup] = [
-                    await self._member(user, installation, asks=asks and user not in known) for user in users
-                ]
+                found[usergroup] = await self._members(usergroup, places, known if sources.emails else None)
             except FAILURES as error:
                 slack_logger().warning("user group %s stays as it was: %s", usergroup, error_code(error))
         if changed := await self._desk.refresh(found):
             slack_logger().info("user groups have changed: %s", ", ".join(one.group for one in changed.groups))
+
+    async def _members(
+        self,
+        usergroup: str,
+        places: Sequence[tuple[Installation, Origin | None]],
+        known: Collection[str] | None,
+    ) -> list[Member]:
+        """Return the members, read in the one workspace that has the group; raise what Slack says where none has it.
+
+        The addresses of those who are not `known` are asked for; nobody's where that is None.
+        """
+        error: SlackApiError = not_installed("any workspace")
+        for installation, origin in places:
+            with asked_from(origin):
+                try:
+                    users = await self._users(usergroup)
+                except SlackApiError as refused:
+                    if error_code(refused) != _UNKNOWN:
+                        raise
+                    error = refused
+                    continue
+                asks = [known is not None and user not in known for user in users]
+                return [await self._member(user, installation, asks=one) for user, one in zip(users, asks, strict=True)]
+        raise error
 
     async def _users(self, usergroup: str) -> list[str]:
         answer = await _patiently(lambda: self._client.usergroups_users_list(usergroup=usergroup))

@@ -16,7 +16,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.oauth.installation_store.models.installation import Installation
 
-from bot.listeners.places.pages import NO_LINK, NOT_NOW, page, reason, refused
+from bot.listeners.places.pages import NO_LINK, NOT_NOW, installed, reason, refused
 from bot.listeners.places.stores import Installations, States
 from bot.listeners.signature import Receive, Scope, Send
 from bot.slack.client import FAILURES, error_code, slack_client
@@ -106,8 +106,7 @@ class _Flow(AsyncOAuthFlow):
 
 async def _succeeded(args: AsyncSuccessArgs) -> BoltResponse:
     name = args.installation.team_name or args.installation.team_id or args.installation.enterprise_id or "Slack"
-    text = f"It is installed in {name}. Invite it into each channel that gets cards: /invite @Countersign"
-    return page(200, "Countersign is installed", text)
+    return installed(name)
 
 
 async def _failed(args: AsyncFailureArgs) -> BoltResponse:

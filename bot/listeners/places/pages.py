@@ -35,6 +35,12 @@ def page(status: int, title: str, text: str) -> BoltResponse:
     return BoltResponse(status=status, body=body, headers=dict(_HEADERS))
 
 
+def installed(workspace: str) -> BoltResponse:
+    """Return the page that says where it is installed, and what is to be done next."""
+    text = f"It is installed in {workspace}. Invite it into each channel that gets cards: /invite @Countersign"
+    return page(200, "Countersign is installed", text)
+
+
 def refused(status: int, why: str) -> BoltResponse:
     """Return the page that says why nothing was installed."""
     return page(status, "Countersign was not installed", why)

@@ -10,6 +10,7 @@ from bot.slack.client import FAILURES
 from bot.slack.log import slack_logger
 from bot.workspaces.client import WorkspaceClient
 from bot.workspaces.known import Workspaces, not_installed, origin_or_none
+from bot.workspaces.origin import Origin
 from runtime.model.workspaces.installed import Installed
 
 
@@ -47,6 +48,15 @@ class WorkspaceWatch(InstallationWatch):
         if one is None:
             raise not_installed("any workspace that asked")
         return Installation(str(one.place), one.place.enterprise or None)
+
+    async def everywhere(self) -> list[tuple[Installation, Origin | None]]:
+        """Return each installation as it is now."""
+        await self._workspaces.load()
+        places = [one.place for one in self._workspaces.live]
+        return [
+            (Installation(str(place), place.enterprise or None), Origin(place.team, place.enterprise, not place.team))
+            for place in places
+        ]
 
     async def __call__(
         self,

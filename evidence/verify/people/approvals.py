@@ -14,6 +14,7 @@ from receipts.fields import timestamp
 STOPPED = "step.held"
 UNTIL_KNOWN = ("in_doubt", "afterwards")
 """Kinds of what is asked until somebody answers."""
+_VOTED = ("approval.approved", "approval.rejected")
 OVER = ("step.succeeded", "step.failed_handled", "step.failed_terminal", "step.skipped", "step.canceled")
 
 
@@ -43,7 +44,9 @@ def _used_once(facts: Facts) -> str:
     "An approval is `approved` or `rejected` at the moment of its last vote; `expired` no earlier than at its"
     " `expires_at`, as it was moved; `canceled` once its step has ended, or is held, or in the line before the one with"
     " which it was edited (`effect.edited`). What asks what became of an attempt, or afterwards whether it was right,"
-    " ends by a vote alone. None but one of kind `in_doubt` stays open.",
+    " ends by a vote; the first also `canceled` once the answer came for which the attempt had asked: a"
+    " `wait.completed` of its step, or where people are asked the end of its task. None but one of kind `in_doubt`"
+    " stays open.",
 )
 def _ended(facts: Facts) -> str:
     for approval in facts.approvals.values():
@@ -68,13 +71,25 @@ def _check_end(facts: Facts, approval: Requested) -> None:
         last = approval.standing[-1].leaf.at if approval.standing else None
         agree(approval.name, "its last vote", **{"the moment of its end": (end.at, last)})
     elif record.kind in UNTIL_KNOWN:
-        raise broken(end, f"approval {record.id} was {record.status}, and nobody had answered")
+        if record.kind != "in_doubt" or record.status != "canceled" or not _has_come(facts, approval):
+            raise broken(end, f"approval {record.id} was {record.status}, and nobody had answered")
     elif record.status == "expired":
         until = facts.until(record.id, record.expires_at, end)
         if end.at < until:
             raise broken(end, f"approval {record.id} cannot expire before {until}")
     elif not _was_called_off(facts, approval, end):
         raise broken(end, f"approval {record.id} was canceled, and its step had not ended")
+
+
+def _has_come(facts: Facts, approval: Requested) -> bool:
+    """Return whether its step had its answer while it was open."""
+    tasks = {one.record.id for one in facts.approvals.values() if one.record.kind == "task"}
+    return any(
+        leaf.correlation.step == approval.record.step
+        and approval.is_open_at(leaf)
+        and (leaf.event == "wait.completed" or (leaf.event in _VOTED and leaf.correlation.approval_id in tasks))
+        for leaf in facts.leaves
+    )
 
 
 def _was_called_off(facts: Facts, approval: Requested, end: Leaf) -> bool:

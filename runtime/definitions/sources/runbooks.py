@@ -27,6 +27,7 @@ from runtime.definitions.sources.nodes.steps import (
     verbs_of,
 )
 from runtime.definitions.sources.nodes.tree import Placed, Tree, placed
+from runtime.definitions.sources.responses import response_findings
 from runtime.definitions.sources.shapes import RunbookFile, shape
 from runtime.definitions.sources.verb_rules import RUN
 from runtime.definitions.sources.waiting import duration_fault
@@ -95,6 +96,7 @@ def _build(declared: RunbookFile, verbs: Verbs) -> tuple[Definition | None, list
         (("output", *fault.path[1:]), fault.code, fault.message)
         for fault in check_params({"output": declared.output}, {}, {}, scopes.whole)
     )
+    findings += response_findings(declared.response, scopes.whole, _outcomes(steps))
     edges = tree.edges()
     ordered, cycles = tree.order(edges)
     findings += cycle_findings(tree, cycles)
@@ -110,6 +112,12 @@ def _signals(steps: Iterable[Placed]) -> set[str]:
     """Return the signals for which any of the steps waits."""
     waits = (one.shape.wait for one in steps if one.shape is not None)
     return {wait.signal for wait in waits if wait is not None and wait.signal is not None}
+
+
+def _outcomes(steps: Iterable[Placed]) -> set[str]:
+    """Return the words with which any of the steps ends a run."""
+    ends = (one.shape.end for one in steps if one.shape is not None)
+    return {end.outcome for end in ends if end is not None}
 
 
 def _state_schema(declared: RunbookFile, findings: list[Finding]) -> Schema | None:
@@ -188,6 +196,7 @@ def _definition(
         when=declared.trigger.when,
         about=_about(declared),
         functions=functions_called(steps.values(), declared.output),
+        response=declared.response,
     )
     return from_canonical(dumps(definition_document(draft)))
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, Validatio
 from runtime.definitions.cards import CardSpec
 from runtime.definitions.nodes import Name, Text, WaitSpec
 from runtime.definitions.problems import Path, Problem, hint
+from runtime.definitions.responses import ResponseSpec
 from runtime.definitions.sources.node_shapes import (
     CaseShape,
     EscalationShape,
@@ -154,6 +155,7 @@ class RunbookFile(Shape):
     definitions: dict[str, Any] = {}
     state: dict[str, Any] | None = None
     output: Any = None
+    response: ResponseSpec | None = None
 
 
 ShapeT = TypeVar("ShapeT", bound=BaseModel)
@@ -172,6 +174,7 @@ _PLACES: Mapping[str, type[BaseModel]] = {
     "trigger": TriggerShape,
     "a step": StepShape,
     "evidence": EvidenceShape,
+    "response": ResponseSpec,
     "switch": SwitchShape,
     "a case": CaseShape,
     "repeat": RepeatShape,

@@ -18,6 +18,7 @@ from runtime.engine import Engine
 from runtime.model.actor import Person, SlackAccount
 from runtime.model.approvals.votes import RefusalCode
 from runtime.model.finding import Sought
+from runtime.store import directory, listings
 from runtime.store.evidence.found import find_runs
 from runtime.store.running import runs
 from runtime.store.tenant.acts import put_act
@@ -49,7 +50,12 @@ class FrontCounter:
             return None
         async with self.engine.pool.connection() as conn:
             found = await runs.run_summary(conn, self.tenant, run_id)
-        return None if found is None else _run_view(found, run_link(self.engine.routing.public_url, run_id))
+            if found is None:
+                return None
+            later = await listings.why_not_yet(conn, run_id)
+            who = await directory.actor(conn, self.tenant, found["requested_by"])
+        name = who["name"] if who else found["requested_by"]
+        return _run_view(found, name, later, run_link(self.engine.routing.public_url, run_id))
 
     async def mine(self, person: Person, limit: int, after: str | None = None) -> Runs:
         """Return the runs that the person asked for; those behind the run `after`, if that is given."""
@@ -106,16 +112,20 @@ class FrontCounter:
         return Runs(found[: sought.limit], has_more=len(found) > sought.limit)
 
 
-def _run_view(found: dict[str, Any], link: str) -> RunView:
+def _run_view(found: dict[str, Any], requester: str, later: dict[str, str], link: str) -> RunView:
     return RunView(
         run_id=found["run_id"],
         reference=found["reference"] or found["trigger_ref"],
         runbook=f"{found['definition_name']} v{found['definition_version']}",
         ending=found["outcome"] or found["status"],
         error=found["error"] or "",
-        requested_by=found["requested_by"],
+        requested_by=requester,
         created_at=found["created_at"],
         finished_at=found["finished_at"],
-        steps=[StepLine(step["path"], step["status"], step["error"] or "") for step in found["steps"]],
+        steps=[_line(step, later.get(step["path"], "")) for step in found["steps"]],
         link=link,
     )
+
+
+def _line(step: dict[str, Any], later: str) -> StepLine:
+    return StepLine(step["path"], step["status"], step["error"] or later)

@@ -14,7 +14,7 @@ from runtime.model.finding import FoundRun
 
 @dataclass(frozen=True)
 class StepLine:
-    """A step of a run: its path, its status, and its error, "" for none."""
+    """A step of a run: its path, its status, and its error, or why it is done later; "" for neither."""
 
     path: str
     status: str

@@ -37,6 +37,7 @@ class ResultCode(StrEnum):
     PERFORMED = "performed"
     PERFORMED_BEFORE = "performed_before"  # under the same idempotency key
     CONFIRMED = "confirmed"  # it was in doubt, and a person says that it happened
+    ANSWERED = "answered"  # it was in doubt, and what it asked for has come
     REJECTED = "rejected"
     CHANGES_REQUESTED = "changes_requested"
     NOT_IN_TIME = "not_in_time"  # nobody decided; expiry is never consent

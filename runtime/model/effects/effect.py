@@ -57,6 +57,11 @@ class NewEffect(Acting):
     settles_s: float  # and after them, seconds within which it still may land
     retry: Mapping[str, Any]  # as `outbox.retry.to_document` writes it
 
+    @property
+    def is_again(self) -> bool:
+        """Return whether it was leased before: nothing that is proposed was."""
+        return False
+
 
 @dataclass(frozen=True, kw_only=True)
 class Effect(Acting):

@@ -19,12 +19,16 @@ class Notice:
 
 @dataclass(frozen=True)
 class Gathered:
-    """A message that was gathered, and whether what it is about still waits for somebody; True where nothing does."""
+    """A message that was gathered, and whether what it is about still waits for somebody; True where nothing does.
+
+    `title` is what its author calls that, "" where it has none.
+    """
 
     said: Mapping[str, Any]
     card_of: str | None
     asks: bool
     is_open: bool
+    title: str = ""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,14 @@ async def location_of(conn: Conn, approval_id: str, copy_at: str | None) -> Loca
     return (row["channel"], row["card_ts"]) if row else None
 
 
+async def title_of(conn: Conn, approval_id: str) -> str:
+    """Return what the author of a request calls it, "" where nothing is declared."""
+    row = await (
+        await conn.execute("SELECT shown->>'title' AS title FROM approvals WHERE approval_id = %s", (approval_id,))
+    ).fetchone()
+    return (row and row["title"]) or ""
+
+
 async def remember_card(
     conn: Conn, approval_id: str, location: Location, copy_at: str | None, card: Mapping[str, Any]
 ) -> bool:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from receipts.redaction import SECRETISH
 from runtime.model.finding import EvidenceState, FoundRun, Sought
 from runtime.store.database.pool import Conn
 from runtime.store.evidence.bundles import SETTLED, WAITS_FOR
@@ -25,11 +26,21 @@ _FOUND = f"""
       FROM runs r LEFT JOIN evidence_bundles b USING (run_id)
       JOIN definitions d ON d.name = r.definition_name AND d.version = r.definition_version
 """  # noqa: S608 - our own words
-_VALUE = """
-    r.trigger::text ILIKE %(plain)s AND EXISTS (
-        SELECT FROM jsonb_path_query(r.trigger::jsonb, '$.**') AS v
-         WHERE jsonb_typeof(v) IN ('string', 'number') AND v #>> '{}' ILIKE %(customer)s)
-"""
+# What is named like a secret is found by nobody, who could else guess it letter by letter.
+_MENTIONED = "r.trigger::text ILIKE %(plain)s"
+_VALUE = f"""
+    {_MENTIONED} AND EXISTS (
+        WITH RECURSIVE v (value) AS (
+            SELECT r.trigger::jsonb
+             UNION ALL
+            SELECT inner_.value FROM v, LATERAL (
+                SELECT value FROM jsonb_each(CASE jsonb_typeof(v.value) WHEN 'object' THEN v.value ELSE '{{}}' END)
+                 WHERE lower(regexp_replace(normalize(key, NFKC), '[^A-Za-z0-9]', '', 'g')) !~ %(secretish)s
+                 UNION ALL
+                SELECT value FROM jsonb_array_elements(
+                    CASE jsonb_typeof(v.value) WHEN 'array' THEN v.value ELSE '[]' END)) AS inner_
+        ) SELECT FROM v WHERE jsonb_typeof(value) IN ('string', 'number') AND value #>> '{{}}' ILIKE %(customer)s)
+"""  # noqa: S608 - our own words
 _PERSON = """
     (r.requested_by = ANY(ARRAY(SELECT actor_id FROM actors w WHERE w.tenant = %(tenant)s AND (
                                   w.actor_id = %(person)s OR lower(w.name) = lower(%(person)s))) || %(person)s::text)
@@ -40,12 +51,12 @@ _PERSON = """
 """
 # A request can be decided by its groups and by those that have joined them; the directory says who is in them now.
 _SEEN = """
-    (r.requested_by = %(seen_by)s OR r.run_id IN (
-        SELECT a.run_id FROM approvals a
+    (r.requested_by = %(seen_by)s OR EXISTS (
+        SELECT FROM approvals a
           JOIN actors p ON p.tenant = a.tenant AND p.actor_id = %(seen_by)s AND p.kind = 'person'
-         WHERE a.tenant = %(tenant)s AND EXISTS (
+         WHERE a.run_id = r.run_id AND a.tenant = %(tenant)s AND EXISTS (
                SELECT FROM jsonb_array_elements_text(p.groups::jsonb) AS g (name)
-                WHERE (a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name)))
+                WHERE (a.requirement::jsonb -> 'groups') ? g.name OR a.joined::jsonb ? g.name) OFFSET 0))
 """
 _WHERE = {
     "since": "r.created_at >= %(since)s",
@@ -55,7 +66,7 @@ _WHERE = {
     "definition": "r.definition_name = %(definition)s",
     "outcome": "coalesce(nullif(r.outcome, ''), r.status) = %(outcome)s",
     "run_id": "r.run_id = %(run_id)s",
-    "requested_by": "r.requested_by = %(requested_by)s",
+    "requested_by": "r.requested_by = %(requested_by)s AND r.requester_kind = 'person'",
     "seen_by": _SEEN,
 }
 """What narrows by a member that is not None."""
@@ -77,26 +88,28 @@ async def find_runs(conn: Conn, tenant: str, sought: Sought) -> list[FoundRun]:
 
 def _conditions(sought: Sought) -> Iterator[str]:
     yield "r.tenant = %(tenant)s"
-    if sought.customer is not None:
-        yield _customer(sought)
+    narrowing = {name: condition for name, condition in _WHERE.items() if getattr(sought, name) is not None}
+    if sought.customer is not None:  # what costs little is looked at first, and the values last
+        seen = narrowing.pop("seen_by", "true")
+        yield f"CASE WHEN {_customer(sought, _MENTIONED)} THEN {seen} AND ({_customer(sought, _VALUE)}) END"
     if sought.trigger_types is not None:
         yield "r.trigger_type = ANY(%(trigger_types)s)"
     if sought.states:
         yield f"{_STATE.strip()} = ANY(%(states)s)"
-    yield from (condition for name, condition in _WHERE.items() if getattr(sought, name) is not None)
+    yield from narrowing.values()
 
 
-def _customer(sought: Sought) -> str:
+def _customer(sought: Sought, value: str) -> str:
     parts = ["r.trigger_ref ILIKE %(customer)s OR r.reference ILIKE %(customer)s"]
-    parts += [] if sought.reference_only else [_VALUE]
     parts += ["r.definition_name ILIKE %(customer)s"] if sought.by_definition else []
+    parts += [] if sought.reference_only else [value]
     return " OR ".join(parts)
 
 
 def _texts(customer: str) -> dict[str, Any]:
     """Return the patterns of a customer: the whole, and the parts that JSON never writes in another way."""
     plain = "%".join(_PLAIN.findall(customer))
-    return {"customer": f"%{_SPECIAL.sub(_ESCAPED, customer)}%", "plain": f"%{plain}%"}
+    return {"customer": f"%{_SPECIAL.sub(_ESCAPED, customer)}%", "plain": f"%{plain}%", "secretish": SECRETISH}
 
 
 async def _expect(conn: Conn, tenant: str, run_id: str) -> None:

@@ -52,10 +52,11 @@ _DUE_OF = """
     EXISTS (SELECT FROM effects WHERE tenant = %(tenant)s AND purpose = '{purpose}' AND next_try_at <= %(now)s
                AND (status IN ('pending', 'held') OR status = 'in_doubt' AND NOT asked))
 """
+# Of what one call is let through: '' the connector, else the target; NULL where both are closed.
 _HALF_OPEN = """
-    EXISTS (SELECT 1 FROM breakers b
-             WHERE b.tenant = e.tenant AND b.connector = e.connector AND b.target IN ('', e.target)
-               AND b.open_until IS NOT NULL)
+    (SELECT min(b.target) FROM breakers b
+      WHERE b.tenant = e.tenant AND b.connector = e.connector AND b.target IN ('', e.target)
+        AND b.open_until IS NOT NULL)
 """
 
 
@@ -126,9 +127,10 @@ async def lease_effects(conn: Conn, lessee: Lessee, purpose: Purpose, room: Room
             ), due AS MATERIALIZED (
                 SELECT e.effect_id
                   FROM ranked r JOIN effects e USING (effect_id)
-                 WHERE of_connector <= CASE WHEN half_open THEN 1 ELSE %(connector_cap)s END
+                 WHERE of_connector <= CASE half_open WHEN '' THEN 1 ELSE %(connector_cap)s END
                                        - coalesce((%(busy)s::json ->> r.connector)::int, 0)
-                   AND of_target <= %(target_cap)s
+                   AND of_target <= CASE WHEN half_open IS NULL THEN %(target_cap)s ELSE 1 END
+                                    - coalesce((%(busy_of)s::json -> r.connector ->> r.target)::int, 0)
                    AND (e.status IN ('pending', 'held') OR e.status = 'in_doubt' AND NOT e.asked)
                  ORDER BY turn, r.next_try_at LIMIT %(slots)s FOR UPDATE OF e SKIP LOCKED
             )
@@ -151,12 +153,20 @@ def _bounds(room: Room) -> dict[str, object]:
         "full_of": [connector for connector, _ in full],
         "full_target": [target for _, target in full],
         "busy": json.dumps(dict(room.by_connector)),
+        "busy_of": json.dumps(_nested(room.by_target)),
         "connector_cap": room.connector_cap,
         "target_cap": room.target_cap,
         "slots": room.slots,
         "again": room.again,
         "look": room.slots * 16,
     }
+
+
+def _nested(by_target: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for (connector, target), busy in by_target.items():
+        found.setdefault(connector, {})[target] = busy
+    return found
 
 
 _READS = """

@@ -85,7 +85,7 @@ async def find_gathering(conn: Conn, tenant: str, gathering_id: str) -> Gatherin
         await conn.execute(
             """
             SELECT g.account, g.poster, g.channel, g.ts, t.said, t.card_of, t.asks,
-                   coalesce(a.status = 'requested', true) AS is_open
+                   coalesce(a.status = 'requested', true) AS is_open, coalesce(a.shown->>'title', '') AS title
               FROM gatherings g JOIN told t USING (gathering_id)
               LEFT JOIN approvals a ON a.approval_id = t.card_of
              WHERE g.tenant = %s AND g.gathering_id = %s ORDER BY t.at, t.message
@@ -99,7 +99,7 @@ async def find_gathering(conn: Conn, tenant: str, gathering_id: str) -> Gatherin
 def _gathering(gathering_id: str, rows: list[dict[str, Any]]) -> Gathering:
     first: Mapping[str, Any] = rows[0]
     place = None if first["channel"] is None else (first["channel"], first["ts"])
-    items = [Gathered(row["said"], row["card_of"], row["asks"], row["is_open"]) for row in rows]
+    items = [Gathered(row["said"], row["card_of"], row["asks"], row["is_open"], row["title"]) for row in rows]
     return Gathering(gathering_id, first["account"], first["poster"], place, items)
 
 

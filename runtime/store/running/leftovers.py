@@ -3,9 +3,12 @@
 `OFFSET 0` keeps the planner from reading everybody's open rows at once where each run's own are a handful.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from runtime.model.approvals.approval import Result
 from runtime.store.database.pool import Conn
 
 
@@ -80,3 +83,32 @@ async def is_open(conn: Conn, steps: Sequence[StepOf]) -> list[bool]:
         )
     ).fetchall()
     return [row["open"] for row in rows]
+
+
+async def withdraw_questions(
+    conn: Conn, run_id: str, now: datetime, result: Result, step: str | None = None
+) -> list[str]:
+    """Ask nobody any more what became of the start of a step, or of any of the run, whose answer has come.
+
+    The answer proves its request, and the gate looks at that at once. Return the approvals that are canceled with that.
+    """
+    rows = await (
+        await conn.execute(
+            """
+            WITH proven AS (
+                UPDATE effects e SET asked = false, next_try_at = %(now)s
+                 WHERE run_id = %(run_id)s AND (%(step)s::text IS NULL OR step = %(step)s)
+                   AND status = 'in_doubt' AND asked
+                   AND (SELECT w.status FROM waits w
+                         WHERE w.run_id = e.run_id AND w.step = e.step AND w.type <> 'approval'
+                         ORDER BY w.created_at DESC LIMIT 1) = 'completed'
+                RETURNING effect_id
+            )
+            UPDATE approvals SET status = 'canceled', decided_at = %(now)s, result = %(result)s, revision = revision + 1
+             WHERE run_id = %(run_id)s AND kind = 'in_doubt' AND status = 'requested'
+               AND effect_id IN (SELECT effect_id FROM proven) RETURNING approval_id
+            """,
+            {"run_id": run_id, "now": now, "step": step, "result": json.dumps(result.document())},
+        )
+    ).fetchall()
+    return [row["approval_id"] for row in rows]

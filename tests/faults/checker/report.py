@@ -9,6 +9,12 @@ from tests.faults.checker.rules import answered_outside, broken
 
 _RECOVERY = 3.0
 _SHARE = 0.95
+_ACTS = {
+    "edited": "effect.edited",
+    "handed on": "approval.handed",
+    "asked about": "question.asked",
+    "whose vote was withdrawn": "vote.withdrawn",
+}
 
 
 @dataclass
@@ -45,6 +51,7 @@ def _counts(facts: Facts) -> dict[str, int]:
     sorts = Counter(line["sort"] for line in facts.told("fault"))
     clicks = facts.told("clicked")
     kills = Counter(line["kind"] for line in facts.lines)
+    leaves = Counter(row["leaf"]["event"] for row in facts.tables["leaves"])
     return {
         "runs": len(facts.tables["runs"]),
         "of them succeeded": sum(row["status"] == "succeeded" for row in facts.tables["runs"]),
@@ -53,6 +60,7 @@ def _counts(facts: Facts) -> dict[str, int]:
         "bundles": len(facts.tables["bundles"]),
         "clicks": len(clicks),
         "deliveries of clicks": sum(line["deliveries"] for line in clicks),
+        **{f"requests {name}": leaves[event] for name, event in _ACTS.items()},
         "kills at failpoints": kills["killed"],
         "pauses at failpoints": kills["stopped"],
         **{f"faults: {name}": number for name, number in sorted(sorts.items())},

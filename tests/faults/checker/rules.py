@@ -16,6 +16,13 @@ _BETWEEN_CLOCKS = 0.25
 """Seconds by which the program's moment, told by the database, and an upstream's own may differ."""
 _RECORDS = ("receipts", "reads", "decisions")
 _FORBIDDEN = "leave"
+_OF_ACTS = {
+    "EDIT": "effect.edited",
+    "WITHDRAW": "vote.withdrawn",
+    "HAND": "approval.handed",
+    "ASK": "question.asked",
+    "CHANGES": "vote.counted",
+}
 _NOWHERE = 1 << 30
 
 
@@ -99,7 +106,8 @@ def _unsigned(facts: Facts, what: str, effect: Row, approvals: list[Row], until:
     """Yield if no approval of exactly this action had enough distinct people by then."""
     enough = 0
     for row in (row for row in approvals if row["kind"] == "effect" and row["digest"] == effect["digest"]):
-        votes = [vote for vote in facts.votes_of[row["approval_id"]] if vote["at_s"] <= until]
+        given = (vote for vote in facts.votes_of[row["approval_id"]] if vote["at_s"] <= until)
+        votes = [vote for vote in given if vote["withdrawn_at"] is None]
         people = {vote["person"] for vote in votes if vote["verdict"] == "approve"}
         accounts = {(vote["team"], vote["account"]) for vote in votes if vote["verdict"] == "approve"}
         enough = max(enough, min(len(people), len(accounts)) >= row["requirement"]["quorum"])
@@ -108,14 +116,25 @@ def _unsigned(facts: Facts, what: str, effect: Row, approvals: list[Row], until:
 
 
 def votes_are_clicks(facts: Facts) -> Iterator[str]:
-    """Each vote was clicked, by that person on that card; no click counts twice."""
+    """Each vote was clicked, by that person on that card; no click counts twice, but after a vote was withdrawn."""
     clicked = {(line["approval_id"], line["person"]) for line in facts.told("clicking")}
-    counted = Counter((row["approval_id"], row["person"]) for row in facts.tables["votes"])
-    for (approval, person), times in counted.items():
-        if (approval, person) not in clicked:
-            yield f"the vote of {person} on {approval} was never clicked"
+    given = [(row["approval_id"], row["person"], row["withdrawn_at"] is None) for row in facts.tables["votes"]]
+    for approval, person in {(approval, person) for approval, person, _ in given} - clicked:
+        yield f"the vote of {person} on {approval} was never clicked"
+    standing = Counter((approval, person) for approval, person, stands in given if stands)
+    for (approval, person), times in standing.items():
         if times > 1:
             yield f"{person} voted {times} times on {approval}"
+
+
+def acts_are_on_record(facts: Facts) -> Iterator[str]:
+    """What somebody did with a request beside deciding it, and was told is taken, is in its run's chain, or refused."""
+    leaves = (row["leaf"] for row in facts.tables["leaves"])
+    found = {(leaf["data"].get("approval_id"), leaf["event"]) for leaf in leaves if "approval_id" in leaf["data"]}
+    for line in facts.told("whim"):
+        approval = line["approval_id"]
+        if line["ok"] and not {(approval, _OF_ACTS[line["whim"]]), (approval, "vote.refused")} & found:
+            yield f"{line['person']} was told that {line['whim']} of {approval} is taken, and no leaf says so"
 
 
 def chains_hold(facts: Facts) -> Iterator[str]:
@@ -193,6 +212,7 @@ RULES: tuple[Rule, ...] = (
     runs_start_runs_once,
     effects_are_allowed,
     votes_are_clicks,
+    acts_are_on_record,
     chains_hold,
     records_are_in_chains,
     allows_come_first,

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 
 import aiohttp
@@ -11,6 +14,7 @@ import psycopg
 from edge.signing import headers
 from sandbox.client import SandboxError
 from tests.faults.harness.schedule import Wish
+from tests.faults.harness.whims import TRIES, Whim, entered, entry, whim_of
 from tests.faults.world import chat
 from tests.faults.world.history import History, true_time
 from tests.faults.world.world import CLIENT, CLIENT_SECRET, World
@@ -20,6 +24,7 @@ _DELIVERIES = 4
 _AT_ONCE = 16
 _TRIES = 8
 _LOOK, _PAUSE, _LONGEST = 0.4, 0.4, 3.0
+_SEEN = MappingProxyType({"reason": "seen and checked"})
 _LANDED = 8.0
 """Seconds after which a person can say whether something happened: nothing lands that late."""
 
@@ -62,7 +67,10 @@ class Triggers:
 
 
 class People:
-    """People who sign whatever card they see, each click delivered four times; one tells what had happened."""
+    """People who sign whatever card they see, each click delivered four times; one tells what had happened.
+
+    Of some requests the first of them does something else before: edits, hands on, asks, wants changes, withdraws.
+    """
 
     def __init__(self, world: World, http: aiohttp.ClientSession, officers: int = len(chat.PEOPLE)) -> None:
         self._world, self._http = world, http
@@ -70,6 +78,7 @@ class People:
         self._history = History(world.histories / "people.jsonl")
         self._hands = {person: asyncio.Lock() for person in (*chat.PEOPLE, chat.OPERATOR)}
         self._busy: set[str] = set()
+        self._tried: Counter[str] = Counter()  # how often somebody tried their whim, by the effect's key
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def watch(self) -> None:
@@ -86,14 +95,22 @@ class People:
     async def _look(self) -> None:
         rows = await self._world.rows(
             "SELECT a.approval_id, a.kind, a.channel, a.card_ts, e.operation, e.idempotency_key,"
-            " array(SELECT person FROM votes v WHERE v.approval_id = a.approval_id) AS voted"
+            " array(SELECT person FROM votes v WHERE v.approval_id = a.approval_id AND withdrawn_at IS NULL) AS voted"
             " FROM approvals a JOIN effects e USING (effect_id)"
             " WHERE a.status = 'requested' AND a.card_ts IS NOT NULL ORDER BY a.requested_at LIMIT %s",
             _AT_ONCE,
         )
         for row in rows:
+            if whim := self._whim(row):
+                self._beside(f"{row['approval_id']} {self._officers[0]}", self._have(whim, row))
+                continue
             for person in self._asked(row):
                 self._beside(f"{row['approval_id']} {person}", self._decide(person, row))
+
+    def _whim(self, row: dict[str, Any]) -> Whim | None:
+        """Return what the first officer is still to do with a request before it is decided."""
+        is_open = row["kind"] == "effect" and self._tried[row["idempotency_key"]] < TRIES
+        return whim_of(row["operation"], row["idempotency_key"]) if is_open else None
 
     def _asked(self, row: dict[str, Any]) -> list[str]:
         """Return who is to click on a card now: of three officers two are needed, and the third comes too late."""
@@ -134,11 +151,45 @@ class People:
                           deliveries=_DELIVERIES, ok=bool(answer.get("ok")), error=ack.get("error"))  # fmt: skip
         await asyncio.sleep(_PAUSE if answer.get("ok") else 2 * _PAUSE)  # the next look sees what came of it
 
-    async def _submit(self, person: str) -> dict[str, Any]:
+    async def _have(self, whim: Whim, row: dict[str, Any]) -> None:
+        """Do something else with a request; who withdraws a vote gives it first."""
+        person, other, key = self._officers[0], self._officers[-1], row["idempotency_key"]
+        if whim is Whim.WITHDRAW and person not in row["voted"]:
+            await self._decide(person, row)
+            return
+        self._tried[key] += 1
+        found = entry(await self._card(row), whim)
+        if found is None:  # it was not drawn anew yet
+            await asyncio.sleep(_PAUSE)
+            return
+        self._history.add("clicking", approval_id=row["approval_id"], person=person)
+        async with self._hands[person]:
+            answer = await self._act(person, action="click", channel=row["channel"], ts=row["card_ts"],
+                                     action_id=found[0], chosen=found[1], deliveries=_DELIVERIES)  # fmt: skip
+            if answer.get("ok"):
+                answer = await self._submit(person, entered(whim, other))
+        is_done = bool(answer.get("ok"))
+        self._history.add("whim", whim=whim.name, approval_id=row["approval_id"], person=person, ok=is_done)
+        if is_done:
+            self._tried[key] = TRIES
+        await asyncio.sleep(_PAUSE)
+
+    async def _card(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Read a card as Slack has it."""
+        asked = {"channel": row["channel"], "latest": row["card_ts"], "oldest": row["card_ts"], "inclusive": "true"}
+        bearer = {"Authorization": f"Bearer {chat.BOT_TOKEN}"}
+        with suppress(aiohttp.ClientError, TimeoutError, ValueError):
+            url = f"{self._world.chat}/api/conversations.history"
+            async with self._http.post(url, data=asked, headers=bearer) as response:
+                found: list[dict[str, Any]] = (await response.json()).get("messages", [])
+                return found[0] if found else {}
+        return {}
+
+    async def _submit(self, person: str, values: Mapping[str, str] = _SEEN) -> dict[str, Any]:
         """Send the modal, which opens a moment after the click was acknowledged."""
         answer: dict[str, Any] = {}
         for _ in range(_TRIES):
-            answer = await self._act(person, action="submit", values={"reason": "seen and checked"})
+            answer = await self._act(person, action="submit", values=dict(values))
             if "problem" not in answer:
                 break
             await asyncio.sleep(0.1)

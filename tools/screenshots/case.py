@@ -1,12 +1,9 @@
-"""Take the pictures of the documentation again: `python -m tools.screenshots`, from the root of the checkout.
+"""The pictures of a case that is played: the KYC case, in embedded mode, in a folder that is thrown away.
 
-The KYC case is played in embedded mode, in a folder that is thrown away, and a Chromium without a screen looks at the
-sandbox, at what the page that verifies bundles says of the case, and at the report on it.
+A Chromium without a screen looks at the sandbox, at what the page that verifies bundles says of the case, and at the
+report on it.
 """
 
-import asyncio
-import os
-import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -15,25 +12,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from playwright.async_api import Browser, async_playwright, expect
+from playwright.async_api import Browser, Page, expect
 
 from countersign.config.settings import ROOT, Settings
 from countersign.embedded.case import Case
 from countersign.embedded.children import Supervisor
 from countersign.embedded.packs import example_of
-from countersign.embedded.setup.work import SetUpError, to_stderr
 from countersign.embedded.system import Ports, embedded
 from evidence.report.report import report_on, write_report
 from evidence.verify.trust import trust_of
 from receipts.log.keys import Algorithm, NoteSigner
 from receipts.signing import load_or_create
 from sandbox.client import SandboxUser, messages
-from tools import chromium
-from tools.debian import Program
+from tools.screenshots.table import CASE
 
-IMAGES = ROOT / "docs" / "images"
 CHANNEL = "C0COMPLIANCE"
-SIZE_LIMIT = 300_000
 VERIFY_PAGE = ROOT / "evidence/browser/verify.html"
 
 
@@ -47,6 +40,7 @@ class Scene:
     boris: SandboxUser
     browser: Browser
     home: Path
+    folder: Path
 
     async def card(self, *marks: str) -> dict[str, Any]:
         """Wait for the card that shows the run and all the marks."""
@@ -57,21 +51,30 @@ class Scene:
 
         return await self.anna.find_card(fits)
 
-    async def shoot(self, name: str, width: int, height: int, **place: str) -> None:
+    async def page(self, name: str) -> Page:
+        """Return a new page as large as that picture is."""
+        width, height = CASE[name]
+        return await self.browser.new_page(viewport={"width": width, "height": height})
+
+    async def keep(self, page: Page, name: str) -> None:
+        """Write what the page shows."""
+        await page.screenshot(path=self.folder / f"{name}.png")
+        await page.close()
+
+    async def shoot(self, name: str, **place: str) -> None:
         """Write the picture of the sandbox as one person sees it."""
         # `still` tells the page not to wait for news, which would never end.
         url = f"{self.sandbox}/?{urlencode({'still': '', 'channel': CHANNEL, **place})}"
-        page = await self.browser.new_page(viewport={"width": width, "height": height})
+        page = await self.page(name)
         await page.goto(url, wait_until="networkidle")
-        await page.screenshot(path=_picture(name))
-        _weigh(_picture(name))
+        await self.keep(page, name)
 
-    async def shoot_verified(self, name: str, width: int, height: int, *, log_key: str = "") -> None:
+    async def shoot_verified(self, name: str, *, log_key: str = "") -> None:
         """Write the picture of the page that verifies bundles, from its top, with this case's bundle in it.
 
         Where a key of the log is given, the fields for it are open.
         """
-        page = await self.browser.new_page(viewport={"width": width, "height": height})
+        page = await self.page(name)
         await page.goto(VERIFY_PAGE.as_uri())
         await page.get_by_label("Evidence bundle").set_input_files(self.home / f"evidence/{self.case.run_id}.zip")
         await page.get_by_label("Public key").set_input_files(self.home / "keys/evidence.pub.pem")
@@ -81,41 +84,20 @@ class Scene:
             await page.get_by_label("Keys of the audit log").blur()
             await expect(page.locator("#summary")).to_contain_text("signed by its key")
         await expect(page.locator("#verdict")).to_contain_text("Everything checked here holds")
-        await page.screenshot(path=_picture(name))
-        _weigh(_picture(name))
+        await self.keep(page, name)
 
-    async def shoot_report(self, name: str, width: int, height: int) -> None:
+    async def shoot_report(self, name: str) -> None:
         """Write the picture of the report on this case's bundle, from its top."""
         to = self.home / "report.html"
         bundle, key = self.home / f"evidence/{self.case.run_id}.zip", self.home / "keys/evidence.pub.pem"
         write_report(report_on(bundle, trust_of(key)), to)
-        page = await self.browser.new_page(viewport={"width": width, "height": height})
+        page = await self.page(name)
         await page.goto(to.as_uri())
-        await page.screenshot(path=_picture(name))
-        _weigh(_picture(name))
-
-
-def _picture(name: str) -> Path:
-    return IMAGES / f"{name}.png"
-
-
-def _weigh(picture: Path) -> None:
-    if picture.stat().st_size > SIZE_LIMIT:
-        sys.exit(f"{picture} has over {SIZE_LIMIT:,} bytes")
-    print(f"{picture.relative_to(ROOT)}: {picture.stat().st_size:,} bytes")
+        await self.keep(page, name)
 
 
 @asynccontextmanager
-async def _looking(viewer: Program) -> AsyncIterator[Browser]:
-    async with async_playwright() as playwright:
-        env: dict[str, str | float | bool] = {**os.environ, **viewer.env}
-        browser = await playwright.chromium.launch(executable_path=viewer.path, env=env)
-        yield browser
-        await browser.close()
-
-
-@asynccontextmanager
-async def _scene(home: Path, viewer: Program) -> AsyncIterator[Scene]:
+async def _scene(home: Path, folder: Path, browser: Browser) -> AsyncIterator[Scene]:
     """Bring a case to the two signatures that its filing needs."""
     supervisor = Supervisor()
     async with AsyncExitStack() as stack:
@@ -127,8 +109,7 @@ async def _scene(home: Path, viewer: Program) -> AsyncIterator[Scene]:
         await case.replied()
         anna = await stack.enter_async_context(SandboxUser(system.sandbox, "U0ANNA"))
         boris = await stack.enter_async_context(SandboxUser(system.sandbox, "U0BORIS"))
-        browser = await stack.enter_async_context(_looking(viewer))
-        yield Scene(system.sandbox, case, anna, boris, browser, home)
+        yield Scene(system.sandbox, case, anna, boris, browser, home, folder)
 
 
 async def _decide(user: SandboxUser, card: dict[str, Any], reason: str) -> None:
@@ -140,38 +121,30 @@ async def _decide(user: SandboxUser, card: dict[str, Any], reason: str) -> None:
 async def _take(scene: Scene) -> None:
     await _decide(scene.boris, await scene.card("Review needed", "'actions'"), "The ownership chain is complete.")
     card = await scene.card("Approval needed", "file_report", "'actions'")
-    await scene.shoot("card-pending", 1440, 900, user="U0ANNA")
-    await scene.shoot("card-phone", 390, 844, user="U0ANNA")
+    await scene.shoot("card-pending", user="U0ANNA")
+    await scene.shoot("card-phone", user="U0ANNA")
     await scene.anna.click(card, "countersign_show_all")
     await scene.anna.find_modal()
-    await scene.shoot("card-all", 1440, 900, user="U0ANNA")
+    await scene.shoot("card-all", user="U0ANNA")
     await scene.anna.close_modal()
     await scene.anna.click(card, "countersign_approve")
     await scene.anna.find_modal()
-    await scene.shoot("card-modal", 1440, 900, user="U0ANNA")
+    await scene.shoot("card-modal", user="U0ANNA")
     await scene.anna.submit({"reason": "Checked against the register extract."})
     card = await scene.card("file_report", "1 of 2", "'actions'")
     await _decide(scene.boris, card, "Second signature.")
     run = await scene.case.until("its evidence", lambda run: bool(run["sha256"]))
     await scene.anna.wait_for(lambda state: any(run["sha256"] in message["text"] for message in messages(state)))
-    await scene.shoot("card-finished", 1440, 900, user="U0ANNA", thread=card["ts"])
+    await scene.shoot("card-finished", user="U0ANNA", thread=card["ts"])
     log = NoteSigner(f"countersign/{Settings().tenant}", load_or_create(scene.home / "keys/log.pem"))
-    await scene.shoot_verified("verify-page", 1440, 1900, log_key=str(log.verifier(Algorithm.ED25519)))
-    await scene.shoot_verified("verify-phone", 390, 844)
-    await scene.shoot_report("report-page", 1440, 1560)
-    await scene.shoot_report("report-phone", 390, 844)
+    await scene.shoot_verified("verify-page", log_key=str(log.verifier(Algorithm.ED25519)))
+    await scene.shoot_verified("verify-phone")
+    await scene.shoot_report("report-page")
+    await scene.shoot_report("report-phone")
 
 
-async def _main() -> None:
-    try:
-        viewer = chromium.ensure(to_stderr)
-    except SetUpError as error:
-        sys.exit(str(error))
-    IMAGES.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        async with _scene(Path(folder), viewer) as scene:
+async def take_case(folder: Path, browser: Browser) -> None:
+    """Write the pictures of the case into a folder."""
+    with tempfile.TemporaryDirectory() as home:
+        async with _scene(Path(home), folder, browser) as scene:
             await _take(scene)
-
-
-if __name__ == "__main__":
-    asyncio.run(_main())
