@@ -1,12 +1,11 @@
 """Delivers a webhook in a process of its own, which is killed (SIGKILL) when the receiver has answered.
 
-To be run as a program: the database's DSN, OPA's address, the moment and the receiver's URL.
+It is given the database's DSN, OPA's address, the moment and the receiver's URL.
 """
 
 import asyncio
 import os
 import signal
-import sys
 from datetime import datetime
 
 from policy.client import OpaEngine
@@ -32,5 +31,6 @@ async def _deliver(dsn: str, opa: str, moment: str, url: str) -> None:
         await subscribed(bench, subscription(url, "run.completed")).settle()
 
 
-if __name__ == "__main__":
-    asyncio.run(_deliver(*sys.argv[1:]))
+def deliver(dsn: str, opa: str, moment: str, url: str) -> None:
+    """Be that process."""
+    asyncio.run(_deliver(dsn, opa, moment, url))

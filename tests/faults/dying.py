@@ -2,13 +2,12 @@
 
 That is when it comes there for the nth time.
 
-To be run as a program: the database's DSN, OPA's address, the notification, the point and the number.
+It is given the database's DSN, OPA's address, the notification, the point and the number.
 """
 
 import asyncio
 import os
 import signal
-import sys
 from collections import Counter
 
 from policy.client import OpaEngine
@@ -36,6 +35,6 @@ async def _apply(dsn: str, opa: str, notification_id: str, point: str, number: i
         await bench.settle()
 
 
-if __name__ == "__main__":
-    dsn_, opa_, notification_, point_, number_ = sys.argv[1:]
-    asyncio.run(_apply(dsn_, opa_, notification_, point_, int(number_)))
+def apply(dsn: str, opa: str, notification_id: str, point: str, number: str) -> None:
+    """Be that process."""
+    asyncio.run(_apply(dsn, opa, notification_id, point, int(number)))

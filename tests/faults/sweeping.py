@@ -1,12 +1,11 @@
 """Sweeps in a process of its own, which is killed (SIGKILL) when it comes to a point for the nth time.
 
-To be run as a program: the database's DSN, OPA's address, the moment, the point and the number.
+It is given the database's DSN, OPA's address, the moment, the point and the number.
 """
 
 import asyncio
 import os
 import signal
-import sys
 from collections import Counter
 from datetime import datetime
 
@@ -35,6 +34,6 @@ async def _sweep(dsn: str, opa: str, moment: str, point: str, number: int) -> No
         await sweeps.sweep(bench.engine)
 
 
-if __name__ == "__main__":
-    dsn, opa, moment, point, number = sys.argv[1:]
+def sweep(dsn: str, opa: str, moment: str, point: str, number: str) -> None:
+    """Be that process."""
     asyncio.run(_sweep(dsn, opa, moment, point, int(number)))

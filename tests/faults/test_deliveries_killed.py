@@ -1,15 +1,11 @@
 """A webhook, and the plug pulled after the send and before the record: it is sent again, and known again."""
 
-import asyncio
-import signal
-import sys
-
-from countersign.config.settings import ROOT
 from countersign.embedded.opa import OpaChild
 from tests.bench import Bench
+from tests.faults import delivering
+from tests.faults.killed import killed
 from tests.integration.conftest import Targets, bench, targets
 from tests.integration.hooks_stage import deliveries, open_ears, subscribed, subscription
-from tests.patience import MINUTE
 
 __all__ = ["bench", "targets"]
 
@@ -25,12 +21,7 @@ async def test_what_was_sent_and_not_recorded_is_sent_again_under_the_same_id(
         run_id = (await away.start("bench.note", NOTE)).run_id
         await away.settle()
         assert (await bench.run(run_id))["status"] == "succeeded"
-        given = (bench.superuser, opa.url, bench.clock().isoformat(), ears.url)
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.faults.delivering", *given, cwd=ROOT
-        )
-        async with asyncio.timeout(MINUTE):
-            assert await process.wait() == -signal.SIGKILL
+        await killed(delivering.deliver, bench.superuser, opa.url, bench.clock().isoformat(), ears.url)
         assert [one["status"] for one in await deliveries(bench)] == ["leased"]
         here = subscribed(bench, to)
         for _ in range(2):  # the lease runs out, and then the pause

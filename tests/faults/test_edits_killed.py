@@ -1,21 +1,19 @@
 """An edit, and the plug pulled at any point: the old version is open or the new one, and one is performed, once."""
 
 import asyncio
-import signal
-import sys
 from typing import Any
 
 import pytest
 
-from countersign.config.settings import ROOT
 from countersign.embedded.opa import OpaChild
 from runtime.desk.editing.model import EditWish
 from runtime.failpoints import Point
 from runtime.model.actor import SlackAccount
 from tests.bench import TEAM, Bench
+from tests.faults import dying
+from tests.faults.killed import killed
 from tests.integration.conftest import Targets, editing
 from tests.integration.editing_stage import asked, edit, request_of
-from tests.patience import MINUTE
 
 __all__ = ["editing"]
 
@@ -39,10 +37,7 @@ async def _recorded(bench: Bench, approval_id: str) -> str:
 
 
 async def _killed(bench: Bench, opa: OpaChild, notification_id: str, point: Point) -> None:
-    given = (bench.superuser, opa.url, notification_id, str(point), "1")
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.faults.dying", *given, cwd=ROOT)
-    async with asyncio.timeout(MINUTE):
-        assert await process.wait() == -signal.SIGKILL
+    await killed(dying.apply, bench.superuser, opa.url, notification_id, str(point), "1")
 
 
 async def _versions(bench: Bench) -> list[dict[str, Any]]:

@@ -1,20 +1,17 @@
 """Time runs short for many, and the plug is pulled in between: in the end each was escalated, and none twice."""
 
-import asyncio
-import signal
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from countersign.config.settings import ROOT
 from countersign.embedded.opa import OpaChild
 from runtime.failpoints import Point
 from tests.bench import Bench
+from tests.faults import sweeping
+from tests.faults.killed import killed
 from tests.integration.conftest import Targets
 from tests.once import Once
-from tests.patience import MINUTE
 
 COUNT = 70
 """Reviews that wait: more than are applied in one transaction, so that some are told and others are not."""
@@ -33,10 +30,7 @@ WAITING = Once(_wait)
 
 
 async def _killed(bench: Bench, opa: OpaChild, point: Point, number: int) -> None:
-    given = (bench.superuser, opa.url, bench.clock().isoformat(), str(point), str(number))
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.faults.sweeping", *given, cwd=ROOT)
-    async with asyncio.timeout(MINUTE):
-        assert await process.wait() == -signal.SIGKILL
+    await killed(sweeping.sweep, bench.superuser, opa.url, bench.clock().isoformat(), str(point), str(number))
 
 
 async def _entries(bench: Bench) -> Counter[tuple[str, int]]:

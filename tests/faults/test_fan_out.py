@@ -1,14 +1,10 @@
 """One answer, many waits, and the plug pulled in between: each wait has its answer in the end, and none twice."""
 
-import asyncio
-import signal
-import sys
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from countersign.config.settings import ROOT
 from countersign.embedded.opa import OpaChild
 from receipts.chain import Actor
 from runtime.failpoints import Point
@@ -16,7 +12,8 @@ from runtime.inbox import inbox
 from runtime.model.notification.answers import CompletionPayload
 from runtime.model.notification.notification import Notification
 from tests.bench import TENANT, Bench
-from tests.patience import MINUTE
+from tests.faults import dying
+from tests.faults.killed import killed
 
 WORD = "acme:await_word:C1"
 COUNT = 70
@@ -36,10 +33,7 @@ async def _recorded(bench: Bench) -> str:
 
 
 async def _killed(bench: Bench, opa: OpaChild, notification_id: str, point: Point, number: int) -> None:
-    given = (bench.superuser, opa.url, notification_id, str(point), str(number))
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.faults.dying", *given, cwd=ROOT)
-    async with asyncio.timeout(MINUTE):
-        assert await process.wait() == -signal.SIGKILL
+    await killed(dying.apply, bench.superuser, opa.url, notification_id, str(point), str(number))
 
 
 async def _completed(bench: Bench) -> Counter[str]:

@@ -1,26 +1,20 @@
 """Somebody breaks the glass, and the plug is pulled: it is counted once, done once, told once, and reviewed once."""
 
-import asyncio
-import signal
-import sys
 from pathlib import Path
 
 import pytest
 
-from countersign.config.settings import ROOT
 from countersign.embedded.opa import OpaChild
 from runtime.failpoints import Point
 from tests.bench import Bench
+from tests.faults import dying
+from tests.faults.killed import killed
 from tests.integration.conftest import Targets
 from tests.integration.glass_stage import filing, glass_bench, record_break
-from tests.patience import MINUTE
 
 
 async def _killed(bench: Bench, opa: OpaChild, notification: str, point: Point) -> None:
-    given = (bench.superuser, opa.url, notification, str(point), "1")
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.faults.dying", *given, cwd=ROOT)
-    async with asyncio.timeout(MINUTE):
-        assert await process.wait() == -signal.SIGKILL
+    await killed(dying.apply, bench.superuser, opa.url, notification, str(point), "1")
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,17 @@
 """The plug is pulled while an effect is approved and made to wait for its window: it is carried out once, then."""
 
-import asyncio
-import signal
-import sys
 from pathlib import Path
 
 import pytest
 
-from countersign.config.settings import ROOT
 from policy.client import OpaEngine
 from runtime.desk.model import Click
 from runtime.failpoints import Point
 from runtime.model.actor import SlackAccount
 from runtime.model.approvals.votes import VoteVerdict
 from tests.bench import TEAM, Bench, open_bench
+from tests.faults import dying
+from tests.faults.killed import killed
 from tests.integration.conftest import PACK, Targets
 from tests.integration.windows_stage import FILE, TUESDAYS, say_when
 from tests.opa_server import start_opa
@@ -36,10 +34,7 @@ async def _record(bench: Bench, person: str, approval: str) -> str:
 
 
 async def _killed(bench: Bench, opa: str, notification: str, point: Point, number: int) -> None:
-    given = (bench.superuser, opa, notification, str(point), str(number))
-    process = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.faults.dying", *given, cwd=ROOT)
-    async with asyncio.timeout(MINUTE):
-        assert await process.wait() == -signal.SIGKILL
+    await killed(dying.apply, bench.superuser, opa, notification, str(point), str(number))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,20 @@
+"""Programs that kill themselves (SIGKILL) at a point of theirs, each forked from a process that has imported them."""
+
+import asyncio
+import multiprocessing
+import signal
+from collections.abc import Callable
+
+from tests.patience import MINUTE
+
+_forking = multiprocessing.get_context("forkserver")
+_forking.set_forkserver_preload([f"tests.faults.{name}" for name in ("dying", "sweeping", "delivering")])
+
+
+async def killed(program: Callable[..., None], *given: str) -> None:
+    """Run a program in a process of its own until it is killed, as it has to be."""
+    process = _forking.Process(target=program, args=given, daemon=True)  # ends with us, whatever happens
+    process.start()
+    await asyncio.to_thread(process.join, MINUTE)
+    assert process.exitcode == -signal.SIGKILL
+    process.close()
