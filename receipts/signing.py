@@ -4,6 +4,7 @@ import hashlib
 import os
 import secrets
 import stat
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from receipts.errors import ReceiptsError
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_LOOKS, _PAUSE = 10, 0.02
+"""How often, and after how many seconds, the two files are looked at until they belong together."""
 
 
 class KeyFileError(ReceiptsError):
@@ -63,18 +66,30 @@ def public_path(path: Path) -> Path:
 def load_or_create(path: Path) -> SigningKey:
     """Return the key in the PEM file `path`, made if absent, and see that its public half stands beside it.
 
-    The first of several processes to make the file wins, and all use its key.
+    The first of several processes to make the file wins, and all use its key. A rotation replaces both files, one after
+    the other: who reads in between looks again.
     """
-    if not path.exists():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_new(path, _private_pem(Ed25519PrivateKey.generate()), 0o600)
-    key = SigningKey(_load_private(path))
-    beside = public_path(path)
+    for _ in range(_LOOKS):
+        if not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write_new(path, _private_pem(Ed25519PrivateKey.generate()), 0o600)
+        key = SigningKey(_load_private(path))
+        if _has_half(public_path(path), key):
+            return key
+        time.sleep(_PAUSE)
+    raise KeyFileError(f"{public_path(path)} is not the public half of {path}")
+
+
+def _has_half(beside: Path, key: SigningKey) -> bool:
+    """See that there is a public half, and return whether it is that of the key."""
     if not beside.exists():
         _write_new(beside, key.public.pem(), 0o644)
-    if load_public(beside).key_id != key.public.key_id:
-        raise KeyFileError(f"{beside} is not the public half of {path}")
-    return key
+    try:
+        return load_public(beside).key_id == key.public.key_id
+    except KeyFileError:
+        if beside.exists():
+            raise
+        return False
 
 
 def load(path: Path) -> SigningKey:

@@ -106,3 +106,19 @@ async def test_the_command_shows_both_keys(tmp_path: Path) -> None:
     new = (await command("log", "key", env=env)).out.strip()
     assert (rotated.code, rotated.out.splitlines()[:2]) == (0, [f"before: {old}", f"now:    {new}"])
     assert (await command("log", "key", "--earlier", env=env)).out.split() == [new, old]
+
+
+async def test_who_reads_the_key_while_it_is_rotated_has_one_or_the_other(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    log_keys(settings)
+
+    def rotate() -> None:
+        for _ in range(20):
+            rotate_log_key(settings)
+
+    def read() -> None:
+        for _ in range(200):
+            log_keys(settings)
+
+    await asyncio.gather(*(asyncio.to_thread(one) for one in (rotate, read, read, read)))
+    assert len(log_keys(settings).keys) == 21
