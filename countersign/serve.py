@@ -10,7 +10,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from fastapi import FastAPI
 
 from countersign.checks.readiness import Readiness
-from countersign.compose.archive import check_lock, make_jobs
+from countersign.compose.stores.archive import check_lock, make_jobs
 from countersign.compose.system import Role, System, compose, prepare
 from countersign.config.settings import START_HEADER, Settings
 from countersign.parts import Part, Patience, ServeError, end_soon, listen, run_parts

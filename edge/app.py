@@ -13,8 +13,6 @@ from starlette.types import ASGIApp
 from edge.body import parse, read_body
 from edge.buckets import Buckets, Rate
 from edge.calls import Caller
-from edge.evidence import EvidenceIn, EvidencePage
-from edge.held import add_held
 from edge.links.pages import LinkPage
 from edge.links.routes import add_links
 from edge.messages import (
@@ -29,11 +27,13 @@ from edge.messages import (
 )
 from edge.passkeys.routes import add_passkeys
 from edge.problems import Problem, handle_problems
-from edge.questions import add_questions
-from edge.signals import add_signals
+from edge.routes.evidence import EvidenceIn, EvidencePage
+from edge.routes.held import add_held
+from edge.routes.questions import add_questions
+from edge.routes.signals import add_signals
+from edge.routes.tasks import add_tasks
+from edge.routes.undo import add_undo
 from edge.signing import claimed, is_signed
-from edge.tasks import add_tasks
-from edge.undo import add_undo
 from receipts.chain import Actor
 from runtime.desk.answers.callers import QuestionDesk
 from runtime.desk.callers import (

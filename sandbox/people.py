@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.core import Sandbox
-from sandbox.delivery import Ack, Courier
 from sandbox.errors import SlackError
-from sandbox.response_urls import apply_response, issue
 from sandbox.rules.answers import ActError, answer, faults, state
 from sandbox.rules.blocks import elements
 from sandbox.rules.links import shared_links
@@ -19,7 +17,9 @@ from sandbox.rules.mrkdwn import escape
 from sandbox.state import Modal
 from sandbox.web_api import payloads
 from sandbox.web_api.chat import public
+from sandbox.web_api.response_urls import apply_response, issue
 from sandbox.web_api.views import push_on, replace_modal
+from sandbox.wire.delivery import Ack, Courier
 from sandbox.workspace import User
 
 Json = dict[str, Any]

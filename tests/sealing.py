@@ -7,7 +7,7 @@ from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
 from evidence.notary import Notary
 from receipts.log.keys import NoteSigner
-from receipts.signing import load_or_create
+from receipts.signatures.signing import load_or_create
 from runtime.desk.bundles.sealing import EvidenceDesk
 from runtime.desk.log import LogDesk
 from runtime.engine import Engine

@@ -7,11 +7,12 @@ from typing import Any
 
 from bot.slack.doctor import Fact
 from countersign.checks.probe import policy_text
-from countersign.compose.connection import connected
 from countersign.compose.engine import make_routing
-from countersign.compose.storage import database_versions
+from countersign.compose.stores.connection import connected
+from countersign.compose.stores.storage import database_versions
 from countersign.config.directory import read_directory
 from countersign.config.settings import Settings, required
+from evidence.reading.words import counted
 from policy.model import PolicyText
 from policy.text import CONFIG_FILE
 from runtime.clock import Clock
@@ -74,7 +75,8 @@ async def file(settings: Settings) -> list[Fact]:
     held = "none is loaded" if loaded is None else f"version {loaded} is loaded"
     if known is None:
         return [Fact("directory file", ok=True, detail=f"none here; {held}")]
-    detail = f"version {known.version}: {len(known.people)} people, {len(known.agents)} agents"
+    people, agents = counted(len(known.people), "person", "people"), counted(len(known.agents), "agent")
+    detail = f"version {known.version}: {people}, {agents}"
     is_loaded = known.version == loaded
     remedy = f"Bring the file up to date, or load it: `countersign people load {path}`."
     return [Fact("directory file", is_loaded, detail if is_loaded else f"{detail}; but {held}", remedy)]

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from bot.slack.doctor import Fact
 from countersign.checks.unsealed import describe
-from countersign.compose.archive import make_archive
-from countersign.compose.connection import connected
+from countersign.compose.stores.archive import make_archive
+from countersign.compose.stores.connection import connected
 from countersign.config.settings import Settings
 from evidence.archive.archive import Archive, ArchiveError
 from runtime.clock import Clock

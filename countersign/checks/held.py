@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from bot.slack.doctor import Fact
-from countersign.compose.connection import connected
+from countersign.compose.stores.connection import connected
 from countersign.config.settings import Settings
 from runtime.desk import inspection
 from runtime.desk.inspection import FoundStep, Held

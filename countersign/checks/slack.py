@@ -2,8 +2,8 @@
 
 from bot.slack.doctor import Fact, check_app, check_slack
 from bot.workspaces.doctor import check_workspaces
-from countersign.compose.connection import connected
 from countersign.compose.slack import make_client, make_vault
+from countersign.compose.stores.connection import connected
 from countersign.config.routing import RoutingFile, read_routing
 from countersign.config.settings import Settings
 from runtime.desk.workspaces import looking

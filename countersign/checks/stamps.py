@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from bot.slack.doctor import Fact
 from countersign.checks.evidence import LATE
-from countersign.compose.connection import connected
+from countersign.compose.stores.connection import connected
 from countersign.config.settings import Settings
 from receipts.stamps.stamp import load_authority
 from runtime.clock import Clock

@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 
 from bot.slack.doctor import Fact, check_user_groups
-from countersign.compose.connection import connected
 from countersign.compose.slack import clients_of
+from countersign.compose.stores.connection import connected
 from countersign.config.routing import RoutingFile, read_routing
 from countersign.config.settings import Settings
 from runtime.clock import Clock

@@ -11,7 +11,7 @@ from countersign.cli.tables import AsJson, show_json
 if TYPE_CHECKING:
     from runtime.desk.operator import OperatorDesk
 
-By = Annotated[str, typer.Option("--as", "--by", help="You, as the directory names you.")]
+By = Annotated[str, typer.Option("--as", "--by", metavar="PERSON", help="You, as the directory names you.")]
 
 
 def _visible(reason: str) -> str:
@@ -22,14 +22,16 @@ def _visible(reason: str) -> str:
     return reason
 
 
-Reason = Annotated[str, typer.Option(help="Why; it goes on record.", callback=_visible)]
-Version = Annotated[int | None, typer.Option(help="Of the run as you saw it: if it has moved on, nothing is done.")]
+Reason = Annotated[str, typer.Option(metavar="TEXT", help="Why; it goes on record.", callback=_visible)]
+Version = Annotated[
+    int | None, typer.Option(metavar="NUMBER", help="Of the run as you saw it: if it has moved on, nothing is done.")
+]
 
 
 def retry(
     subject: Annotated[str, typer.Argument(metavar="RUN|EFFECT", help="What is to be tried now.")],
     by: By,
-    reason: Annotated[str, typer.Option(help="Why; it goes on record.")] = "",
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it goes on record.")] = "",
     version: Version = None,
     *,
     as_json: AsJson = False,

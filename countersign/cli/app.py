@@ -6,7 +6,9 @@ from typing import Annotated
 from urllib.parse import quote
 
 import typer
+from typer.exceptions import TyperException
 
+from countersign.cli import usage
 from countersign.cli.acts import retry
 from countersign.cli.command import attached_settings, importing, out, own_settings, roles_of, run, shared_settings
 from countersign.cli.definitions.commands import definitions
@@ -66,7 +68,7 @@ def countersign(
 
 
 def main() -> None:
-    """Run the command line; a foreseen error is a sentence, not a traceback."""
+    """Run the command line; a foreseen error is a sentence, not a traceback, and so is wrong use of a command."""
     from countersign.config.errors import CountersignError
     from countersign.embedded.setup.work import SetUpError
     from edge.errors import EdgeError
@@ -77,7 +79,10 @@ def main() -> None:
     from witness.errors import WitnessError
 
     try:
-        app()
+        status = app(prog_name="countersign", standalone_mode=False)
+    except TyperException as error:
+        sys.stderr.write(usage.told(error))
+        raise SystemExit(error.exit_code) from None
     except (
         CountersignError,
         EvidenceError,
@@ -90,19 +95,24 @@ def main() -> None:
     ) as error:
         sys.stderr.write(f"countersign: {error}\n")
         raise SystemExit(1) from None
+    raise SystemExit(status)
 
 
 @app.command()
 def serve(
     role: Annotated[
         list[str] | None,
-        typer.Option(help="A role to run: edge, bot, worker or sweeps; may be repeated, and all run if none is given."),
+        typer.Option(
+            metavar="ROLE",
+            help="A role to run: edge, bot, worker or sweeps; may be repeated, and all run if none is given.",
+        ),
     ] = None,
     processes: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=256,
+            metavar="NUMBER",
             help="Processes that run worker and sweeps: as many as there are cores if not given; one with edge or bot.",
         ),
     ] = None,
@@ -125,8 +135,8 @@ def serve(
 @app.command()
 def migrate() -> None:
     """Bring the database that COUNTERSIGN_DATABASE_URL names to the newest migration."""
-    from countersign.compose.migration import migrate_database
-    from countersign.compose.storage import await_database, database_versions
+    from countersign.compose.stores.migration import migrate_database
+    from countersign.compose.stores.storage import await_database, database_versions
     from countersign.config.settings import required
 
     settings = own_settings()
@@ -139,7 +149,7 @@ def migrate() -> None:
 @app.command()
 def bucket() -> None:
     """Make the bucket of evidence, with Object Lock, if it is not there."""
-    from countersign.compose.bucket import make_bucket
+    from countersign.compose.stores.bucket import make_bucket
     from runtime.clock import utc_now
 
     for fact in make_bucket(own_settings(), utc_now):
@@ -162,7 +172,9 @@ def config() -> None:
 def doctor(
     role: Annotated[
         list[str] | None,
-        typer.Option(help="A role whose parts to check: edge, bot, worker or sweeps; may be repeated, else all."),
+        typer.Option(
+            metavar="ROLE", help="A role whose parts to check: edge, bot, worker or sweeps; may be repeated, else all."
+        ),
     ] = None,
 ) -> None:
     """Check every part, and say what is wrong and what to do."""
@@ -185,15 +197,21 @@ def doctor(
 def trigger(
     type_: Annotated[str, typer.Argument(metavar="TYPE", help="The type of trigger, which decides what is run.")],
     payload: Annotated[Path, typer.Argument(metavar="FILE", help="A file that holds the payload as JSON.")],
-    ref: Annotated[str, typer.Option(help="The event's own name: the same ref starts no second run.")],
+    ref: Annotated[str, typer.Option(metavar="TEXT", help="The event's own name: the same ref starts no second run.")],
     caller: Annotated[
-        str | None, typer.Option(help="The agent that signs; the only one of COUNTERSIGN_CALLERS if not given.")
+        str | None,
+        typer.Option(metavar="CALLER", help="The agent that signs; the only one of COUNTERSIGN_CALLERS if not given."),
     ] = None,
-    on_behalf_of: Annotated[str | None, typer.Option(help="The person whose wish it is.")] = None,
+    on_behalf_of: Annotated[str | None, typer.Option(metavar="PERSON", help="The person whose wish it is.")] = None,
     version: Annotated[
-        int | None, typer.Option(min=1, help="Of the runbook, one that is active; the newest of them if not given.")
+        int | None,
+        typer.Option(
+            min=1, metavar="VERSION", help="Of the runbook, one that is active; the newest of them if not given."
+        ),
     ] = None,
-    edge: Annotated[str | None, typer.Option(help="Base URL of the edge; this machine's if not given.")] = None,
+    edge: Annotated[
+        str | None, typer.Option(metavar="URL", help="Base URL of the edge; this machine's if not given.")
+    ] = None,
 ) -> None:
     """Start a run through the edge, signed as one of the settings' callers."""
     from countersign.cli.operate import read_json

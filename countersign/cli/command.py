@@ -90,14 +90,20 @@ def roles_of(names: list[str] | None) -> "frozenset[Role]":
 
 def run(work: Coroutine[Any, Any, T], loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> T:
     """Run a command's work, on a loop of its own; a database that is not as it must be is a foreseen error."""
+    with using_database(), asyncio.Runner(loop_factory=loop) as runner:
+        return runner.run(work)
+
+
+@contextmanager
+def using_database() -> Iterator[None]:
+    """Say in a sentence what is wrong with a database that is away, or not as it must be: raise DatabaseError."""
     import psycopg
 
-    from countersign.compose.connection import DatabaseError
+    from countersign.compose.stores.connection import DatabaseError
     from runtime.model.json_limits import first_line
 
     try:
-        with asyncio.Runner(loop_factory=loop) as runner:
-            return runner.run(work)
+        yield
     except psycopg.OperationalError as error:
         raise DatabaseError(f"the database cannot be used: {first_line(error)}") from error
     except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn) as error:

@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 def up(
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Port of the edge; COUNTERSIGN_PORT if not given, and 0 takes a free one."),
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="Port of the edge; COUNTERSIGN_PORT if not given, and 0 takes a free one.",
+        ),
     ] = None,
     sandbox_port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the sandbox workspace; 0 takes a free one.")
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="Port of the sandbox workspace; 0 takes a free one.")
     ] = 8081,
     *,
     with_case: Annotated[
@@ -45,9 +50,12 @@ def demo() -> None:
 
 def case(
     pack: Annotated[
-        str | None, typer.Argument(help="The pack whose case is brought in; without it they are listed.")
+        str | None,
+        typer.Argument(metavar="PACK", help="The pack whose case is brought in; without it they are listed."),
     ] = None,
-    name: Annotated[str | None, typer.Argument(help="The case; the pack's first one if not given.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="CASE", help="The case; the pack's first one if not given.")
+    ] = None,
 ) -> None:
     """Bring an example case into the running `countersign up`, as often as you like, or list what there is."""
     from countersign.embedded.packs import demos

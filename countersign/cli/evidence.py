@@ -67,9 +67,12 @@ def verify(
 def report(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The bundle.")],
     to: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The page to write: the bundle's name, with .html.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="PAGE", help="The page to write: the bundle's name, with .html."),
     ] = None,
-    key: Annotated[Path | None, typer.Option(help="The public key; without it nothing is verified.")] = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The public key; without it nothing is verified.")
+    ] = None,
     keys: Keys = None,
     log_key: LogKey = None,
     witness: Witness = None,
@@ -98,7 +101,9 @@ def report(
 
 @evidence.command()
 def page(
-    to: Annotated[Path, typer.Option(help="The file to write, which must not be there yet.")] = Path("verify.html"),
+    to: Annotated[Path, typer.Option(metavar="FILE", help="The file to write, which must not be there yet.")] = Path(
+        "verify.html"
+    ),
 ) -> None:
     """Write the page that verifies bundles in a browser: one file without network, for whoever has not this program."""
     from evidence.page import write_page

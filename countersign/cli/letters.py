@@ -1,5 +1,6 @@
 """The group `dead-letters`: what came in and could not be applied, and what a person does about it."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -13,12 +14,23 @@ letters = typer.Typer(no_args_is_help=True, help="List, show, requeue and drop w
 
 Letter = Annotated[str, typer.Argument(metavar="NOTIFICATION", help="Its id.")]
 
+
+class Status(StrEnum):
+    """How a notification stands that somebody may have to look at."""
+
+    DEAD_LETTER = "dead_letter"
+    EARLY = "early"
+    RECEIVED = "received"
+
+
 _LETTER = ("notification_id", "status", "kind", "correlation_key", "actor", "received_at", "failures", "reason")
 
 
 @letters.command("list")
 def list_(
-    status: Annotated[str | None, typer.Option(help="In this status: dead_letter, early or received.")] = None,
+    status: Annotated[
+        Status | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(Status)}.")
+    ] = None,
     limit: Limit = 50,
     *,
     as_json: AsJson = False,

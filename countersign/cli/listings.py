@@ -18,10 +18,10 @@ runs = typer.Typer(no_args_is_help=True, help="List and show runs.")
 waits = typer.Typer(no_args_is_help=True, help="List and show what runs wait for.")
 effects = typer.Typer(no_args_is_help=True, help="List and show what runs do outside, as proposed, tried and done.")
 
-Definition = Annotated[str | None, typer.Option(help="Name of the runbook.")]
-OfRun = Annotated[str | None, typer.Option("--run", help="Of this run alone.")]
-OlderThan = Annotated[str | None, typer.Option(help="Made at least so long ago: PT1H, P3D.")]
-Limit = Annotated[int, typer.Option(min=1, max=10_000, help="At most so many, the newest.")]
+Definition = Annotated[str | None, typer.Option(metavar="NAME", help="Name of the runbook.")]
+OfRun = Annotated[str | None, typer.Option("--run", metavar="RUN", help="Of this run alone.")]
+OlderThan = Annotated[str | None, typer.Option(metavar="DURATION", help="Made at least so long ago: PT1H, P3D.")]
+Limit = Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="At most so many, the newest.")]
 
 _RUN = (
     *("run_id", "status", "outcome", "version", "definition_name", "trigger_ref", "reference"),
@@ -33,7 +33,9 @@ _EFFECT = ("effect_id", "status", "run_id", "step", "connector", "operation", "t
 
 @runs.command("list")
 def list_runs(
-    status: Annotated[RunStatus | None, typer.Option(help="In this status.")] = None,
+    status: Annotated[
+        RunStatus | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(RunStatus)}.")
+    ] = None,
     definition: Definition = None,
     older_than: OlderThan = None,
     limit: Limit = 50,
@@ -62,7 +64,9 @@ def show_run(run_id: Annotated[str, typer.Argument(metavar="RUN", help="Its id."
 
 @waits.command("list")
 def list_waits(
-    status: Annotated[WaitStatus | None, typer.Option(help="In this status.")] = None,
+    status: Annotated[
+        WaitStatus | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(WaitStatus)}.")
+    ] = None,
     definition: Definition = None,
     run_id: OfRun = None,
     older_than: OlderThan = None,
@@ -89,7 +93,9 @@ def show_wait(
 
 @effects.command("list")
 def list_effects(
-    status: Annotated[EffectStatus | None, typer.Option(help="In this status.")] = None,
+    status: Annotated[
+        EffectStatus | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(EffectStatus)}.")
+    ] = None,
     definition: Definition = None,
     run_id: OfRun = None,
     older_than: OlderThan = None,

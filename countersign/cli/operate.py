@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from countersign.compose.connection import connected
 from countersign.compose.directory import load_directory
+from countersign.compose.stores.connection import connected
 from countersign.config.directory import Directory
 from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings, required
-from receipts.register import Entry
+from receipts.signatures.register import Entry
 from runtime.clock import utc_now
 from runtime.desk import keys
 from runtime.desk.operator import OperatorDesk, UnknownEffectError, UnknownPersonError, UnknownStepError
@@ -51,7 +51,7 @@ async def perform(settings: Settings, record: Callable[[OperatorDesk], Awaitable
 
     As long as no worker has applied it, its status is `received`. Raise OperateError where it was not to be done.
     """
-    from countersign.compose.storage import open_storage
+    from countersign.compose.stores.storage import open_storage
 
     async with open_storage(settings) as storage:
         desk = OperatorDesk(storage.pool, storage.clock, settings.tenant)
@@ -80,7 +80,7 @@ async def perform_each(
     settings: Settings, subjects: Sequence[str], record: Callable[[OperatorDesk, str], Awaitable[str]]
 ) -> dict[str, dict[str, Any]]:
     """Record an act on each subject, and return what became of each, whatever that was; raise OperateError."""
-    from countersign.compose.storage import open_storage
+    from countersign.compose.stores.storage import open_storage
 
     async with open_storage(settings) as storage:
         desk = OperatorDesk(storage.pool, storage.clock, settings.tenant)
@@ -106,7 +106,7 @@ async def looked_up(settings: Settings, look: Callable[..., Awaitable[T]], *what
 
 async def load_people(settings: Settings, file: Path) -> Directory:
     """Load a directory file, and return what it says."""
-    from countersign.compose.storage import check_migrations
+    from countersign.compose.stores.storage import check_migrations
 
     await asyncio.to_thread(check_migrations, required(settings, "database_url"))
     async with connected(settings) as conn:

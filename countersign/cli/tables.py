@@ -17,9 +17,12 @@ Row = Mapping[str, Any]
 
 
 def show_rows(rows: Sequence[Row], columns: Sequence[str], *, as_json: bool) -> None:
-    """Print rows, in a table with these columns; as JSON, with all that they hold."""
+    """Print rows, in a table with these columns, or that there are none; as JSON, with all that they hold."""
     if as_json:
         show_json(list(rows))
+        return
+    if not rows:
+        out.print("none")
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
@@ -61,6 +64,10 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="seconds")
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return ", ".join(value)
     return json.dumps(value) if isinstance(value, dict | list) else str(value)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from countersign.compose.privacy import make_privacy
 from countersign.compose.slack import unconnected_handlers
-from countersign.compose.storage import Storage
+from countersign.compose.stores.storage import Storage
 from countersign.config.routing import RoutingFile, read_routing
 from countersign.config.settings import ConfigError, Settings, required, variable
 from policy.access import Access

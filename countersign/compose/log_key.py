@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from countersign.config.settings import Settings
 from receipts.log.checkpoint import LogKeys
 from receipts.log.keys import Algorithm, NoteSigner, VerifierKey
-from receipts.signing import PublicKey, load_or_create, load_public, public_path, replace
+from receipts.signatures.signing import PublicKey, load_or_create, load_public, public_path, replace
 
 _EARLIER = "log-earlier"
 

@@ -23,7 +23,7 @@ from countersign.compose.engine import (
 )
 from countersign.compose.hooks import make_subscriptions
 from countersign.compose.slack import bot_settings, check_hearing, make_places
-from countersign.compose.storage import await_database, open_storage
+from countersign.compose.stores.storage import await_database, open_storage
 from countersign.config.settings import Settings
 from edge.hooks.courier import PATIENCE, webhook_handlers
 from runtime.definitions.sources.catalog import Catalog

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from receipts.log.checkpoint import LogKeys
 from receipts.log.keys import Algorithm, NoteSigner, VerifierKey, parse_verifier_key
-from receipts.signing import SigningKey, load_or_create
+from receipts.signatures.signing import SigningKey, load_or_create
 from runtime.clock import Clock
 from witness.errors import WitnessError
 from witness.state import open_state

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from countersign.config.errors import CountersignError
+from countersign.config.files import Fault, read_file
 from countersign.config.notices import NoticesEntry, QuietHours, Zone
 from runtime.definitions.problems import Path as Place
 from runtime.definitions.problems import show_path
-from runtime.definitions.sources.yaml_source import Source, SourceError, read_source
-
-Fault = tuple[Place, str]
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=100)]
 Title = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=200)]
@@ -99,26 +97,12 @@ class Directory(_Closed):
 
 def read_directory(path: Path) -> Directory:
     """Return the directory in a strict YAML file, or raise DirectoryError naming file, line and path of every fault."""
-    try:
-        source = read_source(path, str(path))
-    except SourceError as error:
-        raise DirectoryError(str(error)) from error
-    try:
-        directory = Directory.model_validate(source.value)
-    except ValidationError as error:
-        _refuse(source, [(one["loc"], one["msg"]) for one in error.errors(include_url=False)])
-    _refuse(source, faults_of(directory))
-    return directory
+    return read_file(path, Directory, faults_of, DirectoryError)
 
 
 def faults_of(directory: Directory) -> list[Fault]:
     """Return what is wrong among the entries of a directory, each of which is in order by itself."""
     return [*_repeated(directory), *_unknown(directory), *_of_user_groups(directory), *_addresses(directory)]
-
-
-def _refuse(source: Source, faults: list[Fault]) -> None:
-    if faults:
-        raise DirectoryError("\n".join(str(source.problem(place, "directory", what)) for place, what in faults))
 
 
 def _repeated(directory: Directory) -> Iterator[Fault]:

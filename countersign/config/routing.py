@@ -11,14 +11,13 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
-    ValidationError,
     model_validator,
 )
 
-from countersign.config.directory import Fault, Title
+from countersign.config.directory import Title
 from countersign.config.errors import CountersignError
+from countersign.config.files import Fault, read_file
 from receipts.canonical import digest
-from runtime.definitions.sources.yaml_source import Source, SourceError, read_source
 from runtime.model.routing.rules import Destination, Fallback, Rule
 
 MOST_RULES = 200
@@ -143,21 +142,7 @@ class RoutingFile(_Closed):
 
 def read_routing(path: Path) -> RoutingFile:
     """Return what a strict YAML file says, or raise RoutingError naming file, line and path of every fault."""
-    try:
-        source = read_source(path, str(path))
-    except SourceError as error:
-        raise RoutingError(str(error)) from error
-    try:
-        routing = RoutingFile.model_validate(source.value)
-    except ValidationError as error:
-        _refuse(source, [(one["loc"], one["msg"]) for one in error.errors(include_url=False)])
-    _refuse(source, list(_unreachable(routing)))
-    return routing
-
-
-def _refuse(source: Source, faults: list[Fault]) -> None:
-    if faults:
-        raise RoutingError("\n".join(str(source.problem(place, "routing", what)) for place, what in faults))
+    return read_file(path, RoutingFile, _unreachable, RoutingError)
 
 
 def _unreachable(routing: RoutingFile) -> Iterator[Fault]:

@@ -15,7 +15,7 @@ from pydantic_settings.exceptions import SettingsError
 from countersign.config.dsn import check_dsn
 from countersign.config.errors import CountersignError
 from edge.hooks.signing import secret_of
-from receipts.passkeys import ORIGIN
+from receipts.signatures.passkeys import ORIGIN
 from receipts.vault import parse_key
 from runtime.definitions.problems import hint
 from runtime.model.life import Activation

@@ -12,15 +12,13 @@ from pydantic import (
     ConfigDict,
     Field,
     StringConstraints,
-    ValidationError,
 )
 from yarl import URL
 
-from countersign.config.directory import Fault
 from countersign.config.errors import CountersignError
+from countersign.config.files import Fault, read_file
 from countersign.config.routing import Glob
 from receipts.canonical import digest
-from runtime.definitions.sources.yaml_source import Source, SourceError, read_source
 from runtime.model.effects.action import Tier
 from runtime.model.hooks.subscription import EventName, Subscription, Where
 
@@ -102,22 +100,7 @@ def read_subscriptions(path: Path, secrets: Collection[str]) -> SubscriptionsFil
 
     `secrets` are the names of those that the settings have.
     """
-    try:
-        source = read_source(path, str(path))
-    except SourceError as error:
-        raise SubscriptionsError(str(error)) from error
-    try:
-        found = SubscriptionsFile.model_validate(source.value)
-    except ValidationError as error:
-        _refuse(source, [(one["loc"], one["msg"]) for one in error.errors(include_url=False)])
-    _refuse(source, list(_faults(found, secrets)))
-    return found
-
-
-def _refuse(source: Source, faults: list[Fault]) -> None:
-    if faults:
-        said = (str(source.problem(place, "subscriptions", what)) for place, what in faults)
-        raise SubscriptionsError("\n".join(said))
+    return read_file(path, SubscriptionsFile, lambda found: _faults(found, secrets), SubscriptionsError)
 
 
 def _faults(found: SubscriptionsFile, secrets: Collection[str]) -> Iterator[Fault]:

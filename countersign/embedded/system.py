@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from countersign.compose.migration import migrate_database, program_login
+from countersign.compose.stores.migration import migrate_database, program_login
 from countersign.config.directory import read_directory
 from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings, variable

@@ -7,7 +7,7 @@ from edge.body import parse, read_body
 from edge.messages import Message
 from edge.passkeys.pages import HEADERS, page_of, status_of
 from edge.passkeys.words import CLOSED, NOT_REGISTERED, REGISTERED, SIGNED, refusal_words
-from receipts.passkeys import Base64Url
+from receipts.signatures.passkeys import Base64Url
 from runtime.desk.model import ClickOutcome
 from runtime.desk.passkeys.counter import PasskeyCounter
 from runtime.desk.passkeys.model import Closed

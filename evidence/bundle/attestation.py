@@ -6,8 +6,8 @@ from evidence.bundle.build import Sealed
 from evidence.errors import EvidenceError
 from evidence.statement import PAYLOAD_TYPE
 from receipts import canonical
-from receipts.envelope import sign_envelope
-from receipts.signing import SigningKey
+from receipts.signatures.envelope import sign_envelope
+from receipts.signatures.signing import SigningKey
 
 MEDIA_TYPE = "application/vnd.dev.sigstore.bundle.v0.3+json"
 PREDICATE_TYPE = "urn:countersign:evidence-file:v1"

@@ -25,9 +25,9 @@ from evidence.told import format_of, run_as_told
 from evidence.zipform import ZipFormError, pack
 from receipts import canonical
 from receipts.chain import DECISION_RECORDED, READ_RECORDED, RECEIPT_WRITTEN, Leaf
-from receipts.envelope import sign_envelope
 from receipts.errors import ReceiptsError
-from receipts.signing import SigningKey
+from receipts.signatures.envelope import sign_envelope
+from receipts.signatures.signing import SigningKey
 
 Members = Iterator[tuple[str, bytes]]
 

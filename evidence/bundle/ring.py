@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from receipts.signing import SigningKey, load, load_or_create, replace
+from receipts.signatures.signing import SigningKey, load, load_or_create, replace
 
 _RETIRED = "retired"
 

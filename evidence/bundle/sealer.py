@@ -13,7 +13,7 @@ from evidence.bundle.ring import KeyRing
 from evidence.errors import EvidenceError
 from evidence.notary import Notary
 from evidence.statement import sha256
-from receipts.signing import SigningKey
+from receipts.signatures.signing import SigningKey
 from runtime.desk.bundles.sealing import BundleLease, EvidenceDesk, KeptBundle, Setback, is_away
 from runtime.failpoints import Point, at
 

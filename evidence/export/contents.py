@@ -12,8 +12,8 @@ from evidence.export.index import APPROVALS, BUNDLES, CHECKPOINT, INDEX, RUNS, S
 from evidence.statement import PAYLOAD_TYPE, largest
 from evidence.verify.material.contents import BrokenError, parse
 from evidence.verify.trust import Trust
-from receipts.envelope import EnvelopeError, Opened, verify_envelope
-from receipts.signing import PublicKey
+from receipts.signatures.envelope import EnvelopeError, Opened, verify_envelope
+from receipts.signatures.signing import PublicKey
 
 FILES = frozenset({INDEX, RUNS, APPROVALS, CHECKPOINT})
 """What a statement may sign; all but the checkpoint are in every export."""

@@ -25,7 +25,7 @@ from receipts.fields import timestamp
 from receipts.log.checkpoint import Checkpoint, cosignatures, open_checkpoint, parse_checkpoint
 from receipts.log.errors import LogError
 from receipts.log.note import Note, parse_note
-from receipts.register import RegisterError, check_signed_at
+from receipts.signatures.register import RegisterError, check_signed_at
 
 
 @rule(

@@ -68,7 +68,7 @@ class Judgement:
 
 
 def judge(file: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> Judgement:
-    """Verify a file, by the rules that are asked for, too; raise `receipts.signing.KeyFileError` without a key."""
+    """Verify a file, by the rules that are asked for, too; raise `signing.KeyFileError` without a key."""
     try:
         report = verify(file, trusted, *asked)
     except UndecidedError as error:

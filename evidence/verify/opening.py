@@ -9,8 +9,8 @@ from evidence.statement import PAYLOAD_TYPE, Statement, count, largest, predicat
 from evidence.verify.material.contents import BrokenError, Contents, parse
 from evidence.verify.trust import Trust
 from evidence.zipform import Unpacked, unpack
-from receipts.envelope import EnvelopeError, Opened, verify_envelope
-from receipts.signing import PublicKey
+from receipts.signatures.envelope import EnvelopeError, Opened, verify_envelope
+from receipts.signatures.signing import PublicKey
 
 READ = "archive.read"
 FORM = "archive.form"

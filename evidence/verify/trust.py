@@ -12,8 +12,8 @@ from receipts.log.errors import LogError
 from receipts.log.hashes import TreeHead
 from receipts.log.keys import VerifierKey, parse_verifier_key
 from receipts.log.note import parse_note
-from receipts.register import Entry, Register, believed, read_register
-from receipts.signing import PublicKey, load_public
+from receipts.signatures.register import Entry, Register, believed, read_register
+from receipts.signatures.signing import PublicKey, load_public
 from receipts.stamps.stamp import Authority, load_authority
 
 

@@ -113,7 +113,7 @@ def verify(path: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> Verific
         (`evidence.verify.below`).
 
     The rules of steps 5 to 12 stand in `evidence.verify.procedure`. Nothing from a member is interpreted before step 4
-    has passed, but for the envelope. A key that cannot be read raises `receipts.signing.KeyFileError`,
+    has passed, but for the envelope. A key that cannot be read raises `receipts.signatures.signing.KeyFileError`,
     and what step 13 cannot decide `evidence.errors.UndecidedError`.
     """
     trust = trusted if isinstance(trusted, Trust) else trust_of(trusted)

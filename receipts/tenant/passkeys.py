@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from receipts import canonical
 from receipts.fields import NonEmpty
-from receipts.passkeys import Base64Url, Origin
+from receipts.signatures.passkeys import Base64Url, Origin
 from receipts.tenant.act import Act, Allowed
 
 

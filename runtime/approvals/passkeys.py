@@ -11,7 +11,7 @@ from webauthn.helpers import bytes_to_base64url, decode_credential_public_key, d
 from webauthn.helpers.cose import COSEAlgorithmIdentifier
 from webauthn.helpers.exceptions import WebAuthnException
 
-from receipts.passkeys import Emergency, challenge_of, rp_id_of, signed_document
+from receipts.signatures.passkeys import Emergency, challenge_of, rp_id_of, signed_document
 from runtime.model.approvals.approval import Approval
 from runtime.model.approvals.passkeys import Assertion, Attestation, Passkey
 from runtime.model.approvals.votes import VoteVerdict

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from receipts.canonical import digest
 from receipts.chain import PROGRAM
-from receipts.register import Entry, RegisterError, entry, revoked, succeeded
-from receipts.signing import SigningKey
+from receipts.signatures.register import Entry, RegisterError, entry, revoked, succeeded
+from receipts.signatures.signing import SigningKey
 from receipts.tenant.act import Act
 from receipts.tenant.acts import KeyRegistered, KeyRevoked, KeySucceeded, KeyVouched
 from runtime.store.database.pool import Conn

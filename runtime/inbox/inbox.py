@@ -25,16 +25,16 @@ from runtime.inbox.deadlines import apply_deadline, apply_escalation
 from runtime.inbox.editing.edits import apply_edit
 from runtime.inbox.held.acts import apply_mend
 from runtime.inbox.hooks.deliveries import apply_delivery
-from runtime.inbox.letters import apply_to_letter
-from runtime.inbox.lives import apply_to_life
 from runtime.inbox.matter import Matter, runs_meant, waits_meant
 from runtime.inbox.operators.delegations import apply_delegation
+from runtime.inbox.operators.letters import apply_to_letter
 from runtime.inbox.operators.links import apply_link
+from runtime.inbox.operators.lives import apply_to_life
 from runtime.inbox.operators.passkeys import apply_to_passkey
+from runtime.inbox.operators.retries import apply_repair, apply_retry
 from runtime.inbox.operators.ruling import ruled
 from runtime.inbox.people.claims import apply_claim
 from runtime.inbox.people.strangers import apply_stranger
-from runtime.inbox.retries import apply_repair, apply_retry
 from runtime.inbox.undos import apply_undo
 from runtime.inbox.word.fan_out import HANDED, outcome_of_one, sum_up
 from runtime.inbox.word.signals import apply_signal

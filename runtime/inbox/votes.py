@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from receipts.canonical import digest
 from receipts.chain import Actor
-from receipts.passkeys import PASSKEY
+from receipts.signatures.passkeys import PASSKEY
 from runtime.approvals.rules import Cast, tally
 from runtime.approvals.standing_in import way_to_vote
 from runtime.engine import Engine

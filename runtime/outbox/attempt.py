@@ -19,7 +19,7 @@ from policy.model import (
     VoteInput,
 )
 from receipts.fields import timestamp
-from receipts.passkeys import PASSKEY
+from receipts.signatures.passkeys import PASSKEY
 from runtime.handlers import Answer, HandlerError
 from runtime.model.effects.action import Action
 from runtime.model.effects.effect import Effect

@@ -9,9 +9,9 @@ from aiohttp import web
 from sandbox.core import Sandbox
 from sandbox.errors import RateLimitedError, SlackError
 from sandbox.rules.limits import TIER_1, TIER_4
-from sandbox.socket_mode import Hub
 from sandbox.web_api import chat, conversations, oauth, people, unfurl, usergroups, views
 from sandbox.web_api.calls import Args, Json, Method
+from sandbox.wire.socket_mode import Hub
 
 _OPEN = frozenset({"api.test", "oauth.v2.access"})
 """Methods that need no token: who calls shows something else, or nothing."""

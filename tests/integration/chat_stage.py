@@ -21,11 +21,11 @@ from runtime.engine import Routing
 from runtime.model.states import ApprovalStatus
 from sandbox.client import SandboxUser
 from sandbox.core import Sandbox
-from sandbox.delivery import HttpCourier
 from sandbox.harness import Faults, served
 from sandbox.people import People
 from sandbox.rules.limits import Limits
 from sandbox.server import SANDBOX, create_app
+from sandbox.wire.delivery import HttpCourier
 from sandbox.workspace import Workspace, parse_workspace
 from tests.bench import PEOPLE, ROUTING, TEAM, TENANT, Bench, open_bench
 from tests.integration.bot_stage import heard, watched

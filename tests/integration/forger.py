@@ -11,7 +11,7 @@ from evidence.bundle.dossier import Dossier
 from receipts import canonical
 from receipts.chain import GENESIS, Actor, Correlation, Head, next_leaf
 from receipts.fields import timestamp
-from receipts.signing import SigningKey
+from receipts.signatures.signing import SigningKey
 from runtime.desk.bundles.sealing import Story
 
 Json = dict[str, Any]

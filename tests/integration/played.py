@@ -13,7 +13,7 @@ from countersign_incident_triage import standins as incident_standins
 from countersign_incident_triage.standin_records import VPN_INCIDENT
 
 from policy.client import OpaEngine
-from receipts.signing import SigningKey
+from receipts.signatures.signing import SigningKey
 from runtime.desk.bundles.sealing import EvidenceDesk, Story
 from runtime.desk.desk import StoredCards
 from runtime.desk.inbound.said import Said

@@ -11,7 +11,7 @@ from countersign.checks.unsealed import describe
 from countersign.config.settings import Settings
 from evidence.archive.local import LocalArchive
 from evidence.bundle.sealer import Sealer
-from receipts.signing import SigningKey, load_or_create
+from receipts.signatures.signing import SigningKey, load_or_create
 from runtime.clock import utc_now
 from runtime.desk.inspection import open_bundles
 from tests.bench import TENANT, Bench

@@ -15,7 +15,7 @@ from countersign.checks.unsealed import why
 from countersign.cli.finding.words import vote_row
 from countersign.cli.showing.run import show_run
 from evidence.verify.verify import verify
-from receipts.signing import public_path
+from receipts.signatures.signing import public_path
 from runtime.desk.bundles.finding import find_votes
 from runtime.desk.listings import find_run
 from runtime.desk.model import ClickOutcome

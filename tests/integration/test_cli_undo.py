@@ -105,7 +105,7 @@ async def test_runs_are_chosen_by_reference_or_runbook_and_canceled_each_by_an_a
     told = await command("cancel", "--reference", "case-1", *BY, env=env)
     assert first in told.out
     assert other not in told.out
-    assert told.out.endswith("1 would be canceled; nothing was done: say --yes\n")
+    assert told.out.endswith("1 run would be canceled; nothing was done: say --yes\n")
     done = await _act(bench, env, "cancel", "--definition", "asking", "--status", "waiting", "--yes", "--json")
     assert [(row["run_id"], row["status"]) for row in json.loads(done.out)] == [(first, "applied"), (second, "applied")]
     assert {(await bench.run(one))["status"] for one in (first, second)} == {"canceled"}

@@ -60,7 +60,7 @@ async def test_an_older_directory_does_not_give_back_what_a_newer_one_took_away(
 async def test_the_command_says_what_it_loaded_or_why_not(dsn: str, files: Files) -> None:
     env = {"COUNTERSIGN_DATABASE_URL": dsn}
     done = await command("people", "load", str(files.write(2, "compliance")), env=env)
-    assert (done.code, done.out) == (0, "version 2: 1 people, 0 agents\n")
+    assert (done.code, done.out) == (0, "version 2: 1 person, 0 agents\n")
     refused = await command("people", "load", str(old := files.write(1, "")), env=env)
     assert (refused.code, refused.out) == (1, "")
     assert refused.err == f"countersign: {old} is not loaded: it is version 1, and version 2 is loaded\n"
@@ -110,10 +110,10 @@ async def test_the_doctor_says_where_file_and_database_differ(dsn: str, files: F
         return fact.ok, fact.detail
 
     first, second = files.write(1, "compliance"), files.write(2, "")
-    assert await said(first) == (False, "version 1: 1 people, 0 agents; but none is loaded")
+    assert await said(first) == (False, "version 1: 1 person, 0 agents; but none is loaded")
     await load(dsn, second)
-    assert await said(first) == (False, "version 1: 1 people, 0 agents; but version 2 is loaded")
-    assert await said(second) == (True, "version 2: 1 people, 0 agents")
+    assert await said(first) == (False, "version 1: 1 person, 0 agents; but version 2 is loaded")
+    assert await said(second) == (True, "version 2: 1 person, 0 agents")
     assert await said(None) == (True, "none here; version 2 is loaded")
 
 

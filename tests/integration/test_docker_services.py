@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from countersign.checks.probe import policy_text
-from countersign.compose.bucket import BucketError, make_bucket
+from countersign.compose.stores.bucket import BucketError, make_bucket
 from countersign.config.settings import ROOT, Settings
 from countersign.embedded.ports import free_port
 from policy.bundle import build_bundle

@@ -13,7 +13,7 @@ from countersign.checks.doctor import examine
 from countersign.compose.system import Role
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
-from receipts.signing import load_or_create
+from receipts.signatures.signing import load_or_create
 from runtime.clock import utc_now
 from tests.files import DIRECTORY
 from tests.integration.minio_server import PASSWORD, USER, MinioServer, minio_server

@@ -11,7 +11,7 @@ from evidence.bundle.build import build
 from evidence.verify.verify import VerificationError, verify
 from receipts import canonical
 from receipts.fields import timestamp
-from receipts.signing import SigningKey, load_or_create, public_path
+from receipts.signatures.signing import SigningKey, load_or_create, public_path
 from runtime.desk.bundles.sealing import EvidenceDesk
 from runtime.desk.desk import StoredCards
 from runtime.inbox import inbox

@@ -17,8 +17,8 @@ from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.hashes import TreeHead
 from receipts.log.inclusion import _root, _without
 from receipts.log.keys import VerifierKey
-from receipts.register import Entry, Register, entry, revoked, succeeded, write_register
-from receipts.signing import load_public
+from receipts.signatures.register import Entry, Register, entry, revoked, succeeded, write_register
+from receipts.signatures.signing import load_public
 from tests.browser import report_of, verify_page
 from tests.integration.test_evidence_page import members_of
 from tests.stamps import Tsa

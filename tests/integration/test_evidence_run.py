@@ -20,7 +20,7 @@ from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
 from receipts.fields import timestamp
-from receipts.signing import SigningKey, load_or_create, public_path
+from receipts.signatures.signing import SigningKey, load_or_create, public_path
 from runtime.clock import utc_now
 from runtime.desk.operator import OperatorDesk
 from runtime.handlers import OutcomeUnknownError

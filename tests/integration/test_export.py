@@ -14,7 +14,7 @@ from evidence.archive.local import LocalArchive
 from evidence.export.index import Index
 from evidence.statement import sha256
 from receipts import canonical
-from receipts.signing import load_or_create, public_path
+from receipts.signatures.signing import load_or_create, public_path
 from receipts.tenant.acts import EvidenceExported
 from runtime.log.sequencer import Sequencer
 from tests.bench import TENANT, Bench

@@ -13,7 +13,7 @@ import pytest
 from countersign.checks.unsealed import why
 from countersign.config.settings import Settings
 from evidence.archive.local import LocalArchive
-from receipts.signing import load_or_create
+from receipts.signatures.signing import load_or_create
 from runtime.desk.bundles.finding import EvidenceState, FoundRun, Sought, find_runs
 from tests.bench import TENANT, Bench
 from tests.integration.program_stage import Finished, command, environment

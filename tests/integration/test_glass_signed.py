@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from webauthn.helpers import bytes_to_base64url
 
-from receipts.passkeys import Emergency, challenge_of
+from receipts.signatures.passkeys import Emergency, challenge_of
 from runtime.approvals.passkeys import document_of
 from runtime.desk.model import ClickOutcome
 from runtime.desk.signing.counter import id_of

@@ -12,8 +12,8 @@ from countersign.config.settings import Settings
 from evidence.archive.local import LocalArchive
 from evidence.bundle.ring import KeyRing
 from evidence.bundle.sealer import Sealer
-from receipts.register import RegisterError
-from receipts.signing import KeyFileError, load_or_create, load_public, public_path
+from receipts.signatures.register import RegisterError
+from receipts.signatures.signing import KeyFileError, load_or_create, load_public, public_path
 from runtime.desk.bundles.sealing import BundleLease, EvidenceDesk
 from tests.bench import TENANT, Bench
 from tests.sealing import sealer_of

@@ -10,7 +10,7 @@ from countersign_kyc.functions import FUNCTIONS
 from evidence.archive.local import LocalArchive
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
-from receipts.signing import public_path
+from receipts.signatures.signing import public_path
 from runtime.desk.callers import NotActiveError, TriggerConflictError, Wish
 from runtime.desk.definitions.moves import Mover
 from runtime.handlers import Call, RefusedError

@@ -9,7 +9,7 @@ import pytest
 
 from receipts.chain import GENESIS, PROGRAM, Correlation, next_leaf
 from receipts.log.hashes import TreeHead
-from receipts.signing import load_or_create
+from receipts.signatures.signing import load_or_create
 from runtime.desk.bundles.holds import HoldDesk, Subject
 from runtime.desk.keys import register_key
 from runtime.log.audit import Audit, audit

@@ -20,7 +20,7 @@ from evidence.archive.local import LocalArchive
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
 from receipts import canonical
-from receipts.signing import load_or_create, public_path
+from receipts.signatures.signing import load_or_create, public_path
 from runtime.clock import utc_now
 from runtime.handlers import Handler, JsonObject
 from runtime.mocks.handlers import completing, overlaid

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from countersign.checks.probe import policy_text
-from countersign.compose.bucket import BucketError, make_bucket
 from countersign.compose.engine import make_policy
+from countersign.compose.stores.bucket import BucketError, make_bucket
 from countersign.config.settings import ConfigError, Settings
 from countersign.embedded.ports import free_port
 from policy.access import Access

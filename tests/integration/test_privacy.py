@@ -24,7 +24,7 @@ from evidence.verify.verify import verify
 from evidence.zipform import unpack
 from policy.client import OpaEngine
 from receipts.chain import Actor
-from receipts.signing import public_path
+from receipts.signatures.signing import public_path
 from runtime.handlers import (
     Answer,
     Call,

@@ -13,7 +13,7 @@ from evidence.reading.shown import quoted
 from evidence.report.report import report_on
 from evidence.verify.trust import trust_of
 from policy.client import OpaEngine
-from receipts.signing import public_path
+from receipts.signatures.signing import public_path
 from runtime.model.approvals.votes import CardAct, RefusalCode
 from runtime.store.people.questions import questions_in
 from tests.bench import Bench

@@ -20,7 +20,7 @@ from evidence.verify.material.contents import BrokenError
 from evidence.verify.people.quorum import check_quorum
 from policy.bundle import build_bundle
 from policy.vet import run_opa
-from receipts.passkeys import PASSKEY
+from receipts.signatures.passkeys import PASSKEY
 from runtime.approvals.rules import Ballot, Cast, tally
 from runtime.approvals.standing_in import way_to_vote
 from runtime.model.actor import Person

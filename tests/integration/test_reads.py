@@ -17,7 +17,7 @@ from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import unpack
 from policy.client import OpaEngine
 from receipts import canonical
-from receipts.signing import load_or_create, public_path
+from receipts.signatures.signing import load_or_create, public_path
 from runtime.desk import listings
 from runtime.desk.bundles.sealing import EvidenceDesk
 from runtime.handlers import (

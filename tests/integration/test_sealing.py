@@ -15,7 +15,7 @@ from evidence.archive.s3 import S3Archive
 from evidence.bundle.attestation import attestation_of
 from evidence.bundle.build import build
 from evidence.verify.verify import verify
-from receipts.signing import public_path
+from receipts.signatures.signing import public_path
 from runtime.clock import utc_now
 from runtime.desk.bundles.sealing import PAUSES, BundleLease, EvidenceDesk
 from runtime.desk.operator import OperatorDesk

@@ -13,7 +13,7 @@ from countersign.checks.evidence import audit_log
 from countersign.checks.stamps import time_stamps
 from countersign.cli.operate import OperateError
 from countersign.cli.proof.audit import later_stamp
-from countersign.compose.archive import make_jobs
+from countersign.compose.stores.archive import make_jobs
 from countersign.config.settings import Settings
 from evidence.archive.keeper import Keeper
 from evidence.archive.local import LocalArchive
@@ -23,7 +23,7 @@ from evidence.stamps.stamper import Stamper
 from evidence.stamps.stamping import Stamping
 from evidence.verify.trust import Trust
 from evidence.verify.verify import verify
-from receipts.signing import load_public, public_path
+from receipts.signatures.signing import load_public, public_path
 from receipts.stamps.stamp import STAMP_LIMIT, make_request
 from runtime.desk.bundles.stamps import StampDesk
 from runtime.desk.log import LogDesk

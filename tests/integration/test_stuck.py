@@ -10,7 +10,7 @@ import pytest
 
 from countersign.checks.evidence import evidence
 from evidence.verify.verify import verify
-from receipts.signing import public_path
+from receipts.signatures.signing import public_path
 from runtime.clock import utc_now
 from runtime.desk.bundles.sealing import MOST_FAULTS
 from runtime.desk.operator import OperatorDesk, UnknownPersonError

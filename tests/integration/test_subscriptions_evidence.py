@@ -9,7 +9,7 @@ from playwright.async_api import Page
 
 from countersign.embedded.opa import OpaChild
 from evidence.verify.verify import verify
-from receipts.signing import public_path
+from receipts.signatures.signing import public_path
 from runtime.model.hooks.subscription import DELIVER
 from tests.bench import Bench
 from tests.browser import failure_of, verify_page
@@ -66,7 +66,7 @@ async def test_operators_see_who_is_told_and_who_is_gone(bench: Bench, dsn: str,
         "COUNTERSIGN_WEBHOOK_SECRETS": json.dumps({"ears": SECRET}),
     }
     checked = await command("subscriptions", "check", str(file), env=env)
-    assert (checked.code, checked.out.split(": ")[1].strip()) == (0, "1 subscriptions, no faults")
+    assert (checked.code, checked.out.split(": ")[1].strip()) == (0, "1 subscription, no faults")
     listed = json.loads((await command("subscriptions", "list", "--json", env=env)).out)
     wanted = {"name": "ears", "on": ["run.completed"], "target": "https://ears.hooks.example", "sends": True}
     assert listed == [{**wanted, "waiting": 0, "letters": 0}]

@@ -12,7 +12,7 @@ from evidence import names
 from evidence.verify.verify import verify
 from receipts import canonical
 from receipts.canonical import loads
-from receipts.signing import public_path
+from receipts.signatures.signing import public_path
 from runtime.desk.operator import OperatorDesk
 from runtime.inbox import inbox
 from runtime.log.audit import audit

@@ -14,7 +14,7 @@ from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
 from evidence.verify.verify import verify
 from policy.client import OpaEngine
-from receipts.signing import public_path
+from receipts.signatures.signing import public_path
 from runtime.definitions.sources.catalog import Catalog
 from runtime.handlers import Answer, Usage
 from runtime.log.audit import audit

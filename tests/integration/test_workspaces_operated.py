@@ -95,7 +95,7 @@ async def test_places_are_listed_and_tokens_put_under_another_key(
     places = json.loads((await command("slack", "list", "--json", env=env)).out)
     assert [(one["team"], one["why"]) for one in places] == [(BETA, None), (TEAM, "tokens_revoked")]
     done = await command("slack", "rekey", env=env)
-    assert done.out.startswith("the tokens of 1 installations are under key "), done.err
+    assert done.out.startswith("the tokens of 1 installation are under key "), done.err
     wrong = environment(_settings(dsn, opa, tmp_path))
     wrong = {name: value for name, value in wrong.items() if value != "None"}
     assert is_one_sentence(await command("slack", "rekey", env=wrong), "nothing was changed: there is no key")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from receipts.passkeys import PASSKEY
+from receipts.signatures.passkeys import PASSKEY
 from runtime.approvals.answering import refuse_withdrawal
 from runtime.approvals.rules import Ballot, refuse_glass, refuse_vote, tally
 from runtime.approvals.standing_in import way_to_vote

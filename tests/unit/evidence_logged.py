@@ -14,7 +14,7 @@ from receipts.log.keys import NoteSigner
 from receipts.log.range import EMPTY, CompactRange
 from receipts.log.tile_data import tile_data
 from receipts.log.tiles import Tile, tiles_between
-from receipts.signing import load_public
+from receipts.signatures.signing import load_public
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_sample import Office
 from tests.unit.log_sample import new_nodes, signer, vkey

@@ -12,11 +12,11 @@ from evidence.bundle.dossier import Dossier
 from evidence.statement import PAYLOAD_TYPE
 from receipts import canonical
 from receipts.chain import GENESIS, Actor, Correlation, Head, Leaf, next_leaf
-from receipts.envelope import sign_envelope
 from receipts.fields import timestamp
 from receipts.model import Receipt, make_receipt
 from receipts.redaction import redact
-from receipts.signing import SigningKey, load_or_create, public_path
+from receipts.signatures.envelope import sign_envelope
+from receipts.signatures.signing import SigningKey, load_or_create, public_path
 
 START = datetime(2026, 1, 31, 9, tzinfo=UTC)
 RUN_ID = "run-1"

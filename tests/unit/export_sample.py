@@ -12,10 +12,10 @@ from evidence.export.making import make_export
 from evidence.export.sheets import csv_of
 from evidence.statement import PAYLOAD_TYPE, sha256
 from receipts import canonical
-from receipts.envelope import sign_envelope
 from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.hashes import TreeHead
-from receipts.signing import SigningKey
+from receipts.signatures.envelope import sign_envelope
+from receipts.signatures.signing import SigningKey
 from tests.unit.log_sample import signer
 
 MADE_AT = "2026-04-01T08:00:00.000000Z"

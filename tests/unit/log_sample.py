@@ -10,7 +10,7 @@ from receipts.log.keys import Algorithm, NoteSigner, VerifierKey
 from receipts.log.note import Note
 from receipts.log.proofs import consistency_proof, inclusion_proof
 from receipts.log.range import EMPTY, CompactRange, Growth
-from receipts.signing import SigningKey
+from receipts.signatures.signing import SigningKey
 
 
 def signer(name: str, seed: int) -> NoteSigner:

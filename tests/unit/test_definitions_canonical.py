@@ -17,8 +17,8 @@ from runtime.definitions.checks.graph import edges_between, order
 from runtime.definitions.model import Definition, Verb
 from runtime.definitions.sources.node_shapes import RemindShape
 from runtime.definitions.sources.runbooks import load_runbook
-from runtime.definitions.sources.verbs import load_verbs
-from runtime.definitions.sources.waiting import declared_reminders
+from runtime.definitions.sources.verb.verbs import load_verbs
+from runtime.definitions.sources.verb.waiting import declared_reminders
 from runtime.definitions.sources.yaml_source import parse_source
 from runtime.model.wait import Correlate, OnInvalid
 

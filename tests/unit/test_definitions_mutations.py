@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runtime.definitions.canonical import from_canonical
 from runtime.definitions.sources.runbooks import load_runbook
-from runtime.definitions.sources.verbs import load_verbs
+from runtime.definitions.sources.verb.verbs import load_verbs
 from runtime.definitions.sources.yaml_source import Source, parse_source
 from runtime.handlers import Call, Handler, JsonObject, Reconciled, Untouched
 

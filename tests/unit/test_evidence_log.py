@@ -14,8 +14,8 @@ from evidence.inclusion import ActPlace, ActsProof, LogProof, Span
 from evidence.verify.trust import Trust, TrustError, trust_of
 from evidence.verify.verify import VerificationError, verify
 from receipts.log.note import parse_note
-from receipts.register import Register, RegisterError, entry, revoked, succeeded, write_register
-from receipts.signing import SigningKey
+from receipts.signatures.register import Register, RegisterError, entry, revoked, succeeded, write_register
+from receipts.signatures.signing import SigningKey
 from tests.unit.evidence_bound import bound
 from tests.unit.evidence_logged import LOG, OTHER, logged, trusted
 from tests.unit.evidence_resealed import resealed

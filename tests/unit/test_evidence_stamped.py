@@ -22,7 +22,7 @@ from receipts.log.hashes import hash_leaf
 from receipts.log.keys import NoteSigner
 from receipts.log.proofs import consistency_proof
 from receipts.log.range import EMPTY
-from receipts.signing import load_public
+from receipts.signatures.signing import load_public
 from receipts.stamps.stamp import StampError, make_request
 from runtime.clock import utc_now
 from tests.stamps import Tsa

@@ -21,7 +21,7 @@ from evidence.statement import Predicate, count, make_statement
 from evidence.verify.verify import VerificationError, verify
 from evidence.zipform import pack, unpack
 from receipts import canonical
-from receipts.signing import KeyFileError
+from receipts.signatures.signing import KeyFileError
 from tests.unit.evidence_sample import (
     DEFINITION,
     POLICY,

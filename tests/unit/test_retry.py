@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from receipts.canonical import dumps, loads
 from runtime.definitions.model import Retry
 from runtime.definitions.sources.node_shapes import RetryShape
-from runtime.definitions.sources.waiting import declared_retry, retry_rules
+from runtime.definitions.sources.verb.waiting import declared_retry, retry_rules
 from runtime.definitions.waiting import retry_document, retry_of
 from runtime.outbox.retry import delay, of_document, pause, to_document
 

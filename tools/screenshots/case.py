@@ -22,7 +22,7 @@ from countersign.embedded.system import Ports, embedded
 from evidence.report.report import report_on, write_report
 from evidence.verify.trust import trust_of
 from receipts.log.keys import Algorithm, NoteSigner
-from receipts.signing import load_or_create
+from receipts.signatures.signing import load_or_create
 from sandbox.client import SandboxUser, messages
 from tools.screenshots.table import CASE
 

@@ -38,7 +38,7 @@ def check() -> None:
 
     catalog = validated_catalog(shared_settings())
     for (name, version), definition in sorted(catalog.definitions.items()):
-        out.print(f"{name} v{version}  {definition.digest[:12]}  {len(definition.steps)} steps")
+        out.print(f"{name} v{version}  {definition.digest[:12]}  {counted(len(definition.steps), 'step')}")
     for warning in catalog.warnings:
         out.print(f"warning: {warning}")
     for problem in catalog.problems:
@@ -51,7 +51,10 @@ def diff(
     name: Name,
     version: Annotated[int | None, typer.Argument(metavar="VERSION", min=1, help="The newest if not given.")] = None,
     against: Annotated[
-        int | None, typer.Option(min=1, help="The version before; the newest other one that is active if not given.")
+        int | None,
+        typer.Option(
+            min=1, metavar="VERSION", help="The version before; the newest other one that is active if not given."
+        ),
     ] = None,
     *,
     as_json: AsJson = False,

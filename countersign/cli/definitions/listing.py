@@ -16,8 +16,10 @@ _MOVED = ("at", "event", "by", "run_id")
 
 def list_(
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Of this runbook alone.")] = None,
-    status: Annotated[DefinitionStatus | None, typer.Option(help="In this status.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 50,
+    status: Annotated[
+        DefinitionStatus | None, typer.Option(metavar="STATUS", help=f"In this status: {', '.join(DefinitionStatus)}.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="At most so many.")] = 50,
     after: Annotated[
         str | None, typer.Option(metavar="NAME:VERSION", help="Go on behind this version of the list.")
     ] = None,
@@ -31,7 +33,8 @@ def list_(
     sought = Sought(name, status, _place(after), limit + 1)
     found = run(looked_up(shared_settings("database_url"), list_versions, sought))
     rows = found[:limit]
-    show_rows(rows, _LISTED, as_json=as_json)
+    if rows or as_json:
+        show_rows(rows, _LISTED, as_json=as_json)
     if as_json:
         return
     if len(found) > limit:

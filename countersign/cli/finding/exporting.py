@@ -10,8 +10,8 @@ from countersign.cli.finding.votes import vote_rows
 from countersign.cli.finding.words import VOTE_COLUMNS
 from countersign.cli.operate import OperateError
 from countersign.cli.proof.audit import audited
-from countersign.compose.archive import make_archive
-from countersign.compose.connection import connected
+from countersign.compose.stores.archive import make_archive
+from countersign.compose.stores.connection import connected
 from countersign.config.settings import Settings
 from evidence.bundle.ring import KeyRing
 from evidence.export.index import INDEX, Index, LogWord, RunEntry, counts_of
@@ -20,7 +20,7 @@ from evidence.export.period import Period
 from evidence.export.sheets import csv_of
 from evidence.statement import sha256
 from receipts.fields import timestamp
-from receipts.signing import SigningKey
+from receipts.signatures.signing import SigningKey
 from runtime.clock import utc_now
 from runtime.desk import inspection, keys
 from runtime.desk.bundles import exports

@@ -39,7 +39,7 @@ def list_evidence(
     state: Annotated[list[EvidenceState] | None, typer.Option(metavar="STATE", help=_STATES)] = None,
     since: Since = None,
     until: Until = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, metavar="NUMBER", help="At most so many.")] = 50,
     after: Annotated[str | None, typer.Option(metavar="RUN", help="Go on behind this run of the list.")] = None,
     *,
     as_json: AsJson = False,

@@ -16,7 +16,10 @@ held = typer.Typer(no_args_is_help=True, help="List and show held steps, and say
 Run = Annotated[str, typer.Argument(metavar="RUN", help="Its run.")]
 Step = Annotated[str, typer.Argument(metavar="STEP", help="Its path, as `held list` names it.")]
 Version = Annotated[
-    int | None, typer.Option(help="Of the step as `held show` told it: if somebody has acted since, nothing is done.")
+    int | None,
+    typer.Option(
+        metavar="NUMBER", help="Of the step as `held show` told it: if somebody has acted since, nothing is done."
+    ),
 ]
 
 _STEP = ("run_id", "path", "version", "title", "trigger_ref", "verb", "error_code", "error", "updated_at")

@@ -7,6 +7,7 @@ import typer
 
 from countersign.cli.command import out, own_settings, run, shared_settings
 from countersign.cli.tables import AsJson, show_rows
+from evidence.reading.words import counted
 
 subscriptions = typer.Typer(no_args_is_help=True, help="Check and list subscriptions: webhooks that hear of runs.")
 
@@ -19,7 +20,7 @@ def check(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of s
     from countersign.config.subscriptions import read_subscriptions
 
     found = read_subscriptions(file, own_settings().webhook_secrets).subscriptions
-    out.print(f"{file}: {len(found)} subscriptions, no faults")
+    out.print(f"{file}: {counted(len(found), 'subscription')}, no faults")
 
 
 @subscriptions.command("list")

@@ -15,7 +15,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
 
 def signal(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run that is to hear of it.")],
-    name: Annotated[str, typer.Argument(help="The signal's name, as the runbook has it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The signal's name, as the runbook has it.")],
     by: By,
     data: Annotated[str, typer.Option(metavar="FILE|JSON", help="An object: what the step goes on with.")] = "{}",
     *,

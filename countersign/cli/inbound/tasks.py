@@ -31,10 +31,12 @@ class Decision(StrEnum):
 
 @tasks.command("list")
 def list_(
-    person: Annotated[str | None, typer.Option("--for", help="That this person may answer.")] = None,
-    run_id: Annotated[str | None, typer.Option("--run", help="Of this run alone.")] = None,
-    definition: Annotated[str | None, typer.Option(help="Of runs of this runbook alone.")] = None,
-    assignee: Annotated[str | None, typer.Option(help="Claimed by this person; none: by nobody.")] = None,
+    person: Annotated[str | None, typer.Option("--for", metavar="PERSON", help="That this person may answer.")] = None,
+    run_id: Annotated[str | None, typer.Option("--run", metavar="RUN", help="Of this run alone.")] = None,
+    definition: Annotated[str | None, typer.Option(metavar="NAME", help="Of runs of this runbook alone.")] = None,
+    assignee: Annotated[
+        str | None, typer.Option(metavar="PERSON", help="Claimed by this person; none: by nobody.")
+    ] = None,
     after: Annotated[str | None, typer.Option(metavar="TASK", help="Those behind this one, a page's last.")] = None,
     limit: Limit = 50,
     *,
@@ -71,10 +73,12 @@ def show(task_id: Task, *, as_json: AsJson = False) -> None:
 @tasks.command()
 def answer(
     task_id: Task,
-    decision: Annotated[Decision, typer.Argument(help="What you decide.")],
+    decision: Annotated[Decision, typer.Argument(metavar="DECISION", help="What you decide.")],
     by: By,
-    stamp: Annotated[str, typer.Option(help="The stamp of the review as you saw it.")],
-    reason: Annotated[str, typer.Option(help="Why; it goes on record, and a rejection needs one.")] = "",
+    stamp: Annotated[str, typer.Option(metavar="STAMP", help="The stamp of the review as you saw it.")],
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", help="Why; it goes on record, and a rejection needs one.")
+    ] = "",
     *,
     as_json: AsJson = False,
 ) -> None:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from runtime.desk.bundles.holds import Subject
 
 OneRun = Annotated[str | None, typer.Argument(metavar="RUN", help="The run; else name a reference.")]
-Reference = Annotated[str | None, typer.Option(help="All runs, those to come too, that are triggered under it.")]
+Reference = Annotated[
+    str | None, typer.Option(metavar="REFERENCE", help="All runs, those to come too, that are triggered under it.")
+]
 
 _HOLD = (
     "hold_id",
@@ -33,9 +35,14 @@ _HOLD = (
 def get(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle is fetched.")],
     by: By,
-    to: Annotated[Path | None, typer.Option(help="The file to write: RUN.zip. Nothing is overwritten.")] = None,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The file to write: RUN.zip. Nothing is overwritten.")
+    ] = None,
     sigstore: Annotated[
-        Path | None, typer.Option(help="Write the statement about it here, too, as a Sigstore bundle for other tools.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the statement about it here, too, as a Sigstore bundle for other tools."
+        ),
     ] = None,
 ) -> None:
     """Fetch the bundle of a run from the archive, and see that it is the one that was stored; it goes on record."""

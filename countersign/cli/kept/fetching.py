@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from countersign.cli.operate import OperateError
-from countersign.compose.archive import make_archive
-from countersign.compose.connection import connected
+from countersign.compose.stores.archive import make_archive
+from countersign.compose.stores.connection import connected
 from countersign.config.settings import Settings
 from evidence.archive.archive import Archive
 from evidence.archive.files import TakenError, write_once

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from countersign.cli.operate import OperateError
-from countersign.compose.archive import make_archive
 from countersign.compose.privacy import make_privacy
-from countersign.compose.storage import open_storage
+from countersign.compose.stores.archive import make_archive
+from countersign.compose.stores.storage import open_storage
 from countersign.config.settings import Settings
 from evidence.archive.keeper import Keeper
 from runtime.desk.bundles.holds import HoldDesk, HoldError, Subject

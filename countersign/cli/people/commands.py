@@ -11,6 +11,7 @@ from countersign.cli.people.looking import list_, show
 from countersign.cli.people.one import add, remove
 from countersign.cli.people.passkeys import passkeys
 from countersign.cli.people.standing_in import delegate, undelegate
+from evidence.reading.words import counted
 
 people = typer.Typer(no_args_is_help=True, help="Load the directory: who is who, and who may do what; who is away.")
 people.command("list")(list_)
@@ -33,4 +34,5 @@ def load(
     from countersign.cli.operate import load_people
 
     directory = run(load_people(shared_settings("database_url"), file))
-    out.print(f"version {directory.version}: {len(directory.people)} people, {len(directory.agents)} agents")
+    persons, agents = counted(len(directory.people), "person", "people"), counted(len(directory.agents), "agent")
+    out.print(f"version {directory.version}: {persons}, {agents}")

@@ -8,13 +8,16 @@ import typer
 
 from countersign.cli.command import out
 from countersign.cli.tables import AsJson, show_json, show_rows
+from evidence.reading.words import counted
 
 if TYPE_CHECKING:
     from countersign.config.directory import Directory, PersonEntry
 
 _CHANGE = ("person", "what", "before", "after")
 
-Into = Annotated[Path, typer.Option("--into", help="The directory file whose people change; all else in it stays.")]
+Into = Annotated[
+    Path, typer.Option("--into", metavar="FILE", help="The directory file whose people change; all else in it stays.")
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Write the file, as its next version.")]
 
 
@@ -27,7 +30,7 @@ def import_(
 ) -> None:
     """List what people from elsewhere change in a directory file; with --yes write it, to be loaded then."""
     from countersign.config.directory import read_directory
-    from countersign.config.people_import import read_people
+    from countersign.config.people.people_import import read_people
 
     old = read_directory(into)
     change_people(old, read_people(people, old), into, yes=yes, as_json=as_json)
@@ -44,13 +47,14 @@ def change_people(old: "Directory", new: "Directory", into: Path, *, yes: bool, 
     if as_json:
         show_json({"changes": changes, "version": new.version if changes and yes else old.version})
         return
-    show_rows(changes, _CHANGE, as_json=False)
     if not changes:
         out.print("nothing changes")
-    elif yes:
+        return
+    show_rows(changes, _CHANGE, as_json=False)
+    if yes:
         out.print(f"{into} is version {new.version} now: load it with `countersign people load {into}`")
     else:
-        out.print(f"{len(changes)} changes; nothing was written: say --yes")
+        out.print(f"{counted(len(changes), 'change')}; nothing was written: say --yes")
 
 
 def changes_of(old: "Directory", new: "Directory") -> Iterator[dict[str, str]]:

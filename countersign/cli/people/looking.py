@@ -11,7 +11,9 @@ _PERSON = ("person", "name", "groups", "slack", "stands_in_for", "delegates")
 
 
 def list_(
-    group: Annotated[str | None, typer.Option(help="Those of one group.")] = None, *, as_json: AsJson = False
+    group: Annotated[str | None, typer.Option(metavar="GROUP", help="Those of one group.")] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """List people: their groups and accounts, whom they vote for now, and who votes for them."""
     from countersign.cli.operate import looked_up

@@ -12,18 +12,20 @@ _Several = list[str] | None
 
 def add(
     person: Annotated[str, typer.Argument(metavar="PERSON", help="Their id in records: small letters and digits.")],
-    name: Annotated[str, typer.Option(help="How people read it.")],
+    name: Annotated[str, typer.Option(metavar="NAME", help="How people read it.")],
     into: Into,
-    group: Annotated[_Several, typer.Option(help="A group of theirs; may be repeated.")] = None,
+    group: Annotated[_Several, typer.Option(metavar="GROUP", help="A group of theirs; may be repeated.")] = None,
     slack: Annotated[_Several, typer.Option(metavar="TEAM/USER", help="A Slack account; may be repeated.")] = None,
-    timezone: Annotated[str | None, typer.Option(help="Of the IANA database; else the tenant's.")] = None,
+    timezone: Annotated[
+        str | None, typer.Option(metavar="ZONE", help="Of the IANA database; else the tenant's.")
+    ] = None,
     *,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Add a person to a directory file; with --yes write it, to be loaded then."""
     from countersign.config.directory import read_directory
-    from countersign.config.people_import import with_person
+    from countersign.config.people.people_import import with_person
 
     accounts = [account.partition("/") for account in slack or ()]
     said = {
@@ -46,7 +48,7 @@ def remove(
 ) -> None:
     """Remove a person from a directory file; with --yes write it, to be loaded then."""
     from countersign.config.directory import read_directory
-    from countersign.config.people_import import without_person
+    from countersign.config.people.people_import import without_person
 
     old = read_directory(into)
     change_people(old, without_person(old, person), into, yes=yes, as_json=as_json)

@@ -40,7 +40,9 @@ def invite(
 
 @passkeys.command("list")
 def list_(
-    person: Annotated[str | None, typer.Option(help="Those of one person.")] = None, *, as_json: AsJson = False
+    person: Annotated[str | None, typer.Option(metavar="PERSON", help="Those of one person.")] = None,
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """List passkeys, the newest first, those too that are revoked."""
     from countersign.cli.operate import looked_up

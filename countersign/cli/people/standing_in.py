@@ -21,7 +21,7 @@ def _moment(text: str) -> datetime:
 
 def delegate(
     delegator: Annotated[str, typer.Argument(metavar="PERSON", help="Who is away.")],
-    to: Annotated[str, typer.Option(help="Who votes for them.")],
+    to: Annotated[str, typer.Option(metavar="PERSON", help="Who votes for them.")],
     until: Annotated[datetime, typer.Option(parser=_moment, metavar="MOMENT", help="Until before when.")],
     by: By,
     reason: Reason,
@@ -29,7 +29,8 @@ def delegate(
         datetime | None, typer.Option("--from", parser=_moment, metavar="MOMENT", help="From when; else from now.")
     ] = None,
     group: Annotated[
-        list[str] | None, typer.Option(help="In which of their groups, may be repeated; else in all of them.")
+        list[str] | None,
+        typer.Option(metavar="GROUP", help="In which of their groups, may be repeated; else in all of them."),
     ] = None,
     *,
     as_json: AsJson = False,

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from countersign.cli.operate import OperateError
-from countersign.compose.connection import connected
 from countersign.compose.log_key import log_keys
+from countersign.compose.stores.connection import connected
 from countersign.config.settings import Settings, required
 from evidence.stamps.later import LaterStamp
 from receipts.log.checkpoint import open_checkpoint

@@ -10,29 +10,45 @@ import typer
 if TYPE_CHECKING:
     from evidence.verify.trust import Trust
 
-Key = Annotated[Path, typer.Option(help="The public key, from a source that you trust.")]
-Keys = Annotated[Path | None, typer.Option(help="The register of keys (keys.json), for what earlier keys signed.")]
-LogKey = Annotated[
-    list[str] | None, typer.Option(help="A key of the audit log (vkey): what is verified must stand in its log.")
+Key = Annotated[Path, typer.Option(metavar="FILE", help="The public key, from a source that you trust.")]
+Keys = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The register of keys (keys.json), for what earlier keys signed.")
 ]
-Witness = Annotated[list[str] | None, typer.Option(help="The key of a witness of the log (vkey).")]
-Witnesses = Annotated[int | None, typer.Option(min=0, help="How many of them must have cosigned; else all.")]
+LogKey = Annotated[
+    list[str] | None,
+    typer.Option(metavar="VKEY", help="A key of the audit log (vkey): what is verified must stand in its log."),
+]
+Witness = Annotated[list[str] | None, typer.Option(metavar="VKEY", help="The key of a witness of the log (vkey).")]
+Witnesses = Annotated[
+    int | None, typer.Option(min=0, metavar="NUMBER", help="How many of them must have cosigned; else all.")
+]
 Checkpoint = Annotated[
     list[Path] | None,
-    typer.Option(help="A checkpoint that you have kept: the bundle's log must be the same; may be repeated."),
+    typer.Option(
+        metavar="FILE", help="A checkpoint that you have kept: the bundle's log must be the same; may be repeated."
+    ),
 ]
-Log = Annotated[Path | None, typer.Option(help="The folder with the log as it is published, to compare with.")]
+Log = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="The folder with the log as it is published, to compare with.")
+]
 Tsa = Annotated[
     Path | None,
-    typer.Option(help="Certificates (PEM) of a time stamping authority: its stamp must show since when all existed."),
+    typer.Option(
+        metavar="FILE",
+        help="Certificates (PEM) of a time stamping authority: its stamp must show since when all existed.",
+    ),
 ]
 Stamp = Annotated[
-    list[Path] | None, typer.Option(help="A stamp that came after the bundle (`log stamp`); may be repeated.")
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="A stamp that came after the bundle (`log stamp`); may be repeated."),
 ]
 
 Child = Annotated[
     list[Path] | None,
-    typer.Option(help="The bundle of a run that FILE waited for: it must be the one that FILE names; may be repeated."),
+    typer.Option(
+        metavar="BUNDLE",
+        help="The bundle of a run that FILE waited for: it must be the one that FILE names; may be repeated.",
+    ),
 ]
 
 

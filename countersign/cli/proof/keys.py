@@ -7,11 +7,12 @@ import typer
 
 from countersign.cli.command import out, run, shared_settings
 from countersign.cli.tables import AsJson, show_json
+from evidence.reading.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from receipts.register import Entry
+    from receipts.signatures.register import Entry
 
 keys = typer.Typer(no_args_is_help=True, help="List, rotate and revoke the keys that sign evidence.")
 
@@ -41,7 +42,9 @@ def rotate() -> None:
 @keys.command()
 def revoke(
     key_id: Annotated[str, typer.Argument(metavar="KEY", help="The id of the key, as `keys list` shows it.")],
-    why: Annotated[str, typer.Option(help="What happened to it; it stands in the register.")],
+    why: Annotated[
+        str, typer.Option("--reason", "--why", metavar="TEXT", help="What happened to it; it stands in the register.")
+    ],
 ) -> None:
     """Put on record that an earlier key counts no more: nothing that was sealed with it from now on verifies."""
     from countersign.cli.operate import revoke_key
@@ -51,11 +54,11 @@ def revoke(
 
 @keys.command()
 def export(
-    to: Annotated[Path, typer.Option(help="The file to write.")] = Path("keys.json"),
+    to: Annotated[Path, typer.Option(metavar="FILE", help="The file to write.")] = Path("keys.json"),
 ) -> None:
     """Write the register for auditors: whoever trusts the newest key can verify what earlier ones signed."""
     from countersign.cli.operate import register_of_keys
-    from receipts.register import write_register
+    from receipts.signatures.register import write_register
 
     register, _ = run(register_of_keys(shared_settings("database_url")))
     to.write_bytes(write_register(register))
@@ -66,5 +69,6 @@ def _show(register: "Sequence[Entry]", needed: "Mapping[str, int]") -> None:
     for one in register:
         until = f" until {one.until}" if one.until else ""
         state = f", revoked at {one.revoked.at}: {one.revoked.why}" if one.revoked else ""
-        more = f", needed by {needed[one.id]} bundles that are not stored" if one.until and one.id in needed else ""
+        count = needed.get(one.id, 0) if one.until else 0
+        more = f", needed for {counted(count, 'bundle')} still to be stored" if count else ""
         out.print(f"{one.id}  from {one.since}{until}{state}{more}")

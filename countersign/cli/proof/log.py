@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from countersign.cli.command import out, run, shared_settings
+from countersign.cli.command import out, run, shared_settings, using_database
 from countersign.cli.tables import AsJson, show_json
+from evidence.reading.words import counted
 
 log = typer.Typer(
     no_args_is_help=True, help="Verify the audit log; show and rotate its key; print its newest checkpoint."
@@ -46,7 +47,9 @@ def checkpoint() -> None:
 @log.command()
 def stamp(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose bundle it is to be over.")],
-    to: Annotated[Path | None, typer.Option(help="The file to write, which must not be there yet: RUN.stamp.")] = None,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The file to write, which must not be there yet: RUN.stamp.")
+    ] = None,
 ) -> None:
     """Write the first time stamp that is over a run's bundle, for `evidence verify --stamp`."""
     from countersign.cli.proof.audit import later_stamp
@@ -60,7 +63,9 @@ def stamp(
 def verify(
     kept: Annotated[
         list[Path] | None,
-        typer.Option("--checkpoint", help="A checkpoint that somebody has kept elsewhere; may be repeated."),
+        typer.Option(
+            "--checkpoint", metavar="FILE", help="A checkpoint that somebody has kept elsewhere; may be repeated."
+        ),
     ] = None,
     *,
     as_json: AsJson = False,
@@ -68,14 +73,16 @@ def verify(
     """Look through the database: is everything in the log, is all of it still there, and up to when."""
     from countersign.cli.proof.audit import audited
 
-    found = audited(shared_settings("database_url"), kept or [])
+    with using_database():
+        found = audited(shared_settings("database_url"), kept or [])
     if as_json:
         show_json({**vars(found), "findings": [vars(one) for one in found.findings]})
     else:
         for one in found.findings:
             out.print(f"{one.rule}: {one.where}: {one.what}")
         out.print(
-            f"{found.runs:,} runs, {found.leaves:,} leaves; the log has {found.size:,}, {found.waiting:,} await a place"
+            f"{counted(found.runs, 'run')}, {counted(found.leaves, 'leaf', 'leaves')};"
+            f" the log has {found.size:,}, {found.waiting:,} without a place yet"
         )
         if found.until:
             out.print(f"Everything before {found.until} is accounted for." if not found.findings else "Not all holds.")

@@ -11,12 +11,18 @@ _LISTEN = "127.0.0.1:8090"
 
 
 def witness(
-    name: Annotated[str, typer.Option(help="What the witness is called in its cosignatures: witness.example/w1.")],
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="What the witness is called in its cosignatures: witness.example/w1.")
+    ],
     log: Annotated[
         list[str], typer.Option(metavar="VKEY", help="A log to witness, by its verifier key; may be repeated.")
     ],
-    key: Annotated[Path, typer.Option(help="The file of the witness's private key, which is made if absent.")],
-    state: Annotated[Path, typer.Option(help="A folder of its own, for the last checkpoint of each log.")],
+    key: Annotated[
+        Path, typer.Option(metavar="FILE", help="The file of the witness's private key, which is made if absent.")
+    ],
+    state: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="A folder of its own, for the last checkpoint of each log.")
+    ],
     listen: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where to listen.")] = _LISTEN,
 ) -> None:
     """Witness logs of others: cosign their checkpoints, and never two that contradict each other."""

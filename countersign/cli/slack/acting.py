@@ -6,8 +6,8 @@ from secrets import token_urlsafe
 from typing import Any
 
 from countersign.cli.operate import OperateError, perform
-from countersign.compose.connection import connected
 from countersign.compose.slack import make_vault
+from countersign.compose.stores.connection import connected
 from countersign.config.settings import Settings, required
 from receipts.vault import VaultError
 from runtime.clock import utc_now

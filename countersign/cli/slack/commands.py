@@ -7,6 +7,7 @@ import typer
 from countersign.cli.acts import By, Reason
 from countersign.cli.command import out, run, shared_settings
 from countersign.cli.tables import AsJson, show_json
+from evidence.reading.words import counted
 
 slack = typer.Typer(no_args_is_help=True, help="Have the Slack app installed in workspaces of this tenant.")
 
@@ -15,7 +16,9 @@ slack = typer.Typer(no_args_is_help=True, help="Have the Slack app installed in 
 def install_link(
     by: By,
     reason: Reason,
-    hours: Annotated[int, typer.Option(min=1, max=720, help="For how long the link can be used.")] = 24,
+    hours: Annotated[
+        int, typer.Option(min=1, max=720, metavar="NUMBER", help="For how long the link can be used.")
+    ] = 24,
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -39,6 +42,8 @@ def list_(*, as_json: AsJson = False) -> None:
     places = run(list_places(shared_settings("database_url")))
     if as_json:
         show_json(places)
+    elif not places:
+        out.print("nowhere by a link: where COUNTERSIGN_SLACK_BOT_TOKEN is set, it is for one workspace")
     for one in () if as_json else places:
         since = f"installed {one['installed_at']}" if one["installed_at"] else f"{one['why']} {one['removed_at']}"
         out.print(f"{one['team'] or one['enterprise']}  {one['name']}  {since}")
@@ -67,4 +72,4 @@ def rekey() -> None:
     from countersign.cli.slack.acting import rekey_tokens
 
     key_id, count = run(rekey_tokens(shared_settings("database_url", "slack_token_keys")))
-    out.print(f"the tokens of {count} installations are under key {key_id}")
+    out.print(f"the tokens of {counted(count, 'installation')} are under key {key_id}")

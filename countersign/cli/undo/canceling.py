@@ -9,6 +9,7 @@ from countersign.cli.acts import By, Reason, Version, act
 from countersign.cli.command import out, run, shared_settings
 from countersign.cli.tables import AsJson, show_json, show_rows
 from countersign.cli.undo.undoing import ask_undo, items_of, settled_items_of, show_items, tell_undone
+from evidence.reading.words import counted
 from runtime.model.states import RunStatus
 
 if TYPE_CHECKING:
@@ -18,23 +19,34 @@ if TYPE_CHECKING:
 _RUN = ("run_id", "status", "definition_name", "reference", "requested_by", "created_at")
 _DONE = ("run_id", "status", "reason")
 
-_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+
+def _moment(text: str) -> datetime:
+    """Return a moment that a person wrote: UTC, where no zone is named."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise typer.BadParameter("give a day or a moment: 2026-02-01 or 2026-02-01T18:00:00+01:00") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def cancel(
-    run_id: Annotated[str | None, typer.Argument(metavar="[RUN]", help="The run that is to stop.")] = None,
+    run_id: Annotated[str | None, typer.Argument(metavar="RUN", help="The run that is to stop.")] = None,
     *,
     by: By,
     reason: Reason,
     version: Version = None,
-    reference: Annotated[str | None, typer.Option(help="Every run with this reference.")] = None,
-    definition: Annotated[str | None, typer.Option(help="Every run of this runbook.")] = None,
-    status: Annotated[RunStatus | None, typer.Option(help="Of them those in this status.")] = None,
+    reference: Annotated[str | None, typer.Option(metavar="REFERENCE", help="Every run with this reference.")] = None,
+    definition: Annotated[str | None, typer.Option(metavar="NAME", help="Every run of this runbook.")] = None,
+    status: Annotated[
+        RunStatus | None, typer.Option(metavar="STATUS", help=f"Of them those in this status: {', '.join(RunStatus)}.")
+    ] = None,
     started_after: Annotated[
-        datetime | None, typer.Option(formats=_FORMATS, help="Of them those that began then or later, in UTC.")
+        datetime | None,
+        typer.Option(parser=_moment, metavar="MOMENT", help="Of them those that began then or later, in UTC."),
     ] = None,
     started_before: Annotated[
-        datetime | None, typer.Option(formats=_FORMATS, help="Of them those that began before that, in UTC.")
+        datetime | None,
+        typer.Option(parser=_moment, metavar="MOMENT", help="Of them those that began before that, in UTC."),
     ] = None,
     undo: Annotated[bool, typer.Option("--undo", help="Have what the run did taken back, too.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do it, where it is only listed without this.")] = False,
@@ -60,13 +72,7 @@ def _cancel_meant(by: str, reason: str, given: dict[str, Any], *, yes: bool, as_
 
     if given["reference"] is None and given["definition"] is None:
         raise typer.BadParameter("name a RUN, or all of a --reference or a --definition")
-    moments = {name: _moment(given[name]) for name in ("started_after", "started_before")}
-    _cancel_chosen(shared_settings("database_url"), Chosen(**given | moments), by, reason, yes=yes, as_json=as_json)
-
-
-def _moment(given: datetime | None) -> datetime | None:
-    """Return a moment that a person wrote: UTC, where no zone is named."""
-    return given.replace(tzinfo=UTC) if given is not None and given.tzinfo is None else given
+    _cancel_chosen(shared_settings("database_url"), Chosen(**given), by, reason, yes=yes, as_json=as_json)
 
 
 def _cancel_with_undo(
@@ -99,9 +105,11 @@ def _cancel_chosen(settings: "Settings", chosen: "Chosen", by: str, reason: str,
         show_rows(run(_cancel_all(settings, rows, by, reason)), _DONE, as_json=as_json)
     elif as_json:
         show_json(rows)
-    else:
+    elif rows:
         show_rows(rows, _RUN, as_json=False)
-        out.print(f"\n{len(rows)} would be canceled; nothing was done{': say --yes' if rows else ''}")
+        out.print(f"\n{counted(len(rows), 'run')} would be canceled; nothing was done: say --yes")
+    else:
+        out.print("no run is meant by that; nothing was done")
 
 
 async def _chosen(settings: "Settings", chosen: "Chosen") -> list[dict[str, Any]]:

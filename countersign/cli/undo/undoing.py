@@ -25,7 +25,7 @@ def undo(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The run whose effects are to be taken back.")],
     by: By,
     reason: Reason,
-    step: Annotated[str | None, typer.Option(help="Only what this step did.")] = None,
+    step: Annotated[str | None, typer.Option(metavar="STEP", help="Only what this step did.")] = None,
     version: Version = None,
     *,
     yes: Yes = False,
@@ -90,4 +90,5 @@ def tell_undone(facts: dict[str, Any], *, as_json: bool) -> None:
         out.print(f"on record as {facts['notification_id']}: done as soon as a worker runs")
     else:
         show_rows([*facts["undone"], *facts["left"]], _COLUMNS, as_json=False)
-        out.print(f"\n{len(facts['undone'])} are undone by {facts['undone_in']}")
+        count = len(facts["undone"])
+        out.print(f"\n{count} {'is' if count == 1 else 'are'} undone by {facts['undone_in']}")

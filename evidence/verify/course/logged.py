@@ -10,7 +10,7 @@ from receipts.chain import EVIDENCE_BEGUN
 from receipts.log.checkpoint import cosignatures
 from receipts.log.errors import LogError
 from receipts.log.note import parse_note
-from receipts.register import RegisterError, check_signed_at
+from receipts.signatures.register import RegisterError, check_signed_at
 
 
 @rule(

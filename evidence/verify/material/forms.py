@@ -19,7 +19,7 @@ from evidence.records import (
 )
 from receipts.chain import Leaf
 from receipts.fields import NonEmpty, Sha256Hex, Timestamp
-from receipts.passkeys import Base64Url
+from receipts.signatures.passkeys import Base64Url
 
 Tier = Literal["low", "medium", "high"]
 

@@ -7,8 +7,8 @@ from runtime.definitions.checks.scope import Scope
 from runtime.definitions.model import Verb
 from runtime.definitions.problems import Finding
 from runtime.definitions.showing.checks import card_findings
-from runtime.definitions.sources.compensations import scope_of
-from runtime.definitions.sources.verb_rules import RUN, pointer_path
+from runtime.definitions.sources.verb.compensations import scope_of
+from runtime.definitions.sources.verb.verb_rules import RUN, pointer_path
 
 _OF_STEPS = ("trigger", "state")
 

@@ -11,12 +11,12 @@ from runtime.definitions.entities import Entity
 from runtime.definitions.model import Definition, Verb
 from runtime.definitions.problems import InvalidDefinitionsError, Problem, hint
 from runtime.definitions.sources.cards import verb_card_findings
-from runtime.definitions.sources.compensations import compensation_findings
 from runtime.definitions.sources.entities import load_entities
-from runtime.definitions.sources.entity_verbs import Entities, checked
 from runtime.definitions.sources.runbooks import LoadedRunbook, load_runbook
 from runtime.definitions.sources.starts import wrong_starts
-from runtime.definitions.sources.verbs import Interface, LoadedVerb, load_verbs
+from runtime.definitions.sources.verb.compensations import compensation_findings
+from runtime.definitions.sources.verb.entity_verbs import Entities, checked
+from runtime.definitions.sources.verb.verbs import Interface, LoadedVerb, load_verbs
 from runtime.definitions.sources.yaml_source import Source, SourceError, parse_source, read_source
 from runtime.handlers import Handler
 

@@ -29,8 +29,8 @@ from runtime.definitions.sources.nodes.steps import (
 from runtime.definitions.sources.nodes.tree import Placed, Tree, placed
 from runtime.definitions.sources.responses import response_findings
 from runtime.definitions.sources.shapes import RunbookFile, shape
-from runtime.definitions.sources.verb_rules import RUN
-from runtime.definitions.sources.waiting import duration_fault
+from runtime.definitions.sources.verb.verb_rules import RUN
+from runtime.definitions.sources.verb.waiting import duration_fault
 from runtime.definitions.sources.yaml_source import Source
 
 

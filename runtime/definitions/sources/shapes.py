@@ -21,6 +21,7 @@ from runtime.definitions.sources.node_shapes import (
     SwitchShape,
     WaitingShape,
 )
+from runtime.definitions.sources.wording import worded
 from runtime.definitions.sources.yaml_source import Source
 
 VerbName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -181,14 +182,6 @@ _PLACES: Mapping[str, type[BaseModel]] = {
     "run": RunShape,
     "wait": WaitSpec,
 }
-_EXPECTED = {
-    "bool": "true or false",
-    "dict": "a mapping",
-    "int": "a whole number",
-    "list": "a list",
-    "model": "a mapping",
-    "string": "text",
-}
 
 
 def shape(model: type[ShapeT], source: Source, at: Path = ()) -> tuple[ShapeT | None, list[Problem]]:
@@ -218,19 +211,7 @@ def _problem(source: Source, at: Path, fault: Any) -> Problem:
         return source.problem(path, "missing_key", f"the key '{location[-1]}' is missing")
     if kind == "extra_forbidden":
         return source.problem(path, "unknown_key", _unknown_key(str(location[-1])))
-    if kind == "literal_error":
-        message = f"expected {fault['ctx']['expected']}, not {fault['input']!r}"
-    elif kind == "string_pattern_mismatch":
-        message = f"{fault['input']!r} does not match {fault['ctx']['pattern']}"
-    elif kind in ("too_short", "string_too_short"):
-        message = "may not be empty"
-    elif (name := kind.removesuffix("_type").removesuffix("_parsing")) in _EXPECTED:
-        message = f"expected {_EXPECTED[name]}, not {_short(fault['input'])}"
-    elif kind == "value_error":
-        message = str(fault["ctx"]["error"])
-    else:
-        message = str(fault["msg"])[:1].lower() + str(fault["msg"])[1:]
-    return source.problem(path, "shape", message)
+    return source.problem(path, "shape", worded(fault))
 
 
 def _real(value: Any, location: Sequence[str | int]) -> Iterator[str | int]:
@@ -247,7 +228,3 @@ def _unknown_key(key: str) -> str:
     if owners:
         return f"the key '{key}' does not belong here but to {' or '.join(owners)}"
     return f"unknown key '{key}'{hint(key, set().union(*map(keys, _PLACES.values())))}"
-
-
-def _short(value: Any) -> str:
-    return {dict: "a mapping", list: "a list", type(None): "nothing"}.get(type(value), repr(value)[:60])

@@ -6,7 +6,7 @@ from runtime.definitions.checks.params import check_params
 from runtime.definitions.checks.scope import TEXT, Scope
 from runtime.definitions.problems import Problem, hint, show_path
 from runtime.definitions.sources.runbooks import LoadedRunbook
-from runtime.definitions.sources.verbs import LoadedVerb
+from runtime.definitions.sources.verb.verbs import LoadedVerb
 
 GIVEN = ("run", "step", "reference", "what")
 """What the payload of such a run holds, as texts: who waits, and for what."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from receipts.chain import EVIDENCE_BEGUN
-from receipts.signing import SigningKey
+from receipts.signatures.signing import SigningKey
 from runtime.definitions.model import Retry
 from runtime.desk.keys import signs
 from runtime.engine import Engine

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from webauthn.helpers import bytes_to_base64url
 
 from receipts.chain import Actor
-from receipts.passkeys import Emergency, challenge_of, rp_id_of
+from receipts.signatures.passkeys import Emergency, challenge_of, rp_id_of
 from runtime.approvals.passkeys import document_of
 from runtime.desk.desk import EngineDesk
 from runtime.desk.model import ClickOutcome

@@ -1,1 +1,1 @@
-"""What operators want: put to policy before anything is locked."""
+"""What operators want of a tenant, a letter or a run: put to policy before anything is locked."""

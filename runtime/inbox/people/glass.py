@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from receipts.passkeys import Emergency
+from receipts.signatures.passkeys import Emergency
 from runtime.approvals.hindsight import open_hindsight
 from runtime.approvals.passages import passage_of
 from runtime.approvals.rules import refuse_glass

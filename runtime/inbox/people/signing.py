@@ -1,6 +1,6 @@
 """Votes that are signed with a passkey: whether one has to be, and whether the signature on it holds."""
 
-from receipts.passkeys import Emergency
+from receipts.signatures.passkeys import Emergency
 from runtime.approvals.passkeys import PasskeyError, check_assertion, document_of
 from runtime.inbox.people.glass import emergency_of
 from runtime.model.actor import Person

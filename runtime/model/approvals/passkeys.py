@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from receipts.passkeys import Base64Url, rp_id_of
+from receipts.signatures.passkeys import Base64Url, rp_id_of
 
 SIGNING_LASTS, INVITATION_LASTS = timedelta(minutes=5), timedelta(days=1)
 """How long a link may be used, to sign and to register."""

@@ -42,7 +42,7 @@ class TellingConnection(AsyncConnection[DictRow]):
 
     async def gather(self, kind: Kind, row: Sequence[Any]) -> None:
         """Have a row written together with others of this transaction, without which nobody would ever write it."""
-        if self.info.transaction_status == TransactionStatus.IDLE:
+        if self.pgconn.transaction_status == TransactionStatus.IDLE:
             raise ProgrammingError(f"a row of {kind.table} was gathered outside a transaction")
         if self._gathered.holds(kind, row):
             await self.write()
@@ -94,7 +94,7 @@ class TellingConnection(AsyncConnection[DictRow]):
         force_rollback: bool = False,  # noqa: FBT001, FBT002 - psycopg's
     ) -> AsyncIterator[AsyncTransaction]:
         """Do as psycopg does, and then tell."""
-        if self.info.transaction_status != TransactionStatus.IDLE:
+        if self.pgconn.transaction_status != TransactionStatus.IDLE:
             await self.write()
             async with super().transaction(savepoint_name, force_rollback) as tx, self._writing():
                 yield tx

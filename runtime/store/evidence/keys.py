@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
-from receipts.register import Entry
+from receipts.signatures.register import Entry
 from runtime.store.database.pool import Conn
 
 

@@ -7,18 +7,9 @@ from runtime.store.tables.approvals import approvals, questions, refusals, votes
 from runtime.store.tables.base import metadata
 from runtime.store.tables.breakers import breakers
 from runtime.store.tables.definitions import definitions, tenant_leaves, tenants
-from runtime.store.tables.directory import (
-    actors,
-    delegations,
-    directories,
-    passkey_links,
-    passkeys,
-    slack_accounts,
-)
 from runtime.store.tables.edits import edits
 from runtime.store.tables.effects import effects
 from runtime.store.tables.entities import entities, entity_changes
-from runtime.store.tables.figures import marks
 from runtime.store.tables.holds import evidence_held, evidence_holds
 from runtime.store.tables.inbox import notifications, waits
 from runtime.store.tables.log import (
@@ -30,7 +21,23 @@ from runtime.store.tables.log import (
     log_stamps,
     log_tiles,
 )
-from runtime.store.tables.notices import gatherings, told
+from runtime.store.tables.people.directory import (
+    actors,
+    delegations,
+    directories,
+    passkey_links,
+    passkeys,
+    slack_accounts,
+)
+from runtime.store.tables.people.figures import marks
+from runtime.store.tables.people.notices import gatherings, told
+from runtime.store.tables.people.workspaces import (
+    slack_absentees,
+    slack_installations,
+    slack_links,
+    slack_states,
+    slack_tokens,
+)
 from runtime.store.tables.records import (
     audit_leaves,
     evidence_bundles,
@@ -41,13 +48,6 @@ from runtime.store.tables.records import (
     signing_keys,
 )
 from runtime.store.tables.runs import runs, steps
-from runtime.store.tables.workspaces import (
-    slack_absentees,
-    slack_installations,
-    slack_links,
-    slack_states,
-    slack_tokens,
-)
 
 __all__ = [
     "INSERT_ONLY",

@@ -215,7 +215,8 @@ class RunTx:
         told = json.dumps(self.told) if self.told else None
         run = (self.status, self.error, self.writes, *chain, self.hides, self.now, self.is_over, told)
         await self.conn.gather(_RUNS, (self.run_id, *run))
-        self.conn.on_commit(partial(_tell, self.tenant, leaves))
+        if log.isEnabledFor(logging.INFO):
+            self.conn.on_commit(partial(_tell, self.tenant, leaves))
         self.leaves.clear()
         self.told.clear()
 
@@ -223,7 +224,7 @@ class RunTx:
 def _tell(tenant: str, leaves: Sequence[Leaf]) -> None:
     """Log what came about: who and what, by their ids, and nothing that anybody wrote."""
     for leaf in leaves:
-        ids = {name: value for name, value in leaf.correlation if value is not None}
+        ids = {name: value for name, value in leaf.correlation.__dict__.items() if value is not None}
         log.info(leaf.event, extra={"tenant": tenant, "seq": leaf.seq, "actor": leaf.actor.id, **ids})
 
 

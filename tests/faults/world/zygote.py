@@ -47,7 +47,7 @@ def _import_all() -> None:
     import boto3  # noqa: F401, PLC0415
 
     import countersign.cli.app  # noqa: PLC0415
-    import countersign.compose.archive  # noqa: PLC0415
+    import countersign.compose.stores.archive  # noqa: PLC0415
     import countersign.serve  # noqa: F401, PLC0415
     import evidence.archive.s3  # noqa: F401, PLC0415
     from countersign.config.settings import read_settings  # noqa: F401, PLC0415

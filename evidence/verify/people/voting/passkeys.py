@@ -21,7 +21,7 @@ from receipts import canonical
 from receipts.chain import Leaf, is_sound
 from receipts.errors import ReceiptsError
 from receipts.log.errors import LogError
-from receipts.passkeys import Emergency, challenge_of, from_base64url, rp_id_of, signed_document
+from receipts.signatures.passkeys import Emergency, challenge_of, from_base64url, rp_id_of, signed_document
 from receipts.tenant.acts import act_of, chain_of
 from receipts.tenant.passkeys import PasskeyRegistered
 

@@ -16,9 +16,9 @@ from runtime.definitions.nodes import EndSpec, WaitSpec
 from runtime.definitions.problems import Finding, Path, hint
 from runtime.definitions.sources.cards import step_card_findings
 from runtime.definitions.sources.node_shapes import DOES, MAY_BRANCH, RepeatShape, RunShape, StepShape, SwitchShape
-from runtime.definitions.sources.verb_rules import pointer_path
-from runtime.definitions.sources.verbs import Interface
-from runtime.definitions.sources.waiting import waiting_rules
+from runtime.definitions.sources.verb.verb_rules import pointer_path
+from runtime.definitions.sources.verb.verbs import Interface
+from runtime.definitions.sources.verb.waiting import waiting_rules
 from runtime.model.states import WaitType
 
 Verbs = Mapping[str, Verb | Interface | None]

@@ -27,7 +27,12 @@ from runtime.definitions.problems import Finding, hint
 from runtime.definitions.sources.node_shapes import MAY_BRANCH, StepShape
 from runtime.definitions.sources.nodes.checks import Verbs, does, node_findings
 from runtime.definitions.sources.nodes.tree import Block, Placed, Tree, references_of
-from runtime.definitions.sources.waiting import declared_escalation, declared_reminders, declared_retry, waiting_rules
+from runtime.definitions.sources.verb.waiting import (
+    declared_escalation,
+    declared_reminders,
+    declared_retry,
+    waiting_rules,
+)
 from runtime.model.paths import around, block_of, id_of
 
 RUN_VERB, CONTINUE_VERB = "run_runbook", "continue_with_runbook"

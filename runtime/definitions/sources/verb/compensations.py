@@ -10,7 +10,7 @@ from runtime.definitions.checks.schemas import Schema
 from runtime.definitions.checks.scope import TEXT, Scope
 from runtime.definitions.model import Compensation, EffectClass, Kind, Verb
 from runtime.definitions.problems import Finding, Path, hint
-from runtime.definitions.sources.verb_rules import RUN, pointer_path
+from runtime.definitions.sources.verb.verb_rules import RUN, pointer_path
 
 KEYS = ("compensate", "on_cancel")
 

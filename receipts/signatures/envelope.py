@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 from receipts import canonical
 from receipts.errors import ReceiptsError
 from receipts.fields import Closed
-from receipts.signing import PublicKey, SigningKey
+from receipts.signatures.signing import PublicKey, SigningKey
 
 
 class EnvelopeError(ReceiptsError):

@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from countersign.config.directory import AgentEntry, Directory, DirectoryError, PersonEntry, faults_of
-from countersign.config.people_entry import Row, person_of
-from countersign.config.people_table import table_rows
+from countersign.config.people.people_entry import Row, person_of
+from countersign.config.people.people_table import table_rows
 from runtime.definitions.problems import show_path
 from runtime.definitions.sources.yaml_source import SourceError, read_source
 

@@ -11,7 +11,7 @@ from runtime.definitions.checks.schemas import is_closed
 from runtime.definitions.entities import READ, WRITE, Entity, Operation
 from runtime.definitions.model import Kind, Verb
 from runtime.definitions.problems import Finding, hint
-from runtime.definitions.sources.verbs import LoadedVerb
+from runtime.definitions.sources.verb.verbs import LoadedVerb
 
 Entities = Mapping[str, Entity | None]
 

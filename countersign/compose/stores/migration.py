@@ -3,7 +3,7 @@
 from alembic.util import CommandError
 from sqlalchemy.exc import SQLAlchemyError
 
-from countersign.compose.connection import DatabaseError, unusable
+from countersign.compose.stores.connection import DatabaseError, unusable
 from runtime.store.database import migrate
 from runtime.store.database.roles import make_login
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from countersign.config.directory import DirectoryError
-from countersign.config.people_entry import Row
+from countersign.config.people.people_entry import Row
 
 MAX_BYTES = 2**20
 

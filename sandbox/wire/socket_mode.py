@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import WSMsgType, web
 
 from sandbox.core import ACK_SECONDS, Sandbox, within
-from sandbox.delivery import Ack, Json
+from sandbox.wire.delivery import Ack, Json
 
 MOST_CONNECTIONS = 10
 LIFETIME_SECONDS, WARNING_SECONDS = 3600.0, 10.0

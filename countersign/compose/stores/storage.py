@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from countersign.compose.connection import DatabaseError, unusable
+from countersign.compose.stores.connection import DatabaseError, unusable
 from countersign.config.settings import Settings, required
 from runtime.clock import SharedClock, since_boot, utc_now
 from runtime.store.database.health import set_right

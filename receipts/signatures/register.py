@@ -15,10 +15,10 @@ from cryptography.hazmat.primitives.serialization import load_der_public_key
 from pydantic import ConfigDict, Field, ValidationError
 
 from receipts import canonical
-from receipts.envelope import pae
 from receipts.errors import ReceiptsError
 from receipts.fields import Closed, NonEmpty, Sha256Hex, Timestamp, timestamp
-from receipts.signing import PublicKey, SigningKey
+from receipts.signatures.envelope import pae
+from receipts.signatures.signing import PublicKey, SigningKey
 
 PAYLOAD_TYPE = "application/vnd.countersign.signing-key+json"
 

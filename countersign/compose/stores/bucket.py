@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from countersign.compose.archive import make_archive, make_retention, make_s3
+from countersign.compose.stores.archive import make_archive, make_retention, make_s3
 from countersign.config.errors import CountersignError
 from countersign.config.settings import Settings, required
 from evidence.archive.retention import lock_of

@@ -86,10 +86,10 @@ def _has_half(beside: Path, key: SigningKey) -> bool:
         _write_new(beside, key.public.pem(), 0o644)
     try:
         return load_public(beside).key_id == key.public.key_id
-    except KeyFileError:
-        if beside.exists():
-            raise
-        return False
+    except KeyFileError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return False  # it is being replaced
+        raise
 
 
 def load(path: Path) -> SigningKey:

@@ -18,8 +18,8 @@ from runtime.definitions.sources.shapes import (
     VerbShape,
     shape,
 )
-from runtime.definitions.sources.verb_rules import DEFAULT_TIMEOUT, input_rules, verb_rules, verb_warnings
-from runtime.definitions.sources.waiting import declared_escalation, declared_reminders, declared_retry
+from runtime.definitions.sources.verb.verb_rules import DEFAULT_TIMEOUT, input_rules, verb_rules, verb_warnings
+from runtime.definitions.sources.verb.waiting import declared_escalation, declared_reminders, declared_retry
 from runtime.definitions.sources.yaml_source import Source
 from runtime.handlers import Handler
 from runtime.model.effects.action import Tier

@@ -9,9 +9,9 @@ from runtime.definitions.checks.params import check_static, check_text, redacted
 from runtime.definitions.checks.schemas import DanglingError, Schema, resolve
 from runtime.definitions.checks.scope import TEXT, Scope
 from runtime.definitions.problems import Finding, Path, hint
-from runtime.definitions.sources.editing import editing_rules
 from runtime.definitions.sources.shapes import EffectShape, ExecutionShape, VerbShape
-from runtime.definitions.sources.waiting import duration_fault, waiting_rules
+from runtime.definitions.sources.verb.editing import editing_rules
+from runtime.definitions.sources.verb.waiting import duration_fault, waiting_rules
 from runtime.handlers import Handler
 
 TIMER, START, CONTINUE = "timer::wait", "run::start", "run::continue_with"

@@ -1,0 +1,1 @@
+"""The file of the directory, and what is brought into it from elsewhere."""

@@ -1,0 +1,1 @@
+"""What agents and other systems ask of the edge, a module for each matter."""

@@ -1,0 +1,1 @@
+"""Signatures over evidence: keys and their register, envelopes, passkeys."""

@@ -1,0 +1,1 @@
+"""Verb files: their shape beyond the keys, and the rules that they keep."""

@@ -1,0 +1,1 @@
+"""Tables of people: the directory, notices, workspaces and figures."""

@@ -1,0 +1,1 @@
+"""How the workspace reaches the app: by HTTP, or by a socket."""
