@@ -26,6 +26,9 @@ _KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_coun
 PATIENCE = 10.0
 """Seconds that somebody waits for a connection of the pool."""
 
+AT_HAND, REST = 4, 1000
+"""Connections that are kept at hand; and of so many uses, one after which the connection goes back to the others."""
+
 AWAY = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
 """What is raised while PostgreSQL cannot be reached, or takes no writes: the same may be written a moment later."""
 
@@ -59,7 +62,7 @@ class _Shared(_Remembered):
         force_rollback: bool = False,  # noqa: FBT001, FBT002 - psycopg's signature
     ) -> AsyncIterator[AsyncTransaction]:
         """Begin a transaction with the limits that a session of our own would have."""
-        begins = self.info.transaction_status == TransactionStatus.IDLE
+        begins = self.pgconn.transaction_status == TransactionStatus.IDLE
         async with super().transaction(savepoint_name, force_rollback) as tx:
             if begins:
                 await self.execute("; ".join(f"SET LOCAL {name} = '{value}'" for name, value in _LIMITS.items()))
@@ -67,15 +70,48 @@ class _Shared(_Remembered):
 
 
 class Pool(AsyncConnectionPool[Conn]):
-    """A pool that says why it has no connection to give."""
+    """A pool that gives what was given back last, and says why it has no connection to give.
+
+    The library gives the one that has rested longest, so that where little happens each statement meets a connection
+    that has not prepared it. A few are therefore kept at hand; in between they go back, to be looked at for their age.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._at_hand: list[Conn] = []
+        self._uses = 0
+        self._wanting = 0  # that wait for the library
 
     async def getconn(self, timeout: float | None = None) -> Conn:  # noqa: ASYNC109 - psycopg's signature
         """Return a connection, or raise PoolTimeout with the reason."""
+        self._uses += 1
+        while self._at_hand:
+            if not (conn := self._at_hand.pop()).closed:
+                return conn
+            await super().putconn(conn)
+        self._wanting += 1
         try:
             return await super().getconn(timeout)
         except PoolTimeout as error:
             why = getattr(self.connection_class, "why", "") or f"all {self.max_size} are in use"
             raise PoolTimeout(f"{error}: {why}") from error
+        finally:
+            self._wanting -= 1
+
+    async def putconn(self, conn: Conn) -> None:
+        """Take a connection back."""
+        is_idle = conn.pgconn.transaction_status == TransactionStatus.IDLE
+        if is_idle and not self._wanting and not self.closed and len(self._at_hand) < AT_HAND and self._uses % REST:
+            self._at_hand.append(conn)
+        else:
+            await super().putconn(conn)
+
+    async def close(self, timeout: float = 5.0) -> None:  # noqa: ASYNC109 - psycopg's signature
+        """Close every connection."""
+        at_hand, self._at_hand = self._at_hand, []
+        await super().close(timeout)
+        for conn in at_hand:
+            await super().putconn(conn)
 
 
 def make_pool(dsn: str, *, size: int, behind_pooler: bool, **connection: Any) -> Pool:
