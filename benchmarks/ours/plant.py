@@ -30,6 +30,8 @@ HERE = Path(__file__).resolve().parent
 TEMPLATE, LOGIN = "bench_template", "bench_program"
 CONCURRENCY = 128
 SIGNING_SECRET = secrets.token_hex(16)
+_KEEP = 2.0
+"""Seconds for which a connection to the edge is kept: less than the edge does, or a call meets one just closed."""
 
 _ENTRY_POINT = "[countersign.handlers]\nbench = benchmarks.ours.handlers:handlers\n"
 # A run that has ended counts as sealed: sealing is measured apart from steps.
@@ -99,7 +101,8 @@ class Plant:
     @asynccontextmanager
     async def edge(self, *roles: str) -> AsyncIterator[tuple[Process, Edge]]:
         """Run a process with the edge, and further roles, and give a caller's view of it."""
-        async with self.serve("edge", *roles) as process, aiohttp.ClientSession() as http:
+        connector = aiohttp.TCPConnector(keepalive_timeout=_KEEP)
+        async with self.serve("edge", *roles) as process, aiohttp.ClientSession(connector=connector) as http:
             yield process, Edge(process.url, http)
 
     async def start(self, *roles: str, processes: int = 1) -> "Started":

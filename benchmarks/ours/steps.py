@@ -75,9 +75,13 @@ class Bout:
     opa: int | None
 
     async def rate(self, seconds: float) -> Rate:
-        """Return the rate over about so many seconds, after a warm-up that says how many runs that takes."""
-        warm = await self.run(WARM_UP)
-        return await self.run(sized(warm, seconds))
+        """Return the rate over about so many seconds, after a warm-up."""
+        return await self.run(await self.warmed(seconds))
+
+    async def warmed(self, seconds: float) -> int:
+        """Return how many runs take about so long: a cold bout says how many a warmer one takes, which says it."""
+        cold = await self.run(WARM_UP)
+        return sized(await self.run(sized(cold, seconds / 2)), seconds)
 
     async def run(self, runs: int, at_start: Callable[[], None] = lambda: None) -> Rate:
         """Queue runs while the workers stand still; then let them work until all have ended."""
@@ -120,7 +124,6 @@ async def statements(server: Server, plant: Plant, processes: int, seconds: floa
     """Return how many statements a step takes; `sent` counts those of the plant's processes."""
     async with plant.edge() as (_, edge), plant.workers(processes) as workers:
         bout = Bout(server, plant, edge, workers, None)
-        warm = await bout.run(WARM_UP)
-        runs = sized(warm, seconds)
+        runs = await bout.warmed(seconds)
         await bout.run(runs, sent.clear)
         return sum(sent.values()) / (runs * STEPS)
