@@ -105,6 +105,37 @@ async def test_what_the_database_refuses_of_one_is_done_of_the_others(bench: Ben
     assert [await _said(bench, run_id) for run_id in runs] == [1, 1, 0]
 
 
+async def test_what_the_database_undoes_of_a_deadlock_is_done_piece_by_piece(bench: Bench) -> None:
+    """Ours is undone, as it looks for a deadlock after a second and the other after a day."""
+    runs = await _runs(bench, 3)
+    holds, wants = asyncio.Event(), asyncio.Event()
+    tries: list[int] = []
+
+    async def entangled(tx: RunTx) -> str:
+        tries.append(1)
+        await tx.conn.execute("SELECT pg_advisory_xact_lock(1)")
+        holds.set()
+        await wants.wait()
+        await tx.conn.execute("SELECT pg_advisory_xact_lock(2)")
+        return await _transaction(tx)
+
+    async with await psycopg.AsyncConnection.connect(bench.superuser) as other:
+        await other.execute("SET LOCAL deadlock_timeout = '1d'")
+        await other.execute("SELECT pg_advisory_xact_lock(2)")
+        ours = [bench.engine.on_run(run_id, entangled if run_id == runs[0] else _transaction) for run_id in runs]
+        done = asyncio.gather(*ours)
+        await holds.wait()
+        waiting = asyncio.create_task(other.execute("SELECT pg_advisory_xact_lock(1)"))
+        while not await bench.rows("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"):
+            await asyncio.sleep(0)
+        wants.set()
+        await waiting
+        await other.rollback()
+        await done
+    assert len(tries) == 2
+    assert [await _said(bench, run_id) for run_id in runs] == [1] * 3
+
+
 async def test_a_run_that_somebody_holds_holds_up_no_other(bench: Bench) -> None:
     held, *others = await _runs(bench, 4)
     async with bench.engine.pool.connection() as conn, conn.transaction():

@@ -211,31 +211,41 @@ async def lease_reads(conn: Conn, lessee: Lessee, handlers: Sequence[str], slots
 
 
 async def extend(conn: Conn, worker: str, held: Sequence[Effect | ReadLease], until: datetime) -> None:
-    """Hold the worker's leases until `until`; one that was lost meanwhile stays lost."""
+    """Hold the worker's leases until `until`; one that was lost meanwhile stays lost.
+
+    What is locked just now is about to be settled, and may be left out: whoever settles many locks them in an order of
+    its own, and would wait for this one while this one waits for it.
+    """
     effects = [lease for lease in held if isinstance(lease, Effect)]
     if effects:
         await conn.execute(
             """
-            UPDATE effects SET lease_expires_at = %s FROM unnest(%s::text[], %s::int[]) AS held (id, attempt)
-             WHERE effect_id = held.id AND effects.attempt = held.attempt AND lease_owner = %s AND status = 'leased'
+            WITH free AS MATERIALIZED (
+                SELECT e.effect_id FROM unnest(%s::text[], %s::int[]) AS held (id, attempt)
+                  JOIN effects e ON e.effect_id = held.id AND e.attempt = held.attempt
+                 WHERE e.lease_owner = %s AND e.status = 'leased' FOR UPDATE OF e SKIP LOCKED
+            )
+            UPDATE effects SET lease_expires_at = %s WHERE effect_id IN (SELECT effect_id FROM free)
             """,
-            (until, [one.effect_id for one in effects], [one.attempt for one in effects], worker),
+            ([one.effect_id for one in effects], [one.attempt for one in effects], worker, until),
         )
     reads = [lease for lease in held if isinstance(lease, ReadLease)]
     if reads:
         await conn.execute(
             """
-            UPDATE steps SET lease_expires_at = %s
-              FROM unnest(%s::text[], %s::text[], %s::int[]) AS held (run_id, path, attempt)
-             WHERE steps.run_id = held.run_id AND steps.path = held.path AND steps.attempt = held.attempt
-               AND lease_owner = %s AND status = 'running'
+            WITH free AS MATERIALIZED (
+                SELECT s.run_id, s.path FROM unnest(%s::text[], %s::text[], %s::int[]) AS held (run_id, path, attempt)
+                  JOIN steps s ON s.run_id = held.run_id AND s.path = held.path AND s.attempt = held.attempt
+                 WHERE s.lease_owner = %s AND s.status = 'running' FOR UPDATE OF s SKIP LOCKED
+            )
+            UPDATE steps SET lease_expires_at = %s FROM free WHERE steps.run_id = free.run_id AND steps.path = free.path
             """,
             (
-                until,
                 [one.run_id for one in reads],
                 [one.path for one in reads],
                 [one.attempt for one in reads],
                 worker,
+                until,
             ),
         )
 

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from psycopg.errors import DeadlockDetected
+
 from runtime.store.database.pool import AWAY, Conn, Pool
 from runtime.store.transactions.batches import Batches
 from runtime.store.transactions.run_tx import RunTx
@@ -57,9 +59,9 @@ class Together:
         done: dict[int, Any] = {}
         try:
             done = await self._in_one(pieces)
-        except AWAY:
-            raise
         except Exception as error:
+            if isinstance(error, AWAY) and not isinstance(error, DeadlockDetected):  # of which nothing was done
+                raise
             if len(pieces) == 1:
                 return [error]
             log.debug("a set of %d is taken apart", len(pieces), exc_info=True)  # each then raises for itself

@@ -1,0 +1,67 @@
+"""A worker holds on to what is under way, and waits for nobody who is settling some of it."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+
+import psycopg
+
+from runtime.model.effects.effect import Effect
+from runtime.model.run import ReadLease
+from runtime.store.leasing import leases
+from tests.bench import Bench
+from tests.patience import MINUTE
+
+LONG = timedelta(minutes=10)
+EFFECTS = "SELECT effect_id AS id, lease_expires_at AS until FROM effects ORDER BY effect_id"
+READS = "SELECT path AS id, lease_expires_at AS until FROM steps WHERE lease_owner IS NOT NULL ORDER BY path"
+
+
+async def _effects(bench: Bench) -> list[Effect]:
+    for number in range(2):
+        await bench.start("bench.note", {"incident": f"I{number}", "text": "seen", "api_token": "t"}, ref=f"r{number}")
+    await bench.worker._start_some()
+    return sorted(await bench.lease("me", timedelta(seconds=30)), key=lambda one: one.effect_id)
+
+
+async def _reads(bench: Bench) -> list[ReadLease]:
+    await bench.start("bench.branches", {}, ref="reads")
+    await bench.worker._start_some()
+    now = bench.clock()
+    lessee = leases.Lessee("acme", "me", now, now + timedelta(seconds=30))
+    async with bench.engine.pool.connection() as conn:
+        found = await leases.lease_reads(conn, lessee, list(bench.engine.handlers), 8, 0)
+    return sorted(found, key=lambda one: one.path)
+
+
+async def _extend(bench: Bench, held: Sequence[Effect | ReadLease], worker: str = "me") -> None:
+    async with asyncio.timeout(MINUTE), bench.engine.pool.connection() as conn:
+        await leases.extend(conn, worker, held, bench.clock() + LONG)
+
+
+async def test_a_lease_is_held_on_to_by_its_worker_alone_and_with_its_own_attempt(bench: Bench) -> None:
+    first, second = await _effects(bench)
+    await bench.meddle("UPDATE effects SET attempt = attempt + 1 WHERE effect_id = %s", second.effect_id)
+    until = [row["until"] for row in await bench.rows(EFFECTS)]
+    await _extend(bench, [first, second], worker="other")
+    assert [row["until"] for row in await bench.rows(EFFECTS)] == until
+    await _extend(bench, [first, second])
+    assert [row["until"] for row in await bench.rows(EFFECTS)] == [bench.clock() + LONG, until[1]]
+
+
+async def test_an_effect_that_is_being_settled_is_not_waited_for_and_the_others_are_held(bench: Bench) -> None:
+    first, second = await _effects(bench)
+    before = await bench.rows(EFFECTS)
+    async with await psycopg.AsyncConnection.connect(bench.superuser) as settling:
+        await settling.execute("SELECT FROM effects WHERE effect_id = %s FOR UPDATE", (first.effect_id,))
+        await _extend(bench, [first, second])
+    assert await bench.rows(EFFECTS) == [before[0], {"id": second.effect_id, "until": bench.clock() + LONG}]
+
+
+async def test_a_read_that_is_being_settled_is_not_waited_for_and_the_others_are_held(bench: Bench) -> None:
+    first, second = await _reads(bench)
+    before = await bench.rows(READS)
+    async with await psycopg.AsyncConnection.connect(bench.superuser) as settling:
+        await settling.execute("SELECT FROM steps WHERE path = %s FOR UPDATE", (first.path,))
+        await _extend(bench, [first, second])
+    assert await bench.rows(READS) == [before[0], {"id": second.path, "until": bench.clock() + LONG}]
