@@ -17,16 +17,26 @@ _WHY = 300
 
 def counting_modal(count: int) -> dict[str, Any]:
     """Return what stands until all votes are counted: they are recorded, whatever happens to this window."""
-    words = f"{count:,} votes are recorded, and are counted one by one. You can close this."
+    recorded = "Your vote is recorded, and is" if count == 1 else f"{count:,} votes are recorded, and are"
+    words = f"{recorded} being counted. You can close this."
     return modal(DONE_MODAL, "Decide several", None, None, [section(Shown(words))])
 
 
 def done_words(outcomes: Sequence[ClickOutcome | None]) -> str:
     """Say how many votes counted."""
+    if len(outcomes) == 1:
+        return _one(outcomes[0])
     counted = sum(one is not None and one.counted for one in outcomes)
     later = sum(one is None for one in outcomes)
-    waits = f" {later:,} are recorded, and are counted as soon as that can be." if later else ""
+    recorded = "1 is recorded, and is" if later == 1 else f"{later:,} are recorded, and are"
+    waits = f" {recorded} counted as soon as that can be." if later else ""
     return f"{counted:,} of {len(outcomes):,} votes counted.{waits}"
+
+
+def _one(outcome: ClickOutcome | None) -> str:
+    if outcome is None:
+        return "Your vote is recorded, and is counted as soon as that can be."
+    return "Your vote counted." if outcome.counted else "Your vote did not count."
 
 
 def done_modal(

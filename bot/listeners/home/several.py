@@ -6,6 +6,7 @@ saw of a request binds the vote on it; what has changed since is refused as stal
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from slack_bolt.async_app import AsyncAck
 from slack_sdk.web.async_client import AsyncWebClient
@@ -29,6 +30,10 @@ from runtime.model.approvals.votes import Together, VoteVerdict
 
 AT_ONCE = 8
 """Votes of one act that are applied side by side."""
+
+SOON = 0.5
+"""Seconds within which what came of the votes answers the submission itself. If it takes longer, the window says that
+they are being counted, and stays so as long: Slack may put what answers a submission over an update right after it."""
 
 _NOTHING_CHOSEN = "Please choose at least one."
 _OTHER_MODAL = "This list is out of date. Please close it, and begin anew."
@@ -95,8 +100,13 @@ class Several(Asking):
         if not notifications:
             await ack(response_action="errors", errors={references.REASON: fault or private.REASON_NOT_RECORDED})
             return
+        counted = asyncio.ensure_future(self._counted([one.id for one in chosen], notifications))
+        if (await asyncio.wait({counted}, timeout=SOON))[0]:
+            await ack(response_action="update", view=counted.result()[1])
+            return
         await ack(response_action="update", view=came_of.counting_modal(len(notifications)))
-        await self._settle(payload, [one.id for one in chosen], notifications)
+        (words, view), _ = await asyncio.gather(counted, asyncio.sleep(SOON))
+        await self._update(payload, words, view)
 
     async def _record(
         self, payload: Submission, ref: several.DecideRef, chosen: Sequence[references.CardRef]
@@ -130,8 +140,8 @@ class Several(Asking):
             together=together,
         )
 
-    async def _settle(self, payload: Submission, ids: Sequence[str], notifications: Sequence[str]) -> None:
-        """Apply what is recorded, and say of each what came of it. Never raises."""
+    async def _counted(self, ids: Sequence[str], notifications: Sequence[str]) -> tuple[str, dict[str, Any]]:
+        """Apply what is recorded; return what came of it in short, and vote by vote. Never raises."""
         slots = asyncio.Semaphore(AT_ONCE)
 
         async def one(notification: str) -> ClickOutcome | None:
@@ -141,12 +151,19 @@ class Several(Asking):
         outcomes = await asyncio.gather(*map(one, notifications))
         try:
             entries = {entry.view.approval_id: entry for entry in await self._homes.requests(ids)}
-            view = came_of.done_modal([entries.get(one) for one in ids], ids, outcomes)
+        except Exception as error:  # noqa: BLE001 - the outcomes are known, and are said without what they are about
+            self._log.error("what several votes were about was not read: %s", type(error).__name__)
+            entries = {}
+        words = came_of.done_words(outcomes)
+        return words, came_of.done_modal([entries.get(one) for one in ids], ids, outcomes)
+
+    async def _update(self, payload: Submission, words: str, view: dict[str, Any]) -> None:
+        """Say in the window what came of the votes, or in private to whom closed or lost it."""
+        try:
             await self._client.views_update(view_id=payload.view.id, view=view)
-        except Exception as error:  # noqa: BLE001 - whoever closed the window, or lost it, is told as well
-            code = error_code(error) if isinstance(error, FAILURES) else type(error).__name__
-            self._log.info("what came of several votes is told in private: %s", code)
-            await self._answers.tell(payload.user.id, None, came_of.done_words(outcomes), occasion=payload.view.id)
+        except FAILURES as error:
+            self._log.info("what came of several votes is told in private: %s", error_code(error))
+            await self._answers.tell(payload.user.id, None, words, occasion=payload.view.id)
 
     async def _apply(self, notification: str) -> ClickOutcome | None:
         """Return what came of a vote, None where that is not known yet: the runtime applies it later."""
