@@ -8,6 +8,7 @@ import hashlib
 import logging
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import islice
 
 from evidence.archive.archive import Archive, ArchiveConflictError, ArchiveError
 from evidence.errors import EvidenceError
@@ -17,8 +18,11 @@ from evidence.witnesses import Witnesses
 from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.errors import LogError
 from receipts.log.keys import Algorithm, NoteSigner
-from receipts.log.tiles import tiles_between
+from receipts.log.tiles import EntryBundle, Tile, tiles_between
 from runtime.desk.log import LogChangedError, LogDesk, NotInLogError, Signed
+
+AT_ONCE = 2
+"""Tiles and entry bundles that are on their way into the archive at a time."""
 
 log = logging.getLogger(__name__)
 
@@ -122,9 +126,15 @@ class Notary:
 
     async def _publish(self, signed: Signed) -> None:
         before = await self.desk.newest(published=True)
-        for place in tiles_between(before.head.size if before else 0, signed.head.size):
-            data = await self.desk.data(place)
-            digest = hashlib.sha256(data).hexdigest()
-            await asyncio.to_thread(self.archive.put, f"{self.folder}{place.path}", data, digest)
+        places = tiles_between(before.head.size if before else 0, signed.head.size)
+        while some := list(islice(places, AT_ONCE)):
+            for ended in await asyncio.gather(*map(self._put, some), return_exceptions=True):
+                if ended is not None:
+                    raise ended
         await asyncio.to_thread(self.archive.replace, f"{self.folder}checkpoint", signed.note.encode())
         await self.desk.mark_published(signed)
+
+    async def _put(self, place: Tile | EntryBundle) -> None:
+        data = await self.desk.data(place)
+        digest = hashlib.sha256(data).hexdigest()
+        await asyncio.to_thread(self.archive.put, f"{self.folder}{place.path}", data, digest)

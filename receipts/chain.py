@@ -139,6 +139,11 @@ def next_leaf(
     return Written(leaf, said + b"}")
 
 
+def entry_of(said: bytes, run_id: str, seq: int, prev_hash: str) -> bytes:
+    """Return what a leaf's hash was taken of: what it says, as it was written, and its place in the chain."""
+    return said[:-1] + f',"prev_hash":"{prev_hash}","run_id":"{run_id}","seq":{seq}}}'.encode()
+
+
 def in_place(run_id: str, said: Iterable[tuple[int, str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """Return the whole JSON of a run's leaves, of which the sequence number, the hash and what each says are given."""
     leaves, before = [], GENESIS.hash

@@ -17,10 +17,15 @@ def write_once(path: Path, data: bytes, mode: int = READ_ONLY) -> None:
 
     Raise TakenError where it holds something else, and OSError.
     """
+    link_once(path, data, mode)
+    sync_folder(path.parent)
+
+
+def link_once(path: Path, data: bytes, mode: int = READ_ONLY) -> None:
+    """Do the same, but for the name, which is on disk for good once its folder is."""
     new = draft(path, data, mode)
     try:
         os.link(new, path)
-        sync_folder(path.parent)
     except FileExistsError as error:
         if path.read_bytes() != data:
             raise TakenError(str(path)) from error

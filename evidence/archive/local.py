@@ -16,7 +16,7 @@ from evidence.archive.archive import (
     check_name,
     check_put,
 )
-from evidence.archive.files import TakenError, draft, sync_folder, write_once
+from evidence.archive.files import TakenError, draft, link_once, sync_folder, write_once
 from receipts import canonical
 from receipts.fields import Closed, Sha256Hex
 
@@ -50,8 +50,9 @@ class LocalArchive:
         try:
             self._folder.mkdir(_PRIVATE, parents=True, exist_ok=True)
             path.parent.mkdir(_PRIVATE, parents=True, exist_ok=True)
-            write_once(path, data)
-            write_once(_beside(path), canonical.dumps(_Sidecar(sha256=sha256, size=len(data)).model_dump()))
+            link_once(path, data)
+            link_once(_beside(path), canonical.dumps(_Sidecar(sha256=sha256, size=len(data)).model_dump()))
+            sync_folder(path.parent)
         except TakenError as error:
             raise ArchiveConflictError(str(error)) from error
         except OSError as error:

@@ -1,7 +1,8 @@
 """The counter at which the audit log is signed and published: its head, its tiles, its entries."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
@@ -17,7 +18,8 @@ from receipts.tenant.acts import LogKeySeen
 from runtime.engine import Engine
 from runtime.failpoints import Point, at
 from runtime.log.sequencer import Sequencer
-from runtime.store.database.pool import Conn
+from runtime.store.database.pool import AWAY, Conn
+from runtime.store.database.signals import beside
 from runtime.store.evidence import bundles
 from runtime.store.log import checkpoints, stamps
 from runtime.store.log.checkpoints import Places, Signed
@@ -71,10 +73,22 @@ class LogDesk:
         tenant = self.engine.tenant
         async with self.engine.pool.connection() as conn:
             mine = await checkpoints.take_lease(conn, tenant, self.engine.timing.lease)
-        yield mine
-        if mine:
-            async with self.engine.pool.connection() as conn:
-                await checkpoints.give_lease_back(conn, tenant)
+        if not mine:
+            yield False
+            return
+        async with beside(self._hold()):
+            yield True
+        async with self.engine.pool.connection() as conn:
+            await checkpoints.give_lease_back(conn, tenant)
+
+    async def _hold(self) -> None:
+        """Hold the lease, however long the work takes; who cannot say so any more loses it."""
+        lasts = self.engine.timing.lease
+        while True:
+            await asyncio.sleep(lasts.total_seconds() / 3)
+            with suppress(*AWAY, OSError):
+                async with self.engine.pool.connection() as conn:
+                    await checkpoints.extend_lease(conn, self.engine.tenant, lasts)
 
     async def note_key(self, key: str) -> None:
         """Put a key that signs the log (vkey) on record, unless it is there already."""

@@ -1,7 +1,9 @@
 """The log is signed only as what it was signed before has grown to, and stands whole beside the bundles."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from shutil import rmtree
 
@@ -21,10 +23,12 @@ from receipts.log.proofs import consistency_proof, verify_consistency
 from receipts.log.range import EMPTY
 from receipts.log.tile_data import nodes_of, read_bundle
 from receipts.log.tiles import TILE_WIDTH, EntryBundle, Tile
-from receipts.signing import SigningKey
+from receipts.signatures.signing import SigningKey
 from runtime.desk.log import LogDesk
 from runtime.log.sequencer import Sequencer
+from runtime.store.log import checkpoints
 from tests.bench import TENANT, Bench
+from tests.patience import MINUTE
 
 NOTE = {"text": "a", "api_token": "t"}
 SIGNER = NoteSigner("countersign/acme", SigningKey(Ed25519PrivateKey.from_private_bytes(bytes(range(32)))))
@@ -165,6 +169,45 @@ async def test_two_notaries_publish_once(office: Office) -> None:
         assert mine
         assert await office.notary() == 0
     assert await office.notary() == 1
+
+
+async def test_who_publishes_for_longer_than_a_lease_holds_on_to_it(office: Office) -> None:
+    await office.grow()
+    engine = office.bench.engine
+    desk = LogDesk(replace(engine, timing=replace(engine.timing, lease=timedelta(milliseconds=30))))
+    until = "SELECT until FROM log_leases"
+    async with asyncio.timeout(MINUTE), desk.lease() as mine:
+        assert mine
+        await office.bench.meddle(
+            "UPDATE log_leases SET until = until + interval '1 minute'"
+        )  # what no slow machine loses
+        [first] = await office.bench.rows(until)
+        while await office.bench.rows(until) == [first]:
+            await asyncio.sleep(0)
+
+
+async def test_a_lease_that_has_run_out_is_not_held_on_to(office: Office) -> None:
+    await office.grow()
+    desk = office.notary.desk
+    async with desk.lease() as mine:
+        assert mine
+        await office.let_lease_run_out()
+        async with office.bench.engine.pool.connection() as conn:
+            await checkpoints.extend_lease(conn, TENANT, timedelta(minutes=1))
+        async with desk.lease() as taken:
+            assert taken
+
+
+async def test_entries_are_the_same_wherever_they_are_cut(office: Office) -> None:
+    await office.grow(3)
+    head = await office.notary.desk.head()
+    assert head is not None
+    async with office.bench.engine.pool.connection() as conn:
+        whole = await checkpoints.entries(conn, TENANT, 0, head.size)
+        assert EMPTY.append(map(hash_leaf, whole)).range.head() == head
+        for cut in range(1, head.size):
+            parts = [await checkpoints.entries(conn, TENANT, *ends) for ends in ((0, cut), (cut, head.size))]
+            assert parts == [whole[:cut], whole[cut:]]
 
 
 CHANGES: dict[str, tuple[str, Callable[[str], bool]]] = {

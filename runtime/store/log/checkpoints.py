@@ -1,12 +1,17 @@
 """Checkpoints of the Merkle log, and what they are over: its tiles and its entries."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
+import orjson
+
 from receipts import canonical
-from receipts.chain import GENESIS
-from receipts.log.hashes import TreeHead
+from receipts.chain import GENESIS, entry_of
+from receipts.log.hashes import TreeHead, hash_leaf
 from receipts.tenant.acts import chain_of
 from runtime.store.database.pool import Conn
 from runtime.store.log.places import range_of
@@ -84,6 +89,14 @@ async def take_lease(conn: Conn, tenant: str, lasts: timedelta) -> bool:
         {"tenant": tenant, "lasts": lasts},
     )
     return done.rowcount == 1
+
+
+async def extend_lease(conn: Conn, tenant: str, lasts: timedelta) -> None:
+    """Hold the lease for so long from now on."""
+    await conn.execute(
+        "UPDATE log_leases SET until = clock_timestamp() + %s WHERE tenant = %s AND until > clock_timestamp()",
+        (lasts, tenant),
+    )
 
 
 async def give_lease_back(conn: Conn, tenant: str) -> None:
@@ -164,30 +177,41 @@ async def entries(conn: Conn, tenant: str, begin: int, end: int) -> list[bytes]:
     rows = await (
         await conn.execute(
             """
-            SELECT e.chain, e.first_seq + n AS seq,
-                   CASE WHEN e.chain = %(own)s
-                        THEN (SELECT leaf FROM tenant_leaves WHERE tenant = e.tenant AND seq = e.first_seq + n)
-                        ELSE (SELECT leaf FROM audit_leaves WHERE run_id = e.chain AND seq = e.first_seq + n)
-                   END AS leaf,
-                   CASE WHEN e.chain = %(own)s
-                        THEN (SELECT hash FROM tenant_leaves WHERE tenant = e.tenant AND seq = e.first_seq + n - 1)
-                        ELSE (SELECT hash FROM audit_leaves WHERE run_id = e.chain AND seq = e.first_seq + n - 1)
-                   END AS before
-              FROM log_entries e CROSS JOIN LATERAL generate_series(0, e.count - 1) AS n
+            SELECT e.chain, e.first_index, l.seq, l.leaf::text AS said, l.hash,
+                   l.seq < e.first_seq + greatest(%(begin)s - e.first_index, 0) AS is_before
+              FROM log_entries e CROSS JOIN LATERAL (
+                   SELECT seq, leaf, hash FROM audit_leaves WHERE run_id = e.chain
+                      AND seq BETWEEN e.first_seq + greatest(%(begin)s - e.first_index, 0) - 1
+                                  AND e.first_seq + least(%(end)s - e.first_index, e.count) - 1
+                    UNION ALL
+                   SELECT seq, leaf, hash FROM tenant_leaves WHERE e.chain = %(own)s AND tenant = e.tenant
+                      AND seq BETWEEN e.first_seq + greatest(%(begin)s - e.first_index, 0) - 1
+                                  AND e.first_seq + least(%(end)s - e.first_index, e.count) - 1) AS l
              WHERE e.tenant = %(tenant)s AND e.first_index < %(end)s
                AND e.first_index >= (SELECT max(first_index) FROM log_entries
                                       WHERE tenant = %(tenant)s AND first_index <= %(begin)s)
-               AND e.first_index + n >= %(begin)s AND e.first_index + n < %(end)s
-             ORDER BY e.first_index + n
+             ORDER BY e.first_index, l.seq
             """,
             {"tenant": tenant, "own": chain_of(tenant), "begin": begin, "end": end},
+            binary=True,
         )
     ).fetchall()
-    return [_entry(row) for row in rows if row["leaf"] is not None]
+    return [entry for _, span in groupby(rows, itemgetter("first_index")) for entry in _entries(list(span))]
 
 
-def _entry(row: dict[str, Any]) -> bytes:
-    before = row["before"].hex() if row["before"] is not None else GENESIS.hash
-    place = {"run_id": row["chain"], "seq": row["seq"], "prev_hash": before}
-    said = {name: value for name, value in row["leaf"].items() if name != "hash"}  # of the first release's leaves
-    return canonical.dumps({**said, **place})
+def _entries(span: Sequence[Mapping[str, Any]]) -> Iterator[bytes]:
+    """Yield the entries of leaves that follow each other, and may come with the one before them, which they name."""
+    before = GENESIS.hash
+    for row in span:
+        if not row["is_before"]:
+            yield _entry(row, before)
+        before = row["hash"].hex()
+
+
+def _entry(row: Mapping[str, Any], before: str) -> bytes:
+    """Return a leaf as its hash was taken. It stands as it was written; those of the first release stand otherwise."""
+    entry = entry_of(row["said"].encode(), row["chain"], row["seq"], before)
+    if hash_leaf(entry) == row["hash"]:
+        return entry
+    said = {name: value for name, value in orjson.loads(row["said"]).items() if name != "hash"}
+    return canonical.dumps({**said, "run_id": row["chain"], "seq": row["seq"], "prev_hash": before})
