@@ -54,6 +54,8 @@ flaws contains late if some late in _late(tenant)
 
 flaws contains shut if some shut in _shut(tenant)
 
+flaws contains unread if some unread in _unread(tenant)
+
 # METADATA
 # title: Problems
 # description: What is wrong with the configuration of any tenant; asked for when policies are loaded.
@@ -70,6 +72,11 @@ problems contains sprintf("%s: %s", [name, late]) if {
 problems contains sprintf("%s: %s", [name, shut]) if {
 	some name, candidate in data.countersign_config
 	some shut in _shut(candidate)
+}
+
+problems contains sprintf("%s: %s", [name, unread]) if {
+	some name, candidate in data.countersign_config
+	some unread in _unread(candidate)
 }
 
 # METADATA
@@ -129,6 +136,18 @@ _is_operation(entry) if {
 _window_can_be_read(entry) if not "execute" in object.keys(entry)
 
 _window_can_be_read(entry) if is_object(entry.execute)
+
+# Targets that are no patterns, and would match nothing.
+_unread(configuration) := {sprintf("connectors.%s.operations.%s.targets.%d: %s is no pattern", path) |
+	some connector, entry in configuration.connectors
+	some operation, listed in entry.operations
+	some place, target in listed.targets
+	is_string(target)
+	not _is_pattern(target)
+	path := [connector, operation, place, json.marshal(target)]
+}
+
+_is_pattern(text) if is_boolean(glob.match(text, ["/"], ""))
 
 # Windows that never open, and of the chat, whose word has no time of its own.
 _shut(configuration) := {sprintf("connectors.%s.operations.%s.execute%s", [connector, operation, why]) |

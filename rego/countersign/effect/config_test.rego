@@ -99,6 +99,16 @@ test_each_wrong_value_is_a_flaw if {
 	}
 }
 
+test_a_target_that_is_no_pattern_is_a_flaw_and_named if {
+	every pattern in ["incident:[", "a{b", "{a,", "[z-a]", "[^", "a\\"] {
+		tenants := changed("/connectors/ledger/operations/note/targets/1", pattern)
+		where := sprintf("connectors.ledger.operations.note.targets.1: %s is no pattern", [json.marshal(pattern)])
+		flaws(tenants) == {where}
+		config.problems == {concat("", ["t1: ", where])} with data.countersign_config as tenants
+	}
+	flaws(changed("/connectors/ledger/operations/note/targets/1", "{a,b}/[a-z]*/?**")) == set()
+}
+
 line(afters) := [{"after": after, "to": ["legal"]} | some after in afters]
 
 test_those_next_in_line_are_asked_one_after_the_other_and_in_time if {
