@@ -162,6 +162,13 @@ class ExecuteRecord(Open):
     time_zone: NonEmpty | None = Field(default=None, exclude_if=lambda zone: zone is None)
     within: NonEmpty
 
+    @field_validator("not_before", "time_zone", mode="before")
+    @classmethod
+    def _is_said(cls, said: object) -> object:
+        if said is None:
+            raise ValueError("is left out where there is none")
+        return said
+
 
 class RequirementRecord(Open):
     """What a human authorization had to fulfil; of those next in line, the first release said the groups alone.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from evidence import names
 from evidence.errors import EvidenceError, UndecidedError
 from evidence.statement import Predicate
 from evidence.verify.ended import EndedRun, ended_run
@@ -189,6 +190,8 @@ def _at(step: int, rule: str, about: Predicate | None = None) -> Iterator[None]:
         yield
     except (BrokenError, ZipFormError) as error:
         raise VerificationError(step, rule, error.member, error.what, about) from error
+    except OverflowError as error:  # of moments that are added up
+        raise VerificationError(step, rule, names.AUDIT, "tells of a time beyond the calendar", about) from error
     except UndecidedError as error:
         error.rule = rule
         raise

@@ -116,6 +116,26 @@ async def page() -> AsyncIterator[Page]:
         yield page
 
 
+@pytest.mark.parametrize(
+    ("way", "value", "is_late"),
+    [
+        (("questions", 0), None, True),
+        (("questions", 0, "answer"), None, False),
+        (("requested_at",), "9999-12-31T23:59:59.999999Z", False),
+        (("requirement", "expires_in"), "P999999999D", False),
+    ],
+)
+async def test_what_is_in_no_form_or_beyond_the_calendar_is_found_by_both(
+    page: Page, office: Office, stories: Mapping[str, Story], way: tuple[Any, ...], value: Any, *, is_late: bool
+) -> None:
+    place = next(one for one in places(stories) if (one.kind, one.way) == ("approvals", way))
+    data = sealed(office, stories[place.story], place, value, is_late=is_late)
+    assert data is not None
+    shown = await failure_of(page, data, office.public.read_text())
+    assert shown is not None
+    assert judged(office, data) == shown[0] == 7, shown
+
+
 async def test_whatever_stands_in_the_place_of_a_part_both_verifiers_come_to_one_judgement(
     page: Page, office: Office, stories: Mapping[str, Story]
 ) -> None:

@@ -237,6 +237,13 @@ class QuestionOfForm(Open):
     at: Timestamp
     answer: ReplyForm | None = Field(default=None, exclude_if=lambda answer: answer is None)
 
+    @field_validator("answer", mode="before")
+    @classmethod
+    def _is_said(cls, answer: object) -> object:
+        if answer is None:
+            raise ValueError("is left out where there is none")
+        return answer
+
 
 class ApprovalForm(ApprovalRecord):
     """One file of `approvals/`."""
