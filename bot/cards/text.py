@@ -39,6 +39,10 @@ _LONG = 60
 _SOFT_BREAK_SHARE = 5
 
 
+# Texts of which it is remembered how they are shown: names, titles and labels stand on one card after the other.
+_KEPT = 1024
+
+
 def _token(char: str) -> str:
     return f"⟨U+{ord(char):04X}⟩"
 
@@ -139,6 +143,7 @@ def inline_mrkdwn(text: str, limit: int) -> Shown:
     return _inline(text, limit, _SEPARATORS, _MARKUP)
 
 
+@functools.lru_cache(_KEPT)
 def _inline(text: str, limit: int, *patterns: re.Pattern[str]) -> Shown:
     line = one_line(text) or render(text)
     window = line[: limit + 1]

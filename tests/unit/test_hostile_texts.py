@@ -1,8 +1,9 @@
 """Five thousand hostile texts in every place that data reaches: nothing is forged, mentioned, unfurled or lost."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -183,12 +184,16 @@ def faults(sent: Sent) -> Iterator[str]:
     notified, blocks = sent
     yield from (f"notified {node}" for node in walk(parse(notified, lambda _: None)) if node["t"] != "text")
     for one in text_objects(blocks):
-        if one["type"] == "plain_text":
-            yield from [one["text"]] if one["emoji"] or set(one["text"]) & set("<>") else []
-            continue
-        yield from (
-            str(n) for n in walk(parse(one["text"], lambda _: None, verbatim=one["verbatim"])) if not is_ours(n)
-        )
+        is_plain = one["type"] == "plain_text"
+        yield from faults_of(one["text"], is_plain=is_plain, is_more=one["emoji" if is_plain else "verbatim"])
+
+
+@cache  # most of a card is the same for every text
+def faults_of(text: str, *, is_plain: bool, is_more: bool) -> Sequence[str]:
+    """Return the faults of a text object; `is_more`: it reads emoji, or is verbatim."""
+    if is_plain:
+        return [text] if is_more or set(text) & set("<>") else []
+    return [str(node) for node in walk(parse(text, lambda _: None, verbatim=is_more)) if not is_ours(node)]
 
 
 @pytest.mark.parametrize("surface", DECLARED)
