@@ -34,10 +34,13 @@ async def _says(bench: Bench, remind: dict[str, Any], **notices: dict[str, Any])
 
 
 async def _direct(chat: Chat, person: str) -> list[dict[str, Any]]:
-    """Return what a person was told directly, the oldest first."""
+    """Return what a person was told directly, the oldest first.
+
+    What is told at one moment is posted side by side, in no order: of that, what gathers the rest comes last.
+    """
     opened = await chat.raw.conversations_open(users=f"U{person.upper()}")
     found = await chat.raw.conversations_history(channel=opened["channel"]["id"], limit=200)
-    return list(reversed(found["messages"]))
+    return sorted(reversed(found["messages"]), key=lambda one: (int(float(one["ts"])), " more " in one["text"]))
 
 
 async def _titles(chat: Chat, person: str) -> list[str]:
