@@ -4,11 +4,25 @@ Records may have more members than these: those are covered by the digests and t
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints
 
 from receipts.fields import Identifier, NonEmpty, Sha256Hex
+
+T = TypeVar("T")
+
+
+def _must_be_said(value: T | None) -> T:
+    if value is None:
+        raise ValueError("is left out where there is none")
+    return value
+
+
+LeftOut = Annotated[T | None, BeforeValidator(_must_be_said), Field(exclude_if=lambda value: value is None)]
+"""A member that a record has only where there is something to say: None stands for its absence, and null is a fault."""
+
+_Second = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
 
 
 class Open(BaseModel):
@@ -86,17 +100,10 @@ class VoteRecord(Open):
     person: NonEmpty
     groups: list[str]
     verdict: Literal["approve", "reject", "changes"]
-    delegation: DelegationRecord | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
-    break_glass: GlassRecord | None = Field(default=None, exclude_if=lambda glass: glass is None)
-    signed_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
-    passkey: Open | None = Field(default=None, exclude_if=lambda passkey: passkey is None)
-
-    @field_validator("delegation", "break_glass", "signed_with", "passkey", mode="before")
-    @classmethod
-    def _is_said(cls, said: object) -> object:
-        if said is None:
-            raise ValueError("is left out where there is none")
-        return said
+    delegation: LeftOut[DelegationRecord] = None
+    break_glass: LeftOut[GlassRecord] = None
+    signed_with: LeftOut[Literal["passkey"]] = None
+    passkey: LeftOut[Open] = None
 
     @property
     def delegator(self) -> str | None:
@@ -153,21 +160,10 @@ class WindowRecord(Open):
 class ExecuteRecord(Open):
     """When an allowed effect might begin, `within` a time after the approval (ISO 8601)."""
 
-    not_before: str | None = Field(
-        default=None,
-        pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
-        exclude_if=lambda moment: moment is None,
-    )
+    not_before: LeftOut[_Second] = None
     between: list[WindowRecord] = Field(default=[], exclude_if=lambda windows: not windows)
-    time_zone: NonEmpty | None = Field(default=None, exclude_if=lambda zone: zone is None)
+    time_zone: LeftOut[NonEmpty] = None
     within: NonEmpty
-
-    @field_validator("not_before", "time_zone", mode="before")
-    @classmethod
-    def _is_said(cls, said: object) -> object:
-        if said is None:
-            raise ValueError("is left out where there is none")
-        return said
 
 
 class RequirementRecord(Open):
@@ -182,17 +178,10 @@ class RequirementRecord(Open):
     all_groups: bool
     exclude: list[str]
     escalate_to: list[str] | list[NextInLineRecord]
-    break_glass: BreakGlassRecord | None = Field(default=None, exclude_if=lambda glass: glass is None)
-    sign_with: Literal["passkey"] | None = Field(default=None, exclude_if=lambda way: way is None)
-    pause_on_question: NonEmpty | None = Field(default=None, exclude_if=lambda pause: pause is None)
-    execute: ExecuteRecord | None = Field(default=None, exclude_if=lambda execute: execute is None)
-
-    @field_validator("break_glass", "sign_with", "pause_on_question", "execute", mode="before")
-    @classmethod
-    def _is_said(cls, said: object) -> object:
-        if said is None:
-            raise ValueError("is left out where there is none")
-        return said
+    break_glass: LeftOut[BreakGlassRecord] = None
+    sign_with: LeftOut[Literal["passkey"]] = None
+    pause_on_question: LeftOut[NonEmpty] = None
+    execute: LeftOut[ExecuteRecord] = None
 
     @property
     def leads(self) -> list[str]:
@@ -206,14 +195,7 @@ class Answered(Open):
 
     outcome: Literal["allow", "deny", "needs_approval"]
     requirement: RequirementRecord | None
-    execute: ExecuteRecord | None = Field(default=None, exclude_if=lambda execute: execute is None)
-
-    @field_validator("execute", mode="before")
-    @classmethod
-    def _is_said(cls, said: object) -> object:
-        if said is None:
-            raise ValueError("is left out where there is none")
-        return said
+    execute: LeftOut[ExecuteRecord] = None
 
 
 class DecisionRecord(Open):

@@ -66,10 +66,7 @@ def parse_path(path: str) -> Tile | EntryBundle:
 
 
 def tiles_between(old: int, new: int) -> Iterator[Tile | EntryBundle]:
-    """Yield the tiles and bundles that a log of `new` leaves has, and had not when it was of `old`, lowest level first.
-
-    Written in this order, each tile is there before the ones that are made of it.
-    """
+    """Yield the tiles and bundles that a log of `new` leaves has and one of `old` had not, the lowest level first."""
     if not 0 <= old <= new <= MAX_SIZE:
         raise TileError(f"a log of {old} leaves does not grow to {new}")
     for index, width in _widths(old, new):

@@ -40,7 +40,7 @@ async def _direct(chat: Chat, person: str) -> list[dict[str, Any]]:
     """
     opened = await chat.raw.conversations_open(users=f"U{person.upper()}")
     found = await chat.raw.conversations_history(channel=opened["channel"]["id"], limit=200)
-    return sorted(reversed(found["messages"]), key=lambda one: (int(float(one["ts"])), " more " in one["text"]))
+    return sorted(found["messages"], key=lambda one: (one["ts"].split(".")[0], " more " in one["text"], one["ts"]))
 
 
 async def _titles(chat: Chat, person: str) -> list[str]:

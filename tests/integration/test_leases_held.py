@@ -1,10 +1,12 @@
 """A worker holds on to what is under way, and waits for nobody who is settling some of it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
+from typing import LiteralString
 
 import psycopg
+import pytest
 
 from runtime.model.effects.effect import Effect
 from runtime.model.run import ReadLease
@@ -30,8 +32,7 @@ async def _reads(bench: Bench) -> list[ReadLease]:
     now = bench.clock()
     lessee = leases.Lessee("acme", "me", now, now + timedelta(seconds=30))
     async with bench.engine.pool.connection() as conn:
-        found = await leases.lease_reads(conn, lessee, list(bench.engine.handlers), 8, 0)
-    return sorted(found, key=lambda one: one.path)
+        return await leases.lease_reads(conn, lessee, list(bench.engine.handlers), 8, 0)
 
 
 async def _extend(bench: Bench, held: Sequence[Effect | ReadLease], worker: str = "me") -> None:
@@ -49,19 +50,19 @@ async def test_a_lease_is_held_on_to_by_its_worker_alone_and_with_its_own_attemp
     assert [row["until"] for row in await bench.rows(EFFECTS)] == [bench.clock() + LONG, until[1]]
 
 
-async def test_an_effect_that_is_being_settled_is_not_waited_for_and_the_others_are_held(bench: Bench) -> None:
-    first, second = await _effects(bench)
-    before = await bench.rows(EFFECTS)
+@pytest.mark.parametrize(
+    ("lease", "of_all", "lock"),
+    [
+        (_effects, EFFECTS, "SELECT FROM effects WHERE effect_id = %s FOR UPDATE"),
+        (_reads, READS, "SELECT FROM steps WHERE path = %s FOR UPDATE"),
+    ],
+)
+async def test_what_is_being_settled_is_not_waited_for_and_the_others_are_held(
+    bench: Bench, lease: Callable[[Bench], Awaitable[Sequence[Effect | ReadLease]]], of_all: str, lock: LiteralString
+) -> None:
+    held = await lease(bench)
+    first, second = await bench.rows(of_all)
     async with await psycopg.AsyncConnection.connect(bench.superuser) as settling:
-        await settling.execute("SELECT FROM effects WHERE effect_id = %s FOR UPDATE", (first.effect_id,))
-        await _extend(bench, [first, second])
-    assert await bench.rows(EFFECTS) == [before[0], {"id": second.effect_id, "until": bench.clock() + LONG}]
-
-
-async def test_a_read_that_is_being_settled_is_not_waited_for_and_the_others_are_held(bench: Bench) -> None:
-    first, second = await _reads(bench)
-    before = await bench.rows(READS)
-    async with await psycopg.AsyncConnection.connect(bench.superuser) as settling:
-        await settling.execute("SELECT FROM steps WHERE path = %s FOR UPDATE", (first.path,))
-        await _extend(bench, [first, second])
-    assert await bench.rows(READS) == [before[0], {"id": second.path, "until": bench.clock() + LONG}]
+        await settling.execute(lock, (first["id"],))
+        await _extend(bench, held)
+    assert await bench.rows(of_all) == [first, {"id": second["id"], "until": bench.clock() + LONG}]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, field_validator
+from pydantic import Field, JsonValue
 
 from evidence.records import (
     Answered,
@@ -13,6 +13,7 @@ from evidence.records import (
     AskedEffect,
     DecisionRecord,
     DelegationRecord,
+    LeftOut,
     Open,
     RequirementRecord,
     VoteRecord,
@@ -177,19 +178,12 @@ class TogetherForm(Open):
 class VoteForm(VoteRecord):
     """A counted vote."""
 
-    passkey: PasskeyForm | None = Field(default=None, exclude_if=lambda passkey: passkey is None)
-    delegation: DelegationForm | None = Field(default=None, exclude_if=lambda delegation: delegation is None)
-    together: TogetherForm | None = Field(default=None, exclude_if=lambda together: together is None)
+    passkey: LeftOut[PasskeyForm] = None
+    delegation: LeftOut[DelegationForm] = None
+    together: LeftOut[TogetherForm] = None
     reason: str
     slack: AccountForm
     at: Timestamp
-
-    @field_validator("together", mode="before")
-    @classmethod
-    def _is_several(cls, together: object) -> object:
-        if together is None:
-            raise ValueError("is left out where there is none")
-        return together
 
     @property
     def way(self) -> tuple[object, object]:
@@ -235,14 +229,7 @@ class QuestionOfForm(Open):
     person_name: str
     question: str
     at: Timestamp
-    answer: ReplyForm | None = Field(default=None, exclude_if=lambda answer: answer is None)
-
-    @field_validator("answer", mode="before")
-    @classmethod
-    def _is_said(cls, answer: object) -> object:
-        if answer is None:
-            raise ValueError("is left out where there is none")
-        return answer
+    answer: LeftOut[ReplyForm] = None
 
 
 class ApprovalForm(ApprovalRecord):
