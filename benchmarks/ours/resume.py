@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from benchmarks.ours.edge import Edge, side_by_side
 from benchmarks.ours.plant import Plant, Process
 from benchmarks.ours.stamps import Stamps, listening
-from benchmarks.ours.steps import refs
+from benchmarks.ours.steps import ended, refs
 
 ALL = ("worker", "sweeps")
+AT_ONCE = 32
+"""Answers that are on their way at a time, where many runs are resumed."""
 PAUSE = 0.02
 """Seconds between two runs that are measured one by one."""
 
@@ -29,9 +31,6 @@ _CLAIMED = """
 """
 _ENDED = "SELECT extract(epoch FROM pg_xact_commit_timestamp(xmin)) AS at FROM runs WHERE run_id = %s"
 _HAS_ENDED = "SELECT finished_at IS NOT NULL FROM runs WHERE run_id = %s"
-_ALL_ENDED = """
-    SELECT NOT EXISTS (SELECT FROM runs WHERE run_id = ANY(%s::text[]) AND finished_at IS NULL)
-"""
 _ALL_PARKED = """
     SELECT count(*) = cardinality(%s::text[]) FROM waits WHERE run_id = ANY(%s::text[]) AND status = 'active'
 """
@@ -78,7 +77,7 @@ class Counter:
     async def resume_each(self, runs: list[str]) -> "Resumed":
         """Answer for one after the other."""
         times = {run: await self.resume(run) for run in runs}
-        await self.plant.database.until(_ALL_ENDED, [runs])
+        await ended(self.plant.database, runs)
         claimed = {row["run_id"]: float(row["at"]) for row in self.plant.database.rows(_CLAIMED)}
         return Resumed(
             [claimed[run] - began for run, (began, _) in times.items()],
@@ -88,8 +87,8 @@ class Counter:
     async def resume_all(self, runs: list[str]) -> float:
         """Answer for all; return how many a second came to their end."""
         began = time.perf_counter()
-        await side_by_side(self._answer, runs)
-        await self.plant.database.until(_ALL_ENDED, [runs])
+        await side_by_side(self._answer, runs, AT_ONCE)
+        await ended(self.plant.database, runs)
         return len(runs) / (time.perf_counter() - began)
 
     async def _answer(self, run: str) -> None:
