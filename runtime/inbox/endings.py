@@ -50,7 +50,7 @@ async def end_approval(
 
 async def _end_effect(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
     wait = WaitStatus.TIMED_OUT if status is ApprovalStatus.EXPIRED else WaitStatus.COMPLETED
-    await waits.close_approval_wait(tx.conn, approval.approval_id, wait, tx.now)
+    await waits.close_approval_wait(tx.conn, tx.run_id, approval.approval_id, wait, tx.now)
     execute = approval.requirement.execute
     give_up_at = tx.now + (execute.lasts if execute else engine.timing.effect_deadline)
     if status is ApprovalStatus.APPROVED:
@@ -113,12 +113,12 @@ async def _refusal_receipt(engine: Engine, tx: RunTx, approval: Approval, reason
 async def _end_task(engine: Engine, tx: RunTx, approval: Approval, status: ApprovalStatus, votes: list[Vote]) -> None:
     """A review has its answer, and a rejection is one too; only silence fails the step."""
     if status is ApprovalStatus.EXPIRED:
-        await waits.close_approval_wait(tx.conn, approval.approval_id, WaitStatus.TIMED_OUT, tx.now)
+        await waits.close_approval_wait(tx.conn, tx.run_id, approval.approval_id, WaitStatus.TIMED_OUT, tx.now)
         moved = StepMoved(
             approval.step, StepStatus.FAILED_TERMINAL, error="nobody answered in time", error_code=ErrorCode.NO_ANSWER
         )
     else:
-        await waits.close_approval_wait(tx.conn, approval.approval_id, WaitStatus.COMPLETED, tx.now)
+        await waits.close_approval_wait(tx.conn, tx.run_id, approval.approval_id, WaitStatus.COMPLETED, tx.now)
         last = votes[-1]
         changes = {CHANGES_KEY: True} if last.verdict is VoteVerdict.CHANGES else {}
         result = {"decision": str(status), "reviewer": last.person, "reason": last.reason, **changes}

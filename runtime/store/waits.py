@@ -88,12 +88,13 @@ async def step_wait(conn: Conn, run_id: str, step: str) -> Wait | None:
     return _wait(row) if row else None
 
 
-async def approval_wait(conn: Conn, approval_id: str) -> Wait | None:
+async def approval_wait(conn: Conn, run_id: str, approval_id: str) -> Wait | None:
     """Return the open wait for an approval's, or a review's, decision, or None; the caller holds its run."""
     row = await (
         await conn.execute(
-            f"SELECT {_COLUMNS} FROM waits WHERE status = 'active' AND approval_id = %s",  # noqa: S608 - our own columns
-            (approval_id,),
+            f"SELECT {_COLUMNS} FROM waits"  # noqa: S608 - our own columns
+            " WHERE status = 'active' AND run_id = %s AND approval_id = %s",
+            (run_id, approval_id),
         )
     ).fetchone()
     return _wait(row) if row else None
@@ -152,11 +153,11 @@ async def close_step_wait(conn: Conn, run_id: str, step: str, status: str, now: 
     )
 
 
-async def close_approval_wait(conn: Conn, approval_id: str, status: str, now: datetime) -> None:
+async def close_approval_wait(conn: Conn, run_id: str, approval_id: str, status: str, now: datetime) -> None:
     """End the wait for an approval's, or a review's, decision."""
     await conn.execute(
-        "UPDATE waits SET status = %s, resolved_at = %s WHERE approval_id = %s AND status = 'active'",
-        (status, now, approval_id),
+        "UPDATE waits SET status = %s, resolved_at = %s WHERE run_id = %s AND approval_id = %s AND status = 'active'",
+        (status, now, run_id, approval_id),
     )
 
 
@@ -187,7 +188,7 @@ async def _due(conn: Conn, moment: str, kind: str, tenant: str, now: datetime, l
         await conn.execute(
             f"""
             SELECT w.wait_id, w.token, w.turn FROM waits w JOIN runs r USING (run_id)
-             WHERE r.tenant = %(tenant)s AND w.status = 'active' AND w.{moment} <= %(now)s
+             WHERE r.tenant = %(tenant)s AND w.status = 'active' AND w.{moment} < 'infinity' AND w.{moment} <= %(now)s
                AND NOT EXISTS (SELECT 1 FROM notifications n
                                 WHERE n.dedupe_key = %(kind)s || ':' || w.wait_id || ':' || w.token
                                                      || CASE WHEN w.turn > 0 THEN ':' || w.turn ELSE '' END)

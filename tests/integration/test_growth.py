@@ -12,6 +12,7 @@ from policy.client import OpaEngine
 from runtime.model.finding import Sought
 from runtime.store.evidence.found import find_runs
 from tests.bench import TENANT, open_bench
+from tests.copies import copy_row
 from tests.integration.conftest import PACK, Targets
 from tests.patience import MINUTE
 
@@ -37,11 +38,7 @@ async def test_home_reads_in_five_statements_what_waits_for_its_own_tenant(
         for number in range(3):
             await bench.start("bench.file", {"company": f"ACME {number}", "text": "r"}, ref=str(number))
         await bench.settle()
-        await bench.meddle(
-            "INSERT INTO approvals SELECT (jsonb_populate_record(NULL::approvals, to_jsonb(a) || jsonb_build_object("
-            "'tenant', 'other', 'approval_id', 'x' || n, 'run_id', 'x' || n, 'effect_id', 'x' || n))).*"
-            f" FROM (SELECT * FROM approvals LIMIT 1) a, generate_series(1, {OTHERS}) n"
-        )
+        await copy_row(bench, "approvals", OTHERS, "approval_id", "run_id", "effect_id", tenant="other")
         await bench.meddle("ANALYZE")
         sent.clear()
         assert (await bench.pending("ann", 20)).total == 3
@@ -74,11 +71,7 @@ async def test_what_somebody_may_see_is_asked_of_the_runs_that_are_sought_alone(
         await bench.start("bench.file", {"company": "ACME", "text": "r"})
         await bench.settle()
         for row in ("runs", "approvals"):
-            await bench.meddle(
-                f"INSERT INTO {row} SELECT (jsonb_populate_record(NULL::{row}, to_jsonb(a) || jsonb_build_object("
-                "'run_id', 'x' || n, 'trigger_ref', 'x' || n, 'approval_id', 'x' || n, 'effect_id', 'x' || n,"
-                f" 'requested_by', 'cat'))).* FROM (SELECT * FROM {row} LIMIT 1) a, generate_series(1, {OTHERS}) n"
-            )
+            await copy_row(bench, row, OTHERS, "run_id", "trigger_ref", "approval_id", "effect_id", requested_by="cat")
         await bench.meddle("ANALYZE")
         sent.clear()
         async with bench.engine.pool.connection() as conn:

@@ -21,7 +21,7 @@ async def move_clock(answer: Answer, before: Sequence[Question], after: Sequence
     longest = answer.approval.requirement.pauses
     by = paused(after, longest) - paused(before, longest)
     tx, approval = answer.tx, answer.approval
-    wait = await waits.approval_wait(tx.conn, approval.approval_id) if by else None
+    wait = await waits.approval_wait(tx.conn, tx.run_id, approval.approval_id) if by else None
     if wait is None:
         return {}
     moved = _moved(wait, by)

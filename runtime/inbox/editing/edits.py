@@ -92,7 +92,7 @@ async def _void(tx: RunTx, approval: Approval, edit: Edit) -> None:
     """End the request: nobody may decide it any more, whatever becomes of the new action."""
     await approvals.close_approval(tx.conn, approval.approval_id, ApprovalStatus.CANCELED, tx.now)
     await approvals.touch(tx.conn, approval.approval_id, result=Result(ResultCode.REPLACED, (edit.person_name,)))
-    await waits.close_approval_wait(tx.conn, approval.approval_id, WaitStatus.CANCELED, tx.now)
+    await waits.close_approval_wait(tx.conn, tx.run_id, approval.approval_id, WaitStatus.CANCELED, tx.now)
     tx.leaf(
         "approval.canceled",
         {"approval_id": approval.approval_id},

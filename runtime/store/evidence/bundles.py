@@ -80,7 +80,7 @@ async def next_over(conn: Conn, tenant: str, but: Sequence[str]) -> list[str]:
         await conn.execute(
             """
             SELECT run_id FROM runs r
-             WHERE tenant = %(tenant)s AND finished_at IS NOT NULL AND NOT sealed AND run_id <> ALL(%(but)s)
+             WHERE (tenant = %(tenant)s) IS TRUE AND finished_at IS NOT NULL AND NOT sealed AND run_id <> ALL(%(but)s)
                AND NOT EXISTS (SELECT 1 FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
                                 AND e.status <> ALL(%(settled)s))
                AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.run_id = r.run_id AND a.kind = 'afterwards'

@@ -33,8 +33,8 @@ async def leftovers(conn: Conn, run_ids: Sequence[str]) -> list[Leftovers]:
             SELECT EXISTS (SELECT FROM waits w WHERE w.run_id = r.run_id AND w.status = 'active' OFFSET 0) AS waits,
                    EXISTS (SELECT FROM effects e WHERE e.run_id = r.run_id AND e.purpose = 'step'
                               AND e.status IN ('pending', 'held', 'deferred') OFFSET 0)
-                   OR EXISTS (SELECT FROM approvals a WHERE a.run_id = r.run_id AND a.status = 'requested' OFFSET 0)
-                   AS wants,
+                   OR EXISTS (SELECT FROM approvals a
+                               WHERE a.run_id = r.run_id AND (a.status = 'requested') IS TRUE OFFSET 0) AS wants,
                    (SELECT approval_id FROM approvals c WHERE c.run_id = r.run_id AND c.card_ts IS NOT NULL
                      ORDER BY c.requested_at DESC LIMIT 1) AS last_card,
                    (SELECT coalesce(json_agg(json_build_array(s.team, s.account) ORDER BY s.team, s.account), '[]')
@@ -75,7 +75,7 @@ async def is_open(conn: Conn, steps: Sequence[StepOf]) -> list[bool]:
                    OR EXISTS (SELECT FROM effects e WHERE e.run_id = s.run_id AND e.step = s.path
                                  AND e.purpose = 'step' AND e.status IN ('pending', 'held', 'deferred') OFFSET 0)
                    OR EXISTS (SELECT FROM approvals a WHERE a.run_id = s.run_id AND a.step = s.path
-                                 AND a.status = 'requested' OFFSET 0) AS open
+                                 AND (a.status = 'requested') IS TRUE OFFSET 0) AS open
               FROM unnest(%(runs)b::text[], %(paths)b::text[]) WITH ORDINALITY AS s (run_id, path, number)
              ORDER BY number
             """,

@@ -37,8 +37,10 @@ waits = Table(
     # a step waits for one thing at a time; beside it, its effect may wait for people's approval
     partial("uq_waits_step", "run_id", "step", where="status = 'active' AND type <> 'approval'", unique=True),
     partial("uq_waits_approval", "run_id", "step", where="status = 'active' AND type = 'approval'", unique=True),
-    partial("ix_waits_deadline", "deadline", where="status = 'active'"),
-    partial("ix_waits_escalate", "escalate_at", where="status = 'active'"),
+    # what comes due. Both say more than that it is active: a planner that knows nothing of a table yet would else take
+    # them for a short list of what waits, whatever it is asked of a run
+    partial("ix_waits_deadline", "deadline", where="status = 'active' AND deadline < 'infinity'"),
+    partial("ix_waits_escalate", "escalate_at", where="status = 'active' AND escalate_at < 'infinity'"),
 )
 
 

@@ -24,3 +24,8 @@ UPDATE runs SET hides = true WHERE finished_at IS NULL;
 DROP INDEX ix_steps_reads;
 CREATE INDEX ix_steps_reads ON steps (attempt)
     WHERE is_read AND status IN ('ready', 'running', 'failed_retryable');
+
+-- what comes due is found by these, and nothing else is: without statistics they looked like a short list of what waits
+DROP INDEX ix_waits_deadline, ix_waits_escalate;
+CREATE INDEX ix_waits_deadline ON waits (deadline) WHERE status = 'active' AND deadline < 'infinity';
+CREATE INDEX ix_waits_escalate ON waits (escalate_at) WHERE status = 'active' AND escalate_at < 'infinity';
