@@ -205,7 +205,7 @@ async def test_a_worker_killed_between_two_undos(system: Embedded, fault: str) -
         before = {kind: await actions(servicenow, kind) for kind in kinds}
         async with (
             aiohttp.ClientSession() as session,
-            session.post(f"{servicenow}/__standin/faults", json={"next": fault, "skip": 1}) as response,
+            session.post(f"{servicenow}/__standin/faults", json={"next": fault, "path": "label_entry"}) as response,
         ):
             assert response.status < 300, await response.text()
         undo = replace(case, run_id=await _undone(case.run_id, system.env))

@@ -1,11 +1,11 @@
 """The base of stand-ins for other systems: counts what they did, and fails the ways real ones do, on request.
 
 Stand-ins run under the demo and the tests only. `GET /__standin/actions` tells every side effect performed, and how
-many faults are still to come. `POST /__standin/faults` with `{"next": KIND, "on": "write" | "read", "skip": 0}` makes
-the next such request fail: `401`, `403`, `429`, `500` and `hang` before anything is done; `408_after_commit` and so on,
-`garbage_after_commit`, `hang_after_commit` and `drop_reply_after_commit` after it was; `late_commit` does it `after`
-seconds, and says nothing. `POST /__standin/keys` with `{"honoured": false}` makes it act again under an idempotency key
-that it knows.
+many faults are still to come. `POST /__standin/faults` with `{"next": KIND, "on": "write" | "read", "path": "",
+"skip": 0}` makes the next such request fail whose path has that in it: `401`, `403`, `429`, `500` and `hang` before
+anything is done; `408_after_commit` and so on, `garbage_after_commit`, `hang_after_commit` and
+`drop_reply_after_commit` after it was; `late_commit` does it `after` seconds, and says nothing. `POST /__standin/keys`
+with `{"honoured": false}` makes it act again under an idempotency key that it knows.
 """
 
 import argparse
@@ -36,7 +36,7 @@ _STATUSES: dict[int, type[web.HTTPException]] = {
 
 
 class Fault(Params):
-    """A failure to come: the kind, and whether it waits for a write or a read."""
+    """A failure to come: the kind, and for which request it waits."""
 
     next: Literal[
         "401",
@@ -55,6 +55,7 @@ class Fault(Params):
         "late_commit",
     ]
     on: Literal["read", "write"] = "write"
+    path: str = ""  # what stands in the request's path
     skip: int = Field(default=0, ge=0)  # how many such requests pass first
     after: float = Field(default=0, ge=0)  # seconds, for `late_commit`
 
@@ -78,10 +79,10 @@ class Ledger:
         """Count one side effect."""
         self.actions.append({"operation": operation, **details})
 
-    def take(self, method: str) -> Fault | None:
+    def take(self, method: str, path: str) -> Fault | None:
         """Remove and return the first fault that waits for such a request, once as many as it skips have passed."""
         kind = "read" if method == "GET" else "write"
-        fault = next((one for one in self.faults if one.on == kind), None)
+        fault = next((one for one in self.faults if one.on == kind and one.path in path), None)
         if fault is None:
             return None
         self.faults.remove(fault)
@@ -138,7 +139,7 @@ def problem(status: int, detail: str) -> web.HTTPException:
 @web.middleware
 async def _failing(request: web.Request, handler: Handling) -> web.StreamResponse:
     ledger = request.app[LEDGER]
-    fault = None if request.path.startswith(_CONTROL) else ledger.take(request.method)
+    fault = None if request.path.startswith(_CONTROL) else ledger.take(request.method, request.path)
     kind = fault.next if fault else ""
     status, _, after_commit = kind.partition("_")
     if status.isdigit() and not after_commit:
