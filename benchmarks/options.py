@@ -16,6 +16,7 @@ class Options:
     parked: tuple[int, ...]
     resumes: int
     bulk: int
+    due: int
     sequential: int
     clicks: int
     peer_parked: int
@@ -29,10 +30,28 @@ class Options:
 
 
 QUICK = Options(
-    2.0, QUICK_PARKED, resumes=30, bulk=100, sequential=10, clicks=50, peer_parked=500, lease=5.0, iterations=500
+    2.0,
+    QUICK_PARKED,
+    resumes=30,
+    bulk=100,
+    due=5_000,
+    sequential=10,
+    clicks=50,
+    peer_parked=500,
+    lease=5.0,
+    iterations=500,
 )
 WHOLE = Options(
-    5.0, PARKED, resumes=150, bulk=1_000, sequential=30, clicks=400, peer_parked=10_000, lease=30.0, iterations=10_000
+    5.0,
+    PARKED,
+    resumes=150,
+    bulk=1_000,
+    due=100_000,
+    sequential=30,
+    clicks=400,
+    peer_parked=10_000,
+    lease=30.0,
+    iterations=10_000,
 )
 PARTS = ("steps", "latency", "parked", "slack", "home", "killed", "repeat")
 

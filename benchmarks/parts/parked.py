@@ -4,17 +4,19 @@ import asyncio
 import time
 from statistics import median
 
-from benchmarks.ours import parked, resume, steps
+from benchmarks.ours import due, parked, resume, steps
 from benchmarks.ours.parked import Template
 from benchmarks.ours.plant import Plant, plant
 from benchmarks.report import measures
 from benchmarks.report.figures import percentile, shown
 from benchmarks.report.measures import Party, less, more
 from benchmarks.stage import Stage, say
+from benchmarks.world.machine import cores
 
 EVIDENCE_BYTES = less("parked_evidence_bytes", "a parked run with evidence", "bytes")
 MEMORY = less("parked_memory_bytes", "memory of a process for a parked run", "bytes")
 ALL_BACK = less("restart_all_s", "restart until all parked runs can go on", "s")
+DUE = more("deadlines_per_s", "deadlines due at once among the most parked runs, to the runs' ends", "runs/s")
 RESTARTS = 3
 
 
@@ -34,6 +36,7 @@ async def measure(stage: Stage) -> None:
         await _slowdown(stage, small, large)
         times = [await parked.restarted(large, most - number) for number in range(1, RESTARTS + 1)]
         stage.put(measures.RESTART, Party.OURS, median(times))
+        stage.put(DUE, Party.OURS, await due.fired(large, min(stage.options.due, most // 2), cores()))
     with stage.without("DBOS"):
         await _dbos(stage)
 
