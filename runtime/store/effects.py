@@ -9,6 +9,7 @@ from typing import Any
 from runtime.model.effects.action import Action, Tier
 from runtime.model.effects.effect import Effect, Heir, KeyInUseError, LeaseLostError, NewEffect, OnDoubt, Purpose, Slot
 from runtime.model.states import EFFECT, EffectStatus, check
+from runtime.store.database.documents import written
 from runtime.store.database.gathered import Kind, document_of, rows_of
 from runtime.store.database.pool import Conn
 
@@ -172,9 +173,9 @@ def _row(run_id: str, tenant: str, effect: NewEffect, action: Action, times: Tim
         **vars(effect),
         "digest": action.digest,
         "hides": bool(action.redacted),
-        "fields": json.dumps(effect.fields),
-        "redact": json.dumps(list(effect.redact)),
-        "retry": json.dumps(dict(effect.retry)),
+        "fields": written(effect.fields),
+        "redact": written(effect.redact),
+        "retry": written(dict(effect.retry)),
         "run_id": run_id,
         "tenant": tenant,
         "next_try_at": times.not_before or times.now,

@@ -13,6 +13,7 @@ from receipts.model import Receipt
 from receipts.read import ReadRecord
 from receipts.tenant.acts import PolicySeen
 from runtime.model.effects.effect import LeaseLostError
+from runtime.store.database.documents import written
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 from runtime.store.tenant.acts import put_act
@@ -131,7 +132,7 @@ async def insert_receipt(conn: Conn, seq: int, receipt: Receipt, document: bytes
             receipt.fingerprint,
             receipt.outcome,
             document.decode(),
-            None if receipt.response is None else json.dumps(receipt.response),
+            None if receipt.response is None else written(receipt.response),
             now,
         ),
     )

@@ -1,26 +1,17 @@
 """Connections that know when a transaction is committed: what waits for that is written, and told, then."""
 
-import json
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-import orjson
 from psycopg import AsyncConnection, AsyncCursor, AsyncTransaction, ProgrammingError
 from psycopg.errors import UniqueViolation
 from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow
 from psycopg.types.json import set_json_loads
 
+from runtime.store.database import documents
 from runtime.store.database.gathered import Gathered, Kind
-
-
-def _loads(data: str | bytes) -> Any:
-    """Read JSON fast; what only Python's own reader takes, such as half a character, is read by that."""
-    try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
-        return json.loads(data)
 
 
 class TellingConnection(AsyncConnection[DictRow]):
@@ -32,7 +23,7 @@ class TellingConnection(AsyncConnection[DictRow]):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        set_json_loads(_loads, self)
+        set_json_loads(documents.read, self)
         self._waiting: list[Callable[[], None]] = []
         self._gathered = Gathered()
 

@@ -70,16 +70,13 @@ class Gathered:
 
     def lost(self, done: Mapping[str, Any]) -> Exception | None:
         """Return the error of a row that took no effect, where one had to; `done` is what the statement returned."""
-        return next(
-            (
-                kind.lost(row[0])
-                for kind, rows in self.rows.items()
-                if kind.lost is not None
-                for row in rows
-                if row[0] not in (done[kind.name] or ())
-            ),
-            None,
-        )
+        for kind, rows in self.rows.items():
+            if kind.lost is not None:
+                took = set(done[kind.name] or ())
+                for row in rows:
+                    if row[0] not in took:
+                        return kind.lost(row[0])
+        return None
 
     def taken(self, index: str | None) -> Exception | None:
         """Return the error of what a unique index refused, where a kind has one for it."""

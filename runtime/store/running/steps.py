@@ -1,6 +1,5 @@
 """Steps of runs, and the leases of reads."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +8,7 @@ from typing import Any
 from runtime.definitions.model import Definition
 from runtime.model.run import ReadLease, StepState
 from runtime.model.states import STEP, StepStatus, is_final
+from runtime.store.database.documents import written
 from runtime.store.database.gathered import Kind
 from runtime.store.database.pool import Conn
 
@@ -144,7 +144,10 @@ async def load_steps(conn: Conn, wanted: Sequence[Wanted]) -> list[Loaded]:
             keys={one.run_id for one in wanted},
         )
     ).fetchall()
-    return [_loaded([row for row in rows if row["number"] == number]) for number in range(1, len(wanted) + 1)]
+    of_run: dict[int, list[Mapping[str, Any]]] = {number: [] for number in range(1, len(wanted) + 1)}
+    for row in rows:
+        of_run[row["number"]].append(row)
+    return [_loaded(found) for found in of_run.values()]
 
 
 def _wanted(wanted: Sequence[Wanted]) -> dict[str, Any]:
@@ -222,7 +225,7 @@ async def enter_steps(
 async def keep_steps(conn: Conn, run_id: str, kept: Mapping[str, Any]) -> None:
     """Write what steps that go on keep from now on."""
     for path, value in kept.items():
-        await conn.gather(_KEPT, (run_id, path, json.dumps(value)))
+        await conn.gather(_KEPT, (run_id, path, written(value)))
 
 
 def _said(state: StepState, params: Any, now: datetime) -> tuple[Any, ...]:
@@ -232,7 +235,7 @@ def _said(state: StepState, params: Any, now: datetime) -> tuple[Any, ...]:
 
 
 def _text(value: Any) -> str | None:
-    return None if value is None else json.dumps(value)
+    return None if value is None else written(value)
 
 
 async def holds_read(conn: Conn, lease: ReadLease, worker: str) -> bool:
