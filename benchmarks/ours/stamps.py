@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 PATIENCE = 120.0
+WAITING = 1 << 22
+"""Bytes that may wait to be read: what comes while a thousand answers are sent must not be dropped."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,10 @@ class Stamps(asyncio.DatagramProtocol):
 @asynccontextmanager
 async def listening() -> AsyncIterator[Stamps]:
     """Listen while the block lasts."""
-    loop = asyncio.get_running_loop()
-    transport, stamps = await loop.create_datagram_endpoint(Stamps, local_addr=("127.0.0.1", 0))
+    door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, WAITING)
+    door.bind(("127.0.0.1", 0))
+    transport, stamps = await asyncio.get_running_loop().create_datagram_endpoint(Stamps, sock=door)
     try:
         yield stamps
     finally:
