@@ -134,7 +134,8 @@ async def addressed(conn: Conn, notification_ids: Sequence[str]) -> list[Address
                           WHERE a.approval_id = n.payload ->> 'approval_id' AND (a.tenant = n.tenant) IS TRUE)
                         WHEN n.kind IN ('cancel', 'undo', 'retry', 'mend', 'stranger', 'repair', 'delivery',
                                          'signal') THEN
-                        (SELECT r.run_id FROM runs r WHERE r.tenant = n.tenant AND r.run_id = n.payload ->> 'run_id')
+                        (SELECT r.run_id FROM runs r
+                          WHERE r.run_id = n.payload ->> 'run_id' AND (r.tenant = n.tenant) IS TRUE)
                    END AS run_id
               FROM notifications n WHERE notification_id = ANY(%s)
             """,  # noqa: S608 - our own columns
