@@ -16,6 +16,7 @@ from runtime.desk.bundles.sealing import Story
 from tests.integration.forger import Bend, Forged
 from tests.integration.genuine_stage import genuine, office, stories
 from tests.opa_server import opa_program
+from tests.patience import MINUTE
 from tests.unit.evidence_sample import Office
 
 __all__ = ["genuine", "office", "stories"]
@@ -167,19 +168,19 @@ def _program(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "seconds", "said"),
     [
-        ("while :; do :; done", "did not answer within"),
-        ("echo no", "printed something else"),
-        (None, "cannot be run"),
+        ("while :; do :; done", 0.5, "did not answer within"),
+        ("echo no", MINUTE, "printed something else"),
+        (None, MINUTE, "cannot be run"),
     ],
 )
 def test_where_opa_cannot_be_asked_that_is_said_and_nothing_is_judged(
-    office: Office, stories: Mapping[str, Story], tmp_path: Path, text: str | None, said: str
+    office: Office, stories: Mapping[str, Story], tmp_path: Path, text: str | None, seconds: float, said: str
 ) -> None:
     program = tmp_path / "absent" if text is None else _program(tmp_path, text)
     bundle = office.write(Forged.of(stories["filed"]).seal(office.key))
-    opa = Opa(program, seconds=0.5)
+    opa = Opa(program, seconds=seconds)
     with pytest.raises(AskingError, match=said):
         verify(bundle, office.public, replayed_by(opa))
     assert verify_all([bundle], Given(key=office.public), opa, as_json=True) == 3

@@ -1,6 +1,7 @@
 """The policies of this repository, asked through the client on a real OPA."""
 
 import hashlib
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -167,9 +168,12 @@ async def test_verdict_carries_the_digest_of_the_text_that_gave_it(engine: OpaEn
 
 
 async def test_each_verdict_has_its_own_decision_id_and_latency(engine: OpaEngine) -> None:
+    started = time.perf_counter()
     verdicts = [await engine.ask(question()) for _ in range(3)]
+    took_ms = (time.perf_counter() - started) * 1000
     assert len({verdict.decision_id for verdict in verdicts}) == 3
-    assert all(0 < verdict.latency_ms < 500 for verdict in verdicts)
+    assert all(verdict.latency_ms > 0 for verdict in verdicts)
+    assert sum(verdict.latency_ms for verdict in verdicts) <= took_ms
 
 
 async def test_questions_of_a_list_are_answered_as_each_alone(engine: OpaEngine) -> None:
