@@ -1,0 +1,75 @@
+"""What one tenant says does nothing to another's: not by an answer's key, an approval's id, or that of a run."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from receipts.chain import Actor
+from runtime.inbox import inbox
+from runtime.inbox.matter import runs_meant
+from runtime.model.approvals.votes import VoteVerdict
+from runtime.model.notification.answers import CompletionPayload, SignalPayload
+from runtime.model.notification.notification import Notification, Payload
+from runtime.model.notification.people import VotePayload
+from runtime.model.notification.runs import CancelPayload
+from tests.bench import TENANT, VERBS, Bench
+
+OTHER = "globex"
+
+
+async def _waiting(bench: Bench) -> tuple[str, str]:
+    """Return a run that waits for an answer, and the answer's key."""
+    run_id = (await bench.start("bench.wait", {"case": "C1"})).run_id
+    await bench.settle()
+    return run_id, "acme:await_answer:C1"
+
+
+async def _answer(bench: Bench) -> tuple[str, str, Payload]:
+    run_id, key = await _waiting(bench)
+    (wait,) = await bench.rows("SELECT token FROM waits WHERE run_id = %s", run_id)
+    return run_id, key, CompletionPayload(result={"answer": "yes"}, token=wait["token"], verbs=VERBS)
+
+
+async def _signal(bench: Bench) -> tuple[str, str, Payload]:
+    run_id, _ = await _waiting(bench)
+    return run_id, run_id, SignalPayload(run_id=run_id, name="word", data={})
+
+
+async def _cancel(bench: Bench) -> tuple[str, str, Payload]:
+    run_id, _ = await _waiting(bench)
+    return run_id, run_id, CancelPayload(run_id=run_id, reason="seen")
+
+
+async def _vote(bench: Bench) -> tuple[str, str, Payload]:
+    run_id = (await bench.start("bench.file", {"company": "ACME", "text": "r"})).run_id
+    await bench.settle()
+    asked = await bench.approval_id()
+    said = VotePayload(
+        approval_id=asked,
+        team="",
+        user="",
+        person_id="ann",
+        refusal=None,
+        stamp="",
+        verdict=VoteVerdict.APPROVE,
+        reason="seen",
+    )
+    return run_id, asked, said
+
+
+@pytest.mark.parametrize("about", [_answer, _signal, _cancel, _vote])
+async def test_what_one_tenant_says_is_for_no_run_of_another(
+    bench: Bench, about: Callable[[Bench], Awaitable[tuple[str, str, Payload]]]
+) -> None:
+    run_id, key, payload = await about(bench)
+    before = await bench.chain(run_id)
+    ours = Notification("ntf_ours", TENANT, "ours", key, payload, Actor(id="portal-bot", kind="agent"), "req")
+    theirs = replace(ours, notification_id="ntf_theirs", tenant=OTHER, dedupe_key="theirs")
+    for one in (ours, theirs):
+        await inbox.record(bench.engine, one)
+    assert runs_meant(await bench.engine.addressed("ntf_ours")) == {run_id}
+    assert runs_meant(await bench.engine.addressed("ntf_theirs")) == frozenset()
+    facts = await inbox.apply(replace(bench.engine, tenant=OTHER), "ntf_theirs")
+    assert facts["status"] != "applied"
+    assert await bench.chain(run_id) == before
