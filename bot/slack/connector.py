@@ -109,7 +109,7 @@ class SlackConnector:
         if params.copy_at and is_person(params.copy_at) and not await self._cards.has_copy(params):
             view = await self._cards.approval(params.approval_id)
             is_over = view.status is not ApprovalStatus.REQUESTED  # a copy that was not posted by now asks nothing
-            if is_over or await self._told.is_no_card(view, params.copy_at):
+            if is_over or not await self._told.count_copy(view, params.copy_at):
                 return {"is_shown": False}
         return await self._cards.update(params.approval_id, params.copy_at)
 

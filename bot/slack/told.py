@@ -45,12 +45,15 @@ class Told:
         """Post somebody's own copy of a card, as one of what they are told; where it is too much it is a line."""
         return await self._in_turn(_of_copy(view, user), post)
 
-    async def is_no_card(self, view: ApprovalView, user: str) -> bool:
-        """Return whether somebody has no copy of their own, and gets none: it is a line among others, or needless."""
-        return isinstance(await self._desk.notices.turn(_of_copy(view, user)), Together | Needless)
+    async def count_copy(self, view: ApprovalView, user: str) -> bool:
+        """Count somebody's copy as one of what they are told; return whether it is a card, be it later.
+
+        It is none where it is a line among others, or needless.
+        """
+        return not isinstance(await self._desk.notices.take_turn(_of_copy(view, user)), Together | Needless)
 
     async def _in_turn(self, notice: Notice, alone: Callable[[str], Awaitable[JsonObject]]) -> JsonObject:
-        turn = await self._desk.notices.turn(notice)
+        turn = await self._desk.notices.take_turn(notice)
         match turn:
             case Needless():
                 return {"is_needed": False}

@@ -6,7 +6,7 @@ from runtime.model.notices.told import Alone, Gathering, Notice, Turn
 class NothingCounted:
     """A counter that gathers nothing."""
 
-    async def turn(self, notice: Notice) -> Turn:
+    async def take_turn(self, notice: Notice) -> Turn:
         assert notice.key
         return Alone()
 

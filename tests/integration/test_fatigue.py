@@ -155,7 +155,7 @@ async def test_slack_falling_silent_while_it_is_posted_makes_no_second_message(c
 async def _turns(bench: Bench, count: int) -> list[Alone | Together]:
     """Ask for the turns of so many messages at once, as many workers would."""
     notices = [Notice(f"m{number % count}", "UANN", TIMES_UP, None, asks=False) for number in range(2 * count)]
-    return list(await asyncio.gather(*(bench.desk.notices.turn(notice) for notice in notices)))  # type: ignore[arg-type]
+    return list(await asyncio.gather(*(bench.desk.notices.take_turn(notice) for notice in notices)))  # type: ignore[arg-type]
 
 
 async def test_counting_is_exact_among_workers_and_each_message_counts_once(bench: Bench) -> None:
@@ -171,10 +171,10 @@ async def test_what_was_counted_is_forgotten_after_a_month_and_what_is_not_bound
     await _says(bench, {}, ann={"per_hour": 2})
     await _turns(bench, 5)
     bench.clock.move(days=31)
-    assert await bench.desk.notices.turn(Notice("new", "UANN", TIMES_UP, None, asks=False)) == Alone()
+    assert await bench.desk.notices.take_turn(Notice("new", "UANN", TIMES_UP, None, asks=False)) == Alone()
     assert await bench.rows("SELECT message FROM told") == [{"message": "new"}]
     assert await bench.rows("SELECT 1 FROM gatherings") == []
-    assert await bench.desk.notices.turn(Notice("other", "UBEN", TIMES_UP, None, asks=False)) == Alone()
+    assert await bench.desk.notices.take_turn(Notice("other", "UBEN", TIMES_UP, None, asks=False)) == Alone()
     assert await bench.rows("SELECT message FROM told") == [{"message": "new"}]
 
 

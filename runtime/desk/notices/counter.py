@@ -20,7 +20,7 @@ class NoticeCounter:
     tenant: str
     may_decide: Callable[[str, str], Awaitable[Refusal | None]]
 
-    async def turn(self, notice: Notice) -> Turn:
+    async def take_turn(self, notice: Notice) -> Turn:
         """Return how a message is to be said, and count it; asked again of the same, it is counted once."""
         now = self.engine.clock()
         async with self.engine.pool.connection() as conn:

@@ -8,7 +8,7 @@ from runtime.model.notices.told import Gathering, Notice, Turn
 class NoticeDesk(Protocol):
     """Where it is known whether somebody may be told something now, and what was gathered for them."""
 
-    async def turn(self, notice: Notice) -> Turn:
+    async def take_turn(self, notice: Notice) -> Turn:
         """Return how a message is to be said, and count it; asked again of the same, it is counted once."""
         ...
 
