@@ -18,6 +18,7 @@ from tests.integration.conftest import Targets
 from tests.patience import MINUTE
 
 HOURLY = {"first": 3600, "factor": 1, "at_most": 3}
+UNTIL_ELEVEN = {"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "from": "08:00", "until": "11:00"}
 TIMES_UP = {"kind": "plain", "text": "Something has ended"}
 
 
@@ -198,17 +199,54 @@ async def test_copies_of_cards_are_counted_too_and_what_is_more_is_a_line(direct
     assert len(await direct.cards()) == 4, "in their channel all of them stand"
     await direct.bench.click("ben", approvals[3], verdict="reject")
     await direct.bench.settle()
-    failed = "SELECT error FROM effects WHERE operation = 'update_card' AND status <> 'dispatched'"
-    assert await direct.bench.rows(failed) == [], "a copy that was never posted is not edited"
+    assert await _unshown(direct) == [], "a copy that was never posted is not edited"
     assert [message["text"].partition(":")[0] for message in await _direct(direct, "ben")][-1] == "Rejected"
 
 
 async def test_a_copy_waits_for_the_end_of_quiet_hours_and_comes_if_it_is_needed_then(direct: Chat) -> None:
-    everyday = {"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "from": "08:00", "until": "11:00"}
-    await _says(direct.bench, {}, ann={"timezone": "UTC", "quiet_hours": [everyday]})
+    await _says(direct.bench, {}, ann={"timezone": "UTC", "quiet_hours": [UNTIL_ELEVEN]})
     first, _ = await _filings(direct, "1", "2")
     assert await _titles(direct, "ann") == []
     await direct.bench.click("ben", first, verdict="reject")
     await direct.bench.settle()
     await direct.bench.later(hours=2)
     assert await _titles(direct, "ann") == ["Approval needed"]
+
+
+async def _unshown(chat: Chat) -> list[dict[str, Any]]:
+    """Return the places whose card is not yet as it is to be."""
+    return await chat.bench.rows(
+        "SELECT fields->>'copy_at' AS place FROM effects WHERE operation = 'update_card' AND status <> 'dispatched'"
+    )
+
+
+async def test_a_copy_that_is_a_line_is_not_edited_while_its_request_is_open(direct: Chat) -> None:
+    await _says(direct.bench, {}, ann={"per_hour": 1})
+    _, lined = await _filings(direct, "1", "2")
+    await direct.bench.click("ben", lined)
+    await direct.bench.settle()
+    assert await _unshown(direct) == []
+    assert await _titles(direct, "ann") == ["Approval needed", "1 more request waits for you"]
+
+
+async def test_a_copy_for_one_who_decided_before_it_came_is_neither_posted_nor_edited(direct: Chat) -> None:
+    await _says(direct.bench, {}, ann={"timezone": "UTC", "quiet_hours": [UNTIL_ELEVEN]})
+    [approval] = await _filings(direct, "1")
+    await direct.bench.click("ann", approval)
+    await direct.bench.settle()
+    assert await _unshown(direct) == []
+    await direct.bench.later(hours=2)
+    assert await _titles(direct, "ann") == []
+
+
+async def test_a_copy_that_comes_later_shows_what_happened_before_it_came(direct: Chat) -> None:
+    await _says(direct.bench, {}, ann={"timezone": "UTC", "quiet_hours": [UNTIL_ELEVEN]})
+    [approval] = await _filings(direct, "1")
+    await direct.bench.click("ben", approval)
+    await direct.bench.settle()
+    assert await _unshown(direct) == [{"place": "UANN"}]
+    await direct.bench.later(hours=2)
+    await direct.bench.later(hours=1)
+    assert await _unshown(direct) == []
+    [copy] = await _direct(direct, "ann")
+    assert "1 of 2" in json.dumps(copy["blocks"])
