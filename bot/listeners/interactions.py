@@ -220,7 +220,7 @@ class Interactions:
         async with asyncio.timeout(DEADLINE):
             standing = await self._standing(payload.user, ref)
             if _wants_reason(standing.view, verdict) or (standing.view and has_to_be_signed(standing.view, verdict)):
-                standing = await self._in_whose_name(await self._may_decide(standing, ref))
+                standing = await self._in_whose_name(await self._judge(standing, ref))
             modal = _modal(standing, verdict, payload) or await self._to_sign(standing, verdict, "")
             if modal is None:
                 notification = await self._record(ref, standing, verdict, payload.action.action_ts, "")
@@ -244,7 +244,7 @@ class Interactions:
         if view:
             await self._open(payload, details_modal(view, 0))
 
-    async def _may_decide(self, standing: _Standing, ref: references.CardRef) -> _Standing:
+    async def _judge(self, standing: _Standing, ref: references.CardRef) -> _Standing:
         """Ask before a person types a reason in vain; the click that is refused here is recorded like any other."""
         person = standing.identity.person
         if standing.refusal or person is None:

@@ -17,31 +17,35 @@ from tests.bench import TENANT, VERBS, Bench
 
 OTHER = "globex"
 
+Said = tuple[str, str, Payload]
+"""A run, the key under which something is said to it, and what."""
 
-async def _waiting(bench: Bench) -> tuple[str, str]:
-    """Return a run that waits for an answer, and the answer's key."""
+
+async def _waiting(bench: Bench) -> str:
+    """Return a run that waits for an answer."""
     run_id = (await bench.start("bench.wait", {"case": "C1"})).run_id
     await bench.settle()
-    return run_id, "acme:await_answer:C1"
+    return run_id
 
 
-async def _answer(bench: Bench) -> tuple[str, str, Payload]:
-    run_id, key = await _waiting(bench)
-    (wait,) = await bench.rows("SELECT token FROM waits WHERE run_id = %s", run_id)
-    return run_id, key, CompletionPayload(result={"answer": "yes"}, token=wait["token"], verbs=VERBS)
+async def _answer(bench: Bench) -> Said:
+    run_id = await _waiting(bench)
+    (wait,) = await bench.rows("SELECT token, correlation_key FROM waits WHERE run_id = %s", run_id)
+    answer = CompletionPayload(result={"answer": "yes"}, token=wait["token"], verbs=VERBS)
+    return run_id, wait["correlation_key"], answer
 
 
-async def _signal(bench: Bench) -> tuple[str, str, Payload]:
-    run_id, _ = await _waiting(bench)
+async def _signal(bench: Bench) -> Said:
+    run_id = await _waiting(bench)
     return run_id, run_id, SignalPayload(run_id=run_id, name="word", data={})
 
 
-async def _cancel(bench: Bench) -> tuple[str, str, Payload]:
-    run_id, _ = await _waiting(bench)
+async def _cancel(bench: Bench) -> Said:
+    run_id = await _waiting(bench)
     return run_id, run_id, CancelPayload(run_id=run_id, reason="seen")
 
 
-async def _vote(bench: Bench) -> tuple[str, str, Payload]:
+async def _vote(bench: Bench) -> Said:
     run_id = (await bench.start("bench.file", {"company": "ACME", "text": "r"})).run_id
     await bench.settle()
     asked = await bench.approval_id()
@@ -60,7 +64,7 @@ async def _vote(bench: Bench) -> tuple[str, str, Payload]:
 
 @pytest.mark.parametrize("about", [_answer, _signal, _cancel, _vote])
 async def test_what_one_tenant_says_is_for_no_run_of_another(
-    bench: Bench, about: Callable[[Bench], Awaitable[tuple[str, str, Payload]]]
+    bench: Bench, about: Callable[[Bench], Awaitable[Said]]
 ) -> None:
     run_id, key, payload = await about(bench)
     before = await bench.chain(run_id)
