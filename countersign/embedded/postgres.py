@@ -25,12 +25,17 @@ class PostgresError(CountersignError):
 
 @contextmanager
 def embedded_postgres(folder: Path) -> Iterator[str]:
-    """Run PostgreSQL on `folder`, made on first use, and give its DSN; it stops with the last process that uses it."""
+    """Run PostgreSQL on `folder`, made on first use, and give its DSN; it stops with the block.
+
+    The folder is the caller's alone. What runs there already, since whoever had it before was killed, is taken on.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     server = get_server(folder, cleanup_mode="stop", start=False)
     with _unseen(folder):
         _start(server.start, folder)
     try:
+        # The package stops it only for the last of those who are listed, and a killed process stays listed for ever.
+        server.global_process_id_list.put([os.getpid()])
         yield str(server.get_uri())
     finally:
         server.cleanup()
