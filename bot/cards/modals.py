@@ -5,7 +5,7 @@ from typing import Any
 from bot.cards import references
 from bot.cards.blocks import Block, bold, plain_text, rows, section
 from bot.cards.text import Shown, render, short, visible_length
-from bot.cards.wording import button_words, headline
+from bot.cards.wording import acted_on, button_words, headline
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 from runtime.model.approvals.votes import VoteVerdict
@@ -38,7 +38,8 @@ def _names(view: ApprovalView) -> list[Block]:
 
 def summary(view: ApprovalView) -> list[Block]:
     """Return what a modal is about, in short."""
-    facts = (("What", headline(view)), ("Operation", view.operation), ("Target", view.target))
+    operation, target = acted_on(view)
+    facts = (("What", headline(view)), ("Operation", operation), ("Target", target))
     return rows([(bold(name), short(render(value), 300)) for name, value in facts if value])
 
 

@@ -146,6 +146,11 @@ def headline_parts(view: ApprovalView) -> tuple[str, str]:
     return does or operation[:1].upper() + operation[1:], view.target
 
 
+def acted_on(view: ApprovalView) -> tuple[str, str]:
+    """Return the operation and the target, "" for an operation that is all the headline says, as that of a review."""
+    return ("" if one_line(view.operation) == headline(view) else view.operation), view.target
+
+
 def undone_by(view: ApprovalView) -> str:
     """Return how the action can be undone; a review changes nothing by itself."""
     return "" if view.kind is AskKind.TASK else view.reversible_by or "nothing: it cannot be undone"

@@ -3,7 +3,7 @@
 from bot.cards import references
 from bot.cards.blocks import Block, button, plain_text
 from bot.cards.text import Shown, inline
-from bot.cards.wording import button_words, headline
+from bot.cards.wording import acted_on, button_words, headline
 from runtime.desk.model import ApprovalView
 from runtime.model.approvals.approval import AskKind
 from runtime.model.messages import QuestionAsked
@@ -12,7 +12,7 @@ from runtime.model.messages import QuestionAsked
 def confirmation(view: ApprovalView) -> Block:
     """Return the question that stands between the click and the vote."""
     whose = for_whom(view)
-    lines = (headline(view), view.operation, view.target)
+    lines = (headline(view), *acted_on(view))
     what = "\n".join(inline(words, 50 if whose else 70) for words in lines if words)
     signed = f"This counts as {whose or 'your signature.'}"
     yes, _ = button_words(view)
