@@ -238,18 +238,6 @@ def test_the_question_before_a_vote_says_in_whose_name_within_what_slack_takes(n
     assert said in text["text"]
 
 
-def test_a_review_is_named_once_where_it_is_decided() -> None:
-    review = replace(KYC, kind=AskKind.TASK, operation="Review Halden Shipping", target="")
-    asked = (confirmation(review), reason_modal(review, VoteVerdict.REJECT, None))
-    assert [json.dumps(one).count("Review Halden Shipping") for one in asked] == [1, 1]
-
-
-def test_what_is_done_to_what_stands_beside_the_words_of_an_effect_where_it_is_decided() -> None:
-    for one in (confirmation(KYC), reason_modal(KYC, VoteVerdict.REJECT, None)):
-        assert KYC.operation in json.dumps(one)
-        assert KYC.target in json.dumps(one)
-
-
 def test_a_required_reason_takes_the_place_of_the_confirmation() -> None:
     assert "confirm" not in buttons(card(replace(KYC, reason_required=True), now=NOW))[APPROVE]
 

@@ -1,4 +1,4 @@
-"""What a click carries, when it is stale, and when two deliveries are the same click."""
+"""What stands before a click and what it carries, when it is stale, and when two deliveries are the same click."""
 
 import json
 from dataclasses import replace
@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from bot.cards.modals import reason_fault, reason_modal
 from bot.cards.references import CardRef, ReasonRef, of, stale
 from bot.cards.refusals import refusal_words
+from bot.cards.request.buttons import confirmation
 from bot.listeners.clicks import click
 from bot.listeners.identity import Identity
 from bot.listeners.payloads import parse_payload
@@ -126,6 +127,18 @@ def test_the_reason_modal_remembers_what_was_clicked() -> None:
     ref = ReasonRef.model_validate_json(modal["private_metadata"])
     assert (ref.id, ref.stamp, ref.verdict, ref.channel) == ("apr-1", KYC.stamp, VoteVerdict.REJECT, "C1")
     assert modal["blocks"][-1]["element"]["min_length"] == 3
+
+
+def test_a_review_is_named_once_where_it_is_decided() -> None:
+    review = replace(KYC, kind=AskKind.TASK, operation="Review Halden Shipping", target="")
+    asked = (confirmation(review), reason_modal(review, VoteVerdict.REJECT, None))
+    assert [json.dumps(one).count("Review Halden Shipping") for one in asked] == [1, 1]
+
+
+def test_what_is_done_to_what_stands_beside_the_words_of_an_effect_where_it_is_decided() -> None:
+    for one in (confirmation(KYC), reason_modal(KYC, VoteVerdict.REJECT, None)):
+        assert KYC.operation in json.dumps(one)
+        assert KYC.target in json.dumps(one)
 
 
 def test_a_doubt_asks_how_one_knows() -> None:
