@@ -3,6 +3,7 @@
 import os
 import secrets
 import socket
+import sys
 from itertools import count, islice
 
 from countersign.config.errors import CountersignError
@@ -17,7 +18,11 @@ class PortError(CountersignError):
 
 
 def free_port() -> int:
-    """Return a port of the loopback address that is free at this moment, and that nobody is given by chance."""
+    """Return a port of the loopback address that is free, and that nobody else is given while this process lives.
+
+    A server has to listen there with SO_REUSEADDR, as all do that may be started again. Where the system is not Linux,
+    the port is free at this moment, and nobody is given it by chance.
+    """
     for number in islice(_next, len(_OURS)):
         port = _OURS[number % len(_OURS)]
         with socket.socket() as probe:
@@ -25,8 +30,19 @@ def free_port() -> int:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+            _keep(probe)
             return port
     raise PortError(f"no port of 127.0.0.1 from {_OURS[0]} to {_OURS[-1]} is free")
+
+
+def _keep(bound: socket.socket) -> None:
+    """Keep the port bound until this process ends, but not listened on.
+
+    To Linux it is free for who reuses addresses, as servers do, and taken for who does not, as whoever looks here.
+    """
+    if sys.platform == "linux":
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.detach()
 
 
 def try_port(host: str, port: int, option: str) -> int:
