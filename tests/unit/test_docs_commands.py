@@ -54,3 +54,11 @@ def test_what_there_is_not_is_found() -> None:
     ]
     assert list(_faults("countersign people list --jsn")) == ["countersign people list --jsn: there is no option --jsn"]
     assert list(_faults("countersign runs show RUN --json | jq .")) == []
+
+
+def test_a_wheel_is_installed_apart_from_the_packages_that_have_hashes() -> None:
+    lines = [line for page in PAGES for line in page.read_text(encoding="utf-8").splitlines()]
+    installs = [line for line in lines if line.startswith("pip install")]
+    assert any("requirements.lock" in line for line in installs)
+    assert any(".whl" in line and "--no-deps" in line for line in installs)
+    assert [line for line in installs if "requirements.lock" in line and ".whl" in line] == []
