@@ -69,6 +69,13 @@ def test_an_act_that_was_taken_and_of_which_nothing_is_on_record_is_found(world:
     }
 
 
+def test_an_acknowledged_click_of_which_nothing_is_on_record_is_found(world: SmallWorld, copy: Path) -> None:
+    History(copy / "people.jsonl").add("clicked", approval_id="apr_1", person="ann", account="UANN", ok=True)
+    assert _wrong(world, copy) == {
+        "counted_votes_are_on_record": ["the click of ann on apr_1 was acknowledged, and is not on record"]
+    }
+
+
 def test_an_effect_that_happened_twice_is_found(world: SmallWorld, copy: Path) -> None:
     acted(copy, operation="add_work_note", key=next(iter(world.note.done)))
     assert "happened 2 times" in _wrong(world, copy)["effects_happen_once"][0]
@@ -120,6 +127,7 @@ def acted(histories: Path, **facts: str) -> None:
 
 MEDDLED = {
     "a vote that is gone": ("DELETE FROM votes WHERE person = 'ben'", "effects_are_allowed"),
+    "a counted vote that is gone": ("DELETE FROM votes WHERE person = 'ben'", "counted_votes_are_on_record"),
     "a vote that nobody clicked": ("UPDATE votes SET person = 'cat' WHERE person = 'ben'", "votes_are_clicks"),
     "signatures on something else": (f"UPDATE approvals SET digest = '{'0' * 64}'", "effects_are_allowed"),
     "a decision that is gone": ("DELETE FROM policy_decisions WHERE outcome = 'allow'", "effects_are_allowed"),

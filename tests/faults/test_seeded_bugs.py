@@ -1,6 +1,7 @@
 """Each rule on which everything rests: with it nothing is wrong, and when it is taken away the checker says so."""
 
 import contextlib
+import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,18 @@ from typing import Any
 import pytest
 
 from countersign.embedded.opa import OpaChild
+from evidence.archive.retention import Retention
+from evidence.archive.s3 import S3Archive
 from runtime import failpoints
+from runtime.clock import utc_now
 from runtime.failpoints import Point
 from runtime.gate import gate as gate_module
 from runtime.planning.triggers import TriggerConflictError
 from runtime.worker import sweeps
+from tests.faults.checker.locks import unlocked
 from tests.faults.small_world import FILE, NOTE, SmallWorld, small_world
 from tests.faults.world.bugs import Bug, plant
+from tests.integration.minio_server import MinioServer, minio_server
 
 
 class Killed(BaseException):
@@ -100,6 +106,7 @@ STORIES: dict[Bug, tuple[Story, str]] = {
     Bug.DOUBT_CLEARED_AT_ONCE: (_lands_late, "effects_happen_once"),
     Bug.VOTE_COUNTED_TWICE: (_is_signed_by_one, "effects_are_allowed"),
     Bug.COMMIT_LEFT_OUT: (_is_killed_after_the_act, "effects_happen_once"),
+    Bug.VOTE_LOST: (_is_signed_by_one, "counted_votes_are_on_record"),
 }
 
 
@@ -111,13 +118,33 @@ async def _play(world: SmallWorld, story: Story, monkeypatch: pytest.MonkeyPatch
     return await world.wrong()
 
 
-@pytest.mark.parametrize("bug", list(Bug))
+def test_each_bug_has_its_story() -> None:
+    assert {*STORIES, Bug.BUNDLE_UNLOCKED} == set(Bug)
+
+
+@pytest.mark.parametrize("bug", STORIES)
 async def test_with_the_rule_nothing_is_wrong(world: SmallWorld, bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
     assert await _play(world, STORIES[bug][0], monkeypatch) == {}
 
 
-@pytest.mark.parametrize("bug", list(Bug))
+@pytest.mark.parametrize("bug", STORIES)
 async def test_a_planted_bug_is_caught(world: SmallWorld, bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(bug, monkeypatch.setattr)
     story, rule = STORIES[bug]
     assert rule in await _play(world, story, monkeypatch)
+
+
+def _deletable(minio: MinioServer, bucket: str) -> list[str]:
+    """Store a bundle and return what the checker says of its lock."""
+    data = b"a bundle"
+    archive = S3Archive(minio.client(), minio.make_bucket(bucket), "", Retention("GOVERNANCE", 1), utc_now)
+    stored = archive.put("run_1.zip", data, hashlib.sha256(data).hexdigest())
+    row = {"run_id": "run_1", "location": stored.location, "stored_at": utc_now()}
+    return list(unlocked(minio.client(), [row], utc_now()))
+
+
+def test_a_bundle_that_is_stored_without_its_lock_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with minio_server(tmp_path) as minio:
+        assert _deletable(minio, "with-the-rule") == []
+        plant(Bug.BUNDLE_UNLOCKED, monkeypatch.setattr)
+        assert _deletable(minio, "without-it") == ["the bundle of run_1 can be deleted: it is stored without its lock"]

@@ -31,7 +31,7 @@ _TABLES = {
     "places": "SELECT first_index, count, chain, first_seq FROM log_entries ORDER BY first_index",
     "waiting": "SELECT chain, first_seq, first_seq - 1 + length(hashes) / 32 AS last_seq FROM log_pending",
     "checkpoints": "SELECT size, encode(root, 'hex') AS root FROM log_checkpoints",
-    "notifications": "SELECT notification_id, kind, status FROM notifications",
+    "notifications": "SELECT notification_id, kind, status, payload, outcome FROM notifications",
     "bundles": "SELECT * FROM evidence_bundles",
 }
 

@@ -127,6 +127,19 @@ def votes_are_clicks(facts: Facts) -> Iterator[str]:
             yield f"{person} voted {times} times on {approval}"
 
 
+def counted_votes_are_on_record(facts: Facts) -> Iterator[str]:
+    """Each click that was told that it counts is a vote, and each that was acknowledged is a notification."""
+    written = {row["notification_id"] for row in facts.tables["votes"]}
+    clicks = [row for row in facts.tables["notifications"] if row["kind"] == "vote"]
+    for row in clicks:
+        if (row["outcome"] or {}).get("counted") and row["notification_id"] not in written:
+            yield f"click {row['notification_id']} was told that it counts, and its vote is not on record"
+    recorded = {(row["payload"]["approval_id"], row["payload"]["user"]) for row in clicks}
+    for line in facts.told("clicked"):
+        if line["ok"] and (line["approval_id"], line["account"]) not in recorded:
+            yield f"the click of {line['person']} on {line['approval_id']} was acknowledged, and is not on record"
+
+
 def acts_are_on_record(facts: Facts) -> Iterator[str]:
     """What somebody did with a request beside deciding it, and was told is taken, is in its run's chain, or refused."""
     leaves = (row["leaf"] for row in facts.tables["leaves"])
@@ -212,6 +225,7 @@ RULES: tuple[Rule, ...] = (
     runs_start_runs_once,
     effects_are_allowed,
     votes_are_clicks,
+    counted_votes_are_on_record,
     acts_are_on_record,
     chains_hold,
     records_are_in_chains,

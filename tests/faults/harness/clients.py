@@ -147,8 +147,9 @@ class People:
             if answer.get("ok") and _wants_reason(row):
                 answer = await self._submit(person)
         ack = answer.get("ack") or {}
-        self._history.add("clicked", approval_id=row["approval_id"], person=person, action=action,
-                          deliveries=_DELIVERIES, ok=bool(answer.get("ok")), error=ack.get("error"))  # fmt: skip
+        self._history.add("clicked", approval_id=row["approval_id"], person=person, account=chat.user_of(person),
+                          action=action, deliveries=_DELIVERIES, ok=bool(answer.get("ok")),
+                          error=ack.get("error"))  # fmt: skip
         await asyncio.sleep(_PAUSE if answer.get("ok") else 2 * _PAUSE)  # the next look sees what came of it
 
     async def _have(self, whim: Whim, row: dict[str, Any]) -> None:

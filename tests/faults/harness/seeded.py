@@ -14,6 +14,7 @@ from tests.faults.checker.report import check
 from tests.faults.harness.clients import People, Triggers, session
 from tests.faults.harness.play import rouse, until_up
 from tests.faults.harness.schedule import Wish
+from tests.faults.harness.verdict import bundles_are_locked
 from tests.faults.world import chat
 from tests.faults.world.bugs import Bug
 from tests.faults.world.upstream import Fate
@@ -45,7 +46,11 @@ TRAPS: Mapping[Bug, Trap] = {
     Bug.COMMIT_LEFT_OUT: Trap(
         "effects_happen_once", arms={name: Arms({Point.CONNECTOR_CALLED: 1}, {}) for name in WORKERS}
     ),
+    Bug.VOTE_LOST: Trap("counted_votes_are_on_record", kind="pay"),
+    Bug.BUNDLE_UNLOCKED: Trap("bundles_are_locked"),
 }
+_SETTLED = ("happen", "runs", "counts", "deleted")
+"""Words of what is wrong for good: what is merely not done yet is no proof."""
 
 
 async def escaped(parts: Parts, folder: Path) -> list[str]:
@@ -77,8 +82,9 @@ async def _shows(played: World, rule: str) -> bool:
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:
         with suppress(psycopg.OperationalError):
-            _, report = await asyncio.to_thread(check, played.dsn, played.histories)
-            if any("happen" in one or "runs" in one for one in report.wrong.get(rule, ())):
+            facts, report = await asyncio.to_thread(check, played.dsn, played.histories)
+            report.wrong["bundles_are_locked"] = await asyncio.to_thread(bundles_are_locked, played, facts)
+            if any(word in one for one in report.wrong.get(rule, ()) for word in _SETTLED):
                 return True
         await asyncio.sleep(1.0)
     return False

@@ -7,8 +7,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from countersign.config.settings import ROOT
+from runtime.clock import utc_now
 from runtime.failpoints import Point
 from tests.faults.checker.facts import Facts
+from tests.faults.checker.locks import unlocked
 from tests.faults.checker.report import Report, check
 from tests.faults.world.world import World
 
@@ -18,11 +20,18 @@ async def judge(world: World, uncovered: list[Point]) -> Report:
     facts, report = await asyncio.to_thread(check, world.dsn, world.histories)
     if wrong := await _bundles(world, facts):
         report.wrong["bundles"] = wrong
+    if wrong := await asyncio.to_thread(bundles_are_locked, world, facts):
+        report.wrong["bundles_are_locked"] = wrong
     if uncovered:
         report.wrong["coverage"] = [f"{point} killed too seldom" for point in uncovered]
     if not report.holds:  # the database ends with the harness
         (world.folder / "tables.json").write_text(json.dumps(facts.tables, default=str, indent=1), encoding="utf-8")
     return report
+
+
+def bundles_are_locked(world: World, facts: Facts) -> list[str]:
+    """Return a sentence for each bundle in the bucket that can be deleted."""
+    return list(unlocked(world.parts.minio.client(), facts.tables["bundles"], utc_now()))
 
 
 async def _bundles(world: World, facts: Facts) -> list[str]:

@@ -8,10 +8,12 @@ from typing import Any
 
 import runtime.gate.gate as gate_module
 import runtime.inbox.votes as votes_module
+from evidence.archive.s3 import S3Archive
 from policy.model import Question
 from runtime.approvals.rules import tally
 from runtime.model.approvals.requirement import Requirement
-from runtime.model.states import ApprovalStatus
+from runtime.model.notification.notification import Applied
+from runtime.model.states import ApprovalStatus, NotificationStatus
 from runtime.outbox.attempt import Attempt, make_question
 from runtime.planning import triggers
 from runtime.store import effects
@@ -27,6 +29,8 @@ class Bug(StrEnum):
     DOUBT_CLEARED_AT_ONCE = "doubt_cleared_at_once"  # what has not landed yet is taken for never to land
     VOTE_COUNTED_TWICE = "vote_counted_twice"
     COMMIT_LEFT_OUT = "commit_left_out"  # that an attempt begins is not written before the connector is called
+    VOTE_LOST = "vote_lost"  # a person is told that their vote counts, and it is not written
+    BUNDLE_UNLOCKED = "bundle_unlocked"  # a bundle is stored without its retention
 
 
 def plant(bug: Bug, patch: Patch = setattr) -> None:
@@ -77,10 +81,23 @@ def _commit_left_out(patch: Patch) -> None:
     patch(effects, "begin_attempt", begin_nothing)
 
 
+def _vote_lost(patch: Patch) -> None:
+    async def count_nothing(*_: Any) -> Applied:
+        return Applied(NotificationStatus.APPLIED, {"counted": True, "approval": "requested"})
+
+    patch(votes_module, "_count", count_nothing)
+
+
+def _bundle_unlocked(patch: Patch) -> None:
+    patch(S3Archive, "_applicable", lambda *_: None)
+
+
 _PLANTERS: dict[Bug, Callable[[Patch], None]] = {
     Bug.NO_FENCE: _no_fence,
     Bug.NO_DEDUPE: _no_dedupe,
     Bug.DOUBT_CLEARED_AT_ONCE: _doubt_cleared_at_once,
     Bug.VOTE_COUNTED_TWICE: _vote_counted_twice,
     Bug.COMMIT_LEFT_OUT: _commit_left_out,
+    Bug.VOTE_LOST: _vote_lost,
+    Bug.BUNDLE_UNLOCKED: _bundle_unlocked,
 }
