@@ -246,21 +246,19 @@ async def test_a_voided_approval_is_on_record_once_however_long_policy_is_away(b
 
 
 async def test_a_worker_that_slept_past_its_lease_does_not_act(bench: Bench, targets: Targets) -> None:
-    class Sleepy(Target):
-        async def run(self, call: Call) -> JsonObject:
-            raise AssertionError(f"it must not come to {call.operation}")
-
+    of_the_sleeper = Target()
     run_id = (await bench.start("bench.note", NOTE)).run_id
     await start_run(bench.engine, run_id)
     now = bench.clock()
     (leased,) = await bench.lease("sleeper", bench.engine.timing.lease)
     moments = iter([now, now, now, now])
     sleeper = replace(
-        with_handlers(bench, {"servicenow::add_work_note": Sleepy().handler()}).engine,
+        with_handlers(bench, {"servicenow::add_work_note": of_the_sleeper.handler()}).engine,
         worker="sleeper",
         clock=lambda: next(moments, now + 2 * bench.engine.timing.lease),
     )
     await gate.perform(sleeper, leased)
+    assert of_the_sleeper.calls == []
     await bench.later(minutes=2)
     await bench.later(minutes=2)
     assert (await bench.run(run_id))["status"] == "succeeded"
@@ -273,6 +271,24 @@ async def test_parallel_writes_cannot_pass_the_limit_together(bench: Bench, targ
     assert len(targets.note.calls) == 60
     run = await bench.run(run_id)
     assert "limit of writes" in run["error"]
+
+
+async def test_of_two_writes_that_policy_was_asked_about_at_once_the_last_free_place_is_for_one(
+    bench: Bench, targets: Targets
+) -> None:
+    policy = Interrupted(bench.engine.policy, "")
+    other = _with_policy(bench, policy)
+    run_id = (await other.start("bench.fan", {})).run_id
+    await start_run(other.engine, run_id)
+    await bench.meddle("UPDATE runs SET writes = 59 WHERE run_id = %s", run_id)
+    first, second, *_ = await other.lease("worker", other.engine.timing.lease, slots=32)
+    policy.step, policy.hook = first.step, lambda: _done(gate.perform(other.engine, second))
+    await gate.perform(other.engine, first)
+    assert len(targets.note.calls) == 1
+
+
+async def _done(work: Awaitable[object]) -> None:
+    await work
 
 
 async def test_a_reason_with_a_nul_is_counted_without_it(bench: Bench) -> None:
@@ -296,6 +312,8 @@ async def test_a_notification_that_cannot_be_applied_is_a_dead_letter_and_says_w
     facts = await inbox.apply(bench.engine, "ntf_1")
     assert facts["status"] == "dead_letter"
     assert "completion.verbs: Field required" in facts["reason"]
+    (letter,) = await bench.rows("SELECT status, outcome FROM notifications WHERE notification_id = 'ntf_1'")
+    assert letter == {"status": "dead_letter", "outcome": facts}
 
 
 async def test_a_key_that_started_a_durable_verb_before_fails_the_second_run(bench: Bench) -> None:

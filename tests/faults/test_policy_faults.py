@@ -165,6 +165,14 @@ async def test_a_malformed_answer_is_no_answer(
         await _nothing_leaves_until_back(behind, proxy, targets)
 
 
+async def test_an_answer_with_an_obligation_that_the_gate_does_not_know_is_no_answer(
+    bench: Bench, opa: OpaChild, targets: Targets
+) -> None:
+    async with _behind_proxy(bench, opa.url) as (behind, proxy):
+        proxy.bends("0", {**COMPLETE, "obligations": ["log it"]})
+        await _nothing_leaves_until_back(behind, proxy, targets)
+
+
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())
 async def test_a_malformed_answer_among_sixteen_is_no_answer_and_the_others_are(opa: OpaChild, answer: Any) -> None:
     proxy = Proxy(opa.url, asyncio.Event())

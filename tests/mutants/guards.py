@@ -1,0 +1,210 @@
+"""The guards on which everything rests, and the tests that fail without each."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A piece of `code` in the function, method or constant called `name`, wherever that stands in the source.
+
+    `without` is what takes the place of the code, so that the guard is gone. Of `tests` at least one fails then.
+    """
+
+    rule: str
+    name: str
+    code: str
+    without: str
+    tests: tuple[str, ...]
+
+
+GATE = (
+    Guard(
+        "a worker that slept past its lease does not call the connector",
+        "_Gate.act",
+        "asleep >= min(self.engine.timing.lease, limit)",
+        "False",
+        ("tests/faults/test_interleavings.py",),
+    ),
+    Guard(
+        "an idempotency key is good for one action",
+        "_Gate._look_for_receipt",
+        "done.fingerprint == self.attempt.action.digest",
+        "True",
+        ("tests/integration/test_gate.py",),
+    ),
+    Guard(
+        "an action that was changed is not performed under its old approval",
+        "_Gate._refuse_unwanted",
+        "attempt.approval_id is not None and attempt.is_changed",
+        "False",
+        ("tests/faults/test_interleavings.py", "tests/integration/test_gate.py"),
+    ),
+    Guard(
+        "an answer with obligations that the gate does not know allows nothing",
+        "_Gate._ask",
+        "if verdict.answer.obligations:",
+        "if False:",
+        ("tests/faults/test_policy_faults.py",),
+    ),
+    Guard(
+        "an approval that was not used in time is void",
+        "_Gate._void_if_expired",
+        "attempt.has_expired(now)",
+        "False",
+        ("tests/integration/test_gate.py", "tests/integration/test_windows.py"),
+    ),
+    Guard(
+        "limits of writes hold for effects that pass the gate side by side",
+        "_Gate._counts_otherwise",
+        "return await count_writes(passage.tx.conn, self.effect) != self.attempt.facts.writes",
+        "return False",
+        ("tests/faults/test_interleavings.py",),
+    ),
+    Guard(
+        "an answer of an old policy server, which may be of another rule, is none",
+        "parse_reply",
+        "if parse_version(reply.provenance.version) < OLDEST_OPA:",
+        "if False:",
+        ("tests/unit/test_policy_answer.py",),
+    ),
+)
+
+APPROVALS = (
+    Guard(
+        "an approval is used up before it expires, or not at all",
+        "consume",
+        " AND %(until)s > %(now)s",
+        "",
+        ("tests/integration/test_approval_use.py",),
+    ),
+    Guard(
+        "an approval is used up once",
+        "consume",
+        " AND consumed_at IS NULL",
+        "",
+        ("tests/integration/test_approval_use.py",),
+    ),
+    Guard(
+        "the requester of an effect does not sign it",
+        "refuse_vote",
+        "if person.id in (ballot.requested_by, ballot.submitted_by) or behind & ballot.requester_accounts:",
+        "if False:",
+        ("tests/unit/test_approvals.py",),
+    ),
+    Guard(
+        "one person votes once",
+        "refuse_vote",
+        "if person.id in ballot.voted or behind & ballot.voted_accounts:",
+        "if False:",
+        ("tests/unit/test_approvals.py",),
+    ),
+    Guard(
+        "one rejection ends a request",
+        "tally",
+        "if any(vote.verdict.is_no for vote in votes):",
+        "if False:",
+        ("tests/unit/test_approvals.py",),
+    ),
+    Guard(
+        "where all groups sign, each has a signer for itself",
+        "is_met",
+        "not requirement.all_groups or not without_signer(requirement.groups, signers)",
+        "True",
+        ("tests/unit/test_approvals.py",),
+    ),
+    Guard(
+        "a click on a card that has changed since does not count",
+        "refuse_stale",
+        'payload.stamp not in ("", approval.stamp)',
+        "False",
+        ("tests/integration/test_gate.py", "tests/integration/test_bot_votes.py", "tests/faults/test_clicks.py"),
+    ),
+)
+
+ROWS = (
+    Guard(
+        "a worker writes under its lease alone",
+        "_IS_OURS",
+        " AND effects.attempt = r.attempt",
+        "",
+        ("tests/integration/test_fencing.py",),
+    ),
+    Guard(
+        "a worker extends its own leases alone",
+        "extend",
+        "WHERE e.lease_owner = %s AND e.status = 'leased' FOR UPDATE OF e SKIP LOCKED",
+        "WHERE %s::text IS NOT NULL AND e.status = 'leased' FOR UPDATE OF e SKIP LOCKED",
+        ("tests/integration/test_leases_held.py",),
+    ),
+    Guard(
+        "a dead letter says why",
+        "_bury",
+        "NotificationStatus.DEAD_LETTER, facts, engine.clock()",
+        "NotificationStatus.DEAD_LETTER, {}, engine.clock()",
+        ("tests/faults/test_interleavings.py",),
+    ),
+    Guard(
+        "what is named like a secret is hidden",
+        "_member",
+        "if is_secret_name(name):",
+        "if False:",
+        ("tests/unit/test_receipts_redaction.py",),
+    ),
+    Guard(
+        "what a declared pointer leads to is hidden",
+        "_walk",
+        "if () in pointers:",
+        "if False:",
+        ("tests/unit/test_receipts_redaction.py",),
+    ),
+)
+
+DOORS = (
+    Guard(
+        "a request of Slack's that is older than five minutes is refused",
+        "claimed",
+        "abs(now.timestamp() - int(timestamp)) > WINDOW.total_seconds() or ",
+        "",
+        ("tests/unit/test_bot_signature.py",),
+    ),
+    Guard(
+        "a caller's request with another signature is refused",
+        "is_signed",
+        "return hmac.compare_digest(expected.encode(), claim.signature)",
+        "return True",
+        ("tests/unit/test_edge_signing.py",),
+    ),
+)
+
+VERIFIER = (
+    Guard(
+        "a member has the SHA-256 that was signed",
+        "match",
+        "if sha256(members[name]) != signed[name]:",
+        "if False:",
+        ("tests/unit/test_evidence_verify.py",),
+    ),
+    Guard(
+        "the leaves are one unbroken chain",
+        "unbroken",
+        "verify_chain(contents.leaves, Head(run.sealed_seq, run.audit_head))",
+        "pass",
+        ("tests/integration/test_evidence_lies.py",),
+    ),
+    Guard(
+        "the verifier counts the quorum again",
+        "check_quorum",
+        "if len(approving) < requirement.quorum:",
+        "if False:",
+        ("tests/integration/test_evidence_lies.py",),
+    ),
+    Guard(
+        "a proof of inclusion leads to the root",
+        "verify_inclusion",
+        "if root != head.root:",
+        "if False:",
+        ("tests/unit/test_log_merkle.py",),
+    ),
+)
+
+GUARDS = (*GATE, *APPROVALS, *ROWS, *DOORS, *VERIFIER)
