@@ -13,9 +13,12 @@ from runtime.model.notification.answers import CompletionPayload, SignalPayload
 from runtime.model.notification.notification import Notification, Payload
 from runtime.model.notification.people import VotePayload
 from runtime.model.notification.runs import CancelPayload
+from runtime.planning.triggers import start_run
+from runtime.store.leasing import leases
 from tests.bench import TENANT, VERBS, Bench
 
 OTHER = "globex"
+NOTE = {"incident": "I1", "text": "seen", "api_token": "t"}
 
 Said = tuple[str, str, Payload]
 """A run, the key under which something is said to it, and what."""
@@ -77,3 +80,13 @@ async def test_what_one_tenant_says_is_for_no_run_of_another(
     facts = await inbox.apply(replace(bench.engine, tenant=OTHER), "ntf_theirs")
     assert facts["status"] != "applied"
     assert await bench.chain(run_id) == before
+
+
+async def test_a_worker_sees_no_work_of_another_tenant(bench: Bench) -> None:
+    await start_run(bench.engine, (await bench.start("bench.branches", {})).run_id)
+    await start_run(bench.engine, (await bench.start("bench.note", NOTE)).run_id)
+    async with bench.engine.pool.connection() as conn:
+        ours, theirs = [await leases.look(conn, tenant, bench.clock()) for tenant in (TENANT, OTHER)]
+    assert ours.reads
+    assert ours.effects
+    assert theirs == leases.Due(notifications=False, messages=False, effects=False, reads=False, runs=False)

@@ -106,3 +106,17 @@ def test_lock_falls_when_set_up_fails(tmp_path: Path) -> None:
     handle = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(handle)
+
+
+def test_a_set_up_that_waits_long_says_so_again(tmp_path: Path) -> None:
+    said = threading.Event()
+
+    def second() -> None:
+        with one_at_a_time(tmp_path, lambda line: said.set() if "still waiting" in line else None, every=0.1):
+            pass
+
+    thread = threading.Thread(target=second)
+    with one_at_a_time(tmp_path, _silent):
+        thread.start()
+        assert said.wait(10)
+    thread.join(10)

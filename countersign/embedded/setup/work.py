@@ -14,6 +14,8 @@ from pathlib import Path
 Report = Callable[[str], None]
 
 REPORT_EVERY = 5.0
+LOOK_EVERY = 0.2
+"""Seconds between two looks at a lock that another set-up holds."""
 
 
 class SetUpError(Exception):
@@ -72,8 +74,11 @@ def run_watched(
 
 
 @contextmanager
-def one_at_a_time(folder: Path, report: Report) -> Iterator[None]:
-    """Hold the folder's lock. Commands inherit it: what a killed set-up left running is waited for, then it falls."""
+def one_at_a_time(folder: Path, report: Report, every: float = REPORT_EVERY) -> Iterator[None]:
+    """Hold the folder's lock; report that another set-up has it, again after `every` so many seconds.
+
+    Commands inherit it: what a killed set-up left running is waited for, then it falls.
+    """
     handle = os.open(folder, os.O_RDONLY)
     os.set_inheritable(handle, True)  # noqa: FBT003 - the library's signature
     try:
@@ -81,11 +86,26 @@ def one_at_a_time(folder: Path, report: Report) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             report(f"Another set-up is at work in {folder}; waiting for it")
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            _wait_for(handle, report, every)
         yield
     finally:
         fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)
+
+
+def _wait_for(handle: int, report: Report, every: float) -> None:
+    """Wait for the lock, and report it again and again, so that nobody takes the wait for a standstill."""
+    began = reported = time.monotonic()
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(LOOK_EVERY)
+        else:
+            return
+        if time.monotonic() - reported >= every:
+            reported = time.monotonic()
+            report(f"  still waiting for the other set-up, {reported - began:.0f} s")
 
 
 def _ended_within(process: subprocess.Popen[bytes], seconds: float) -> bool:

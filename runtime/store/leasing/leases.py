@@ -93,8 +93,8 @@ async def look(conn: Conn, tenant: str, now: datetime) -> Due:
                             WHERE tenant = %(tenant)s AND status = 'received' AND next_try_at <= %(now)s)
                        AS notifications,
                    {_DUE_OF.format(purpose="message")} AS messages, {_DUE_OF.format(purpose="step")} AS effects,
-                   EXISTS (SELECT FROM steps WHERE is_read AND status IN ('ready', 'running', 'failed_retryable'))
-                       AS reads,
+                   EXISTS (SELECT FROM steps s WHERE is_read AND status IN ('ready', 'running', 'failed_retryable')
+                              AND (SELECT r.tenant FROM runs r WHERE r.run_id = s.run_id) = %(tenant)s) AS reads,
                    EXISTS (SELECT FROM runs WHERE tenant = %(tenant)s AND status = 'queued') AS runs
             """,  # noqa: S608 - our own conditions
             {"tenant": tenant, "now": now},
