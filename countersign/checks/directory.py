@@ -9,7 +9,7 @@ from bot.slack.doctor import Fact
 from countersign.checks.probe import policy_text
 from countersign.compose.engine import make_routing
 from countersign.compose.stores.connection import connected
-from countersign.compose.stores.storage import database_versions
+from countersign.compose.stores.schema import check_migration_and_schema
 from countersign.config.directory import read_directory
 from countersign.config.settings import Settings, required
 from evidence.reading.words import counted
@@ -60,10 +60,10 @@ def _role(server: dict[str, Any]) -> Fact:
 
 
 async def migrations(settings: Settings) -> list[Fact]:
-    """Check that the database is where this program needs it."""
-    current, newest = await asyncio.to_thread(database_versions, required(settings, "database_url"))
-    detail = f"at {current or 'none'}, newest {newest}"
-    return [Fact("migrations", ok=current == newest, detail=detail, remedy="Run `countersign migrate`.")]
+    """Check that the database is at the migration that this program needs, and has the declared schema."""
+    migration, schema = await asyncio.to_thread(check_migration_and_schema, required(settings, "database_url"))
+    named = [("migrations", migration), *(("schema", finding) for finding in schema)]
+    return [Fact(name, finding.ok, finding.detail, finding.remedy) for name, finding in named]
 
 
 async def file(settings: Settings) -> list[Fact]:

@@ -29,6 +29,7 @@ FACTS = {
     "database role",
     "clock",
     "migrations",
+    "schema",
     "policy",
     "definitions",
     "directory file",

@@ -8,6 +8,7 @@ import pytest
 
 from countersign.checks.directory import OLDEST_POSTGRES
 from countersign.checks.directory import database as check_database
+from countersign.checks.directory import migrations as check_migrations
 from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
@@ -32,7 +33,8 @@ async def test_a_run_with_approvals_is_done_and_sealed(
     with TemporaryDirectory(prefix="postgres-") as name:
         os.chmod(name, 0o755)  # noqa: PTH101, S103 - the server is another user's where we are root
         with SERVERS[version](Path(name) / "data") as dsn:
-            migrate(dsn)
+            migrate(dsn)  # which names what differs from the declared schema
+            assert [fact.detail for fact in await check_migrations(Settings(database_url=dsn)) if not fact.ok] == []
             make_login(dsn, PROGRAM)
             facts = {fact.name: fact for fact in await check_database(Settings(database_url=dsn), utc_now)}
             assert facts["database"].ok

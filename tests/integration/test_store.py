@@ -1,50 +1,9 @@
-"""The store: migrating from zero gives the declared tables, and the database holds the invariants itself."""
+"""The store: the database holds the invariants itself."""
 
 import psycopg
 import pytest
 
-from runtime.store.database.alchemy import open_engine
-from runtime.store.database.migrate import migrate
-from runtime.store.database.versions import versions
-from runtime.store.tables import INSERT_ONLY, metadata
 from tests.bench import Bench
-
-CATALOG = """
-SELECT c.table_name, c.column_name, c.data_type, c.is_nullable, c.column_default
-  FROM information_schema.columns c WHERE c.table_schema = 'public' AND c.table_name <> 'alembic_version'
-UNION ALL SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid), '', '' FROM pg_constraint
- WHERE connamespace = 'public'::regnamespace AND conrelid <> 'alembic_version'::regclass
-UNION ALL SELECT tablename, indexname, indexdef, '', '' FROM pg_indexes
- WHERE schemaname = 'public' AND tablename <> 'alembic_version'
-ORDER BY 1, 2, 3
-"""
-
-
-def _catalog(dsn: str) -> list[tuple[str, ...]]:
-    with psycopg.connect(dsn) as conn:
-        return conn.execute(CATALOG).fetchall()
-
-
-def test_migrating_from_zero_gives_the_declared_tables(dsn: str) -> None:
-    migrated = _catalog(dsn)
-    with open_engine(dsn).begin() as conn:
-        metadata.drop_all(conn)
-        metadata.create_all(conn)
-    assert _catalog(dsn) == migrated
-
-
-def test_migrating_again_changes_nothing(dsn: str) -> None:
-    before = _catalog(dsn)
-    migrate(dsn)
-    assert _catalog(dsn) == before
-    current, newest = versions(dsn)
-    assert current == newest
-
-
-def test_every_table_of_proof_is_insert_only(dsn: str) -> None:
-    with psycopg.connect(dsn) as conn:
-        rows = conn.execute("SELECT tgrelid::regclass::text FROM pg_trigger WHERE tgname = 'insert_only'").fetchall()
-    assert {row[0] for row in rows} == set(INSERT_ONLY)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +34,3 @@ async def test_the_database_refuses_what_must_not_be(bench: Bench, statement: st
     await bench.settle()
     with pytest.raises(psycopg.IntegrityError, match=constraint):
         await bench.meddle(statement)
-
-
-def test_the_insert_only_tables_are_declared() -> None:
-    assert set(INSERT_ONLY) <= set(metadata.tables)

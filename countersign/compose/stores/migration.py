@@ -14,6 +14,8 @@ def migrate_database(dsn: str) -> None:
         migrate.migrate(dsn)
     except SQLAlchemyError as error:
         raise unusable(error) from error
+    except migrate.UnfitDatabaseError as error:
+        raise DatabaseError(str(error)) from error
     except CommandError as error:
         raise DatabaseError(f"the database belongs to a newer program; update this one ({error})") from error
 

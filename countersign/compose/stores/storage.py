@@ -14,7 +14,7 @@ from runtime.store.database.health import set_right
 from runtime.store.database.pool import Pool, limits, make_pool
 from runtime.store.database.signals import beside
 from runtime.store.database.startup import wait_until_up
-from runtime.store.database.versions import versions
+from runtime.store.database.versions import remedy, versions
 
 CLOCK_SECONDS = 30.0
 """Seconds between two looks at the database's clock."""
@@ -67,8 +67,7 @@ def check_migrations(dsn: str) -> None:
     current, newest = database_versions(dsn)
     if current != newest:
         raise DatabaseError(
-            f"the database is at migration {current or 'none'} and this program needs {newest}:"
-            " run `countersign migrate`"
+            f"the database is at migration {current or 'none'} and this program needs {newest}: {remedy(current)}"
         )
 
 

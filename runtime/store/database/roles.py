@@ -1,22 +1,21 @@
 """Who may do what in the database: three roles that nobody logs in as, and what each is granted.
 
 `countersign_owner` owns the tables and migrates. `countersign_program` can do what a state change needs: add records,
-and update the columns that change; what it may delete is no record. The triggers of the tables say which is which.
+and update the columns that change; what it may delete is no record. The declaration of each table says which is which.
 `countersign_reader` can look. Logins are members of one of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from psycopg.errors import DuplicateObject, InsufficientPrivilege, UniqueViolation
-from sqlalchemy import text
+from sqlalchemy import Table, text
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import DBAPIError
 
 from runtime.store.database.alchemy import open_engine
-from runtime.store.tables import metadata
-
-OWNER, PROGRAM, READER = "countersign_owner", "countersign_program", "countersign_reader"
-VERSIONS = "alembic_version"
+from runtime.store.database.catalog import OWNER, PROGRAM, READER
+from runtime.store.database.versions import VERSIONS
+from runtime.store.tables import metadata, rights_of
 
 _SECRET = {"salt", "token"}
 """Columns that let their reader try what stands behind the commitments of redacted values, or answer for a wait."""
@@ -28,16 +27,6 @@ _FOREIGN = """
 _FUNCTIONS = """
     SELECT DISTINCT p.oid::regprocedure::text FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
      WHERE NOT t.tgisinternal AND t.tgrelid = ANY(CAST(:tables AS regclass[])) AND p.proowner <> CAST(:owner AS regrole)
-"""
-_UNGUARDED = """
-    SELECT oid::regclass::text FROM pg_class WHERE oid = ANY(CAST(:tables AS regclass[])) AND NOT EXISTS (
-        SELECT FROM pg_trigger t WHERE t.tgrelid = pg_class.oid AND t.tgname IN ('insert_only', 'no_delete'))
-"""
-_CHANGING = """
-    SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) FROM pg_attribute a
-     WHERE a.attrelid = CAST(:name AS regclass) AND a.attnum > 0 AND NOT a.attisdropped
-       AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = a.attrelid
-                        AND (t.tgname = 'insert_only' OR t.tgname = 'write_once' AND a.attnum = ANY(t.tgattr)))
 """
 
 
@@ -96,14 +85,20 @@ def _own(connection: Connection, me: str, tables: list[str]) -> Iterator[str]:
 
 def _grant_program(connection: Connection, tables: list[str]) -> None:
     _grant(connection, f"REVOKE ALL ON {', '.join(tables)} FROM {PROGRAM}")
-    _grant(connection, f"GRANT SELECT ON {', '.join(tables)} TO {PROGRAM}")
-    _grant(connection, f"GRANT INSERT ON {', '.join(metadata.tables)} TO {PROGRAM}")
-    for name in connection.execute(text(_UNGUARDED), {"tables": [*metadata.tables]}).scalars():
-        _grant(connection, f"GRANT DELETE ON {name} TO {PROGRAM}")
-    for name in metadata.tables:
-        columns = connection.execute(text(_CHANGING), {"name": name}).scalar_one()
-        if columns:
-            _grant(connection, f"GRANT UPDATE ({columns}) ON {name} TO {PROGRAM}")
+    _grant(connection, f"GRANT SELECT ON {VERSIONS} TO {PROGRAM}")
+    for name, table in metadata.tables.items():
+        _grant(connection, f"GRANT {', '.join(_granted(table))} ON {name} TO {PROGRAM}")
+
+
+def _granted(table: Table) -> Iterator[str]:
+    """Yield the privileges on a table that the program has."""
+    rights = rights_of(table)
+    yield from ("SELECT", "INSERT")
+    if rights.deletes:
+        yield "DELETE"
+    columns = table.columns.keys() if rights.updates is None else rights.updates
+    if columns:
+        yield f"UPDATE ({', '.join(_quoted(columns))})"
 
 
 def _grant_reader(connection: Connection, tables: list[str]) -> None:
@@ -114,8 +109,12 @@ def _grant_reader(connection: Connection, tables: list[str]) -> None:
     open_ = [name for name in tables if name not in secret]
     _grant(connection, f"GRANT SELECT ON {', '.join(open_)} TO {READER}")
     for name, columns in secret.items():
-        shown = ", ".join(f'"{column}"' for column in columns if column not in _SECRET)
-        _grant(connection, f"GRANT SELECT ({shown}) ON {name} TO {READER}")
+        shown = _quoted(column for column in columns if column not in _SECRET)
+        _grant(connection, f"GRANT SELECT ({', '.join(shown)}) ON {name} TO {READER}")
+
+
+def _quoted(columns: Iterable[str]) -> list[str]:
+    return [f'"{column}"' for column in columns]
 
 
 def _grant(connection: Connection, order: str) -> None:

@@ -1,1 +1,1 @@
-"""Numbered migrations; a test proves that migrating from zero gives the declared tables."""
+"""Migrations: numbered steps of plain SQL, and the schema that they make."""

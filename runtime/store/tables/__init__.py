@@ -4,7 +4,7 @@ Documents whose digest matters are `json`, not `jsonb`: the text is kept as it w
 """
 
 from runtime.store.tables.approvals import approvals, questions, refusals, votes
-from runtime.store.tables.base import metadata
+from runtime.store.tables.base import insert_only, metadata, rights_of
 from runtime.store.tables.breakers import breakers
 from runtime.store.tables.definitions import definitions, tenant_leaves, tenants
 from runtime.store.tables.edits import edits
@@ -84,6 +84,7 @@ __all__ = [
     "reads",
     "receipts",
     "refusals",
+    "rights_of",
     "runs",
     "signing_keys",
     "slack_absentees",
@@ -100,9 +101,5 @@ __all__ = [
     "waits",
 ]
 
-INSERT_ONLY = (
-    *("audit_leaves", "log_entries", "policy_decisions", "policy_texts", "receipts", "reads", "definitions"),
-    "tenant_leaves",
-    "entity_changes",
-    "edits",
-)
+INSERT_ONLY = tuple(name for name, table in metadata.tables.items() if table.info == insert_only())
+"""The tables of proof."""

@@ -15,7 +15,7 @@ from sqlalchemy import (
 from runtime.model.approvals.approval import AskKind
 from runtime.model.approvals.votes import Via, VoteVerdict
 from runtime.model.states import ApprovalStatus
-from runtime.store.tables.base import document, metadata, moment, number, one_of, partial, run_id, words
+from runtime.store.tables.base import document, kept, metadata, moment, number, one_of, partial, run_id, words, working
 
 approvals = Table(
     "approvals",
@@ -66,6 +66,19 @@ approvals = Table(
     ),
     # an effect asks one question of a kind at a time
     partial("uq_approvals_open", "effect_id", "kind", where="status = 'requested'", unique=True),
+    info=kept(
+        "status",
+        "revision",
+        "joined",
+        "result",
+        "channel",
+        "card_ts",
+        "cards",
+        "prolonged_until",
+        "decided_at",
+        "consumed_at",
+        "assignee",
+    ),
 )
 
 
@@ -78,6 +91,7 @@ card_copies = Table(
     words("channel"),  # the conversation in which it stands
     words("card_ts"),
     PrimaryKeyConstraint("approval_id", "place"),
+    info=working(),
 )
 
 
@@ -117,6 +131,7 @@ votes = Table(
     # nor by what others vote for them
     partial("uq_votes_delegator", "approval_id", "delegator", where="withdrawn_at IS NULL", unique=True),
     Index("ix_votes_person", "person", "at", "approval_id"),  # what somebody has decided
+    info=kept("withdrawn_at"),
 )
 
 
@@ -135,6 +150,7 @@ questions = Table(
     Index("ix_questions_approval", "approval_id"),
     # one question at a time of each person
     partial("uq_questions_open", "approval_id", "person", where="answer IS NULL", unique=True),
+    info=kept("answer"),
 )
 
 
@@ -147,4 +163,5 @@ refusals = Table(
     words("code"),
     Column("times", BigInteger, nullable=False),
     PrimaryKeyConstraint("approval_id", "who", "code"),
+    info=working(),
 )

@@ -1,5 +1,6 @@
 """What the declarations share: the metadata with its naming rule, and short forms of columns and constraints."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -13,6 +14,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Table,
     Text,
     TextClause,
     text,
@@ -27,6 +29,39 @@ metadata = MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
+
+RIGHTS = "rights"
+"""The member of a table's `info` that has its rights."""
+
+
+@dataclass(frozen=True)
+class Rights:
+    """What the program may do with the rows of a table, beside reading and adding them."""
+
+    updates: tuple[str, ...] | None
+    """Columns that it may update; None for all."""
+    deletes: bool
+
+
+def insert_only() -> dict[str, Rights]:
+    """Return the info of a table of proof: no row changes or goes away."""
+    return kept()
+
+
+def kept(*updates: str) -> dict[str, Rights]:
+    """Return the info of a table of records: no row goes away, and only these columns change."""
+    return {RIGHTS: Rights(updates=updates, deletes=False)}
+
+
+def working() -> dict[str, Rights]:
+    """Return the info of a table that holds no records: rows change and go away."""
+    return {RIGHTS: Rights(updates=None, deletes=True)}
+
+
+def rights_of(table: Table) -> Rights:
+    """Return a table's rights; raise KeyError where it declares none."""
+    rights: Rights = table.info[RIGHTS]
+    return rights
 
 
 def words(name: str, **kw: Any) -> Column[str]:

@@ -2,7 +2,7 @@
 
 from sqlalchemy import CheckConstraint, PrimaryKeyConstraint, Table
 
-from runtime.store.tables.base import metadata, moment, number, words
+from runtime.store.tables.base import metadata, moment, number, words, working
 
 breakers = Table(
     "breakers",
@@ -15,4 +15,5 @@ breakers = Table(
     moment("open_until", nullable=True),  # left alone until then, and after it tried with one call at a time
     PrimaryKeyConstraint("tenant", "connector", "target"),
     CheckConstraint("failures >= 0", name="failures"),
+    info=working(),
 )

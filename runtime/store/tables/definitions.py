@@ -15,7 +15,7 @@ from sqlalchemy import (
 
 from receipts.chain import GENESIS
 from runtime.model.states import DefinitionStatus
-from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, words
+from runtime.store.tables.base import document, flag, insert_only, kept, metadata, moment, number, one_of, words
 
 definitions = Table(
     "definitions",
@@ -27,6 +27,7 @@ definitions = Table(
     moment("created_at"),
     PrimaryKeyConstraint("name", "version"),
     CheckConstraint("version >= 1", name="version"),
+    info=insert_only(),
 )
 
 
@@ -38,6 +39,7 @@ tenants = Table(
     flag("mocked"),  # its runs are on mocks, all of them, or none
     number("audit_seq", 0),  # of the last leaf of its own chain
     words("audit_hash", server_default=GENESIS.hash),  # … and that leaf's hash
+    info=kept("audit_seq", "audit_hash"),
 )
 
 
@@ -62,6 +64,7 @@ definition_lives = Table(
     # only what nobody has moved yet is nobody's
     CheckConstraint("(status = 'draft') = (changed_by IS NULL)", name="changed_by"),
     Index("ix_definition_lives_trigger", "tenant", "trigger_type"),  # every trigger asks what it starts
+    info=kept("trigger_when", "status", "changed_by", "run_id", "changed_at"),
 )
 
 
@@ -78,4 +81,5 @@ tenant_leaves = Table(
     UniqueConstraint("tenant", "once"),
     CheckConstraint("seq >= 1", name="seq"),
     CheckConstraint("length(hash) = 32", name="hash"),
+    info=insert_only(),
 )

@@ -2,7 +2,7 @@
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, Integer, Table, Text
 
-from runtime.store.tables.base import document, metadata, moment, run_id, words
+from runtime.store.tables.base import document, insert_only, metadata, moment, run_id, words
 
 edits = Table(
     "edits",
@@ -24,4 +24,5 @@ edits = Table(
     moment("at"),
     CheckConstraint("digest <> replaced", name="another"),
     Index("ix_edits_effect_id", "effect_id"),
+    info=insert_only(),
 )

@@ -12,7 +12,7 @@ from sqlalchemy import (
 from runtime.model.effects.action import Tier
 from runtime.model.effects.effect import OnDoubt, Purpose
 from runtime.model.states import EffectStatus
-from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, run_id, words
+from runtime.store.tables.base import document, flag, kept, metadata, moment, number, one_of, partial, run_id, words
 
 effects = Table(
     "effects",
@@ -78,4 +78,29 @@ effects = Table(
     one_of("purpose", Purpose),
     one_of("tier", Tier),
     one_of("on_doubt", OnDoubt),
+    info=kept(
+        "fields",
+        "forgotten",
+        "on_doubt",
+        "digest",
+        "timeout_s",
+        "settles_s",
+        "retry",
+        "status",
+        "attempt",
+        "tries",
+        "postponed",
+        "lease_owner",
+        "lease_expires_at",
+        "next_try_at",
+        "give_up_at",
+        "started_at",
+        "before",
+        "claimed",
+        "asked",
+        "held",
+        "approval_id",
+        "decision_id",
+        "error",
+    ),
 )

@@ -2,7 +2,7 @@
 
 from sqlalchemy import CheckConstraint, ForeignKeyConstraint, PrimaryKeyConstraint, Table, UniqueConstraint
 
-from runtime.store.tables.base import document, flag, metadata, number, words
+from runtime.store.tables.base import document, flag, insert_only, kept, metadata, number, words
 
 entities = Table(
     "entities",
@@ -16,6 +16,7 @@ entities = Table(
     PrimaryKeyConstraint("tenant", "entity", "entity_id"),
     ForeignKeyConstraint(["tenant"], ["tenants.tenant"]),
     CheckConstraint("version >= 1", name="version"),
+    info=kept("version", "deleted", "fields"),
 )
 
 entity_changes = Table(
@@ -33,4 +34,5 @@ entity_changes = Table(
     ForeignKeyConstraint(
         ["tenant", "entity", "entity_id"], ["entities.tenant", "entities.entity", "entities.entity_id"]
     ),
+    info=insert_only(),
 )

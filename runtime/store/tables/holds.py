@@ -2,7 +2,7 @@
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Table, Text
 
-from runtime.store.tables.base import flag, metadata, moment, number, partial, words
+from runtime.store.tables.base import flag, kept, metadata, moment, number, partial, words
 
 evidence_holds = Table(
     "evidence_holds",
@@ -23,6 +23,7 @@ evidence_holds = Table(
     ),
     # what holds is asked about at every sealing
     partial("uq_evidence_holds_open", "tenant", "subject", "kind", where="lifted_at IS NULL", unique=True),
+    info=kept("lifted_reason", "lifted_by", "lifted_at"),
 )
 
 
@@ -39,4 +40,5 @@ evidence_held = Table(
     moment("next_try_at"),
     CheckConstraint("told <= acts", name="told"),
     partial("ix_evidence_held_due", "next_try_at", where="told < acts"),
+    info=kept("acts", "told", "is_held", "tries", "error", "next_try_at"),
 )

@@ -8,7 +8,7 @@ from sqlalchemy import (
 
 from runtime.model.states import NotificationStatus, WaitStatus, WaitType
 from runtime.model.wait import Correlate
-from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, run_id, words
+from runtime.store.tables.base import document, flag, kept, metadata, moment, number, one_of, partial, run_id, words
 
 waits = Table(
     "waits",
@@ -41,6 +41,7 @@ waits = Table(
     # them for a short list of what waits, whatever it is asked of a run
     partial("ix_waits_deadline", "deadline", where="status = 'active' AND deadline < 'infinity'"),
     partial("ix_waits_escalate", "escalate_at", where="status = 'active' AND escalate_at < 'infinity'"),
+    info=kept("deadline", "escalate_at", "moments", "turn", "status", "resolved_at", "progress"),
 )
 
 
@@ -71,4 +72,7 @@ notifications = Table(
     partial("ix_notifications_early", "tenant", "correlation_key", where="status = 'early'"),
     partial("ix_notifications_early_since", "tenant", "received_at", where="status = 'early'"),
     partial("ix_notifications_dead", "tenant", "received_at", where="status = 'dead_letter'"),
+    info=kept(
+        "payload", "forgotten", "status", "outcome", "deliveries", "failures", "error", "next_try_at", "applied_at"
+    ),
 )

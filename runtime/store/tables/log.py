@@ -13,7 +13,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from runtime.store.tables.base import metadata, moment, number, words
+from runtime.store.tables.base import insert_only, kept, metadata, moment, number, words, working
 
 # what is committed and not yet in the log: hashes of the leaves of a chain that a transaction wrote
 log_pending = Table(
@@ -25,6 +25,7 @@ log_pending = Table(
     Column("hashes", LargeBinary, nullable=False),
     CheckConstraint("first_seq >= 1", name="first_seq"),
     CheckConstraint("length(hashes) >= 32 AND length(hashes) % 32 = 0", name="hashes"),
+    info=working(),
 )
 
 
@@ -40,6 +41,7 @@ log_entries = Table(
     PrimaryKeyConstraint("tenant", "first_index"),
     UniqueConstraint("chain", "first_seq"),
     CheckConstraint("count >= 1", name="count"),
+    info=insert_only(),
 )
 
 
@@ -51,6 +53,7 @@ log_heads = Table(
     Column("size", BigInteger, nullable=False),
     Column("hashes", LargeBinary, nullable=False),
     CheckConstraint("size >= 0", name="size"),
+    info=kept("tenant", "size", "hashes"),
 )
 
 
@@ -64,6 +67,7 @@ log_tiles = Table(
     Column("hashes", LargeBinary, nullable=False),
     PrimaryKeyConstraint("tenant", "level", "number"),
     CheckConstraint("length(hashes) BETWEEN 32 AND 8192 AND length(hashes) % 32 = 0", name="hashes"),
+    info=kept("tenant", "level", "number", "hashes"),
 )
 
 
@@ -79,6 +83,7 @@ log_checkpoints = Table(
     moment("published_at", nullable=True),
     PrimaryKeyConstraint("tenant", "size"),
     CheckConstraint("length(root) = 32", name="root"),
+    info=kept("published_at"),
 )
 
 
@@ -94,6 +99,7 @@ log_stamps = Table(
     PrimaryKeyConstraint("tenant", "size"),
     ForeignKeyConstraint(["tenant", "size"], ["log_checkpoints.tenant", "log_checkpoints.size"]),
     CheckConstraint("length(stamp) <= 65536", name="stamp"),
+    info=kept("published_at"),
 )
 
 
@@ -104,4 +110,5 @@ log_leases = Table(
     Column("tenant", Text, ForeignKey("tenants.tenant"), primary_key=True),
     moment("until"),
     words("fault", server_default=""),  # why the last one could not, and no further try can; "" once one has
+    info=working(),
 )

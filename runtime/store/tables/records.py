@@ -18,10 +18,27 @@ from sqlalchemy import (
 )
 
 from runtime.model.states import BundleStatus
-from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, run_id, words
+from runtime.store.tables.base import (
+    document,
+    flag,
+    insert_only,
+    kept,
+    metadata,
+    moment,
+    number,
+    one_of,
+    partial,
+    run_id,
+    words,
+)
 
 policy_texts = Table(
-    "policy_texts", metadata, words("digest", primary_key=True), document("files"), moment("first_seen")
+    "policy_texts",
+    metadata,
+    words("digest", primary_key=True),
+    document("files"),
+    moment("first_seen"),
+    info=insert_only(),
 )
 
 
@@ -38,6 +55,7 @@ policy_decisions = Table(
     moment("at"),
     PrimaryKeyConstraint("run_id", "seq"),
     CheckConstraint("outcome IN ('allow', 'deny', 'needs_approval')", name="outcome"),
+    info=insert_only(),
 )
 
 
@@ -58,6 +76,7 @@ receipts = Table(
     CheckConstraint("outcome IN ('success', 'failure', 'refusal', 'in_doubt')", name="outcome"),
     PrimaryKeyConstraint("run_id", "seq"),
     partial("uq_receipts_success", "tenant", "idempotency_key", where="outcome = 'success'", unique=True),
+    info=insert_only(),
 )
 
 
@@ -74,6 +93,7 @@ reads = Table(
     ForeignKeyConstraint(["run_id", "step"], ["steps.run_id", "steps.path"]),
     UniqueConstraint("run_id", "step", "attempt"),
     CheckConstraint("outcome IN ('success', 'failure')", name="outcome"),
+    info=insert_only(),
 )
 
 
@@ -87,6 +107,7 @@ audit_leaves = Table(
     PrimaryKeyConstraint("run_id", "seq"),
     CheckConstraint("seq >= 1", name="seq"),
     CheckConstraint("length(hash) = 32", name="hash"),
+    info=insert_only(),
 )
 
 
@@ -121,6 +142,23 @@ evidence_bundles = Table(
     ),
     CheckConstraint("retain_days >= 1", name="retain_days"),
     partial("ix_evidence_bundles_open", "next_try_at", where="status = 'sealing'"),
+    info=kept(
+        "status",
+        "sha256",
+        "size",
+        "location",
+        "version_id",
+        "retention_until",
+        "next_try_at",
+        "stored_at",
+        "log_size",
+        "log_stamped",
+        "file_number",
+        "tries",
+        "faults",
+        "error",
+        "in_the_way",
+    ),
 )
 
 
@@ -134,4 +172,5 @@ signing_keys = Table(
     document("entry"),
     PrimaryKeyConstraint("tenant", "number"),
     UniqueConstraint("tenant", "key_id"),
+    info=kept("entry"),
 )

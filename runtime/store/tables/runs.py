@@ -14,7 +14,7 @@ from sqlalchemy import (
 )
 
 from runtime.model.states import RunStatus, StepStatus
-from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, run_id, words
+from runtime.store.tables.base import document, flag, kept, metadata, moment, number, one_of, partial, run_id, words
 
 runs = Table(
     "runs",
@@ -78,6 +78,26 @@ runs = Table(
     ),
     partial("ix_runs_queued", "tenant", "created_at", where="status = 'queued'"),
     partial("ix_runs_unsealed", "finished_at", where="finished_at IS NOT NULL AND NOT sealed"),
+    info=kept(
+        "trigger",
+        "status",
+        "version",
+        "writes",
+        "audit_seq",
+        "audit_hash",
+        "error",
+        "trigger_digest",
+        "forgotten",
+        "hides",
+        "sealed",
+        "state",
+        "reference",
+        "about",
+        "outcome",
+        "output",
+        "updated_at",
+        "finished_at",
+    ),
 )
 
 
@@ -120,4 +140,21 @@ steps = Table(
     partial("ix_steps_params", "run_id", where="params IS NOT NULL"),
     # what a worker may lease: reads that are free, or whose lease or back-off has run out
     partial("ix_steps_reads", "attempt", where="is_read AND status IN ('ready', 'running', 'failed_retryable')"),
+    info=kept(
+        "status",
+        "params",
+        "result",
+        "error",
+        "error_code",
+        "kept",
+        "attempt",
+        "waited",
+        "held",
+        "version",
+        "lease_owner",
+        "lease_expires_at",
+        "next_try_at",
+        "started_at",
+        "finished_at",
+    ),
 )

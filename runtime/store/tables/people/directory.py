@@ -14,7 +14,7 @@ from sqlalchemy import (
 )
 
 from runtime.model.approvals.passkeys import LinkPurpose
-from runtime.store.tables.base import document, flag, metadata, moment, number, one_of, partial, words
+from runtime.store.tables.base import document, flag, kept, metadata, moment, number, one_of, partial, words, working
 
 directories = Table(
     "directories",
@@ -27,6 +27,7 @@ directories = Table(
     document("usergroups", default="{}"),  # which groups are user groups of Slack, and whose address is which
     moment("refreshed_at", nullable=True),  # when Slack was last asked who is in them
     CheckConstraint("version >= 0", name="version"),
+    info=kept("tenant", "version", "digest", "loaded_at", "remind", "usergroups", "refreshed_at"),
 )
 
 
@@ -42,6 +43,7 @@ actors = Table(
     document("notices", default="{}"),  # how a person is told: quiet hours, how often
     PrimaryKeyConstraint("tenant", "actor_id"),
     CheckConstraint("kind IN ('person', 'agent')", name="kind"),
+    info=working(),
 )
 
 
@@ -57,6 +59,7 @@ slack_accounts = Table(
     PrimaryKeyConstraint("team", "account", "tenant", "actor_id"),
     ForeignKeyConstraint(["tenant", "actor_id"], ["actors.tenant", "actors.actor_id"], ondelete="CASCADE"),
     Index("ix_slack_accounts_actor", "tenant", "actor_id"),  # what accounts somebody has
+    info=working(),
 )
 
 
@@ -83,6 +86,7 @@ delegations = Table(
         "(ended_at IS NULL) = (ended_by IS NULL) AND (ended_at IS NULL) = (ended_reason IS NULL)", name="ended"
     ),
     partial("ix_delegations_delegate", "tenant", "delegate", where="ended_at IS NULL"),
+    info=kept("ended_at", "ended_by", "ended_reason"),
 )
 
 
@@ -111,6 +115,7 @@ passkeys = Table(
         name="revoked",
     ),
     Index("ix_passkeys_person", "tenant", "person"),
+    info=kept("sign_count", "revoked_at", "revoked_by", "revoked_reason"),
 )
 
 
@@ -139,4 +144,5 @@ passkey_links = Table(
         "(purpose = 'sign') = (approval_id IS NOT NULL) AND (purpose = 'register') = (policy IS NOT NULL)",
         name="about",
     ),
+    info=kept("opened_at"),
 )

@@ -3,7 +3,7 @@
 from sqlalchemy import Column, ForeignKey, PrimaryKeyConstraint, Table, Text
 
 from runtime.model.approvals.figures import Mark
-from runtime.store.tables.base import metadata, moment, one_of, words
+from runtime.store.tables.base import metadata, moment, one_of, words, working
 
 marks = Table(
     "marks",
@@ -14,4 +14,5 @@ marks = Table(
     moment("at"),
     PrimaryKeyConstraint("approval_id", "mark", "who"),
     one_of("mark", Mark),
+    info=working(),
 )

@@ -2,7 +2,7 @@
 
 from sqlalchemy import CheckConstraint, Column, ForeignKey, Index, PrimaryKeyConstraint, Table, Text
 
-from runtime.store.tables.base import document, flag, metadata, moment, words
+from runtime.store.tables.base import document, flag, metadata, moment, words, working
 
 # one message for much that was said to somebody within an hour
 gatherings = Table(
@@ -17,6 +17,7 @@ gatherings = Table(
     words("ts", nullable=True),  # of Slack's message, once it is posted
     CheckConstraint("(channel IS NULL) = (ts IS NULL)", name="posted"),
     Index("ix_gatherings_begun", "tenant", "account", "begun_at"),
+    info=working(),
 )
 
 
@@ -35,4 +36,5 @@ told = Table(
     PrimaryKeyConstraint("tenant", "message"),
     Index("ix_told_at", "tenant", "account", "at"),
     Index("ix_told_gathering", "gathering_id"),
+    info=working(),
 )

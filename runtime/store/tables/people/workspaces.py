@@ -3,7 +3,7 @@
 from sqlalchemy import CheckConstraint, Column, ForeignKey, LargeBinary, PrimaryKeyConstraint, Table, Text
 from sqlalchemy import UniqueConstraint as Unique
 
-from runtime.store.tables.base import document, metadata, moment, partial, words
+from runtime.store.tables.base import document, kept, metadata, moment, partial, words, working
 
 
 def _tenant() -> Column[str]:
@@ -24,6 +24,7 @@ slack_links = Table(
     moment("used_at", nullable=True),  # it serves one installation
     Unique("secret_sha256"),
     CheckConstraint("made_at < expires_at", name="lasts"),
+    info=kept("used_at"),
 )
 
 slack_states = Table(
@@ -32,6 +33,7 @@ slack_states = Table(
     words("state_sha256", primary_key=True),
     Column("link_id", Text, ForeignKey("slack_links.link_id"), nullable=False),
     moment("expires_at"),
+    info=working(),
 )
 
 slack_installations = Table(
@@ -57,6 +59,7 @@ slack_installations = Table(
     # a workspace is one tenant's
     partial("uq_slack_installations_team", "team", where="removed_at IS NULL AND team <> ''", unique=True),
     partial("uq_slack_installations_enterprise", "enterprise", where="removed_at IS NULL AND team = ''", unique=True),
+    info=kept("removed_at", "removed_why"),
 )
 
 slack_tokens = Table(
@@ -67,6 +70,7 @@ slack_tokens = Table(
     Column("token", LargeBinary, nullable=False),
     moment("expires_at", nullable=True),  # None: never
     moment("refreshing_until", nullable=True),  # somebody is getting another one
+    info=working(),
 )
 
 slack_absentees = Table(
@@ -77,4 +81,5 @@ slack_absentees = Table(
     words("account"),
     moment("since"),
     PrimaryKeyConstraint("tenant", "team", "account"),
+    info=working(),
 )

@@ -1,6 +1,6 @@
--- The order of leaves: each tenant's are put into one Merkle log once they are committed.
+-- Each tenant's Merkle log over the leaves of all its chains, in the order in which they were committed.
 
--- what is committed and not yet in the log: hashes of the leaves of a chain that a transaction wrote
+-- Hashes of leaves that are committed and not yet in the log. Rows come and go, so vacuum looks at it by number.
 CREATE TABLE log_pending (
     tenant TEXT NOT NULL,
     chain TEXT NOT NULL,
@@ -8,13 +8,9 @@ CREATE TABLE log_pending (
     hashes BYTEA NOT NULL,
     CONSTRAINT ck_log_pending_first_seq CHECK (first_seq >= 1),
     CONSTRAINT ck_log_pending_hashes CHECK (length(hashes) >= 32 AND length(hashes) % 32 = 0)
-);
-ALTER TABLE log_pending SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
-INSERT INTO log_pending
-SELECT r.tenant, r.run_id, 1, string_agg(l.hash, '' ORDER BY l.seq)
-  FROM runs r JOIN audit_leaves l USING (run_id) GROUP BY r.run_id;
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
--- where they stand there: so many from an index on
+-- Where the leaves of a chain stand in the log.
 CREATE TABLE log_entries (
     tenant TEXT NOT NULL,
     first_index BIGINT NOT NULL,
@@ -25,10 +21,11 @@ CREATE TABLE log_entries (
     CONSTRAINT uq_log_entries_chain_first_seq UNIQUE (chain, first_seq),
     CONSTRAINT ck_log_entries_count CHECK (count >= 1)
 );
-CREATE TRIGGER insert_only BEFORE UPDATE OR DELETE ON log_entries
-    FOR EACH ROW EXECUTE FUNCTION refuse_change();
 
--- how far the log has grown: its compact range, and the hashes of every eighth level in tiles of 256
+CREATE TRIGGER insert_only BEFORE UPDATE OR DELETE ON log_entries FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON log_entries FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+
+-- The size of the log, and the hashes of its compact range.
 CREATE TABLE log_heads (
     tenant TEXT NOT NULL,
     size BIGINT NOT NULL,
@@ -37,6 +34,11 @@ CREATE TABLE log_heads (
     CONSTRAINT fk_log_heads_tenant FOREIGN KEY (tenant) REFERENCES tenants (tenant),
     CONSTRAINT ck_log_heads_size CHECK (size >= 0)
 );
+
+CREATE TRIGGER no_delete BEFORE DELETE ON log_heads FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON log_heads FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+
+-- The hashes of every eighth level, in tiles of 256; the last tile of each level grows.
 CREATE TABLE log_tiles (
     tenant TEXT NOT NULL,
     level INTEGER NOT NULL,
@@ -46,7 +48,10 @@ CREATE TABLE log_tiles (
     CONSTRAINT ck_log_tiles_hashes CHECK (length(hashes) BETWEEN 32 AND 8192 AND length(hashes) % 32 = 0)
 );
 
--- what was signed of the log, and what of it stands in the archive
+CREATE TRIGGER no_delete BEFORE DELETE ON log_tiles FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON log_tiles FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+
+-- Signed checkpoints, and when each was published to the archive.
 CREATE TABLE log_checkpoints (
     tenant TEXT NOT NULL,
     size BIGINT NOT NULL,
@@ -59,7 +64,12 @@ CREATE TABLE log_checkpoints (
     CONSTRAINT ck_log_checkpoints_root CHECK (length(root) = 32)
 );
 
--- what an authority said of a checkpoint: that it existed at a time
+CREATE TRIGGER write_once BEFORE UPDATE OF tenant, size, root, note, signed_at
+    ON log_checkpoints FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER no_delete BEFORE DELETE ON log_checkpoints FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON log_checkpoints FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
+
+-- Time stamps of checkpoints by an authority (RFC 3161).
 CREATE TABLE log_stamps (
     tenant TEXT NOT NULL,
     size BIGINT NOT NULL,
@@ -71,10 +81,12 @@ CREATE TABLE log_stamps (
     CONSTRAINT ck_log_stamps_stamp CHECK (length(stamp) <= 65536)
 );
 
--- of which size the log was whose checkpoint proves a bundle's leaves, and whether that one's time stamp is inside
-ALTER TABLE evidence_bundles ADD COLUMN log_size BIGINT, ADD COLUMN log_stamped BOOLEAN NOT NULL DEFAULT false;
+CREATE TRIGGER write_once BEFORE UPDATE OF tenant, size, stamp, asked_at
+    ON log_stamps FOR EACH ROW EXECUTE FUNCTION refuse_rewrite();
+CREATE TRIGGER no_delete BEFORE DELETE ON log_stamps FOR EACH ROW EXECUTE FUNCTION refuse_delete();
+CREATE TRIGGER no_truncate BEFORE TRUNCATE ON log_stamps FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
 
--- who signs and publishes now
+-- Who signs and publishes now. `fault` says why the last one could not.
 CREATE TABLE log_leases (
     tenant TEXT NOT NULL,
     until TIMESTAMP WITH TIME ZONE NOT NULL,

@@ -1,0 +1,173 @@
+"""Compares a database with the schema that this program declares, and names every difference in a sentence.
+
+`runtime/store/migrations/schema.txt` is the declared schema in the words of PostgreSQL's catalog, so like is compared
+with like, and no second database is needed. A test keeps the file equal to `tables/` and to what the migrations make.
+What only tunes a table is not compared: storage parameters, and indexes beyond the declared that are not unique.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+
+FILE = Path(__file__).parents[1] / "migrations/schema.txt"
+OWNER, PROGRAM, READER = "countersign_owner", "countersign_program", "countersign_reader"
+
+_HEADER = """\
+# The schema that this program declares, in the words of PostgreSQL's catalog: doctor and migrate compare a database
+# with it. `python -m tools.schema` writes this file.
+"""
+_TABLES = """
+    WITH t AS (
+        SELECT * FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+           AND relname = ANY(%(tables)s))
+"""
+_OBJECTS = """
+    SELECT relname, 0, '', CASE relpersistence WHEN 'p' THEN 'permanent' ELSE 'unlogged' END
+           || CASE WHEN relrowsecurity THEN ' with row security' ELSE '' END
+      FROM t
+    UNION ALL
+    SELECT relname, 1, 'column ' || attname, format_type(atttypid, atttypmod)
+           || CASE WHEN attnotnull THEN ' not null' ELSE '' END
+           || coalesce(' default ' || pg_get_expr(adbin, adrelid, true), '')
+      FROM t JOIN pg_attribute a ON attrelid = t.oid AND attnum > 0 AND NOT attisdropped
+             LEFT JOIN pg_attrdef d ON (adrelid, adnum) = (attrelid, attnum)
+    UNION ALL
+    SELECT relname, 2, CASE contype WHEN 'p' THEN 'primary key ' WHEN 'u' THEN 'unique ' WHEN 'f' THEN 'foreign key '
+                                    WHEN 'c' THEN 'check ' ELSE 'constraint ' END || conname,
+           pg_get_constraintdef(c.oid, true)
+      FROM t JOIN pg_constraint c ON conrelid = t.oid AND contype NOT IN ('n', 't')
+    UNION ALL
+    SELECT t.relname, 3, 'index ' || indexrelid::regclass::text, pg_get_indexdef(indexrelid, 0, true)
+           || CASE WHEN indisvalid THEN '' ELSE ' INVALID' END
+      FROM t JOIN pg_index ON indrelid = t.oid
+     WHERE NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid AND contype IN ('p', 'u', 'x'))
+    UNION ALL
+    SELECT relname, 4, 'trigger ' || tgname, pg_get_triggerdef(g.oid, true)
+           || CASE WHEN tgenabled IN ('O', 'A') THEN '' ELSE ' DISABLED' END
+      FROM t JOIN pg_trigger g ON tgrelid = t.oid AND NOT tgisinternal
+    UNION ALL
+    SELECT DISTINCT '', 5, 'function ' || proname,
+           'SHA-256 ' || left(encode(sha256(convert_to(prosrc, 'UTF8')), 'hex'), 16)
+      FROM t JOIN pg_trigger g ON tgrelid = t.oid AND NOT tgisinternal JOIN pg_proc p ON p.oid = tgfoid
+    UNION ALL
+    SELECT '', 6, 'role ' || rolname, 'present' FROM pg_roles WHERE rolname = ANY(%(roles)s)
+"""
+_GRANTS = """
+    SELECT t.relname, coalesce(rolname, 'PUBLIC'), privilege_type, columns
+      FROM t, LATERAL (
+           SELECT grantee, privilege_type, NULL AS columns FROM aclexplode(relacl)
+           UNION ALL
+           SELECT grantee, privilege_type, string_agg(attname, ', ' ORDER BY attname COLLATE "C")
+             FROM pg_attribute, aclexplode(attacl) WHERE attrelid = t.oid AND NOT attisdropped GROUP BY 1, 2
+           ) g LEFT JOIN pg_roles r ON r.oid = grantee
+     WHERE grantee = 0 OR rolname = ANY(%(granted)s)
+"""
+
+_GRANT, _ROLE = "grant to ", "role "
+_LEGIBLE = 200
+"""Characters of two definitions that are shown beside each other."""
+
+RESTORE = (
+    "undo what was changed by hand, or restore a backup;"
+    " a database of an unreleased version cannot be upgraded: make a new one"
+)
+"""What to do about a database whose schema differs."""
+
+Catalog = dict[tuple[str, str], str]
+"""Definitions by (table, object): "" is the object of a table itself, and the table of functions and roles."""
+
+
+class Differences(NamedTuple):
+    """What a database has otherwise than declared, each in a sentence."""
+
+    schema: list[str]
+    rights: list[str]
+
+
+def catalog_of(conn: psycopg.Connection[Any], tables: Iterable[str]) -> Catalog:
+    """Return what a database's catalog says of these tables."""
+    wanted = {"tables": [*tables], "roles": [OWNER, PROGRAM, READER], "granted": [PROGRAM, READER]}
+    with conn.cursor(row_factory=psycopg.rows.tuple_row) as cursor:
+        rows = cursor.execute(_TABLES + _OBJECTS, wanted).fetchall()
+        grants = cursor.execute(_TABLES + _GRANTS, wanted).fetchall()
+    for (table, role), privileges in groupby(sorted(grants, key=str), key=lambda row: row[:2]):
+        said = (name if columns is None else f"{name} ({columns})" for _, _, name, columns in privileges)
+        rows.append((table, 5, _GRANT + role, ", ".join(said)))
+    ordered = sorted(rows, key=lambda row: (row[0] == "", *row))
+    return {(table, thing): " ".join(definition.split()) for table, _, thing, definition in ordered}
+
+
+def declared() -> Catalog:
+    """Return the declared schema."""
+    catalog, table = {}, ""
+    for line in FILE.read_text(encoding="utf-8").splitlines():
+        name, _, definition = line.strip().partition(": ")
+        if line.startswith("table "):
+            table, name = name.removeprefix("table "), ""
+        if not line.startswith("#"):
+            catalog[table if name == "" or line.startswith(" ") else "", name] = definition
+    return catalog
+
+
+def written(catalog: Catalog) -> str:
+    """Return the text of the file that declares a schema."""
+    lines = (
+        f"{'  ' if table else ''}{thing}: {definition}" if thing else f"table {table}: {definition}"
+        for (table, thing), definition in catalog.items()
+    )
+    return _HEADER + "\n".join(lines) + "\n"
+
+
+def differences(conn: psycopg.Connection[Any]) -> Differences:
+    """Return in what a database differs from the declared schema: tables first, then what belongs to them."""
+    must = declared()
+    has = catalog_of(conn, {table for table, _ in must} - {""})
+    found = Differences([], [])
+    for key in sorted({*must, *has}, key=lambda key: (key[1] != "", key[0] == "", key)):
+        is_right = key[1].startswith((_GRANT, _ROLE))
+        (found.rights if is_right else found.schema).extend(_difference(key, must, has))
+    return found
+
+
+def _difference(key: tuple[str, str], must: Catalog, has: Catalog) -> Iterator[str]:
+    """Yield in what an object differs; nothing where that follows from a table that is missing."""
+    table, thing = key
+    name = ": ".join(filter(None, (f"table {table}" if table else "", thing)))
+    if table and thing and (table, "") not in has:
+        return
+    if thing.startswith(_GRANT):
+        yield from _grant_difference(key, name, must, has)
+    elif key not in has:
+        yield f"{name} is missing"
+    elif key not in must:
+        if not has[key].startswith("CREATE INDEX "):
+            yield f"{name} is not declared"
+    elif has[key] != must[key]:
+        is_short = len(has[key]) + len(must[key]) < _LEGIBLE
+        yield f"{name} is {has[key]}, and must be {must[key]}" if is_short else f"{name} is not as declared"
+
+
+def _grant_difference(key: tuple[str, str], name: str, must: Catalog, has: Catalog) -> Iterator[str]:
+    """Yield which privileges are missing, where role and column are there, and which are not declared."""
+    table, thing = key
+    is_there = ("", _ROLE + thing.removeprefix(_GRANT)) in has
+    wanted, granted = _privileges(must.get(key, "")), _privileges(has.get(key, ""))
+    columns = {column for _, column in wanted if column and (table, f"column {column}") not in has}
+    if lacks := [privilege for privilege in wanted - granted if is_there and privilege[1] not in columns]:
+        yield f"{name} lacks {_listed(lacks)}"
+    if beyond := granted - wanted:
+        yield f"{name} has {_listed(beyond)}, which is not declared"
+
+
+def _privileges(definition: str) -> set[tuple[str, str]]:
+    """Return the privileges of a grant as (name, column); "" is the whole table."""
+    found = re.findall(r"(\w+)(?: \(([^)]*)\))?", definition)
+    return {(name, column) for name, columns in found for column in columns.split(", ")}
+
+
+def _listed(privileges: Iterable[tuple[str, str]]) -> str:
+    return ", ".join(f"{name} of {column}" if column else name for name, column in sorted(privileges))

@@ -1,0 +1,259 @@
+"""Declared tables and rights, steps and `schema.txt` say the same; what a database has otherwise is named."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from countersign.checks.directory import migrations as check_migrations
+from countersign.config.settings import Settings
+from runtime.store.database.alchemy import open_engine
+from runtime.store.database.catalog import Catalog, catalog_of, declared, differences
+from runtime.store.database.migrate import UnfitDatabaseError, migrate
+from runtime.store.database.versions import NEWEST, VERSIONS, versions
+from runtime.store.tables import INSERT_ONLY, metadata, rights_of
+from tests.integration.program_stage import command, database
+from tools.schema import made_by_migrations
+
+REGENERATE = "run `python -m tools.schema` and look at what it changes"
+SECRET = ("salt", "token")
+
+
+def _catalog(dsn: str) -> Catalog:
+    with psycopg.connect(dsn) as conn:
+        return catalog_of(conn, [*metadata.tables, VERSIONS])
+
+
+def _differences(dsn: str) -> list[str]:
+    with psycopg.connect(dsn) as conn:
+        found = differences(conn)
+    return found.schema + found.rights
+
+
+def _of_tables(catalog: Catalog) -> Catalog:
+    """Return what SQLAlchemy can declare: tables, columns, constraints and indexes."""
+    others = ("trigger ", "grant ", "function ", "role ")
+    return {key: said for key, said in catalog.items() if key[0] != VERSIONS and not key[1].startswith(others)}
+
+
+@pytest.fixture
+def empty(postgres: str) -> Iterator[str]:
+    with database(postgres, "schema_empty", template="template0") as dsn:
+        yield dsn
+
+
+def test_the_steps_make_what_the_schema_file_declares(empty: str) -> None:
+    assert made_by_migrations(empty) == declared(), REGENERATE
+
+
+def test_the_tables_that_are_declared_make_what_the_schema_file_declares(empty: str) -> None:
+    with open_engine(empty).begin() as conn:
+        metadata.create_all(conn)
+    assert _of_tables(_catalog(empty)) == _of_tables(declared())
+
+
+def test_the_rights_that_are_declared_are_what_the_schema_file_grants() -> None:
+    granted = {key: said for key, said in declared().items() if key[1].startswith("grant ")}
+    wanted = {
+        (VERSIONS, "grant to countersign_program"): "SELECT",
+        (VERSIONS, "grant to countersign_reader"): "SELECT",
+    }
+    for name, table in metadata.tables.items():
+        rights, columns = rights_of(table), sorted(table.columns.keys())
+        updates = columns if rights.updates is None else sorted(rights.updates)
+        privileges = [*(["DELETE"] if rights.deletes else []), "INSERT", "SELECT"]
+        privileges += [f"UPDATE ({', '.join(updates)})"] if updates else []
+        shown = [column for column in columns if column not in SECRET]
+        wanted[name, "grant to countersign_program"] = ", ".join(privileges)
+        wanted[name, "grant to countersign_reader"] = "SELECT" if shown == columns else f"SELECT ({', '.join(shown)})"
+    assert granted == wanted
+
+
+@pytest.mark.parametrize("name", sorted(metadata.tables))
+def test_triggers_guard_what_the_program_has_no_right_to(name: str) -> None:
+    table = metadata.tables[name]
+    guards = {thing.removeprefix("trigger ") for of, thing in declared() if of == name and thing.startswith("trigger ")}
+    rights = rights_of(table)
+    if rights.deletes:
+        assert guards == set(), "a working table has no records to guard"
+        return
+    assert "no_truncate" in guards
+    assert ("insert_only" in guards) == (name in INSERT_ONLY) == (rights.updates == ())
+    assert ("no_delete" in guards) == (rights.updates != ())
+    once = set(table.columns.keys()) - set(rights.updates or ())
+    written = declared().get((name, "trigger write_once"), "BEFORE UPDATE OF  ON ")
+    named = written.partition("BEFORE UPDATE OF ")[2].partition(" ON ")[0].replace('"', "").split(", ")
+    assert {column for column in named if column} == (set() if name in INSERT_ONLY else once)
+
+
+def test_migrating_again_changes_nothing(dsn: str) -> None:
+    before = _catalog(dsn)
+    migrate(dsn)
+    assert _catalog(dsn) == before
+    assert versions(dsn) == (NEWEST, NEWEST)
+    assert _differences(dsn) == []
+
+
+CHANGES = {
+    "table questions is missing": "DROP TABLE questions",
+    "table runs: column outcome is missing": "ALTER TABLE runs DROP COLUMN outcome",
+    "table runs: column extra is not declared": "ALTER TABLE runs ADD COLUMN extra TEXT",
+    "table breakers: column failures is bigint not null, and must be integer not null": (
+        "ALTER TABLE breakers ALTER COLUMN failures TYPE BIGINT"
+    ),
+    "table breakers: column failures is integer, and must be integer not null": (
+        "ALTER TABLE breakers ALTER COLUMN failures DROP NOT NULL"
+    ),
+    "table runs: column writes is integer not null default 1, and must be integer not null default 0": (
+        "ALTER TABLE runs ALTER COLUMN writes SET DEFAULT 1"
+    ),
+    "table runs: check ck_runs_finished is missing": "ALTER TABLE runs DROP CONSTRAINT ck_runs_finished",
+    "table breakers: check ck_breakers_failures is CHECK (failures >= 1), and must be CHECK (failures >= 0)": (
+        "ALTER TABLE breakers DROP CONSTRAINT ck_breakers_failures,"
+        " ADD CONSTRAINT ck_breakers_failures CHECK (failures >= 1)"
+    ),
+    "table breakers: check ck_breakers_failures is CHECK (failures >= 0) NOT VALID, and must be CHECK (failures": (
+        "ALTER TABLE breakers DROP CONSTRAINT ck_breakers_failures,"
+        " ADD CONSTRAINT ck_breakers_failures CHECK (failures >= 0) NOT VALID"
+    ),
+    "table steps: foreign key fk_steps_run_id is missing": "ALTER TABLE steps DROP CONSTRAINT fk_steps_run_id",
+    "table signing_keys: unique uq_signing_keys_tenant_key_id is missing": (
+        "ALTER TABLE signing_keys DROP CONSTRAINT uq_signing_keys_tenant_key_id"
+    ),
+    "table receipts: index uq_receipts_success is missing": "DROP INDEX uq_receipts_success",
+    "table effects: index uq_effects_claimed_key is not as declared": (
+        "DROP INDEX uq_effects_claimed_key;"
+        " CREATE UNIQUE INDEX uq_effects_claimed_key ON effects (tenant, idempotency_key) WHERE held"
+    ),
+    "table runs: index mine is not declared": "CREATE UNIQUE INDEX mine ON runs (reference)",
+    "table receipts: trigger insert_only is missing": "DROP TRIGGER insert_only ON receipts",
+    "table votes: trigger write_once is not as declared": "ALTER TABLE votes DISABLE TRIGGER write_once",
+    "function refuse_change is SHA-256 ": (
+        "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'"
+    ),
+    "table told is unlogged, and must be permanent": "ALTER TABLE told SET UNLOGGED",
+    "table votes is permanent with row security, and must be permanent": "ALTER TABLE votes ENABLE ROW LEVEL SECURITY",
+    "table runs: grant to countersign_program lacks UPDATE of status": (
+        "REVOKE UPDATE (status) ON runs FROM countersign_program"
+    ),
+    "table votes: grant to countersign_program has DELETE, which is not declared": (
+        "GRANT DELETE ON votes TO countersign_program"
+    ),
+    "table runs: grant to PUBLIC has SELECT, which is not declared": "GRANT SELECT ON runs TO PUBLIC",
+}
+
+
+@pytest.mark.parametrize("sentence", CHANGES)
+def test_what_differs_is_named_in_one_sentence(dsn: str, sentence: str) -> None:
+    with psycopg.connect(dsn) as conn:
+        conn.execute(CHANGES[sentence].encode())
+    [said] = _differences(dsn)
+    assert said.startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    "tuning",
+    [
+        "CREATE INDEX mine ON runs (requested_by)",
+        "ALTER TABLE runs SET (fillfactor = 80)",
+        "CREATE TABLE mine (id int)",
+    ],
+)
+def test_what_an_operator_tunes_is_no_difference(dsn: str, tuning: str) -> None:
+    with psycopg.connect(dsn) as conn:
+        conn.execute(tuning.encode())
+    assert _differences(dsn) == []
+
+
+def _stamped(dsn: str, number: str, *changes: str) -> None:
+    with psycopg.connect(dsn) as conn:
+        for change in changes:
+            conn.execute(change.encode())
+        conn.execute("UPDATE alembic_version SET version_num = %s", (number,))
+
+
+OLD = ("DROP TABLE questions", "ALTER TABLE votes ALTER COLUMN reason DROP NOT NULL")
+"""What the database of an older version had otherwise."""
+NAMED = [
+    "table questions is missing",
+    "table votes: column reason is text, and must be text not null",
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        ("0002", "the database is at migration 0002 and this program needs 0001: make a new database"),
+        (NEWEST, f"the database does not have the schema of migration {NEWEST}: undo what was changed by hand"),
+    ],
+)
+async def test_migrate_names_what_differs_and_what_to_do_and_changes_nothing(dsn: str, number: str, says: str) -> None:
+    _stamped(dsn, number, *OLD, "GRANT DELETE ON runs TO countersign_program")
+    before = _catalog(dsn)
+    finished = await command("migrate", env={"COUNTERSIGN_DATABASE_URL": dsn})
+    assert (finished.code, finished.out) == (1, "")
+    first, *rest = finished.err.splitlines()
+    assert first.startswith(f"countersign: {says}")
+    assert first.endswith(". Nothing was changed.")
+    assert [line.strip() for line in rest] == NAMED
+    assert _catalog(dsn) == before
+    assert versions(dsn)[0] == number
+
+
+def test_a_database_with_nothing_in_common_is_named_in_few_lines(dsn: str) -> None:
+    with psycopg.connect(dsn) as conn:
+        for name in metadata.tables:
+            conn.execute(f"DROP TABLE {name} CASCADE".encode())
+    with pytest.raises(UnfitDatabaseError) as caught:
+        migrate(dsn)
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 22
+    assert lines[-1].strip() == f"and {len(metadata.tables) + 6 - 20} more"
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        ("0002", "Make a new database; one of an unreleased version cannot be upgraded."),
+        (NEWEST, "Undo what was changed"),
+    ],
+)
+async def test_doctor_names_what_differs_and_what_to_do(dsn: str, number: str, remedy: str) -> None:
+    _stamped(dsn, number, *OLD)
+    facts = await check_migrations(Settings(database_url=dsn))
+    assert [(fact.name, fact.ok, fact.detail) for fact in facts] == [
+        ("migrations", number == NEWEST, f"at {number}, newest {NEWEST}"),
+        *(("schema", False, sentence) for sentence in NAMED),
+    ]
+    assert all(fact.remedy.startswith(remedy) for fact in facts if not fact.ok)
+
+
+async def test_doctor_has_migrate_run_where_rights_differ(dsn: str) -> None:
+    with psycopg.connect(dsn) as conn:
+        conn.execute("GRANT DELETE ON votes TO countersign_program")
+    _, fact = await check_migrations(Settings(database_url=dsn))
+    assert (fact.ok, fact.remedy) == (False, "Run `countersign migrate`.")
+    migrate(dsn)
+    _, fact = await check_migrations(Settings(database_url=dsn))
+    assert (fact.ok, fact.detail) == (True, "as declared")
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        ("0002", "make a new database; one of an unreleased version cannot be upgraded\n"),
+        ("9999", "update this program, or point it at another database: a newer program migrated this one\n"),
+    ],
+)
+async def test_a_start_says_what_to_do_about_a_database_of_another_program(dsn: str, number: str, remedy: str) -> None:
+    _stamped(dsn, number)
+    finished = await command("cancel", "run_0", "--reason", "x", "--as", "omar", env={"COUNTERSIGN_DATABASE_URL": dsn})
+    assert finished.code == 1
+    assert finished.err.endswith(f"this program needs {NEWEST}: {remedy}")
+
+
+def test_a_grant_to_everybody_that_migrating_leaves_is_warned_of(dsn: str, caplog: pytest.LogCaptureFixture) -> None:
+    with psycopg.connect(dsn) as conn:
+        conn.execute("GRANT SELECT ON runs TO PUBLIC")
+    migrate(dsn)
+    assert "table runs: grant to PUBLIC has SELECT, which is not declared" in caplog.text
