@@ -1,13 +1,15 @@
 """Canonical JSON (RFC 8785) and its SHA-256: the one form in which anything is hashed, signed or compared.
 
-Almost every value is written by `orjson` with sorted names, which gives the same bytes where there is no fraction and
-no character beyond the Basic Multilingual Plane; `rfc8785` writes the rest, and our own check names what is wrong.
+Almost every value is written by `orjson` with sorted names, which gives the same bytes where there is no exponent, no
+whole number written as a fraction and no character beyond the Basic Multilingual Plane; `rfc8785` writes the rest, and
+our own check names what is wrong.
 """
 
 import hashlib
 import json
 import math
 import re
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -16,11 +18,14 @@ import rfc8785
 from receipts.errors import ReceiptsError
 
 MAX_DEPTH = 100
+_CONTAINERS = (dict, list, tuple)
 _LARGEST_INTEGER = 2**53 - 1
 _TOO_LARGE = "whole number beyond 2**53 - 1; write it as text"
 
 _COMPILED = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 _DIGITS, _ALIKE = b"-0123456789", bytes.maketrans(b"[e", b",.")
+_OTHERWISE = re.compile(rb"[0-9](?:\.0|e[-+]?[0-9]{1,3})(?:[,\]}]|\Z)")
+"""What may be the end of a number that the standard writes otherwise: 1.0 as 1, and some with an exponent."""
 _ASTRAL = re.compile(rb"[\xf0-\xf4]")
 """Begins a character beyond the Basic Multilingual Plane: names with one are ordered otherwise in UTF-16."""
 
@@ -50,6 +55,15 @@ def digest_of(data: bytes) -> str:
 
 def loads(data: bytes) -> Any:
     """Parse bytes that must be exactly canonical: no spaces, no repeated members, no other spelling of a number."""
+    with suppress(TypeError, ValueError, RecursionError):  # then the slower reading says what is wrong
+        value = orjson.loads(data)
+        if orjson.dumps(value, option=_COMPILED) == data and _is_standard(data) and not _is_too_deep(value):
+            return value
+    return _slowly_read(data)
+
+
+def _slowly_read(data: bytes) -> Any:
+    """Parse what `orjson` alone does not decide, or raise CanonicalError."""
     try:
         value = json.loads(data)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -81,22 +95,32 @@ def _compiled(value: Any) -> bytes | None:
         data = orjson.dumps(value, option=_COMPILED)
     except (TypeError, RecursionError):  # of which orjson's own error is one
         return None
-    if _has_fraction(data) or not (data.isascii() or _ASTRAL.search(data) is None) or orjson.loads(data) != value:
+    if not _is_standard(data) or orjson.loads(data) != value:
         return None
-    return data if data.count(b"[") + data.count(b"{") <= MAX_DEPTH or _depth(value) <= MAX_DEPTH else None
+    return None if _is_too_deep(value) else data
 
 
-def _has_fraction(data: bytes) -> bool:
-    """Return whether one of the numbers may be written otherwise by the standard; True for some texts, too."""
+def _is_standard(data: bytes) -> bool:
+    """Return whether what `orjson` wrote is what the standard writes; False for some texts, too."""
+    if not (data.isascii() or _ASTRAL.search(data) is None):
+        return False
     rest = data.translate(_ALIKE, _DIGITS)  # of a number with a fraction or an exponent, this leaves a point
-    return b",." in rest or b'":.' in rest or rest.startswith(b".")
+    return not (b",." in rest or b'":.' in rest or rest.startswith(b".")) or _OTHERWISE.search(data) is None
 
 
-def _depth(value: Any) -> int:
-    """Return how many containers stand around the innermost, itself among them."""
-    if isinstance(value, dict):
-        return 1 + max(map(_depth, value.values()), default=0)
-    return 1 + max(map(_depth, value), default=0) if isinstance(value, list | tuple) else 0
+def _is_too_deep(value: Any) -> bool:
+    """Return whether more than MAX_DEPTH containers stand in each other, looking at one level after another."""
+    level = [value] if isinstance(value, _CONTAINERS) else []
+    for _ in range(MAX_DEPTH):
+        level = [
+            item
+            for one in level
+            for item in (one.values() if isinstance(one, dict) else one)
+            if isinstance(item, _CONTAINERS)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _check(value: Any, path: str, depth: int) -> None:

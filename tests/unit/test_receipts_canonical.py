@@ -56,11 +56,36 @@ def test_every_value_is_written_as_the_package_of_the_standard_writes_it(value: 
 def test_what_is_almost_always_written_does_not_take_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
     leaf: dict[str, Any] = {
         "at": "2026-01-05T10:00:00.123456Z",
-        "data": {"seq": -7, "ok": True, "said": "1.5 for Jürgen: yes, e.g. 2.5"},
+        "data": {"seq": -7, "ok": True, "said": "1.5 for Jürgen: yes, e.g. 2.5", "latency_ms": 1.05},
+        "digest": "3e4f1e5a",
     }
     expected = rfc8785.dumps(leaf)
     monkeypatch.delattr(rfc8785, "dumps")
     assert canonical.dumps(leaf) == expected
+    assert canonical.loads(expected) == leaf
+
+
+@given(st.lists(st.floats(-LARGEST, LARGEST), min_size=1) | st.dictionaries(edgy, st.floats(-1e-4, 1e-4), min_size=1))
+@settings(deadline=None, max_examples=1000)
+def test_every_fraction_is_written_as_the_package_of_the_standard_writes_it(value: Any) -> None:
+    assert canonical.dumps(value) == rfc8785.dumps(value)
+
+
+@given(edges, st.integers(0, 2**16), st.sampled_from([*b' 0.1e-+",:[]{}\\\x00', None]))
+@settings(deadline=None, max_examples=500)
+def test_bytes_are_canonical_where_their_value_is_written_as_they_are(value: Any, at: int, byte: int | None) -> None:
+    data = bytearray(rfc8785.dumps(value))
+    data[at % len(data) : at % len(data) + 1] = b"" if byte is None else bytes([byte])
+    try:
+        expected = json.loads(bytes(data))
+        is_canonical = rfc8785.dumps(expected) == bytes(data)
+    except (ValueError, RecursionError):
+        is_canonical = False
+    if is_canonical:
+        assert canonical.loads(bytes(data)) == expected
+    else:
+        with pytest.raises(CanonicalError):
+            canonical.loads(bytes(data))
 
 
 @given(st.dictionaries(texts, values, min_size=2, max_size=5))
