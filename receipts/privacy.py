@@ -1,14 +1,16 @@
 """Takes out of texts from outside what must not be put on record: redacted values and configured secrets.
 
 A value is known in every form in which other programs repeat it: plain, percent-encoded (both ways of writing a space),
-base64 (both alphabets, wherever in a longer text it stood), hexadecimal, escaped for JSON, Python and HTML. Of a token,
-parts are secrets too. What is short is taken out where it stands as a word by itself.
+base64 (both alphabets, wherever in a longer text it stood), hexadecimal, escaped for JSON, Python and HTML. It is taken
+out whole, and where a text was cut off in it. What could be a word or a number is taken out only where it stands alone:
+the words that share characters with a secret stay as they are.
 """
 
 import base64
 import html
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,88 +20,88 @@ from receipts.redaction import MARKER, Redacted, hidden_values, hide
 
 _GRAM = 8
 """Characters by which a form is found; shorter forms are looked for one by one."""
-_WORD = 5
-"""Characters from which a form is looked for inside of words, too."""
+_INSIDE = 5
+"""Characters from which a form that is no word is looked for inside of words, too."""
 _ENCODED = 4
 """Bytes from which a value's encodings are looked for: of less they are everybody's words."""
 _DIGITS = 6
 """Digits from which a number in a document is compared."""
-_PART = 16
-"""Characters that make a part of a redacted value count as the value; of a very long one, it takes a hundredth."""
+_CUT = 16
+"""Characters of a form, or half of a shorter one, that are the value where the text was cut off after them."""
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._")
 _SAFE = (b"~", b"~/", b"*", b"~!*'()", b"~!*'();,/?:@&=+$#")
 _CONTAINED = 6
 """Characters from which a hidden value hides the other texts of its document that hold it."""
 _SCHEME = re.compile(r"(?:bearer|basic|token)\s+(?=\S)", re.IGNORECASE)
-_CUT_OFF = re.compile(r"\s?(?:…|\.\.\.)|[\"'\s]*$")
-_REPEATS = 4
-"""Places at which the same characters are looked for in one form: of a form that repeats itself, more are no help."""
+_MARK = re.compile(r"\s?(?:…|\.\.\.)")
+_CLOSING = "\"' \t\r\n"
+_WORDS = re.compile(r"[^\W\d_]+(?:[\s.,'\u2019-]+[^\W\d_]+)*|\d+(?:[.,]\d+)*")
+_BEFORE = r"(?:(?<![^\W_])|(?<=\\[abfnrtv])|(?<=\\u[0-9A-Fa-f]{4})|(?<=\\x[0-9A-Fa-f]{2})|(?<=%[0-9A-Fa-f]{2}))"
+"""No letter or digit stands before, unless it ends an escaped character."""
+_AFTER = r"(?![^\W_])"
+_STARTS, _ENDS = re.compile(_BEFORE), re.compile(_AFTER)
 
 Region = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Secret:
-    """A text that must not be seen; parts of `part` characters and more are as secret as the whole."""
-
-    text: str
-    part: int = _PART
-
-
-@dataclass(frozen=True)
 class _Form:
-    """One way of writing a secret: as much of it as `least` characters is the secret."""
+    """One way of writing a secret. Only what is no word and no number is the secret inside of longer words, too."""
 
     text: str
-    least: int
+    inside: bool
 
-    def places(self) -> range:
-        """Return where its grams are taken, so that each part that is long enough holds one."""
-        return range(0, len(self.text) - _GRAM + 1, self.least - _GRAM + 1)
+    @property
+    def least(self) -> int:
+        """Return how much of it is the secret where a text was cut off."""
+        return max(_GRAM, min(_CUT, len(self.text) // 2))
 
-    def around(self, text: str, start: int, place: int) -> Region | None:
-        """Return how far `text` is this form around a gram that both have, or None if that is too little."""
-        before, after = 0, _GRAM
-        while before < min(start, place) and text[start - before - 1] == self.text[place - before - 1]:
-            before += 1
-        left = min(len(text) - start, len(self.text) - place)
-        while after < left and text[start + after] == self.text[place + after]:
-            after += 1
-        region = start - before, start + after
-        is_cut_off = before == place and _CUT_OFF.match(text, region[1]) is not None
-        return region if before + after >= self.least or is_cut_off else None
+    def region(self, text: str, start: int, cuts: list[int]) -> Region | None:
+        """Return where it stands in the text from `start` on, whole or up to a cut; None if it does not."""
+        if not self.inside and not _STARTS.match(text, start):
+            return None
+        end = start + len(self.text)
+        if text.startswith(self.text, start):
+            return (start, end) if self.inside or _ENDS.match(text, end) else None
+        following = bisect_left(cuts, start + self.least)
+        if following == len(cuts) or cuts[following] > end:
+            return None
+        part = text[start : cuts[following]]
+        is_telling = len(part) >= _CUT or not _WORDS.fullmatch(part)
+        return (start, cuts[following]) if is_telling and self.text.startswith(part) else None
+
+    def pattern(self) -> str:
+        """Return what finds a short form."""
+        escaped = re.escape(self.text)
+        return escaped if self.inside and len(self.text) >= _INSIDE else f"{_BEFORE}{escaped}{_AFTER}"
 
 
 class _Index:
     """Secrets, prepared for finding them in many texts."""
 
-    def __init__(self, secrets: Iterable[Secret]) -> None:
-        self._grams: dict[str, list[tuple[_Form, int]]] = {}
-        short = set[str]()
-        for secret in secrets:
-            for text in _forms(secret.text):
-                if len(text) < _GRAM:
-                    short.add(text)
-                else:
-                    self._add(_Form(text, min(len(text), max(secret.part, _GRAM, len(text) // 100))))
-        longest_first = sorted(short, key=lambda text: (-len(text), text))
-        self._short = re.compile("|".join(map(_pattern, longest_first))) if short else None
-
-    def _add(self, form: _Form) -> None:
-        for place in form.places():
-            known = self._grams.setdefault(form.text[place : place + _GRAM], [])
-            if sum(other is form for other, _ in known) < _REPEATS:
-                known.append((form, place))
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._long: dict[str, list[_Form]] = {}
+        short = set[_Form]()
+        for form in {form for secret in secrets for form in _forms(secret)}:
+            if len(form.text) < _GRAM:
+                short.add(form)
+            else:
+                self._long.setdefault(form.text[:_GRAM], []).append(form)
+        longest_first = sorted(short, key=lambda form: (-len(form.text), form.text))
+        self._short = re.compile("|".join(form.pattern() for form in longest_first)) if short else None
 
     def regions(self, text: str) -> Iterator[Region]:
         """Yield where secrets stand in the text."""
         if self._short:
             yield from (found.span() for found in self._short.finditer(text))
+        if not self._long:
+            return
+        cuts = [*(found.start() for found in _MARK.finditer(text)), len(text.rstrip(_CLOSING))]
         covered: dict[int, int] = {}  # up to where each form was found
-        for start in range(len(text) - _GRAM + 1 if self._grams else 0):
-            for form, place in self._grams.get(text[start : start + _GRAM], ()):
-                if start >= covered.get(id(form), 0) and (region := form.around(text, start, place)):
+        for start in range(len(text) - _GRAM + 1):
+            for form in self._long.get(text[start : start + _GRAM], ()):
+                if start >= covered.get(id(form), 0) and (region := form.region(text, start, cuts)):
                     covered[id(form)] = region[1]
                     yield region
 
@@ -111,14 +113,14 @@ class Privacy:
     indexes: tuple[_Index, ...] = ()
 
     @classmethod
-    def of(cls, secrets: Iterable[Secret]) -> "Privacy":
+    def of(cls, secrets: Iterable[str]) -> "Privacy":
         """Return what takes out these secrets."""
         return cls((_Index(secrets),))
 
     def hiding(self, *values: Any) -> "Privacy":
         """Return what takes out, too, the texts and numbers that these JSON values hold."""
         texts = {text for value in values for text in _texts(value)}
-        return Privacy((*self.indexes, _Index(map(Secret, sorted(texts))))) if texts else self
+        return Privacy((*self.indexes, _Index(sorted(texts)))) if texts else self
 
     def text(self, text: str) -> str:
         """Return the text without secrets."""
@@ -198,22 +200,17 @@ def _texts(value: Any) -> Iterator[str]:
         yield json.dumps(value)
 
 
-def _pattern(short: str) -> str:
-    escaped = re.escape(short)
-    return escaped if len(short) >= _WORD else rf"(?<![^\W_]){escaped}(?![^\W_])"
-
-
-def _forms(text: str) -> set[str]:
-    """Return the forms in which a text is repeated."""
+def _forms(text: str) -> Iterator[_Form]:
+    """Yield the forms in which a text is repeated."""
     data = text.encode("utf-8", "surrogatepass")
-    found = {text}
+    written, encoded = {text}, set[str]()
     if len(data) >= _ENCODED:
         quoted = json.dumps(text)[1:-1]
-        found |= {quoted, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(quoted)[1:-1], repr(text)[1:-1]}
-        found |= {html.escape(text), data.hex(), data.hex().upper()}
-        found |= {form for safe in _SAFE for form in _percent_encoded(data, safe)}
-        found |= set(_base64(data))
-    return {form for form in found if form}
+        written |= {quoted, json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(quoted)[1:-1], repr(text)[1:-1]}
+        written |= {html.escape(text), *(form for safe in _SAFE for form in _percent_encoded(data, safe))}
+        encoded = {data.hex(), data.hex().upper(), *_base64(data)}
+    yield from (_Form(form, inside=not _WORDS.fullmatch(form)) for form in written - encoded if form)
+    yield from (_Form(form, inside=True) for form in encoded)
 
 
 def _percent_encoded(data: bytes, safe: bytes) -> Iterator[str]:

@@ -4,7 +4,8 @@ A value is hidden where a declared JSON pointer (RFC 6901; a token `*` stands fo
 and where its member name looks like a secret's. A name is split into words at case changes and at everything but
 letters and digits; it looks secret if a word ends in one of `_WORDS` (singular, or the plural where that too means
 secrets), or if its words run together hold one of `_PHRASES`. So `dbPassword`, `X-Api-Key` and `accesstoken` are
-hidden; `secretary` and `max_tokens` not.
+hidden; `secretary` and `max_tokens` not. The address where tokens are asked for (`token_url`, `authorizationEndpoint`)
+is no secret, unless it holds credentials or a query.
 """
 
 import re
@@ -26,6 +27,10 @@ _WORDS = (
 _PHRASES = ("apikey", "privatekey", "accesskey", "signingkey", "encryptionkey", "sessionid")
 SECRETISH = "|".join((*_WORDS, *_PHRASES))
 """A regular expression for a name's letters and digits, in lower case: each name of a secret fits, and few others."""
+
+_ADDRESSES = {(what, where) for what in ("token", "authorization") for where in ("url", "uri", "endpoint")}
+_BEARING = re.compile(r"[@?]")
+"""What stands in an address before or after its credentials."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _BAD_ESCAPE = re.compile(r"~(?![01])")
@@ -82,12 +87,25 @@ def parse_pointer(text: str) -> Tokens:
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in text.split("/")[1:])
 
 
-@lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
     """Return whether a member of this name holds a secret, by the rule above."""
+    return _looks(name)[0]
+
+
+def _is_secret(name: str, item: Any) -> bool:
+    """Return whether a member is a secret: by its name, or as an address that bears credentials."""
+    is_secret, is_address = _looks(name)
+    return is_secret or (is_address and not (isinstance(item, str) and _BEARING.search(item) is None))
+
+
+@lru_cache(maxsize=4096)
+def _looks(name: str) -> tuple[bool, bool]:
+    """Return whether a name is that of a secret, and whether it is that of an address where tokens are asked for."""
     words = [word.lower() for word in _WORD.findall(unicodedata.normalize("NFKC", name))]
+    is_address = tuple(words[-2:]) in _ADDRESSES
+    words = words[:-2] if is_address else words
     together = "".join(words)
-    return any(word.endswith(_WORDS) for word in words) or any(phrase in together for phrase in _PHRASES)
+    return any(word.endswith(_WORDS) for word in words) or any(phrase in together for phrase in _PHRASES), is_address
 
 
 def _walk(value: Any, path: str, pointers: list[Tokens], paths: list[str]) -> Any:
@@ -106,7 +124,7 @@ def _walk(value: Any, path: str, pointers: list[Tokens], paths: list[str]) -> An
 
 def _member(name: str, item: Any, path: str, pointers: list[Tokens], paths: list[str]) -> Any:
     """Return a member's value as `_walk` does; most have no need of a path."""
-    if is_secret_name(name):
+    if _is_secret(name, item):
         paths.append(canonical.pointer(path, name))
         return MARKER
     if pointers or isinstance(item, _CONTAINERS):

@@ -2,6 +2,8 @@
 
 A package offers handlers through the entry point group ``countersign.handlers``. Each entry point names a
 function ``handlers(settings) -> {"namespace::operation": Handler}``; `settings` holds the pack's own settings.
+Under ``countersign.settings`` an entry point of the same name gives the pydantic model of those settings, in which the
+type SecretStr says what is secret. A pack that declares none takes none.
 Under ``countersign.demos`` an entry point of the same name gives a `Demo`, for embedded mode alone.
 """
 
@@ -14,6 +16,7 @@ Json = Any
 JsonObject = dict[str, Any]
 
 ENTRY_POINT_GROUP = "countersign.handlers"
+SETTINGS_GROUP = "countersign.settings"
 DEMO_GROUP = "countersign.demos"
 
 

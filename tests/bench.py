@@ -16,7 +16,7 @@ from countersign.compose.engine import keep_definitions
 from countersign.config.settings import ROOT
 from policy.model import PolicyEngine
 from receipts.chain import Actor, Leaf, in_place
-from receipts.privacy import Privacy, Secret
+from receipts.privacy import Privacy
 from runtime.definitions.model import Definition
 from runtime.definitions.sources.catalog import Catalog, load_catalog
 from runtime.desk.children.connector import child_handlers
@@ -54,6 +54,7 @@ PUBLIC_URL = "https://countersign.example"
 EDITION = directory.Edition(0, "be" * 32)
 BENCH_SECRET = "xapp-1-benchSettingsHoldThisToken-0987654321"
 """A secret of the bench's settings."""
+BENCH_PRIVACY = Privacy.of([BENCH_SECRET])
 VERBS = ["request_client_documents", "request_additional_information", "await_answer"]
 PEOPLE = {
     "rita": ["onboarding"],
@@ -352,6 +353,7 @@ async def open_bench(
     *,
     clock: HandClock | None = None,
     routing: Routing = ROUTING,
+    privacy: Privacy = BENCH_PRIVACY,
     **connection: Any,
 ) -> AsyncIterator[Bench]:
     """Open a runtime over `dsn` with the given packs and handlers; chat operations are counted by hand."""
@@ -376,7 +378,7 @@ async def open_bench(
             clock=clock,
             routing=routing,
             worker="bench",
-            privacy=Privacy.of([Secret(BENCH_SECRET, 8)]),
+            privacy=privacy,
             jitter=lambda: 0.0,
         )
         await _begin(engine, dsn, packs)

@@ -5,7 +5,15 @@ import socket
 import time
 from collections.abc import Mapping
 
+from pydantic import BaseModel
+
 from runtime.handlers import Call, Handler, JsonObject
+
+
+class BenchSettings(BaseModel):
+    """The port that is told of calls."""
+
+    port: int
 
 
 class Teller:

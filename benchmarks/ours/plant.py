@@ -33,7 +33,12 @@ SIGNING_SECRET = secrets.token_hex(16)
 _KEEP = 2.0
 """Seconds for which a connection to the edge is kept: less than the edge does, or a call meets one just closed."""
 
-_ENTRY_POINT = "[countersign.handlers]\nbench = benchmarks.ours.handlers:handlers\n"
+_ENTRY_POINT = """
+[countersign.handlers]
+bench = benchmarks.ours.handlers:handlers
+[countersign.settings]
+bench = benchmarks.ours.handlers:BenchSettings
+"""
 # A run that has ended counts as sealed: sealing is measured apart from steps.
 _UNSEALED = """
     CREATE FUNCTION count_as_sealed() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -15,6 +15,7 @@ from pydantic_settings.exceptions import SettingsError
 from countersign.config.dsn import check_dsn
 from countersign.config.errors import CountersignError
 from edge.hooks.signing import secret_of
+from receipts.secrets import SHORTEST_SECRET, TOO_SHORT, passwords_in
 from receipts.signatures.passkeys import ORIGIN
 from receipts.vault import parse_key
 from runtime.definitions.problems import hint
@@ -41,6 +42,8 @@ class ConfigError(CountersignError):
 
 def _database(url: SecretStr) -> SecretStr:
     check_dsn(url.get_secret_value())
+    if any(len(password) < SHORTEST_SECRET for password in passwords_in(url.get_secret_value())):
+        raise ValueError(f"its password {TOO_SHORT}")
     return url
 
 
@@ -73,7 +76,7 @@ def _origin(url: str) -> str:
 def _secret(shortest: int) -> AfterValidator:
     def check(secret: SecretStr) -> SecretStr:
         if len(secret.get_secret_value()) < shortest:
-            raise ValueError(f"has fewer than {shortest} characters")
+            raise ValueError(TOO_SHORT if shortest == SHORTEST_SECRET else f"has fewer than {shortest} characters")
         return secret
 
     return AfterValidator(check)
@@ -106,8 +109,8 @@ def packs_in(folder: Path) -> list[Path]:
 
 
 # Anybody can sign with an empty secret, and find a short one by trying.
-Secret = Annotated[SecretStr, _secret(1)]
-Token = Annotated[SecretStr, AfterValidator(_token)]
+Secret = Annotated[SecretStr, _secret(SHORTEST_SECRET)]
+Token = Annotated[SecretStr, _secret(SHORTEST_SECRET), AfterValidator(_token)]
 SigningSecret = Annotated[SecretStr, _secret(20)]
 CallerSecret = Annotated[SecretStr, _secret(32)]
 TokenKey = Annotated[SecretStr, AfterValidator(_vault_key)]

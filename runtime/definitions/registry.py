@@ -7,9 +7,12 @@ import traceback
 from collections.abc import Collection, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 
+from pydantic import BaseModel, ValidationError
+
+from receipts.secrets import SHORTEST_SECRET, TOO_SHORT, secrets_in
 from runtime.definitions.problems import DefinitionError, hint
 from runtime.functions import FUNCTIONS_GROUP, Function
-from runtime.handlers import ENTRY_POINT_GROUP, Handler
+from runtime.handlers import ENTRY_POINT_GROUP, SETTINGS_GROUP, Handler
 
 RESERVED_NAMESPACES = frozenset({"crud", "definition", "run", "slack", "timer", "webhook"})
 
@@ -25,7 +28,44 @@ class HandlerRegistryError(DefinitionError):
 
 def discover(settings: Settings, listed: Collection[str]) -> dict[str, Handler]:
     """Return the handlers of the installed packs that are listed, each made with its own settings."""
-    return collect(entry_points(group=ENTRY_POINT_GROUP), settings, listed)
+    handlers = collect(entry_points(group=ENTRY_POINT_GROUP), settings, listed)
+    discover_settings(settings, listed)
+    return handlers
+
+
+def discover_settings(settings: Settings, listed: Collection[str]) -> dict[str, BaseModel]:
+    """Return the settings of the installed packs that are listed, as each declares them."""
+    return collect_settings(entry_points(group=SETTINGS_GROUP), settings, listed)
+
+
+def collect_settings(points: Iterable[EntryPoint], settings: Settings, listed: Collection[str]) -> dict[str, BaseModel]:
+    """Return the settings that are given, parsed by the models that `points` name, whose types say what is secret."""
+    declared = {point.name: point for point in points if point.name in listed}
+    parsed: dict[str, BaseModel] = {}
+    for name, given in sorted(settings.items()):
+        if not given:
+            continue
+        if name not in declared:
+            raise HandlerRegistryError(f"settings for '{name}', but the pack declares none under {SETTINGS_GROUP}")
+        parsed[name] = _parsed(declared[name], given)
+    return parsed
+
+
+def _parsed(point: EntryPoint, given: Mapping[str, str]) -> BaseModel:
+    """Return a pack's settings; nothing that is refused is quoted, as it may be secret."""
+    try:
+        model = point.load()
+        parsed: BaseModel = model.model_validate(dict(given))
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        wrong = "; ".join(f"{'.'.join(map(str, item['loc'])) or '(whole)'}: {item['msg']}" for item in found)
+        raise HandlerRegistryError(f"{_describe(point)}: settings: {wrong}") from None
+    except Exception as error:
+        raise _broken(point, error) from error
+    for name in type(parsed).model_fields:
+        if any(len(secret) < SHORTEST_SECRET for secret in secrets_in(getattr(parsed, name))):
+            raise HandlerRegistryError(f"{_describe(point)}: settings: {name} {TOO_SHORT}")
+    return parsed
 
 
 def collect(points: Iterable[EntryPoint], settings: Settings, listed: Collection[str]) -> dict[str, Handler]:

@@ -87,7 +87,7 @@ async def test_each_service_does_its_work_with_its_own_login_and_secrets(
         **logins,
         "minio_root_user": USER,
         "minio_root_password": PASSWORD,
-        "countersign_slack_bot_token": "xoxb-1",
+        "countersign_slack_bot_token": "xoxb-1234",
         "countersign_slack_signing_secrets": json.dumps(["0123456789abcdef" * 2]),
     }
     serving = {

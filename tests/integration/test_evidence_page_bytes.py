@@ -12,6 +12,7 @@ from playwright.async_api import Page
 
 from evidence.zipform import MAX_MEMBER_SIZE, ZipFormError, unpack
 from receipts import canonical
+from receipts.redaction import redact
 from tests.browser import verify_page
 from tests.unit.test_evidence_hostile import RAW
 from tests.unit.test_evidence_zipform import MEMBERS, SOUND, UNSAFE_NAMES, entry, header, with_zipfile, writing
@@ -178,3 +179,20 @@ async def test_another_spelling_is_refused_where_the_program_refuses_it(page: Pa
     expected = [_parsed(each) for each in data]
     assert [text for text, value in zip(SPELLINGS, expected, strict=True) if value is not None] == DEEP[:2]
     assert await page.evaluate(_PARSE, list(map(encoded, data))) == expected
+
+
+SECRETS = [
+    {"token_url": "https://sign-in.example/oauth2", "authorizationEndpoint": "https://h", "AuthorizationURI": "a:b"},
+    {
+        "token_url": "https://me:s3cret@sign-in.example",
+        "tokenUri": "https://h?k=1",
+        "token_endpoint": {"at": ["https://h"]},
+    },
+    {"secret_token_url": "https://h", "password_reset_url": "https://h", "token_url_token": "https://h", "tokens": 3},
+    {"api_key": "k", "dbPassword": 1, "secretary": "Ann", "a": [{"accesstoken": None, "b": "https://h?token=1"}]},
+]
+
+
+@pytest.mark.parametrize("value", SECRETS)
+async def test_page_hides_the_members_that_the_program_hides(page: Page, value: dict[str, Any]) -> None:
+    assert await page.evaluate("value => hidden(value, [])", value) == redact(value).value

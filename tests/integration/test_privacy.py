@@ -5,10 +5,12 @@ everything but the rows that the work itself is done with.
 """
 
 import hashlib
+import html
 import json
+import logging
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -17,13 +19,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from countersign.compose.privacy import make_privacy
+from countersign.config.logs import Cleaned
+from countersign.config.settings import Settings
 from countersign.embedded.opa import OpaChild
 from evidence.archive.local import LocalArchive
 from evidence.bundle.sealer import Sealer
+from evidence.report.report import report_on
 from evidence.verify.verify import verify
 from evidence.zipform import unpack
 from policy.client import OpaEngine
 from receipts.chain import Actor
+from receipts.privacy import Privacy
+from receipts.redaction import MARKER
 from receipts.signatures.signing import public_path
 from runtime.handlers import (
     Answer,
@@ -36,13 +44,14 @@ from runtime.handlers import (
     Reconciled,
     RefusedError,
     TransientError,
+    Untouched,
     Usage,
 )
 from runtime.inbox import inbox
 from runtime.model.notification.answers import CompletionPayload, ProgressPayload
 from runtime.model.notification.notification import Notification
 from runtime.planning.triggers import TriggerConflictError
-from tests.bench import BENCH_SECRET, TENANT, Bench, open_bench
+from tests.bench import BENCH_PRIVACY, BENCH_SECRET, TENANT, Bench, open_bench
 from tests.forms import FORMS, cores, inside
 from tests.patience import MINUTE
 from tests.sealing import sealer_of
@@ -66,8 +75,7 @@ def everything(values: Iterable[str]) -> str:
 
 def traces(secret: str) -> set[str]:
     """Return the texts any of which would give a secret away."""
-    parts = [secret[i : i + 10] for i in range(len(secret) - 9)] if secret == BENCH_SECRET else []
-    return {*(form(secret) for form in FORMS.values()), *cores(secret), *parts}
+    return {*(form(secret) for form in FORMS.values()), *cores(secret)}
 
 
 @dataclass
@@ -218,11 +226,16 @@ async def test_no_redacted_value_and_no_secret_stands_anywhere(
 
 @asynccontextmanager
 async def staged(
-    dsn: str, opa: OpaChild, folder: Path, echo: Echo, log: pytest.LogCaptureFixture
+    dsn: str,
+    opa: OpaChild,
+    folder: Path,
+    echo: Echo,
+    log: pytest.LogCaptureFixture,
+    privacy: Privacy = BENCH_PRIVACY,
 ) -> AsyncIterator[Stage]:
     async with (
         OpaEngine(opa.url, timeout=MINUTE) as policy,
-        open_bench(dsn, policy, [PACK], handlers(echo)) as bench,
+        open_bench(dsn, policy, [PACK], handlers(echo), privacy=privacy) as bench,
     ):
         key = folder / "keys" / "evidence.pem"
         sealer = sealer_of(bench.engine, LocalArchive(folder / "evidence"), key)
@@ -281,3 +294,99 @@ async def test_value_that_does_not_fit_its_schema_is_not_quoted_where_nobody_may
             assert says in error or step == "look", error
         places = {place: text for place, text in (await stage.places()).items() if place not in WORKED_WITH}
         assert leaks(places, values.values()) == []
+
+
+SETTINGS = Settings(
+    database_url="postgresql://program:Bloomberg-0f1e2d3c@127.0.0.1:5432/countersign",
+    slack_app_token=BENCH_SECRET,
+    opa_token="portal.example.com-9f8e7d6c",
+    pack={
+        "kyc": {
+            "bloomberg_token_url": "http://127.0.0.1:28813/ext/api/as/token.oauth2?x".removesuffix("?x"),
+            "bloomberg_client_id": "Bloomberg of meridian",
+            "bloomberg_client_secret": "Halvorsen has no response",
+            "portal_url": "https://portal.example.com/api",
+            "portal_token": "https-0a1b2c3d4e5f",
+        }
+    },
+)
+PLANTED = (
+    *(BENCH_SECRET, "Bloomberg-0f1e2d3c", "portal.example.com-9f8e7d6c", "Halvorsen has no response"),
+    "https-0a1b2c3d4e5f",
+)
+ORDINARY = (
+    *("Bloomberg", "has no response to the request", "https://portal.example.com/api", "Ingrid Halvorsen", "Lindqvist"),
+    *("listening on 127.0.0.1 port 28813", "http://127.0.0.1:28813/ext/api/as/token.oauth2", "Halvorsens", "meridian"),
+    *("the secretary and the password", "https://portal.example.com", "a token for Acme Holding GmbH", "xapp-1"),
+)
+
+
+SINKS = (
+    *(
+        "audit_leaves.leaf",
+        "receipts.document",
+        "reads.document",
+        "steps.error",
+        "runs.error",
+        "votes.",
+    ),
+    *("chat", "log", "report", "bundle audit.jsonl", "bundle receipts/", "bundle reads/", "bundle approvals/"),
+    *("bundle costs.json", "bundle summary.md", "bundle timeline.md", "bundle run.json"),
+)
+"""All that is recorded, sealed, said and logged."""
+
+
+@dataclass
+class Teller(Echo):
+    """An other side that says the same of everything it is asked, and names it as who was paid."""
+
+    says: str = ""
+    away: set[str] = field(default_factory=lambda: {"look", "add_work_note"})
+
+    async def run(self, call: Call) -> Answer:
+        if call.operation in self.away:
+            self.away.remove(call.operation)
+            raise TransientError(self.says)
+        usage = [Usage(provider=self.says[:200], units={"requests": 1})]
+        return Answer({"echo": self.says}, Metadata(request_id=self.says[:200]), usage)
+
+    async def before(self, _call: Call) -> JsonObject:
+        return {"echo": self.says}
+
+    async def reconcile(self, _call: Call) -> Reconciled:
+        return Untouched()
+
+
+def read(text: str) -> str:
+    """Return what a reader sees of JSON, Markdown, HTML or Slack's escapes."""
+    return html.unescape(text.replace("\\", "")).replace("\u27e8U+003A\u27e9", ":")
+
+
+@settings(max_examples=4, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(words=st.lists(st.sampled_from(ORDINARY), min_size=2, max_size=3, unique=True), secret=st.sampled_from(PLANTED))
+async def test_words_names_and_addresses_stand_on_every_record_as_they_were_said_beside_secrets_that_are_gone(
+    dsn: str, opa: OpaChild, tmp_path: Path, caplog: pytest.LogCaptureFixture, words: list[str], secret: str
+) -> None:
+    first, *others = words
+    said, kept = (f"{first} {hidden}, {' and '.join(others)}." for hidden in (secret, MARKER))
+    privacy = make_privacy(SETTINGS)
+    ref = hashlib.sha256(said.encode()).hexdigest()[:12]
+    async with staged(dsn, opa, tmp_path, Teller([], [secret], said), caplog, privacy) as bare:
+        stage, bench = replace(bare, given=dict.fromkeys(HIDDEN, "0d1c2b3a4f5e")), bare.bench
+        run_id = (await bench.start("bench.private", {"case": f"case-{ref}", **stage.given}, ref=ref)).run_id
+        await bench.settle()
+        await stage.answer("ask", ProgressPayload, message=said)
+        await bench.later(minutes=3)
+        await stage.decide(said)
+        await stage.answer("ask", CompletionPayload, outcome="failed", error=said)
+        await bench.later(days=2)
+        while await stage.sealer():
+            pass
+        places = {place: read(text) for place, text in (await stage.places()).items() if place not in WORKED_WITH}
+        (bundle,) = (tmp_path / "evidence").rglob(f"{run_id}.zip")
+        places["report"] = read(report_on(bundle, None).page.decode())
+    record = logging.LogRecord("countersign", logging.ERROR, __file__, 1, "refused: %s", (said,), None)
+    places["log"] += Cleaned(logging.Formatter("%(message)s"), privacy).format(record)
+    silent = [sink for sink in SINKS if not any(sink in place and kept in text for place, text in places.items())]
+    assert silent == [], kept
+    assert leaks(places, [secret]) == []

@@ -74,7 +74,7 @@ async def test_no_process_is_left_behind_by_a_parent_that_is_killed(settings: Se
 
 
 async def test_a_start_that_is_refused_is_refused_once(settings: Settings) -> None:
-    nowhere = Settings(database_url="postgresql://u:p@127.0.0.1:1/x").database_url
+    nowhere = Settings(database_url="postgresql://u@127.0.0.1:1/x").database_url
     env = environment(settings.model_copy(update={"database_url": nowhere}))
     async with program("serve", *MANY, "--processes=2", env=env) as parent:
         assert await parent.ended() == 1

@@ -243,7 +243,12 @@ async def test_a_signal_ends_a_process_whose_archive_hangs(dsn: str, opa: OpaChi
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", hangs)
     async with TestServer(app) as archive:
-        s3 = {"s3_endpoint": str(archive.make_url("")), "s3_bucket": "b", "s3_access_key": "a", "s3_secret_key": "s"}
+        s3 = {
+            "s3_endpoint": str(archive.make_url("")),
+            "s3_bucket": "b",
+            "s3_access_key": "a" * 8,
+            "s3_secret_key": "s" * 8,
+        }
         settings = settings_of(dsn, opa.url, tmp_path, port=0, **s3)
         await a_canceled_run(settings)
         async with serving(settings, "worker") as (running, _):

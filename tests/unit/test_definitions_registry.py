@@ -2,14 +2,16 @@
 
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from importlib.metadata import distributions
+from importlib.metadata import EntryPoint, distributions
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
-from runtime.definitions.registry import HandlerRegistryError, collect, collect_functions, discover
+from receipts.secrets import secrets_in
+from runtime.definitions.registry import HandlerRegistryError, collect, collect_functions, collect_settings, discover
 from runtime.functions import FUNCTIONS_GROUP
-from runtime.handlers import ENTRY_POINT_GROUP, Call, Handler
+from runtime.handlers import ENTRY_POINT_GROUP, SETTINGS_GROUP, Call, Handler
 
 MODULE = """
 from runtime.handlers import Handler
@@ -146,6 +148,52 @@ def test_discovery_looks_at_the_installed_entry_points(site: Site) -> None:
     site.install("crm-pack", "crm", 'raise RuntimeError("reached")')
     with pytest.raises(HandlerRegistryError, match="reached"):
         discover({}, ["crm"])
+
+
+SETTINGS = """
+from pydantic import BaseModel, ConfigDict, SecretStr
+class Declared(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    url: str = ""
+    token: SecretStr = SecretStr("")
+"""
+
+
+def declared(site: Site, **given: str) -> BaseModel | None:
+    """Return the settings of a pack that declares some."""
+    (site.folder / "declaring.py").write_text(SETTINGS, encoding="utf-8")
+    point = EntryPoint("crm", "declaring:Declared", SETTINGS_GROUP)
+    return collect_settings([point], {"crm": given}, ["crm"]).get("crm")
+
+
+def test_settings_are_parsed_by_the_model_that_their_pack_declares(site: Site) -> None:
+    parsed = declared(site, url="https://crm.example", token="s3cret-value")
+    assert parsed is not None
+    assert list(secrets_in(parsed)) == ["s3cret-value"]
+    assert declared(site) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"token": "s3cret!"}, "settings: token has fewer than 8 characters, so it cannot be told from a word"),
+        (
+            {"url": "https://u:s3cret!@crm"},
+            "settings: url has fewer than 8 characters, so it cannot be told from a word",
+        ),
+        ({"toke": "s3cret!"}, "settings: toke: Extra inputs are not permitted"),
+    ],
+)
+def test_settings_that_cannot_be_right_are_named_and_not_quoted(site: Site, given: dict[str, str], why: str) -> None:
+    with pytest.raises(HandlerRegistryError) as refused:
+        declared(site, **given)
+    assert str(refused.value) == f"pack 'crm' of an unnamed distribution: {why}"
+
+
+def test_settings_that_a_pack_does_not_declare_are_refused() -> None:
+    with pytest.raises(HandlerRegistryError) as refused:
+        collect_settings([], {"crm": {"url": "x"}}, ["crm"])
+    assert str(refused.value) == "settings for 'crm', but the pack declares none under countersign.settings"
 
 
 FUNCTIONS = """

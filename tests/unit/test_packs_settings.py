@@ -5,12 +5,13 @@ from collections.abc import Mapping
 import pytest
 from countersign_access_request.handlers import handlers as access
 from countersign_incident_triage.handlers import handlers as triage
-from countersign_kyc.handlers import GLEIF_URL, KycSettings
 from countersign_kyc.handlers import handlers as kyc
+from countersign_kyc.settings import GLEIF_URL, KycSettings
 
 from countersign.compose.engine import load_packs, offered_handlers
 from countersign.config.settings import ROOT, Settings
 from runtime.definitions.cel.expressions import ExpressionError, compile_expression
+from runtime.definitions.registry import HandlerRegistryError
 from tests.functions import installed
 
 
@@ -40,6 +41,28 @@ def test_expressions_know_the_functions_of_listed_packs_once_these_are_loaded() 
 
 def test_gleif_is_the_public_api_unless_set() -> None:
     assert KycSettings().gleif_url == GLEIF_URL == "https://api.gleif.org/api/v1"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"kyc": {"portal_token": "s3cret!"}}, "settings: portal_token has fewer than 8 characters"),
+        ({"kyc": {"portal_token": "s3cret-value", "register_token": "s3cret!"}}, "settings: register_token has fewer"),
+        (
+            {"incident-triage": {"servicenow_user": "u", "servicenow_password": "s3cret!"}},
+            "servicenow_password has fewer",
+        ),
+    ],
+)
+def test_secret_that_is_too_short_is_refused_and_named(given: dict[str, dict[str, str]], says: str) -> None:
+    with pytest.raises(HandlerRegistryError) as refused:
+        offered_handlers(Settings(pack=given))
+    assert says in str(refused.value)
+    assert "s3cret" not in str(refused.value)
+
+
+def test_secret_that_is_empty_is_not_set() -> None:
+    assert offered_handlers(Settings(pack={"kyc": {"portal_token": ""}}))
 
 
 def test_unknown_setting_is_named() -> None:

@@ -12,7 +12,7 @@ from receipts import canonical
 from receipts.canonical import CanonicalError
 from receipts.fields import timestamp
 from receipts.model import Receipt, make_receipt
-from receipts.redaction import MARKER, PointerError, is_secret_name, redact
+from receipts.redaction import MARKER, PointerError, Redacted, is_secret_name, redact
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 CANARY = "canary-7f3a"
@@ -25,6 +25,7 @@ CANARY = "canary-7f3a"
         *("access_token", "accesstoken", "HTTPToken", "X-Auth-Token", "secret", "client_secret", "Secrets", "SECRET_1"),
         *("Authorization", "Proxy-Authorization", "api_key", "apiKey", "APIKey", "X-API-Key", "apikey", "api key"),
         *("cookie", "Set-Cookie", "credentials", "private_key", "sessionId", "jwt", "\uff50assword"),
+        *("secret_token_url", "password_reset_url", "token_url_token"),
     ],
 )
 def test_name_of_a_secret_is_known(name: str) -> None:
@@ -33,7 +34,21 @@ def test_name_of_a_secret_is_known(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["secretary", "max_tokens", "tokens", "key", "idempotency_key", "author", "tokenizer", "monkey", "", "0"],
+    [
+        "secretary",
+        "bloomberg_token_url",
+        "tokenUrl",
+        "authorization_endpoint",
+        "max_tokens",
+        "tokens",
+        "key",
+        "idempotency_key",
+        "author",
+        "tokenizer",
+        "monkey",
+        "",
+        "0",
+    ],
 )
 def test_name_of_no_secret_is_left(name: str) -> None:
     assert not is_secret_name(name)
@@ -52,6 +67,13 @@ def test_star_stands_for_every_item_of_a_list_but_not_for_members() -> None:
     hidden = redact(value, ["/people/*/born", "/other/*/born"])
     assert hidden.paths == ("/people/0/born", "/people/2/born")
     assert hidden.value["other"] == {"x": {"born": 3}}
+
+
+def test_address_where_tokens_are_asked_for_is_hidden_only_with_credentials_or_a_query() -> None:
+    bare = {"token_url": "https://sign-in.example/oauth2", "authorizationEndpoint": "https://sign-in.example"}
+    assert redact(bare) == Redacted(bare, ())
+    bearing = {"token_url": "https://me:s3cret@sign-in.example", "token_uri": "https://h/?k=1", "tokenUrl": {"at": 1}}
+    assert redact(bearing).value == dict.fromkeys(bearing, MARKER)
 
 
 def test_whole_value_can_be_hidden() -> None:

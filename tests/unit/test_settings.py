@@ -66,13 +66,13 @@ def test_an_empty_variable_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_installs_the_app_is_set_whole_and_in_place_of_a_bot_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    given(monkeypatch, SLACK_CLIENT_ID="1.1", SLACK_CLIENT_SECRET="s")
+    given(monkeypatch, SLACK_CLIENT_ID="1.1", SLACK_CLIENT_SECRET="s" * 8)
     with pytest.raises(ConfigError) as caught:
         read_settings()
     missing = "COUNTERSIGN_SLACK_TOKEN_KEYS and COUNTERSIGN_PUBLIC_URL"
     assert str(caught.value) == f"{missing}: not set, and installing the app by OAuth needs it"
     key = json.dumps(["a" * 43 + "="])
-    given(monkeypatch, SLACK_TOKEN_KEYS=key, PUBLIC_URL="https://here.example", SLACK_BOT_TOKEN="xoxb-1")
+    given(monkeypatch, SLACK_TOKEN_KEYS=key, PUBLIC_URL="https://here.example", SLACK_BOT_TOKEN="xoxb-1234")
     with pytest.raises(ConfigError, match="COUNTERSIGN_SLACK_CLIENT_ID: set one of them"):
         read_settings()
     given(monkeypatch, SLACK_BOT_TOKEN="")
@@ -100,6 +100,11 @@ def test_settings_cannot_be_changed() -> None:
         ("OPA_URL", "opa:8181", "is not http(s)://HOST"),
         ("OPA_URL", f"http://u:{CANARY}@opa:8181", "without credentials"),
         ("SLACK_API_URL", "https://slack.com/api", "does not end with a slash"),
+        *((name, CANARY[:7], "has fewer than 8 characters, so it cannot be told from a word") for name in TOKENS),
+        ("SLACK_CLIENT_SECRET", CANARY[:7], "has fewer than 8 characters, so it cannot be told from a word"),
+        ("S3_SECRET_KEY", CANARY[:7], "has fewer than 8 characters, so it cannot be told from a word"),
+        ("DATABASE_URL", f"postgresql://u:{CANARY[:7]}@db/x", "its password has fewer than 8 characters"),
+        ("DATABASE_DIRECT_URL", f"postgresql://db/x?password={CANARY[:7]}", "its password has fewer than 8"),
         ("SLACK_SIGNING_SECRETS", '["one"]', "has fewer than 20 characters"),
         ("SLACK_TOKEN_KEYS", json.dumps([f"{CANARY}!"]), "is not base64"),
         ("SLACK_TOKEN_KEYS", '["YWJj"]', "is base64 of 3 bytes, not of 32"),

@@ -3,23 +3,17 @@
 from collections.abc import Mapping
 
 from countersign_connector.http import Service
-from countersign_connector.models import ServiceUrl, Settings, read_settings
+from countersign_connector.models import read_settings
 
 from countersign_access_request import grants
+from countersign_access_request.settings import AccessSettings
 from runtime.handlers import Handler, Json
-
-
-class AccessSettings(Settings):
-    """Where the access system is; it is asked with a bearer token."""
-
-    access_url: ServiceUrl | None = None
-    access_token: str = ""
 
 
 def handlers(settings: Mapping[str, str]) -> dict[str, Handler]:
     """Return the pack's handlers; ValueError names each setting that is unknown or wrong."""
     parsed = read_settings(AccessSettings, settings, "access-request")
-    authorization = {"Authorization": f"Bearer {parsed.access_token}"}
+    authorization = {"Authorization": f"Bearer {parsed.access_token.get_secret_value()}"}
     return grants.handlers(Service("access system", parsed.access_url or "", authorization, parsed.timeout, _explain))
 
 

@@ -45,7 +45,7 @@ ServiceUrl = Annotated[str, AfterValidator(_service_url)]
 
 
 class Settings(BaseModel):
-    """A pack's settings, as text: closed, and never shown in an error, because some are secrets."""
+    """A pack's settings, from text: closed, and never shown in an error. Those of the type SecretStr are secret."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 

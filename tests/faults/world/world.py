@@ -113,7 +113,9 @@ async def zygote(folder: Path) -> AsyncIterator[Zygote]:
     plugin = folder / "plugin" / "countersign_world-1.dist-info"
     plugin.mkdir(parents=True)
     (plugin / "METADATA").write_text("Metadata-Version: 2.1\nName: countersign-world\nVersion: 1\n")
-    (plugin / "entry_points.txt").write_text("[countersign.handlers]\nworld = countersign_world.handlers:handlers\n")
+    offered = "[countersign.handlers]\nworld = countersign_world.handlers:handlers\n"
+    declared = "[countersign.settings]\nworld = countersign_world.handlers:WorldSettings\n"
+    (plugin / "entry_points.txt").write_text(offered + declared)
     paths = os.pathsep.join([str(plugin.parent), str(PACK), str(ROOT)])
     with (folder / "zygote.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(

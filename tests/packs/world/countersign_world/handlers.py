@@ -12,6 +12,12 @@ _PATIENCE = 10.0
 """Seconds: longer than any verb's timeout, so that the runtime's own limit is the one that is tried."""
 
 
+class WorldSettings(BaseModel):
+    """Where the upstream is."""
+
+    url: str
+
+
 class _Act(BaseModel):
     entry: str
 
