@@ -8,10 +8,15 @@ from functools import cached_property
 from io import BufferedReader
 from pathlib import Path
 
+from evidence.export.entries import LogTold, read_log
 from evidence.export.index import APPROVALS, BUNDLES, CHECKPOINT, INDEX, RUNS, STATEMENT, ExportStatement, Index
+from evidence.export.table import read_rows
 from evidence.statement import PAYLOAD_TYPE, largest
 from evidence.verify.material.contents import BrokenError, parse
 from evidence.verify.trust import Trust
+from receipts.log.checkpoint import Checkpoint, open_checkpoint, parse_checkpoint
+from receipts.log.errors import LogError
+from receipts.log.note import Note, parse_note
 from receipts.signatures.envelope import EnvelopeError, Opened, verify_envelope
 from receipts.signatures.signing import PublicKey
 
@@ -47,6 +52,41 @@ class Contents:
     def index(self) -> Index:
         """Return the index."""
         return parse(Index, INDEX, self.read(INDEX))
+
+    @cached_property
+    def rows(self) -> list[dict[str, str]]:
+        """Return the lines of approvals.csv."""
+        return read_rows(self.read(APPROVALS))
+
+    @cached_property
+    def checkpoint(self) -> tuple[Note, Checkpoint] | None:
+        """Return the checkpoint, signed by the log's key where that is given; None where there is none."""
+        keys = self.trust.log
+        if CHECKPOINT not in self.signed:
+            if keys is not None:
+                raise BrokenError(CHECKPOINT, "is not there, and the log's key is given")
+            return None
+        try:
+            note = parse_note(self.read(CHECKPOINT))
+            return note, open_checkpoint(note, keys) if keys else parse_checkpoint(note.text)
+        except LogError as error:
+            raise BrokenError(CHECKPOINT, str(error)) from error
+
+    @cached_property
+    def known(self) -> int:
+        """Return how many leaves of the log the export must know."""
+        signed = self.checkpoint[1].head.size if self.checkpoint else 0
+        return max(signed, self.index.log.size)
+
+    @cached_property
+    def logged(self) -> LogTold | None:
+        """Return what the log tells as it is published; None where it is not given."""
+        if self.log is None:
+            return None
+        if self.checkpoint is None:
+            raise BrokenError(CHECKPOINT, "is not there, and the log is given")
+        listed = {run.run_id: run.leaves for run in self.index.entries}
+        return read_log(self.log, self.checkpoint[1].head, self.trust.log, self.known, listed)
 
     @cached_property
     def present(self) -> list[str]:

@@ -69,7 +69,10 @@ class Counts(Closed):
 
 
 class Index(Closed):
-    """The index: whose, of which days, by whom and when, what the log was, and every run, the oldest first."""
+    """The index: whose, of which days, by whom and when, what the log was, and every run, the oldest first.
+
+    `voted` are runs of other days on which people voted in these days.
+    """
 
     tenant: NonEmpty
     first_day: Day
@@ -80,6 +83,12 @@ class Index(Closed):
     counts: Counts
     log: LogWord
     runs: list[RunEntry]
+    voted: list[RunEntry]
+
+    @property
+    def entries(self) -> list[RunEntry]:
+        """Return every run that the index tells of."""
+        return [*self.runs, *self.voted]
 
     @property
     def period(self) -> Period:

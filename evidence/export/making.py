@@ -81,7 +81,7 @@ def new_folder(folder: Path) -> Iterator[Path]:
 def write_bundles(index: Index, folder: Path, fetch: Callable[[str], bytes]) -> None:
     """Copy the bundle of each run that has one; raise ExportError where `fetch` gives another than the index names."""
     (folder / BUNDLES).mkdir()
-    for run in index.runs:
+    for run in index.entries:
         if run.sha256 is None:
             continue
         data = fetch(run.run_id)

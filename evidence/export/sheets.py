@@ -29,6 +29,23 @@ def csv_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
     return out.getvalue().encode()
 
 
+def rows_of(columns: Sequence[str], data: bytes) -> list[dict[str, str]]:
+    """Return the rows of a table as `csv_of` writes it; raise ValueError where it is none, or has other columns."""
+    try:
+        lines = list(csv.reader(io.StringIO(data.decode(), newline=""), strict=True))
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"is no table: {error}") from error
+    names, rows = lines[:1], lines[1:]
+    if names != [list(columns)] or any(len(row) != len(columns) for row in rows):
+        raise ValueError(f"is no table with the columns {', '.join(columns)}")
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def written(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return a row as `rows_of` reads it once it was written."""
+    return {name: "" if (cell := _cell(value)) is None else str(cell) for name, value in row.items()}
+
+
 def _cell(value: Any) -> Any:
     if isinstance(value, datetime):
         return timestamp(value)

@@ -118,8 +118,7 @@ def verify(path: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> Verific
     has passed, but for the envelope. A key that cannot be read raises `receipts.signatures.signing.KeyFileError`,
     and what step 13 cannot decide `evidence.errors.UndecidedError`.
     """
-    with _no_collection():
-        return _verified(path, trusted if isinstance(trusted, Trust) else trust_of(trusted), asked)
+    return verified(path, trusted, *asked)[0]
 
 
 @contextmanager
@@ -134,7 +133,10 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _verified(path: Path, trust: Trust, asked: Sequence[Rule[Contents]]) -> VerificationReport:
+@_no_collection()
+def verified(path: Path, trusted: Path | Trust, *asked: Rule[Contents]) -> tuple[VerificationReport, Contents]:
+    """Verify a bundle as `verify` does; return what was found with what the bundle holds."""
+    trust = trusted if isinstance(trusted, Trust) else trust_of(trusted)
     archive, contents = _opened(path, trust)
     passed, held = _first_steps(path, archive, contents)
     facts = None if contents.statement.predicate.builder_version == "1" else Facts(contents)
@@ -146,7 +148,7 @@ def _verified(path: Path, trust: Trust, asked: Sequence[Rule[Contents]]) -> Veri
     for rule in asked:
         held += _hold(LAST, (rule,), contents, predicate)
         passed.append(Passed(LAST, held[-1].found))
-    return VerificationReport(
+    report = VerificationReport(
         sha256=archive.sha256,
         run_id=predicate.run_id,
         tenant=predicate.tenant,
@@ -156,6 +158,7 @@ def _verified(path: Path, trust: Trust, asked: Sequence[Rule[Contents]]) -> Veri
         rules=tuple(held),
         ended=ended_run(contents),
     )
+    return report, contents
 
 
 def _opened(path: Path, trust: Trust) -> tuple[Unpacked, Contents]:

@@ -40,7 +40,8 @@ _BATCH = 4096
 class Audit:
     """What was found, and how far the log accounts for everything.
 
-    Every leaf that says an earlier time than `until` (RFC 3339) stands in the log; "" where there is no leaf at all.
+    Every leaf that says an earlier time than `until` (RFC 3339) stands in the log, and `newest` is the latest that one
+    says; both are "" where there is no leaf at all.
     """
 
     findings: list[Finding]
@@ -49,6 +50,7 @@ class Audit:
     leaves: int = 0
     waiting: int = 0
     until: str = ""
+    newest: str = ""
 
 
 def audit(dsn: str, tenant: str, kept: Sequence[TreeHead]) -> Audit:
@@ -70,6 +72,7 @@ def audit(dsn: str, tenant: str, kept: Sequence[TreeHead]) -> Audit:
             found.runs += 1
             times.add(run)
     found.leaves, found.waiting, found.until = times.leaves, times.waiting, times.until
+    found.newest = times.newest
     return found
 
 

@@ -25,6 +25,7 @@ class Sought:
     reference_only: bool = False  # not in the trigger's values
     by_definition: bool = False  # that text may stand in the runbook's name as well
     run_id: str | None = None  # this run alone
+    run_ids: list[str] | None = None  # these runs
     requested_by: str | None = None  # id of who asked
     seen_by: str | None = None  # id of the person who looks: what they asked for, or what their groups may decide
     person: str | None = None  # id or printed name of who asked, or voted

@@ -3,7 +3,8 @@
 import csv
 import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -135,24 +136,53 @@ async def test_it_verifies_offline_by_rules_that_are_named(office: Office) -> No
     assert sha256((office.folder / f"bundles/{office.runs['file']}.zip").read_bytes()) == office.index.runs[0].sha256
     held = await office.verify()
     assert (held.code, held.err) == (0, "")
-    assert held.out.endswith(
-        "\nnot looked at: whether a run was left out; for that, give --log and --log-key\nEverything holds.\n"
-    )
+    assert held.out.startswith("Held against: 1 bundle; not the log: runs may be left out")
+    assert held.out.endswith("\nEverything holds.\n")
     assert ": 2 runs; 1 open, 1 sealed; " in held.out
     assert "export.bundles: 1 bundle" in held.out
     log_key = (await command("log", "key", env=environment(office.settings))).out.strip()
     told = json.loads((await office.verify("--json", "--log-key", log_key)).out)
     assert (told["holds"], told["counts"]["runs"]) == (True, 2)
+    assert told["held_against"] == {"bundles": True, "log": False, "log_key": True}
     assert told["checks"][-1]["found"] == "not held against the log"
     assert {"export.signed", "export.log"} <= {check["name"] for check in told["checks"]}
 
 
+async def publish(office: Office) -> str:
+    """Publish the log as it is by now; return its folder."""
+    while await Sequencer(office.bench.engine)():
+        pass
+    notary = notary_of(office.bench.engine, LocalArchive(office.settings.home / "evidence"), office.settings.key_path)
+    assert await replace(notary, every=timedelta())() == 1
+    return str(office.settings.home / f"evidence/log/{TENANT}")
+
+
 async def test_held_against_the_published_log_no_run_is_left_out(office: Office) -> None:
     await office.export()
-    held = await office.verify("--log", str(office.settings.home / f"evidence/log/{TENANT}"))
+    log = await publish(office)
+    held = await office.verify("--log", log)
     assert (held.code, held.err) == (0, "")
+    assert held.out.startswith("Held against: no bundles; the log, whose key was not given: ")
     (row,) = await office.bench.rows("SELECT size FROM log_checkpoints ORDER BY size DESC LIMIT 1")
     assert f"export.complete: 2 runs of {row['size']} leaves, and no other of the period" in held.out
+    log_key = (await command("log", "key", env=environment(office.settings))).out.strip()
+    held = await office.verify("--log", log, "--log-key", log_key)
+    assert held.out.startswith("Held against: no bundles; the log, signed by its key.\n")
+
+
+async def test_an_export_that_the_published_log_does_not_have_on_record_is_refused(office: Office) -> None:
+    await office.export()
+    refused = await office.verify("--log", str(office.settings.home / f"evidence/log/{TENANT}"))
+    assert refused.code == 1
+    assert "export.recorded: index.json: its SHA-256 stands in no `evidence.exported`" in refused.err
+
+
+async def test_a_row_that_is_not_as_its_leaves_tell_is_said_and_the_export_does_not_verify(office: Office) -> None:
+    await office.bench.meddle("UPDATE runs SET requested_by = 'eve' WHERE run_id = %s", office.runs["file"])
+    made = await office.export()
+    assert made.code == 1
+    assert f"row.changed: {office.runs['file']}: its row has another requested_by than its leaves tell" in made.out
+    assert "row.changed" in (await office.verify()).err
 
 
 async def test_verifying_it_imports_nothing_that_needs_a_server_or_a_network(office: Office) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from countersign.cli.finding.votes import vote_rows
-from countersign.cli.finding.words import VOTE_COLUMNS
 from countersign.config.settings import Settings
 from evidence.export.period import period
+from evidence.export.votes import VOTE_COLUMNS
 from evidence.reading.words import MEANINGS
 from runtime.desk.inbound.said import Said
 from runtime.desk.inbound.tasks import TaskDesk

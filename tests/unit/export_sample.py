@@ -1,27 +1,35 @@
-"""An export of three runs, of which two have bundles; and the same with something changed by whoever has the key."""
+"""An export of three runs, of which one has a bundle; and the same with something changed by whoever has the key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from evidence.bundle.build import build
 from evidence.export.index import INDEX, RUNS, STATEMENT, Index, LogWord, RunEntry, counts_of, sheet_of
 from evidence.export.making import make_export
 from evidence.export.sheets import csv_of
+from evidence.export.votes import VOTE_COLUMNS
 from evidence.statement import PAYLOAD_TYPE, sha256
 from receipts import canonical
 from receipts.log.checkpoint import sign_checkpoint
 from receipts.log.hashes import TreeHead
 from receipts.signatures.envelope import sign_envelope
 from receipts.signatures.signing import SigningKey
+from tests.unit.evidence_bound import at
+from tests.unit.evidence_logged import logged
+from tests.unit.evidence_sample import DEFINITION_DIGEST, HIDDEN
 from tests.unit.log_sample import signer
 
 MADE_AT = "2026-04-01T08:00:00.000000Z"
 LOG = signer("countersign/acme", 7)
 HEAD = TreeHead(100, b"\x01" * 32)
-VOTES = [{"at": "2026-01-05", "name": "Ann"}, {"at": "2026-01-06", "name": "Ben\u2028, of two\nlines"}]
+SEALED = "run-1"
+"""The run that has a bundle: the sample run."""
+_SAID = {"target": "DE/123", "reference": "case-1", "requested_by": "ada", "run_id": SEALED, "definition": "kyc v3"}
 
 
 def key_of(seed: int) -> SigningKey:
@@ -29,9 +37,56 @@ def key_of(seed: int) -> SigningKey:
     return SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([seed]) * 32))
 
 
+@cache
+def bundle() -> bytes:
+    """Return the bundle of the sample run."""
+    return build(logged(), key_of(1)).data
+
+
+def sealed(**more: Any) -> dict[str, Any]:
+    """Return the line of the run that has a bundle."""
+    return {
+        "run_id": SEALED,
+        "reference": "case-1",
+        "trigger_type": "api",
+        "definition": "kyc",
+        "definition_version": 3,
+        "definition_digest": DEFINITION_DIGEST,
+        "requested_by": "ada",
+        "created_at": "2026-01-31T09:00:00.000000Z",
+        "finished_at": "2026-01-31T09:09:00.000000Z",
+        "outcome": "succeeded",
+        "state": "sealed",
+        "why": "",
+        "sha256": sha256(bundle()),
+        "size": len(bundle()),
+        "leaves": 23,
+        "log_index": 2,
+        **more,
+    }
+
+
+def votes(**more: Any) -> list[dict[str, Any]]:
+    """Return the lines of the votes on that run; what is given is changed in the first."""
+    shared = {
+        **_SAID,
+        "decision": "approved",
+        "meaning": "authorizes exactly this action, once",
+        "reason": "checked",
+        "verb": "register.file",
+        "change": f'api_key: {HIDDEN}; owner: {{"share": "{HIDDEN}"}}',
+        "rule": "File a report",
+        "required": "2 of compliance and legal",
+        "step": "file",
+        "approval_id": "a-1",
+        "bundle_sha256": sha256(bundle()),
+    }
+    ben = {"at": at(6), "person": "ben", "name": "Ben", "account": "T0ACME UBEN", **shared, **more}
+    return [ben, {"at": at(7), "person": "cat", "name": "Cat", "account": "T0ACME UCAT", **shared}]
+
+
 def run(number: int, **more: Any) -> dict[str, Any]:
-    """Return a run of the index, sealed if nothing else is said."""
-    data = b"bundle %d" % number
+    """Return a run of the index, ended and not sealed if nothing else is said."""
     return {
         "run_id": f"run_{number}",
         "reference": f"case-{number}",
@@ -43,24 +98,25 @@ def run(number: int, **more: Any) -> dict[str, Any]:
         "created_at": f"2026-01-0{number}T09:00:00.000000Z",
         "finished_at": f"2026-01-0{number}T10:00:00.000000Z",
         "outcome": "succeeded",
-        "state": "sealed",
-        "why": "",
-        "sha256": sha256(data),
-        "size": len(data),
+        "state": "unsealed",
+        "why": "not sealed: no worker has taken it yet",
+        "sha256": None,
+        "size": None,
         "leaves": 30,
         "log_index": 30 * number,
         **more,
     }
 
 
-OPEN = {"state": "open", "why": "not ended: waiting", "sha256": None, "size": None, "outcome": "waiting"}
+OPEN = {"state": "open", "why": "not ended: waiting", "finished_at": None, "outcome": "waiting"}
 
 
 @dataclass
 class Sample:
     """What an export is made of. A change of `index` is one by whoever signs it, and so is one of `signed` files."""
 
-    runs: list[dict[str, Any]] = field(default_factory=lambda: [run(1), run(2), run(3, **OPEN)])
+    runs: list[dict[str, Any]] = field(default_factory=lambda: [run(1), run(2, **OPEN), sealed()])
+    votes: list[dict[str, Any]] | None = None
     index: dict[str, Any] = field(default_factory=dict)
     predicate: dict[str, Any] = field(default_factory=dict)
     signed: Mapping[str, bytes] = field(default_factory=dict)
@@ -71,6 +127,8 @@ class Sample:
     def write(self, folder: Path) -> None:
         """Write the export with its bundles."""
         folder.mkdir()
+        has_sealed = any(one["run_id"] == SEALED for one in self.runs)
+        table = (votes() if has_sealed else []) if self.votes is None else self.votes
         entries = [RunEntry.model_validate(one) for one in self.runs]
         log = {"size": 120, "runs": 4, "until": "2026-03-31T23:00:00.000000Z", "findings": [], **self.log}
         told = {
@@ -80,18 +138,19 @@ class Sample:
             "by": "omar",
             "made_at": MADE_AT,
             "has_bundles": True,
-            "counts": counts_of(entries, len(VOTES)).model_dump(),
+            "counts": counts_of(entries, len(table)).model_dump(),
             "log": LogWord(**log).model_dump(),
             "runs": self.runs,
+            "voted": [],
         }
-        votes = csv_of(["at", "name"], VOTES)
-        files = dict(make_export(Index.model_validate(told), votes, self.checkpoint, self.key).files)
+        export = make_export(Index.model_validate(told), csv_of(VOTE_COLUMNS, table), self.checkpoint, self.key)
+        files = dict(export.files)
         files |= {INDEX: canonical.dumps({**told, **self.index}), RUNS: sheet_of(entries), **self.signed}
         for name, data in (*files.items(), (STATEMENT, self._statement(told, files))):
             (folder / name).write_bytes(data)
-        (folder / "bundles").mkdir()
-        for number in (1, 2):
-            (folder / f"bundles/run_{number}.zip").write_bytes(b"bundle %d" % number)
+        if has_sealed:
+            (folder / "bundles").mkdir()
+            (folder / f"bundles/{SEALED}.zip").write_bytes(bundle())
 
     def _statement(self, told: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
         same = ("tenant", "first_day", "last_day", "made_at", "counts")

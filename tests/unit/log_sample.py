@@ -1,6 +1,8 @@
 """A log in memory for tests, and proofs of logs so large that nobody has them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -10,6 +12,8 @@ from receipts.log.keys import Algorithm, NoteSigner, VerifierKey
 from receipts.log.note import Note
 from receipts.log.proofs import consistency_proof, inclusion_proof
 from receipts.log.range import EMPTY, CompactRange, Growth
+from receipts.log.tile_data import bundle_data
+from receipts.log.tiles import TILE_WIDTH, EntryBundle, tiles_between
 from receipts.signatures.signing import SigningKey
 
 
@@ -73,6 +77,18 @@ class MemoryLog:
 def sample_log(size: int, salt: str = "") -> MemoryLog:
     """Return a log of entries of different lengths."""
     return MemoryLog().append(*(f"{salt}entry {number} {'x' * (number % 7)}".encode() for number in range(size)))
+
+
+def publish(folder: Path, entries: Sequence[bytes], by: NoteSigner, size: int | None = None) -> None:
+    """Publish the entries of a log, the first ones where a size is given, with its checkpoint."""
+    size = len(entries) if size is None else size
+    for one in tiles_between(0, size):
+        if isinstance(one, EntryBundle):
+            file = folder / one.path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(bundle_data(entries[one.index * TILE_WIDTH : one.index * TILE_WIDTH + one.width]))
+    head = MemoryLog().append(*entries).head(size)
+    (folder / "checkpoint").write_bytes(bytes(sign_checkpoint(by, head)))
 
 
 def far_node(level: int, index: int) -> bytes:

@@ -1,5 +1,6 @@
 """A run that an index leaves out, or tells otherwise than the log, is found by whoever has the log."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import rmtree
@@ -8,24 +9,34 @@ from typing import Any
 import pytest
 
 from evidence.export.verify import ExportFault, ExportReport, verify_export
+from evidence.statement import sha256
 from evidence.verify.trust import Trust
 from receipts import canonical
 from receipts.log.checkpoint import LogKeys, sign_checkpoint
-from receipts.log.tile_data import bundle_data
-from receipts.log.tiles import EntryBundle, tiles_between
 from tests.unit.export_sample import LOG, MADE_AT, OPEN, Sample, key_of, run
-from tests.unit.log_sample import MemoryLog, signer, vkey
+from tests.unit.log_sample import MemoryLog, publish, signer, vkey
 
 TRUST = Trust(key_of(1).public, log=LogKeys((vkey(LOG),)))
+SIZE = 300
+"""Leaves before the one that puts the export on record."""
+MOMENT = "2026-02-01T00:00:00.000000Z"
+SHA256 = "e" * 64
+BUNDLED = {"state": "sealed", "why": "", "sha256": SHA256, "size": 7}
 
 
-def leaf(run_id: str, event: str, at: str, **data: Any) -> dict[str, Any]:
-    return {"run_id": run_id, "event": event, "at": at, "data": data, "seq": 1, "prev_hash": "0" * 64}
+def leaf(run_id: str, event: str, at: str, seq: int = 1, **data: Any) -> dict[str, Any]:
+    actor = data.pop("actor", {"id": "countersign", "kind": "system"})
+    about = dict.fromkeys(("request_id", "run_id", "step", "approval_id", "effect_id"))
+    told = {"run_id": run_id, "event": event, "at": at, "seq": seq, "prev_hash": "0" * 64}
+    return {**told, "actor": actor, "correlation": about, "data": data}
 
 
 def queued(one: dict[str, Any], **more: Any) -> dict[str, Any]:
-    told = {"trigger_ref": one["reference"], "definition_digest": one["definition_digest"], **more}
-    return leaf(one["run_id"], "run.queued", one["created_at"], **told)
+    names = ("definition", "definition_version", "definition_digest")
+    told = {name if name != "definition" else "definition_name": one[name] for name in names}
+    told |= {"trigger_ref": one["reference"], "trigger_type": one["trigger_type"], **more}
+    actor = {"id": one["requested_by"], "kind": "person"}
+    return leaf(one["run_id"], "run.queued", one["created_at"], actor=actor, **told)
 
 
 @dataclass
@@ -34,7 +45,11 @@ class Office:
 
     folder: Path
     runs: list[dict[str, Any]] = field(
-        default_factory=lambda: [run(1, log_index=10), run(2, log_index=20), run(3, log_index=30, **OPEN)]
+        default_factory=lambda: [
+            run(1, log_index=10, leaves=3, **BUNDLED),
+            run(2, log_index=20, leaves=2),
+            run(3, log_index=30, leaves=2, **OPEN),
+        ]
     )
     said: dict[int, dict[str, Any]] = field(default_factory=dict)
 
@@ -43,43 +58,55 @@ class Office:
         for one in self.runs:
             self.said[one["log_index"]] = queued(one)
         for one in self.runs[:2]:
-            self.said[one["log_index"] + 5] = leaf(one["run_id"], "evidence.sealed", MOMENT, sha256=one["sha256"])
+            ended = leaf(one["run_id"], "run.succeeded", one["finished_at"], 2)
+            self.said[one["log_index"] + 4] = ended
+        self.said[15] = leaf("run_1", "evidence.sealed", MOMENT, 3, sha256=SHA256, size=7)
+        self.said[35] = leaf("run_3", "run.waiting", MOMENT, 2)
         self.said[0] = leaf("run_before", "run.queued", "2025-12-31T23:59:59.999999Z")
         self.said[299] = leaf("run_after", "run.queued", "2026-04-01T00:00:00.000000Z")
 
     @property
     def entries(self) -> list[bytes]:
         other = leaf("tenant_acme", "definition.stored", MOMENT)
-        return [canonical.dumps(self.said.get(place, other)) for place in range(300)]
+        return [canonical.dumps(self.said.get(place, other)) for place in range(SIZE)]
 
-    def publish(self, size: int = 300, entries: list[bytes] | None = None) -> None:
-        entries = entries or self.entries
-        for one in tiles_between(0, size):
-            if isinstance(one, EntryBundle):
-                file = self.folder / one.path
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(bundle_data(entries[one.index * 256 : one.index * 256 + one.width]))
-        head = MemoryLog().append(*entries).head(size)
-        (self.folder / "checkpoint").write_bytes(bytes(sign_checkpoint(LOG, head)))
+    def act(self, folder: Path, at: str, by: str = "omar", **more: Any) -> bytes:
+        """Return the entry that puts the export on record."""
+        index = (folder / "index.json").read_bytes()
+        told = {
+            "from": "2026-01-01T00:00:00.000000Z",
+            "until": "2026-04-01T00:00:00.000000Z",
+            "asked": {"bundles": False, "statement": sha256((folder / "statement.dsse.json").read_bytes())},
+            "rows": len(canonical.loads(index)["runs"]),
+            "sha256": sha256(index),
+            **more,
+        }
+        actor = {"id": by, "kind": "person"}
+        return canonical.dumps(leaf("tenant_acme", "evidence.exported", at, 9, actor=actor, **told))
 
     def verify(
-        self, runs: list[dict[str, Any]] | None = None, signed: int = 300, made_at: str = MADE_AT
+        self,
+        runs: list[dict[str, Any]] | None = None,
+        signed: int = SIZE,
+        made_at: str = MADE_AT,
+        log_size: int | None = None,
+        meddle: Callable[[list[bytes]], object] | None = None,
+        act: dict[str, Any] | None = None,
     ) -> ExportReport | ExportFault:
-        """Verify an export with a checkpoint over so many leaves against what is published."""
+        """Verify an export with a checkpoint over so many leaves against the log with the act about it."""
         head = MemoryLog().append(*self.entries).head(signed)
-        made = {"made_at": made_at}
-        sample = Sample(self.runs if runs is None else runs, index=made, predicate=made, log={"size": 300})
+        made: dict[str, Any] = {"made_at": made_at}
+        sample = Sample(self.runs if runs is None else runs, index={**made, "has_bundles": False}, predicate=made)
+        sample.log = {"size": signed if log_size is None else log_size, "until": min(made_at, MOMENT)}
         sample.checkpoint = bytes(sign_checkpoint(LOG, head)).decode()
         folder = self.folder.with_name("export")
+        rmtree(folder, ignore_errors=True)
         sample.write(folder)
-        sealed = {one["run_id"] for one in sample.runs if one["sha256"]}
-        for file in (folder / "bundles").iterdir():
-            if file.stem not in sealed:
-                file.unlink()
+        entries = [*self.entries, self.act(folder, **{"at": made_at, **(act or {})})]
+        if meddle:
+            meddle(entries)
+        publish(self.folder, entries, LOG)
         return verify_export(folder, TRUST, self.folder)
-
-
-MOMENT = "2026-02-01T00:00:00.000000Z"
 
 
 @pytest.fixture
@@ -87,137 +114,196 @@ def office(tmp_path: Path) -> Office:
     return Office(tmp_path / "log")
 
 
-def broken(found: ExportReport | ExportFault) -> str:
+def broken(found: ExportReport | ExportFault, rule: str = "export.complete") -> str:
     assert isinstance(found, ExportFault)
-    assert found.rule == "export.complete"
+    assert found.rule == rule
     return found.what
 
 
 def test_an_index_with_every_run_of_the_period_is_complete(office: Office) -> None:
-    office.publish()
     report = office.verify()
     assert isinstance(report, ExportReport)
-    assert report.rules[-1].found == "3 runs of 300 leaves, and no other of the period"
+    assert [passed.found for passed in report.rules[-3:]] == [
+        "3 runs of 301 leaves, and no other of the period",
+        "3 runs and 0 votes, as the entries tell them",
+        f"by omar at {MADE_AT}",
+    ]
 
 
 def test_a_run_that_was_left_out_is_named(office: Office) -> None:
-    office.publish()
     assert broken(office.verify(office.runs[1:])).startswith("run_1, queued at 2026-01-01T09")
 
 
+def test_a_run_on_which_people_voted_is_listed_although_it_is_of_another_day(office: Office) -> None:
+    office.said[40] = leaf("run_before", "vote.counted", MOMENT, 2, approval_id="a", person="ann", verdict="approve")
+    assert broken(office.verify()).startswith("run_before, voted on at 2026-02-01T00")
+
+
 def test_a_run_that_the_log_does_not_have_is_named(office: Office) -> None:
-    del office.said[20]
-    office.publish()
-    assert broken(office.verify()) == "run_2 has place 20, and the log queues no such run"
-
-
-@pytest.mark.parametrize("change", [{"reference": "case-9"}, {"definition_digest": "0" * 64}, {"log_index": 11}])
-def test_a_run_that_is_told_otherwise_is_named(office: Office, change: dict[str, Any]) -> None:
-    office.publish()
-    assert (
-        broken(office.verify([{**office.runs[0], **change}, *office.runs[1:]])) == "run_1 is told otherwise by the log"
+    invented = run(4, log_index=None, leaves=1)
+    assert broken(office.verify([*office.runs, invented]), "export.entries") == (
+        "run_4 is a run that the log does not have"
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"reference": "case-9"}, "the log tells another reference"),
+        ({"definition_digest": "0" * 64}, "the log tells another definition_digest"),
+        ({"sha256": "0" * 64}, "the log tells another sha256"),
+        ({"size": 8}, "the log tells another size"),
+        ({"outcome": "done"}, "the log tells another outcome"),
+        ({"log_index": 11}, "the log has its first leaf at place 10"),
+        ({"log_index": None}, "the log has its first leaf at place 10"),
+        ({"leaves": 2}, "the index tells of 2 leaves of 3"),
+        ({"leaves": 4}, "the index tells of 4 leaves, and the log as published has 3"),
+    ],
+)
+def test_a_run_that_is_told_otherwise_is_named(office: Office, change: dict[str, Any], what: str) -> None:
+    told = [{**office.runs[0], **change}, *office.runs[1:]]
+    assert broken(office.verify(told), "export.entries") == f"run_1: {what}"
+
+
+def test_an_open_run_has_no_end(office: Office) -> None:
+    told = [*office.runs[:2], {**office.runs[2], "finished_at": MOMENT}]
+    assert broken(office.verify(told), "export.entries") == "run_3: the log tells another finished_at"
 
 
 def test_a_run_is_of_the_index_although_the_first_release_did_not_tell_its_reference(office: Office) -> None:
     del office.said[10]["data"]["trigger_ref"]
-    office.publish()
     assert isinstance(office.verify(), ExportReport)
 
 
-def test_another_bundle_than_the_one_that_was_stored_is_named(office: Office) -> None:
-    office.said[15]["data"]["sha256"] = "0" * 64
-    office.publish()
-    assert broken(office.verify()).startswith("run_1: the log tells of another bundle, 000")
+def test_why_there_is_no_bundle_of_a_run_that_has_ended_is_more_than_the_log_knows(office: Office) -> None:
+    told = [office.runs[0], {**office.runs[1], "why": "not sealed: the archive is full"}, office.runs[2]]
+    assert isinstance(office.verify(told), ExportReport)
 
 
-def test_a_run_that_was_queued_in_the_first_minute_may_be_of_the_day_before(office: Office) -> None:
-    office.said[5] = leaf("run_edge", "run.queued", "2026-01-01T00:00:59.000000Z")
-    office.publish()
-    assert isinstance(office.verify(), ExportReport)
-
-
-def test_what_came_after_the_checkpoint_is_not_held_against_it(office: Office) -> None:
-    office.publish(size=28)
-    assert isinstance(office.verify(signed=28), ExportReport)
+def test_what_came_after_the_checkpoint_is_not_held_against_the_export(office: Office) -> None:
+    for place in (250, 251):
+        office.said[place] = leaf(f"run_{place}", "run.queued", MADE_AT)
+    assert isinstance(office.verify(signed=200), ExportReport)
 
 
 def test_a_run_that_was_left_out_is_named_although_an_older_checkpoint_was_put_into_the_export(office: Office) -> None:
-    office.publish()
-    assert broken(office.verify(office.runs[:1], signed=15)).startswith("run_2, queued at 2026-01-02T09")
+    assert broken(office.verify(office.runs[:1], signed=16)).startswith("run_2, queued at 2026-01-02T09")
+
+
+def test_a_run_that_had_a_place_when_the_log_was_looked_through_is_listed_whatever_made_at_says(office: Office) -> None:
+    office.said[250] = leaf("run_late", "run.queued", "2026-02-01T00:00:01.000000Z")
+    early = "2026-02-01T00:00:02.000000Z"
+    assert broken(office.verify(signed=200, log_size=251, made_at=early)).startswith("run_late, queued at")
+    unknown = broken(office.verify(signed=200, log_size=250, made_at=early), "export.recorded")
+    assert unknown.endswith("another time")
+
+
+def test_an_export_is_not_made_before_the_newest_leaf_that_it_must_know(office: Office) -> None:
+    office.said[250] = leaf("run_before", "run.moved", "2026-04-01T08:00:00.000001Z", 2)
+    assert broken(office.verify()) == (
+        f"says that it was made at {MADE_AT}, before the log's leaf of 2026-04-01T08:00:00.000001Z"
+    )
 
 
 def test_what_was_told_after_the_checkpoint_of_runs_under_it_is_not_held_against_the_export(office: Office) -> None:
-    office.said[250] = leaf("run_3", "evidence.sealed", MOMENT, sha256="e" * 64)
-    office.publish()
-    report = office.verify(signed=200)
-    assert isinstance(report, ExportReport)
-    assert report.rules[-1].found == "3 runs of 300 leaves, and no other of the period"
+    office.said[250] = leaf("run_3", "run.succeeded", MOMENT, 3)
+    assert isinstance(office.verify(signed=200), ExportReport)
 
 
 def test_a_run_that_was_triggered_while_the_export_was_made_may_be_missing(office: Office) -> None:
-    office.said[250] = leaf("run_late", "run.queued", "2026-01-06T11:30:00.000000Z")
-    office.publish()
-    assert isinstance(office.verify(signed=200, made_at="2026-01-06T12:00:00.000000Z"), ExportReport)
-    rmtree(office.folder.with_name("export"))
-    later = office.verify(signed=200, made_at="2026-01-06T12:30:00.000001Z")
+    office.said[299] = leaf("run_late", "run.queued", "2026-02-06T11:30:00.000000Z")
+    assert isinstance(office.verify(signed=200, made_at="2026-02-06T12:00:00.000000Z"), ExportReport)
+    later = office.verify(signed=200, made_at="2026-02-06T12:30:00.000001Z")
     assert broken(later).startswith("run_late, queued at")
-    rmtree(office.folder.with_name("export"))
-    assert isinstance(office.verify(signed=200, made_at="0001-01-01T00:00:00.000000Z"), ExportReport)
+
+
+@pytest.mark.parametrize(
+    ("act", "what"),
+    [
+        ({"sha256": "0" * 64}, "its SHA-256 stands in no `evidence.exported` of the 301 leaves published"),
+        ({"rows": 4}, "`evidence.exported` in the log is about another number of runs"),
+        ({"asked": {"statement": "0" * 64}}, "`evidence.exported` in the log is about another statement"),
+        ({"until": MADE_AT}, "`evidence.exported` in the log is about another period"),
+        ({"by": "eve"}, "`evidence.exported` in the log is about another person"),
+        ({"at": "2026-04-01T07:59:59.999999Z"}, "`evidence.exported` in the log is about another time"),
+        ({"at": "2026-04-02T08:00:00.000001Z"}, "`evidence.exported` in the log is about another time"),
+    ],
+)
+def test_an_export_is_on_record_as_it_is(office: Office, act: dict[str, Any], what: str) -> None:
+    assert broken(office.verify(act=act), "export.recorded") == what
+
+
+def test_an_export_is_not_on_record_a_day_before_what_the_log_had_by_then(office: Office) -> None:
+    office.said[299] = leaf("run_after", "run.queued", "2026-04-02T08:00:00.000001Z")
+    what = broken(office.verify(signed=200), "export.recorded")
+    assert what == "`evidence.exported` in the log is about another time"
 
 
 def test_a_published_checkpoint_is_believed_where_the_logs_key_signed_it(office: Office) -> None:
-    office.publish()
-    head = MemoryLog().append(*office.entries).head(300)
-    (office.folder / "checkpoint").write_bytes(bytes(sign_checkpoint(signer(LOG.name, 8), head)))
-    assert broken(office.verify()).startswith(f"{office.folder / 'checkpoint'}: ")
-    rmtree(office.folder.with_name("export"))
+    office.verify()
+    folder = office.folder.with_name("export")
+    publish(office.folder, office.entries, signer(LOG.name, 8))
+    assert broken(verify_export(folder, TRUST, office.folder)).startswith(f"{office.folder / 'checkpoint'}: ")
     (office.folder / "checkpoint").unlink()
-    assert broken(office.verify()) == f"{office.folder / 'checkpoint'} cannot be read: No such file or directory"
+    what = broken(verify_export(folder, TRUST, office.folder))
+    assert what == f"{office.folder / 'checkpoint'} cannot be read: No such file or directory"
 
 
-def test_a_published_log_that_forks_behind_the_checkpoint_is_said(office: Office) -> None:
-    forked = office.entries
-    forked[250] = canonical.dumps(leaf("run_x", "run.moved", MOMENT))
-    office.publish(entries=forked)
-    (office.folder / "checkpoint").write_bytes(
-        bytes(sign_checkpoint(LOG, MemoryLog().append(*office.entries).head(300)))
-    )
-    assert broken(office.verify(signed=200)).endswith("are not those that the checkpoint was signed over")
+def _swap(place: int, entry: bytes) -> Callable[[list[bytes]], object]:
+    return lambda entries: entries.__setitem__(place, entry)
 
 
 def test_entries_of_another_log_are_not_believed(office: Office) -> None:
-    other = office.entries
-    other[7] = canonical.dumps(leaf("run_x", "run.moved", MOMENT))
-    office.publish(entries=other)
-    assert broken(office.verify()).endswith("are not those that the checkpoint was signed over")
+    other = canonical.dumps(leaf("run_x", "run.moved", MOMENT))
+    assert broken(office.verify(meddle=_swap(7, other))).endswith("are not those that the checkpoint was signed over")
+
+
+def test_a_published_log_that_forks_behind_the_checkpoint_is_said(office: Office) -> None:
+    office.verify(signed=200)
+    checkpoint = (office.folder / "checkpoint").read_bytes()
+    forked = [*office.entries, b"{}"]
+    publish(office.folder, forked, LOG)
+    (office.folder / "checkpoint").write_bytes(checkpoint)
+    what = broken(verify_export(office.folder.with_name("export"), TRUST, office.folder))
+    assert what.startswith("entry 300 of the log is no leaf")
+    forked[-1] = canonical.dumps(leaf("run_x", "run.moved", MOMENT))
+    publish(office.folder, forked, LOG)
+    (office.folder / "checkpoint").write_bytes(checkpoint)
+    what = broken(verify_export(office.folder.with_name("export"), TRUST, office.folder))
+    assert what.endswith("are not those that the checkpoint was signed over")
+
+
+def test_leaves_of_a_run_stand_in_their_order(office: Office) -> None:
+    office.said[14]["seq"] = 3
+    assert broken(office.verify()) == "the log has leaf 3 of run_1 where leaf 2 belongs"
 
 
 def test_a_partial_bundle_is_taken_from_a_wider_one(office: Office) -> None:
-    office.publish(size=299)
     assert isinstance(office.verify(signed=290), ExportReport)
 
 
 def test_entries_that_are_missing_are_said(office: Office) -> None:
-    office.publish(size=256)
-    assert broken(office.verify()).endswith("tile/entries/001.p/44 is not there")
+    office.verify()
+    for file in (office.folder / "tile/entries/001.p").iterdir():
+        file.unlink()
+    what = broken(verify_export(office.folder.with_name("export"), TRUST, office.folder))
+    assert what.endswith("tile/entries/001.p/44 is not there")
 
 
 def test_a_bundle_that_breaks_off_is_said(office: Office) -> None:
-    office.publish()
+    office.verify()
     file = office.folder / "tile/entries/000"
     file.write_bytes(file.read_bytes()[:-1])
-    assert "breaks off" in broken(office.verify())
+    assert "breaks off" in broken(verify_export(office.folder.with_name("export"), TRUST, office.folder))
 
 
 def test_an_entry_that_is_no_leaf_is_said(office: Office) -> None:
     office.said[9] = {"no": "leaf"}
-    office.publish()
     assert broken(office.verify()).startswith("entry 9 of the log is no leaf")
 
 
 def test_without_a_checkpoint_nothing_is_held_against_the_log(office: Office, tmp_path: Path) -> None:
-    office.publish()
+    publish(office.folder, office.entries, LOG)
     Sample(checkpoint=None).write(tmp_path / "export")
     found = verify_export(tmp_path / "export", Trust(key_of(1).public), office.folder)
     assert broken(found) == "is not there, and the log is given"

@@ -20,7 +20,7 @@ from receipts.log.checkpoint import LogKeys
 from receipts.log.keys import VerifierKey
 from receipts.signatures.envelope import sign_envelope
 from receipts.signatures.register import Register, entry, revoked, succeeded
-from tests.unit.export_sample import HEAD, LOG, MADE_AT, OPEN, Sample, key_of, run
+from tests.unit.export_sample import HEAD, LOG, MADE_AT, OPEN, Sample, key_of, run, sealed, votes
 from tests.unit.log_sample import signer, vkey, witness_key
 
 FORMAT = Path(__file__).parents[2] / "docs/evidence-format.md"
@@ -47,7 +47,7 @@ def test_a_genuine_export_holds_by_every_rule(tmp_path: Path) -> None:
     report = verified(tmp_path, Sample(), log_key(vkey(LOG)))
     assert isinstance(report, ExportReport)
     assert {passed.rule for passed in report.rules} == set(SENTENCES) - {"export.read"}
-    assert {passed.rule: passed.found for passed in report.rules}["export.sealed"] == "2 bundles, 1 run without"
+    assert {passed.rule: passed.found for passed in report.rules}["export.sealed"] == "1 bundle, 2 runs without"
     assert report.index.counts.votes == 2
 
 
@@ -98,14 +98,14 @@ CHANGED: dict[str, tuple[Callable[[Path], object], str, str, Standing]] = {
     "no table": (remove("runs.csv"), "export.files", "runs.csv", Standing.BROKEN),
     "a table without an end": (swap_for_pipe("runs.csv"), "export.read", "runs.csv", Standing.UNREAD),
     "a bundle without an end": (
-        swap_for_pipe("bundles/run_1.zip"),
+        swap_for_pipe("bundles/run-1.zip"),
         "export.read",
-        "bundles/run_1.zip",
+        "bundles/run-1.zip",
         Standing.UNREAD,
     ),
     "a file too many": (write("notes.txt", b""), "export.files", "notes.txt", Standing.BROKEN),
-    "a missing bundle": (remove("bundles/run_2.zip"), "export.bundles", "bundles/run_2.zip", Standing.BROKEN),
-    "another bundle": (write("bundles/run_1.zip", b"x"), "export.bundles", "bundles/run_1.zip", Standing.BROKEN),
+    "a missing bundle": (remove("bundles/run-1.zip"), "export.bundles", "bundles/run-1.zip", Standing.BROKEN),
+    "another bundle": (write("bundles/run-1.zip", b"x"), "export.bundles", "bundles/run-1.zip", Standing.BROKEN),
     "a bundle too many": (write("bundles/run_9.zip", b"x"), "export.bundles", "bundles/run_9.zip", Standing.BROKEN),
 }
 
@@ -118,7 +118,11 @@ def test_what_was_changed_after_it_was_signed_is_found(tmp_path: Path, name: str
     assert found.sentence().startswith(f"{rule}: {file}: ")
 
 
-COUNTS = {"runs": 3, "by_state": {"sealed": 2, "open": 1}, "by_outcome": {"succeeded": 2, "waiting": 1}, "votes": 3}
+BY_STATE = {"sealed": 1, "unsealed": 1, "open": 1}
+COUNTS = {"runs": 3, "by_state": BY_STATE, "by_outcome": {"succeeded": 2, "waiting": 1}, "votes": 3}
+EARLY = {"made_at": "2026-01-31T09:09:59.999999Z"}
+EARLIER = {"made_at": "2026-01-31T09:08:59.999999Z"}
+ENDED = {"log": {"size": 120, "runs": 4, "until": "2026-01-31T09:00:00.000000Z", "findings": []}}
 TOLD: dict[str, tuple[Sample, str]] = {
     "of a tenant that the index does not name": (Sample(predicate={"tenant": "other"}), "export.index"),
     "an index out of its form": (Sample(index={"by": 7}), "export.index"),
@@ -130,7 +134,7 @@ TOLD: dict[str, tuple[Sample, str]] = {
     "a run twice": (Sample([run(1), run(1, created_at=run(2)["created_at"])]), "export.runs"),
     "a run of another day": (Sample([run(1, created_at="2025-12-31T23:59:59.999999Z")]), "export.runs"),
     "a run after the last day": (Sample([run(1, created_at="2026-04-01T00:00:00.000000Z")]), "export.runs"),
-    "sealed without a digest": (Sample([run(1, sha256=None)]), "export.sealed"),
+    "sealed without a digest": (Sample([sealed(sha256=None)]), "export.sealed"),
     "open with a digest": (Sample([run(1, **{**OPEN, "sha256": "0" * 64})]), "export.sealed"),
     "open without a reason": (Sample([run(1, **{**OPEN, "why": ""})]), "export.sealed"),
     "counts that do not add up": (
@@ -140,6 +144,21 @@ TOLD: dict[str, tuple[Sample, str]] = {
         ),
     ),
     "votes that are no table": (Sample(signed={"approvals.csv": b'a\r\n"x'}), "export.counts"),
+    "votes out of order": (Sample(votes=votes()[::-1]), "export.votes"),
+    "a vote of another day": (Sample(votes=votes(at="2025-12-31T23:59:59.999999Z")), "export.votes"),
+    "a vote of a run that is not listed": (Sample(votes=votes(run_id="run_9")), "export.votes"),
+    "a vote that says another reference": (Sample(votes=votes(reference="case-9")), "export.votes"),
+    "a run of another day without a vote": (
+        *(Sample(index={"voted": [run(9, created_at="2025-12-31T23:59:59.999999Z")]}), "export.votes"),
+    ),
+    "a run of one of the days as of another": (Sample(index={"voted": [run(9)]}), "export.runs"),
+    "made before what it tells": (Sample(index={**EARLIER, **ENDED}, predicate=EARLIER), "export.in-time"),
+    "made before the end of a bundle": (Sample(index={**EARLY, **ENDED}, predicate=EARLY), "export.derived"),
+    "another outcome than its bundle": (Sample([run(1), run(2, **OPEN), sealed(outcome="done")]), "export.derived"),
+    "no more leaves than its bundle": (Sample([run(1), run(2, **OPEN), sealed(leaves=22)]), "export.derived"),
+    "another reason than its bundle": (Sample(votes=votes(reason="seen")), "export.derived"),
+    "a vote that its bundle does not have": (Sample(votes=votes(person="eve")), "export.derived"),
+    "a vote less than its bundle": (Sample(votes=votes()[1:]), "export.derived"),
     "a table that says something else": (Sample(signed={"runs.csv": b"run_id\r\n"}), "export.sheet"),
     "bundles that it should not have": (Sample(index={"has_bundles": False}), "export.bundles"),
     "a log that did not hold": (Sample(log={"findings": ["run.missing: run_4"]}), "export.log"),

@@ -41,12 +41,15 @@ def verify_export(
     witness: Witness = None,
     witnesses: Witnesses = None,
     log: Annotated[
-        Path | None, typer.Option(metavar="LOG", help="The folder of the log as it is published: no run is left out.")
+        Path | None,
+        typer.Option(
+            metavar="LOG", help="The folder of the log as it is published: no run is left out, no line is made up."
+        ),
     ] = None,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, in one line.")] = False,
 ) -> None:
-    """Verify an export offline: its signature, its files, its counts, and each bundle that it has.
+    """Verify an export offline: its signature and files, and each line, derived again from its bundles and the log.
 
     Exits as `evidence verify` does: with 0 where it holds, 1 where it does not, 3 where it could not be read, 4 where
     the key did not sign it.

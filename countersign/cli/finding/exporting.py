@@ -1,23 +1,24 @@
 """Makes an export of a period's evidence: looks the log through, signs the index, and puts it on record."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
-from countersign.checks.unsealed import why
-from countersign.cli.finding.votes import vote_rows
-from countersign.cli.finding.words import VOTE_COLUMNS
+from countersign.cli.finding.reading import PeriodRead, read_period
 from countersign.cli.operate import OperateError
 from countersign.cli.proof.audit import audited
 from countersign.compose.stores.archive import make_archive
 from countersign.compose.stores.connection import connected
 from countersign.config.settings import Settings
 from evidence.bundle.ring import KeyRing
-from evidence.export.index import INDEX, Index, LogWord, RunEntry, counts_of
+from evidence.export.completeness import TAKES
+from evidence.export.index import INDEX, Index, LogWord, counts_of
 from evidence.export.making import Export, make_export, new_folder, write_bundles, write_files
 from evidence.export.period import Period
 from evidence.export.sheets import csv_of
+from evidence.export.votes import VOTE_COLUMNS
 from evidence.statement import sha256
 from receipts.fields import timestamp
 from receipts.signatures.signing import SigningKey
@@ -25,7 +26,7 @@ from runtime.clock import utc_now
 from runtime.desk import inspection, keys
 from runtime.desk.bundles import exports
 from runtime.desk.bundles.exports import EvidenceExported, UnknownPersonError
-from runtime.desk.bundles.finding import FoundRun, Sought, find_runs
+from runtime.desk.inspection import Audit
 
 
 async def export_period(settings: Settings, period: Period, by: str, folder: Path, *, with_bundles: bool) -> Export:
@@ -36,32 +37,31 @@ async def export_period(settings: Settings, period: Period, by: str, folder: Pat
     with new_folder(folder), _by_somebody():
         key, checkpoint = await _prepared(settings, by)  # the checkpoint first: the log only grows from there
         found = await asyncio.to_thread(audited, settings, [])
-        log = LogWord(
-            size=found.size,
-            runs=found.runs,
-            until=found.until,
-            findings=[f"{one.rule}: {one.where}: {one.what}" for one in found.findings],
-        )
-        votes = await vote_rows(settings, period, None)
-        runs = await _runs(settings, period)
-        entries = [_entry(run) for run in runs]
-        index = Index(
-            tenant=settings.tenant,
-            first_day=str(period.first),
-            last_day=str(period.last),
-            by=by,
-            made_at=timestamp(utc_now()),
-            has_bundles=with_bundles,
-            counts=counts_of(entries, len(votes)),
-            log=log,
-            runs=entries,
-        )
-        export = make_export(index, csv_of(VOTE_COLUMNS, votes), checkpoint, key)
+        read = await read_period(settings, period)
+        index = _index(settings, period, by, found, read, has_bundles=with_bundles)
+        export = make_export(index, csv_of(VOTE_COLUMNS, read.votes), checkpoint, key)
         if with_bundles:
-            await asyncio.to_thread(_copy, settings, index, runs, folder)
+            await asyncio.to_thread(_copy, settings, index, read.locations, folder)
         await _record(settings, export, period)
         write_files(export, folder)
     return export
+
+
+def _index(settings: Settings, period: Period, by: str, found: Audit, read: PeriodRead, *, has_bundles: bool) -> Index:
+    """Return the index; it is made no earlier than the newest leaf says, whose clock may be ahead of ours."""
+    findings = [f"{one.rule}: {one.where}: {one.what}" for one in found.findings]
+    return Index(
+        tenant=settings.tenant,
+        first_day=str(period.first),
+        last_day=str(period.last),
+        by=by,
+        made_at=max(timestamp(utc_now()), found.newest, read.newest),
+        has_bundles=has_bundles,
+        counts=counts_of(read.runs, len(read.votes)),
+        log=LogWord(size=found.size, runs=found.runs, until=found.until, findings=[*findings, *read.findings]),
+        runs=read.runs,
+        voted=read.voted,
+    )
 
 
 @contextmanager
@@ -86,37 +86,16 @@ async def _prepared(settings: Settings, by: str) -> tuple[SigningKey, str | None
     return key, newest.note if newest else None
 
 
-async def _runs(settings: Settings, period: Period) -> list[FoundRun]:
-    """Return every run of the period, the oldest first."""
-    async with connected(settings) as conn:
-        found = await find_runs(conn, settings.tenant, Sought(since=period.since, until=period.until))
-    return found[::-1]
-
-
-def _entry(run: FoundRun) -> RunEntry:
-    same = (
-        *("run_id", "trigger_type", "definition", "definition_version", "definition_digest"),
-        *("requested_by", "sha256", "size", "leaves", "log_index"),
-    )
-    return RunEntry(
-        **{name: getattr(run, name) for name in same},
-        reference=run.trigger_ref,
-        created_at=timestamp(run.created_at),
-        finished_at=timestamp(run.finished_at) if run.finished_at else None,
-        outcome=run.ending,
-        state=run.state,
-        why=why(run),
-    )
-
-
-def _copy(settings: Settings, index: Index, runs: Sequence[FoundRun], folder: Path) -> None:
+def _copy(settings: Settings, index: Index, locations: Mapping[str, str], folder: Path) -> None:
     archive = make_archive(settings, utc_now)
-    locations = {run.run_id: run.location for run in runs if run.location}
     write_bundles(index, folder, lambda run_id: archive.get(locations[run_id]))
 
 
 async def _record(settings: Settings, export: Export, period: Period) -> None:
     index = export.index
+    made_at, now = datetime.fromisoformat(index.made_at), utc_now()
+    if now - made_at > TAKES:
+        raise OperateError(f"the export took longer than {TAKES}, and is not put on record: export fewer days at once")
     act = EvidenceExported(
         since=timestamp(period.since),
         until=timestamp(period.until),
@@ -125,4 +104,4 @@ async def _record(settings: Settings, export: Export, period: Period) -> None:
         sha256=sha256(export.files[INDEX]),
     )
     async with connected(settings) as conn:
-        await exports.record_export(conn, settings.tenant, act, index.by, utc_now())
+        await exports.record_export(conn, settings.tenant, act, index.by, max(now, made_at))

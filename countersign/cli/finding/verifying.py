@@ -19,7 +19,9 @@ from receipts.fields import timestamp
 _SHOWN = 20
 """Runs without a bundle that are listed; all of them stand in the index."""
 
-_UNSEEN = "\nnot looked at: whether a run was left out; for that, give --log and --log-key"
+_NO_LOG = "not the log: runs may be left out, and lines be invented (--log, --log-key)"
+_NO_LOG_KEY = "whose key was not given: whoever forged this may have made it up (--log-key)"
+_NO_BUNDLES = "no bundles"
 
 
 def told(index: Index) -> str:
@@ -50,23 +52,49 @@ def verify_folder(folder: Path, given: Given, log: Path | None, *, as_json: bool
         return Standing.UNREAD
     found = verify_export(folder, trust, log)
     if as_json:
-        sys.stdout.write(f"{json.dumps(_document(folder, found), ensure_ascii=False)}\n")
+        against = {"log": log is not None, "log_key": bool(given.log_keys)}
+        sys.stdout.write(f"{json.dumps(_document(folder, found, against), ensure_ascii=False)}\n")
     elif isinstance(found, ExportFault):
         sys.stderr.write(f"countersign: {found.sentence()}\n")
     else:
+        out.print(held_against(found.index, given, log))
         for number, passed in enumerate(found.rules, 1):
             out.print(f"{number:>2}. {passed.rule}: {passed.found}")
-        out.print(f"{told(found.index)}\nsha256: {found.sha256}{'' if log else _UNSEEN}\nEverything holds.")
+        out.print(f"{told(found.index)}\nsha256: {found.sha256}\nEverything holds.")
     return found.standing if isinstance(found, ExportFault) else Standing.HOLDS
 
 
-def _document(folder: Path, found: ExportReport | ExportFault) -> dict[str, Any]:
+def held_against(index: Index, given: Given, log: Path | None) -> str:
+    """Return what an export was held against, in one line."""
+    bundles = sum(run.sha256 is not None for run in index.entries)
+    told = counted(bundles, "bundle") if index.has_bundles else _NO_BUNDLES
+    logged = _NO_LOG if log is None else f"the log, {'signed by its key' if given.log_keys else _NO_LOG_KEY}"
+    return f"Held against: {told}; {logged}."
+
+
+def _document(folder: Path, found: ExportReport | ExportFault, against: Mapping[str, bool]) -> dict[str, Any]:
     if isinstance(found, ExportFault):
         failed = {"name": found.rule, "member": found.file, "what": found.what}
-        return {"export": str(folder), "sha256": None, "holds": False, "checks": None, "failed": failed}
+        return {
+            "export": str(folder),
+            "sha256": None,
+            "held_against": None,
+            "holds": False,
+            "checks": None,
+            "failed": failed,
+        }
+    held = {"bundles": found.index.has_bundles, **against}
     checks = [{"name": passed.rule, "found": passed.found} for passed in found.rules]
     about = found.index.model_dump(include={"tenant", "first_day", "last_day", "counts"}) | {"key": found.key_id}
-    return {"export": str(folder), "sha256": found.sha256, **about, "holds": True, "checks": checks, "failed": None}
+    return {
+        "export": str(folder),
+        "sha256": found.sha256,
+        **about,
+        "held_against": held,
+        "holds": True,
+        "checks": checks,
+        "failed": None,
+    }
 
 
 def _numbers(counts: Mapping[str, int]) -> str:

@@ -26,7 +26,7 @@ def approvals(
     as_csv: AsCsv = False,
 ) -> None:
     """List every vote of a period: who approved or rejected what, when, why, and what it would change."""
-    from countersign.cli.finding.words import VOTE_COLUMNS
+    from evidence.export.votes import VOTE_COLUMNS
 
     rows = run(vote_rows(shared_settings("database_url"), days(first, last), person))
     if show(rows, VOTE_COLUMNS, as_json=as_json, as_csv=as_csv):

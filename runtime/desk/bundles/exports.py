@@ -5,9 +5,10 @@ from datetime import datetime
 from receipts.tenant.acts import EvidenceExported
 from runtime.desk.operator import UnknownPersonError, person_of
 from runtime.store.database.pool import Conn
+from runtime.store.evidence.chains import one_view, read_chains
 from runtime.store.tenant.acts import put_act
 
-__all__ = ["EvidenceExported", "UnknownPersonError", "person_of", "record_export"]
+__all__ = ["EvidenceExported", "UnknownPersonError", "one_view", "person_of", "read_chains", "record_export"]
 
 
 async def record_export(conn: Conn, tenant: str, act: EvidenceExported, by: str, now: datetime) -> None:

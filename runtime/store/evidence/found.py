@@ -66,6 +66,7 @@ _WHERE = {
     "definition": "r.definition_name = %(definition)s",
     "outcome": "coalesce(nullif(r.outcome, ''), r.status) = %(outcome)s",
     "run_id": "r.run_id = %(run_id)s",
+    "run_ids": "r.run_id = ANY(%(run_ids)s)",
     "requested_by": "r.requested_by = %(requested_by)s AND r.requester_kind = 'person'",
     "seen_by": _SEEN,
 }
